@@ -1,0 +1,1 @@
+"""The scenarios that ship with ssbench, found by their bare name."""

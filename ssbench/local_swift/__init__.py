@@ -1,0 +1,1 @@
+"""A real OpenStack Swift on loopback, for people and tests without a cluster."""

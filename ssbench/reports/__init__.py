@@ -1,0 +1,1 @@
+"""Reports: one file a format, all fed by the same numbers."""

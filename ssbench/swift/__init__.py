@@ -1,0 +1,1 @@
+"""Talking to Swift: authentication, containers, and the fast path for objects."""

@@ -1,0 +1,199 @@
+"""What crosses the two ZeroMQ sockets, and nothing else.
+
+Work socket (master PUSH, worker PULL): a message is two msgpack frames.
+
+1. :class:`RunParameters`: what is the same for a whole run. It is packed once; a worker that sees
+   the bytes it saw last does not decode them again, so a worker may join at any time.
+2. :class:`JobBatch`: the jobs. An empty batch only brings the parameters (a new token, a refusal).
+
+Results socket (worker PUSH, master PULL): a message is one msgpack frame, an array whose first
+element tells what it is: :class:`Heartbeat`, :class:`Results`, :class:`Handback`, :class:`Goodbye`.
+
+All structures are arrays, not maps, and all numbers small ints: container and object names are
+derived (:func:`container_name`, :func:`object_name`). Decoding checks every type and range in C,
+so that what a stranger sends ends as a :class:`~ssbench.errors.WireError` and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ssbench.errors import WireError
+
+#: Goes up whenever any structure below changes; both sides refuse another one's.
+PROTOCOL = 1
+
+#: A message beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Small = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
+Text = Annotated[str, Meta(max_length=4096)]
+
+#: Job kinds beyond the codes of :mod:`ssbench.operations`.
+UPLOAD_IF_MISSING = 64  # an initial object: HEAD, and PUT where there is none
+REMOVE = 65  # clean-up: DELETE, and 404 is as good
+
+#: (job id, kind, size-class index, container number, object number, bytes)
+Job = tuple[Count, Small, Small, Small, Small, Count]
+
+
+class RunParameters(Struct, array_like=True, frozen=True):
+    """Frame one of every work message.
+
+    ``generation`` goes up when the token or ``refused`` changes during a run. ``refused`` lists
+    the instances of workers that must not serve this master (a second one with an id in use).
+    ``exit`` tells whoever reads it to end. Time-outs are seconds, ``delete_after`` whole seconds.
+    """
+
+    protocol: int
+    run_id: Count
+    generation: Count = 0
+    token: str | None = None
+    storage_urls: list[str] = []
+    connect_timeout: Seconds = 10.0
+    network_timeout: Seconds = 20.0
+    block_size: Annotated[int, Meta(ge=1, le=2**30)] = 65536
+    noop: bool = False
+    container_base: str = "ssbench"
+    policy: str | None = None
+    size_classes: list[str] = []
+    delete_after: Count | None = None
+    insecure: bool = False
+    ca_certificates: str | None = None
+    refused: list[Count] = []
+    exit: bool = False
+
+
+class JobBatch(Struct, array_like=True, frozen=True):
+    """Frame two: jobs, and for jobs that are sent again what they have behind them.
+
+    ``prior`` is empty or holds (retries, seconds since the first attempt) for each job.
+    """
+
+    batch_id: Count
+    jobs: list[Job]
+    prior: list[tuple[Count, Seconds]] = []
+
+
+class Result(Struct, array_like=True, frozen=True, gc=False):
+    """How a job ended: latencies in seconds, ``completed`` by the worker's monotonic clock.
+
+    ``cause`` is None for a success. ``retried`` counts the causes of the attempts before the last.
+    ``unauthorized`` marks a 401 whose job the master should send again with a new token;
+    ``last_byte`` is then the seconds spent so far.
+    """
+
+    job_id: Count
+    first_byte: Seconds | None
+    last_byte: Seconds | None
+    completed: Clock
+    size: Count = 0
+    retries: Small = 0
+    trans_id: Text | None = None
+    cause: Text | None = None
+    detail: Text = ""
+    retried: dict[Text, int] | None = None
+    unauthorized: bool = False
+
+
+class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
+    """Sent at once on joining and each second after; the first one is the hello.
+
+    ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs it runs at
+    once, ``held`` the batches it has and has not finished, ``cpu`` the share of one core it used
+    and ``lag`` the 99th percentile of its event loop's lateness in seconds, both since the last
+    heartbeat; ``generation`` the newest run parameters it has seen of ``run_id``.
+    """
+
+    protocol: int
+    worker_id: Count
+    instance: Count
+    run_id: Count
+    generation: Count
+    clock: Clock
+    capacity: Small
+    held: list[Count]
+    cpu: Seconds
+    lag: Seconds
+    host: Text
+    pid: Count
+    version: Text
+
+
+class Results(Struct, array_like=True, frozen=True, tag=2):
+    """Finished jobs, of one or several batches."""
+
+    run_id: Count
+    worker_id: Count
+    instance: Count
+    clock: Clock
+    generation: Count
+    results: list[Result]
+
+
+class Handback(Struct, array_like=True, frozen=True, tag=3):
+    """Batches of which nothing was begun, because every slot of the worker is taken."""
+
+    run_id: Count
+    worker_id: Count
+    instance: Count
+    batches: list[Count]
+
+
+class Goodbye(Struct, array_like=True, frozen=True, tag=4):
+    """The worker ends; what it still held will not be done."""
+
+    worker_id: Count
+    instance: Count
+    reason: Text
+
+
+FromWorker = Heartbeat | Results | Handback | Goodbye
+
+_encoder = msgspec.msgpack.Encoder()
+_parameters = msgspec.msgpack.Decoder(RunParameters)
+_batch = msgspec.msgpack.Decoder(JobBatch)
+_from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+
+#: Packs any structure of this module.
+pack = _encoder.encode
+
+
+def unpack_parameters(frame: bytes) -> RunParameters:
+    """Decode frame one of a work message; raises WireError."""
+    try:
+        return _parameters.decode(frame)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise WireError(f"run parameters: {error}") from None
+
+
+def unpack_batch(frame: bytes) -> JobBatch:
+    """Decode frame two of a work message; raises WireError."""
+    try:
+        return _batch.decode(frame)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise WireError(f"job batch: {error}") from None
+
+
+def unpack_from_worker(frame: bytes) -> FromWorker:
+    """Decode a message of the results socket; raises WireError."""
+    try:
+        return _from_worker.decode(frame)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise WireError(f"message of a worker: {error}") from None
+
+
+def container_name(base: str, number: int, policy: str | None) -> str:
+    """``<base>_<six or more digits>``, with ``_<policy>`` behind where one is set."""
+    return f"{base}_{number:06d}_{policy}" if policy else f"{base}_{number:06d}"
+
+
+def object_name(size_class: str, number: int) -> str:
+    """``<size class>_<six or more digits>``."""
+    return f"{size_class}_{number:06d}"
