@@ -1,0 +1,49 @@
+"""What the parsers of all programs share: types of values, and old spellings of options."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import Any
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that also takes every long option with underscores for hyphens.
+
+    Scripts of old say ``--zmq-results_port`` and ``--os_username``; the help shows one spelling only.
+    Abbreviated options are refused, because a new option would change what they mean.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("allow_abbrev", False)
+        super().__init__(*args, **kwargs)
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        return []
+
+    def _parse_optional(self, arg_string: str) -> Any:
+        if arg_string.startswith("--") and "_" in arg_string:
+            name, equals, value = arg_string.partition("=")
+            arg_string = name.replace("_", "-") + equals + value
+        return super()._parse_optional(arg_string)
+
+
+def _number(convert: Callable[[str], float], low: float, high: float, expected: str) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        try:
+            value = convert(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {expected}")
+        return value
+
+    return parse
+
+
+positive_int = _number(int, 1, 2**62, "a whole number of 1 or more")
+non_negative_int = _number(int, 0, 2**62, "a whole number of 0 or more")
+positive_float = _number(float, 1e-9, 1e9, "a number above 0")
+port = _number(int, 1, 65535, "a port number from 1 to 65535")
+percentile = _number(float, 1, 100, "a percentile from 1 to 100")
