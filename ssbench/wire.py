@@ -29,6 +29,9 @@ PROTOCOL = 1
 #: A message beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
+#: Buckets of :attr:`Heartbeat.lag`; the last one is for ticks over a second late.
+LAG_BUCKETS = 12
+
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Small = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
@@ -106,21 +109,22 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     """Sent at once on joining and each second after; the first one is the hello.
 
     ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs it runs at
-    once, ``held`` the batches it has and has not finished, ``cpu`` the share of one core it used
-    and ``lag`` the 99th percentile of its event loop's lateness in seconds, both since the last
-    heartbeat; ``generation`` the newest run parameters it has seen of ``run_id``.
+    once, ``held`` the batches it has and has not finished, ``cpu`` the CPU seconds its main thread
+    has used so far. ``lag`` counts the ticks of its event loop since the last heartbeat by how late
+    they came: element 0 those up to 1 ms late, element k those from 2**(k-1) up to 2**k ms, the last
+    all later ones. Counts add up over heartbeats and workers, which percentiles do not.
+    ``run_id`` is the run it serves, 0 where there is none.
     """
 
     protocol: int
     worker_id: Count
     instance: Count
     run_id: Count
-    generation: Count
     clock: Clock
     capacity: Small
     held: list[Count]
     cpu: Seconds
-    lag: Seconds
+    lag: list[Small]
     host: Text
     pid: Count
     version: Text
@@ -138,12 +142,16 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
 
 
 class Handback(Struct, array_like=True, frozen=True, tag=3):
-    """Batches of which nothing was begun, because every slot of the worker is taken."""
+    """Jobs that were not begun, because every slot of the worker is taken.
+
+    A PUSH socket deals its messages out in turn whether a worker is fast or slow; what a slow one
+    cannot begin at once comes back and goes to another.
+    """
 
     run_id: Count
     worker_id: Count
     instance: Count
-    batches: list[Count]
+    job_ids: list[Count]
 
 
 class Goodbye(Struct, array_like=True, frozen=True, tag=4):

@@ -1,0 +1,343 @@
+"""Who holds which job, who counts as lost, what is to be sent again.
+
+Pure: it knows no socket and is told the time, so that "the worker dies at this moment" is a unit
+test. The master feeds it what arrives and asks it what to do.
+
+The rules, which make every job end exactly once:
+
+* A job gets a new number each time it is sent. A result settles the number it names; a number that
+  is not in flight (a late result, one of another run, an invented one) settles nothing.
+* A batch belongs to the first worker that claims it, in a heartbeat or with a result or a handback.
+  A worker sends its results before the heartbeat that no longer lists their batch, so a batch that
+  its owner's heartbeat leaves out is lost.
+* A worker that is silent for :data:`LOST_AFTER` seconds is lost, with all batches it owns.
+  If it speaks again it is used again; its late results are known by their old numbers.
+* A batch that nobody has claimed :data:`LOST_AFTER` seconds after it was sent is lost: it sat in
+  the pipe of a worker that is gone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ssbench.wire import LAG_BUCKETS, PROTOCOL, Heartbeat, Job
+
+#: Seconds between two heartbeats of a worker.
+HEARTBEAT_SECONDS = 1.0
+
+#: Seconds of silence after which a worker, or an unclaimed batch, counts as lost.
+LOST_AFTER = 3.5
+
+#: Seconds over which the smallest difference of two hosts' clocks is sought.
+CLOCK_WINDOW = 30.0
+
+#: What is to be done: (kind, size class, container, object number, bytes).
+Task = tuple[int, int, int, int, int]
+
+#: What lies behind a task that is sent again: (retries so far, seconds since its first attempt).
+Prior = tuple[int, float]
+
+
+class ClockOffset:
+    """What to add to a worker's clock to get the master's.
+
+    Each message says when it was sent; arrival less sending is the true offset plus the time on
+    the way, so the smallest difference seen is the best estimate, and errs by the shortest time on
+    the way. Only the last one or two :data:`CLOCK_WINDOW` count, because clocks drift.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = float("inf")
+        self._previous = float("inf")
+        self._window_ends = float("-inf")
+
+    def observe(self, sent: float, received: float) -> None:
+        """Take note of a message: when it was sent (worker's clock) and received (master's)."""
+        difference = received - sent
+        if received > self._window_ends:
+            self._window_ends = received + CLOCK_WINDOW
+            self._previous, self.seconds = self.seconds, difference
+            self.seconds = min(self._previous, difference)
+            self._previous = difference
+        elif difference < self.seconds:
+            self.seconds = difference
+        if difference < self._previous:
+            self._previous = difference
+
+
+@dataclass(slots=True)
+class Worker:
+    """What is known of one worker process."""
+
+    worker_id: int
+    instance: int
+    host: str
+    pid: int
+    version: str
+    capacity: int
+    last_seen: float
+    refused: bool = False
+    rival: int | None = None
+    alive: bool = True
+    batches: set[int] = field(default_factory=set)
+    offset: ClockOffset = field(default_factory=ClockOffset)
+    clock: float = 0.0
+    cpu: float = 0.0
+    lag: list[int] = field(default_factory=lambda: [0] * LAG_BUCKETS)
+
+
+class Batch:
+    """A message of jobs on its way or with a worker. The jobs' numbers follow one another."""
+
+    __slots__ = ("first", "owner", "remaining", "sent_at", "size")
+
+    def __init__(self, first: int, size: int, sent_at: float) -> None:
+        self.first = first
+        self.size = size
+        self.remaining = size
+        self.sent_at = sent_at
+        self.owner: Worker | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to tell the user. ``kind``: joined, back, lost, refused, left."""
+
+    kind: str
+    worker: Worker
+    text: str
+
+
+class Dispatcher:
+    """The book of jobs and workers of one master.
+
+    ``limit`` is the most jobs in flight at once, of which no more are sent than the living workers
+    have room for together.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.workers: dict[int, Worker] = {}
+        self.in_flight: dict[int, tuple[Task, Batch]] = {}
+        self.backlog: deque[tuple[Task, Prior | None]] = deque()
+        self.events: list[Event] = []
+        self.late_results = 0
+        self.refused: set[int] = set()
+        self._batches: dict[int, Batch] = {}
+        self._next_id = 1
+        self._capacity = 0
+        self._lost: list[Task] = []
+        self._ticked: float | None = None
+
+    # -- jobs ---------------------------------------------------------------------------------
+
+    def room(self) -> int:
+        """How many more jobs may be sent now."""
+        return min(self.limit, self._capacity) - len(self.in_flight)
+
+    @property
+    def capacity(self) -> int:
+        """How many jobs the living workers can run at once."""
+        return self._capacity
+
+    def send(self, tasks: Sequence[Task], now: float) -> tuple[int, list[Job]]:
+        """Enter a batch of tasks as sent now; returns its number and the jobs for the wire."""
+        first = self._next_id
+        self._next_id = first + len(tasks)
+        batch = self._batches[first] = Batch(first, len(tasks), now)
+        jobs: list[Job] = []
+        number = first
+        in_flight = self.in_flight
+        for task in tasks:
+            in_flight[number] = (task, batch)
+            jobs.append((number, *task))
+            number += 1
+        return first, jobs
+
+    def unsend(self, first: int, prior: Sequence[Prior | None]) -> None:
+        """Take back a batch that the socket would not take; its tasks go to the backlog's head."""
+        batch = self._batches.pop(first)
+        tasks = [self.in_flight.pop(number)[0] for number in range(first, first + batch.size)]
+        self.backlog.extendleft(reversed(list(zip(tasks, prior, strict=True))))
+
+    def settle(self, job_id: int, worker: Worker) -> Task | None:
+        """A result has come: the task it ends, or None when that job is not in flight."""
+        entry = self.in_flight.pop(job_id, None)
+        if entry is None:
+            self.late_results += 1
+            return None
+        task, batch = entry
+        batch.remaining -= 1
+        if not batch.remaining:
+            self._close(batch)
+        elif batch.owner is None:
+            batch.owner = worker
+            worker.batches.add(batch.first)
+        return task
+
+    def send_again(self, task: Task, prior: Prior | None) -> None:
+        """Put a settled task in line to be sent once more."""
+        self.backlog.append((task, prior))
+
+    def hand_back(self, job_ids: Iterable[int], worker: Worker) -> None:
+        """A worker had no room for these; they go to the head of the line."""
+        for job_id in job_ids:
+            late = self.late_results
+            task = self.settle(job_id, worker)
+            self.late_results = late
+            if task is not None:
+                self.backlog.appendleft((task, None))
+
+    def take_lost(self) -> list[Task]:
+        """The tasks that were lost since the last call; each was in flight and is no longer."""
+        lost, self._lost = self._lost, []
+        return lost
+
+    def abandon(self) -> list[Task]:
+        """Forget all that is in flight or in line (the phase ends); returns it."""
+        tasks = [task for task, _ in self.in_flight.values()] + [task for task, _ in self.backlog]
+        for batch in list(self._batches.values()):
+            self._close(batch)
+        self.in_flight.clear()
+        self.backlog.clear()
+        return tasks
+
+    def _close(self, batch: Batch) -> None:
+        del self._batches[batch.first]
+        if batch.owner is not None:
+            batch.owner.batches.discard(batch.first)
+
+    def _lose(self, batch: Batch) -> None:
+        for number in range(batch.first, batch.first + batch.size):
+            entry = self.in_flight.pop(number, None)
+            if entry is not None:
+                self._lost.append(entry[0])
+        self._close(batch)
+
+    # -- workers ------------------------------------------------------------------------------
+
+    def living(self) -> list[Worker]:
+        """The workers that can be given work."""
+        return [worker for worker in self.workers.values() if worker.alive and not worker.refused]
+
+    def known(self, instance: int) -> Worker | None:
+        """The worker of that instance, if it has said hello."""
+        return self.workers.get(instance)
+
+    def heartbeat(self, beat: Heartbeat, run_id: int, now: float) -> None:
+        """A worker is alive and says what it holds."""
+        worker = self.workers.get(beat.instance)
+        if worker is None:
+            worker = self._join(beat, now)
+        elif not worker.alive and not worker.refused:
+            worker.alive = True
+            self._event("back", worker, "is back and is used again")
+        worker.last_seen = now
+        worker.capacity = beat.capacity
+        worker.clock, worker.cpu = beat.clock, beat.cpu
+        worker.offset.observe(beat.clock, now)
+        for place, count in enumerate(beat.lag[:LAG_BUCKETS]):
+            worker.lag[place] += count
+        self._refuse_rivals(worker)
+        if beat.run_id == run_id:
+            self._claim(worker, beat.held)
+        self._count_capacity()
+
+    def refuse(self, instance: int, worker_id: int, host: str, reason: str, now: float) -> None:
+        """Turn a worker away for good."""
+        if instance in self.refused:
+            return
+        self.refused.add(instance)
+        worker = self.workers.get(instance)
+        if worker is None:
+            worker = Worker(worker_id, instance, host, 0, "", 0, now)
+            self.workers[instance] = worker
+        worker.refused = True
+        self._event("refused", worker, reason)
+        self._count_capacity()
+
+    def leave(self, instance: int, reason: str) -> None:
+        """A worker said that it ends, or its process is seen to have ended."""
+        worker = self.workers.get(instance)
+        if worker is None or not worker.alive:
+            return
+        self._bury(worker)
+        self._event("left", worker, reason)
+
+    def tick(self, now: float) -> None:
+        """Look at the time: find workers and batches that are lost.
+
+        A master that was itself held up (stopped, starved) has heard nobody meanwhile; its own
+        gap is not held against the others.
+        """
+        if self._ticked is not None and now - self._ticked > HEARTBEAT_SECONDS:
+            gap = now - self._ticked
+            for worker in self.workers.values():
+                worker.last_seen += gap
+            for batch in self._batches.values():
+                batch.sent_at += gap
+        self._ticked = now
+        for worker in self.workers.values():
+            if worker.alive and now - worker.last_seen > LOST_AFTER:
+                held = len(worker.batches)
+                self._bury(worker)
+                self._event(
+                    "lost",
+                    worker,
+                    f"has not been heard of for {now - worker.last_seen:.1f} s and counts as lost"
+                    + (f", with {held} batch{'es' if held != 1 else ''} of jobs" if held else ""),
+                )
+        unclaimed = [
+            batch
+            for batch in self._batches.values()
+            if batch.owner is None and now - batch.sent_at > LOST_AFTER
+        ]
+        for batch in unclaimed:
+            self._lose(batch)
+
+    def _join(self, beat: Heartbeat, now: float) -> Worker:
+        worker = Worker(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
+        for other in self.workers.values():
+            if other.worker_id == worker.worker_id and other.alive and not other.refused:
+                worker.rival = other.instance
+        self.workers[beat.instance] = worker
+        self._event("joined", worker, f"joined ({beat.capacity} jobs at once)")
+        if beat.protocol != PROTOCOL:
+            reason = f"speaks protocol {beat.protocol}, this master {PROTOCOL}: refused"
+            self.refuse(worker.instance, worker.worker_id, worker.host, reason, now)
+        return worker
+
+    def _refuse_rivals(self, incumbent: Worker) -> None:
+        # Only when the first holder of an id speaks again is the second an intruder: a worker that
+        # was killed and started again at once is welcome.
+        for worker in list(self.workers.values()):
+            if worker.rival == incumbent.instance and worker.alive and not worker.refused:
+                reason = (
+                    f"has the id of the worker on {incumbent.host} (pid {incumbent.pid}): refused; "
+                    "give each worker an id of its own"
+                )
+                self.refuse(worker.instance, worker.worker_id, worker.host, reason, worker.last_seen)
+
+    def _claim(self, worker: Worker, held: Sequence[int]) -> None:
+        for first in held:
+            batch = self._batches.get(first)
+            if batch is not None and batch.owner is None:
+                batch.owner = worker
+                worker.batches.add(first)
+        for first in worker.batches.difference(held):
+            self._lose(self._batches[first])
+
+    def _bury(self, worker: Worker) -> None:
+        worker.alive = False
+        for first in list(worker.batches):
+            self._lose(self._batches[first])
+        self._count_capacity()
+
+    def _count_capacity(self) -> None:
+        self._capacity = sum(worker.capacity for worker in self.living())
+
+    def _event(self, kind: str, worker: Worker, text: str) -> None:
+        name = f"Worker {worker.worker_id} on {worker.host} (pid {worker.pid})"
+        self.events.append(Event(kind, worker, f"{name} {text}"))
