@@ -1,0 +1,135 @@
+"""One server process of the embedded Swift, as seen by the process that starts and stops it."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import ssbench
+from ssbench.errors import ClusterError
+
+#: Seconds that a server may take until it listens; 2 are usual on an idle machine.
+START_TIMEOUT = 60.0
+_TAIL_LINES = 15
+
+
+class PortTakenError(Exception):
+    """Another program took the port between its choice and its use."""
+
+
+class ServerProcess:
+    """A child process that serves some of Swift's apps, and can be made to fail.
+
+    ``name`` is for messages and names the log file; ``apps`` are the configuration files it serves.
+    """
+
+    def __init__(self, directory: Path, name: str, apps: list[str]) -> None:
+        self.name = name
+        self.log = directory / "log" / f"{name}.log"
+        self._directory = directory
+        self._apps = apps
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id, None when it does not run."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    def start(self) -> None:
+        """Start it and wait until it listens; see :meth:`launch` and :meth:`wait_ready`."""
+        self.launch()
+        self.wait_ready()
+
+    def launch(self) -> None:
+        """Start it, and do not wait.
+
+        It ends when the calling *thread* ends: that is what Linux ties PR_SET_PDEATHSIG to.
+        """
+        if self.pid is not None:
+            return
+        self.log.parent.mkdir(exist_ok=True)
+        package = str(Path(ssbench.__file__).resolve().parent.parent)
+        search = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(str(Path(entry).resolve()) for entry in search),
+            "PYTHONUNBUFFERED": "1",
+        }
+        program = [sys.executable, "-W", "ignore", "-m", "ssbench.local_swift._serve"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - its own program and arguments
+                [*program, str(self._directory / "etc"), str(os.getpid()), *self._apps],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=self._directory,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def wait_ready(self, timeout: float = START_TIMEOUT) -> None:
+        """Wait until it listens.
+
+        Raises PortTakenError, or ClusterError with the tail of its log when it ended or took longer than
+        ``timeout`` seconds.
+        """
+        if self._process is None or self._process.stdout is None:
+            raise RuntimeError("wait_ready() without launch()")
+        pipe = self._process.stdout
+        deadline = time.monotonic() + timeout
+        said = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            while not said.endswith(b"\n"):
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    self.kill()
+                    raise ClusterError(
+                        f"the local Swift's {self.name} server was not ready in {timeout:.0f} s{self.tail()}"
+                    )
+                block = os.read(pipe.fileno(), 4096)
+                if not block:
+                    break
+                said += block
+        if said != b"ready\n":
+            self.kill()
+            if said.startswith(b"port "):
+                raise PortTakenError(said.decode().strip())
+            raise ClusterError(f"the local Swift's {self.name} server did not start{self.tail()}")
+
+    def tail(self) -> str:
+        """Return the last lines of its log, as the end of an error's text."""
+        try:
+            lines = self.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+        except OSError:
+            lines = []
+        return "; its log ends:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
+
+    def kill(self) -> None:
+        """End it at once, running or stopped; its port then refuses connections."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+        self._process = None
+
+    def restart(self) -> None:
+        """Kill it and start it again, on the same port."""
+        self.kill()
+        self.start()
+
+    def stop(self) -> None:
+        """Send SIGSTOP: it accepts connections and answers none."""
+        if self._process:
+            self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Send SIGCONT."""
+        if self._process:
+            self._process.send_signal(signal.SIGCONT)

@@ -1,0 +1,49 @@
+"""Fixtures shared by all tests.
+
+``swift`` is one real Swift for the whole session: tests must not stop its servers or empty its
+accounts; one that does starts its own :class:`~ssbench.local_swift.LocalSwift`. ``container_base``
+is a name no other test uses, and ``account`` a python-swiftclient connection to look from outside.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+
+import pytest
+import swiftclient
+
+from ssbench.local_swift import LocalSwift
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def swift() -> Iterator[LocalSwift]:
+    with LocalSwift() as running:
+        yield running
+
+
+@pytest.fixture
+def container_base() -> str:
+    return f"base{os.getpid()}x{next(_numbers)}"
+
+
+@pytest.fixture
+def account(swift: LocalSwift) -> Iterator[swiftclient.Connection]:
+    connection = swiftclient.Connection(swift.auth_url, swift.user, swift.key, retries=1)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def swift_environment(swift: LocalSwift, monkeypatch: pytest.MonkeyPatch) -> LocalSwift:
+    """Set ST_AUTH, ST_USER and ST_KEY, and no other variable of authentication, for child processes too."""
+    for name in list(os.environ):
+        if name.startswith(("OS_", "ST_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("ST_AUTH", swift.auth_url)
+    monkeypatch.setenv("ST_USER", swift.user)
+    monkeypatch.setenv("ST_KEY", swift.key)
+    return swift
