@@ -1,0 +1,116 @@
+"""Which objects exist now, and so which object each operation hits.
+
+Each size class has a line of its objects, oldest first. A read or an update takes the oldest and
+puts it at the end, a delete takes it out, a create joins when its success has come back.
+
+The line is two arrays of object numbers. One is being consumed by an iterator; who joins the line
+is appended to the other, which takes the place of the first when that is used up. That keeps the
+order, costs two calls into C an operation, and at most 8.5 bytes an object; the container of each
+number ever used takes 4 more.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from ssbench.operations import OPERATIONS, Effect
+from ssbench.scenario import Scenario
+from ssbench.workload import Workload
+
+#: In place of the container of a created object that is known to be deleted.
+_GONE = 2**32 - 1
+
+_ADDS = [operation.effect is Effect.ADDS for operation in OPERATIONS]
+_VISITS = [operation.effect is Effect.VISITS for operation in OPERATIONS]
+_REMOVES = [operation.effect is Effect.REMOVES for operation in OPERATIONS]
+
+#: (operation code, size-class index, container number, object number, bytes to send)
+Target = tuple[int, int, int, int, int]
+
+
+class RunState:
+    """The objects of a run, from its initial objects to what it leaves behind.
+
+    ``drawn`` counts the operations taken from the workload, ``not_sendable`` those of them that
+    had no object to work on, by (operation code, size-class index).
+    """
+
+    def __init__(self, scenario: Scenario, workload: Workload) -> None:
+        self.drawn = 0
+        self.not_sendable: Counter[tuple[int, int]] = Counter()
+        self._draws = workload.draws()
+        classes = range(len(scenario.size_classes))
+        # containers[size class][object number], whether or not the object exists; there is no number 0
+        self._containers = [
+            array("I", [0]) + array("I", workload.initial_containers(index).tobytes()) for index in classes
+        ]
+        self._first_created = [len(containers) for containers in self._containers]
+        self._joining = [array("I") for _ in classes]
+        self._join: list[Callable[[int], None]] = [numbers.append for numbers in self._joining]
+        self._oldest: list[Iterator[int]] = [iter(array("I")) for _ in classes]
+
+    def add_initial(self, size_class: int, number: int) -> None:
+        """An initial object exists: its upload succeeded, or it was there already."""
+        self._join[size_class](number)
+
+    def next_jobs(self, count: int) -> list[Target]:
+        """Draw ``count`` operations and say which object each hits.
+
+        Fewer are returned where some had no object: see ``not_sendable``. An empty list thus does
+        not mean the end of anything.
+        """
+        containers, oldest, join = self._containers, self._oldest, self._join
+        jobs: list[Target] = []
+        add_job = jobs.append
+        for code, index, container, size in islice(self._draws, count):
+            if _ADDS[code]:
+                known = containers[index]
+                number = len(known)
+                known.append(container)
+                add_job((code, index, container, number, size))
+                continue
+            try:
+                number = next(oldest[index])
+            except StopIteration:
+                if not self._joining[index]:
+                    self.not_sendable[code, index] += 1
+                    continue
+                self._turn(index)
+                number = next(oldest[index])
+            if _VISITS[code]:
+                join[index](number)
+            add_job((code, index, containers[index][number], number, size))
+        self.drawn += count
+        return jobs
+
+    def _turn(self, index: int) -> None:
+        """The line's first array is used up: the second takes its place, and a new one is begun."""
+        self._oldest[index] = iter(self._joining[index])
+        self._joining[index] = array("I")
+        self._join[index] = self._joining[index].append
+
+    def finished(self, operation: int, size_class: int, container: int, number: int, ok: bool) -> None:
+        """An operation of :meth:`next_jobs` has ended; to be told once for each.
+
+        Only success changes anything: an object whose create failed is never handed out, but may
+        exist; one whose delete failed is out of the line, but may exist too.
+        """
+        if not ok:
+            return
+        if _ADDS[operation]:
+            self._join[size_class](number)
+        elif _REMOVES[operation]:
+            self._containers[size_class][number] = _GONE
+
+    def leftovers(self) -> Iterator[tuple[int, int, int]]:
+        """Objects the run created that may exist still: (size-class index, container, number).
+
+        That is every create handed out, less those deleted successfully; initial objects are none.
+        """
+        for index, (containers, first) in enumerate(zip(self._containers, self._first_created, strict=True)):
+            for number, container in enumerate(islice(containers, first, None), first):
+                if container != _GONE:
+                    yield index, container, number

@@ -1,0 +1,173 @@
+"""From the text of a scenario file to plain data, and the line on which each key stands.
+
+Both eras are read: YAML, and JSON for what starts with ``{`` (JSON proper is no subset of the
+YAML that PyYAML reads: tabs, ``1e3`` and ``\\ud83d\\ude00`` differ). What is wrong with the text is
+data too: a list of :class:`Fault`, so that all of it can be told at once.
+
+The text comes from outside, so its cost is bounded: the nesting is counted before anything
+recursive sees it (libyaml's composer overflows the C stack), and so are the values that aliases
+expand to.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import yaml
+
+#: Deeper than any scenario, far less than a stack holds.
+MAX_DEPTH = 20
+#: Values in one file, counted after aliases have been expanded.
+MAX_VALUES = 200_000
+
+#: Where a value stands: keys of mappings and indices of lists, from the top.
+KeyPath = tuple[object, ...]
+
+_Loader: type[yaml.SafeLoader] | type[yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE = "tag:yaml.org,2002:merge"
+_LIST = "tag:yaml.org,2002:seq"
+_MAPPING = "tag:yaml.org,2002:map"
+
+
+class Fault(NamedTuple):
+    """Something wrong in a scenario; ``line`` counts from 1 and is None where nobody knows it."""
+
+    line: int | None
+    text: str
+
+
+@dataclass(slots=True)
+class Document:
+    """What a text says: ``data`` (None when it is broken), and the line of each path in it."""
+
+    data: object = None
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+
+
+def parse(text: str) -> Document:
+    """Read YAML or JSON, told apart by content; a broken text has faults and no data."""
+    if not text.lstrip().startswith("{"):
+        return _parse_yaml(text)
+    document = Document()
+    try:
+        document.data = json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, document.faults))
+    except (ValueError, RecursionError) as error:
+        # A mapping in the flow style of YAML begins with a brace as well.
+        other = _parse_yaml(text)
+        if not other.faults:
+            return other
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return Document(faults=[Fault(line, f"expected JSON or YAML, but it is broken: {reason}")])
+    # The JSON reader knows no lines; the YAML reader does wherever it can read the text too.
+    in_yaml = _parse_yaml(text)
+    document.lines = in_yaml.lines
+    if document.faults and in_yaml.faults:
+        document.faults = in_yaml.faults
+    return document
+
+
+def _unique(pairs: list[tuple[str, object]], faults: list[Fault]) -> dict[str, object]:
+    mapping: dict[str, object] = {}
+    for key, value in pairs:
+        if key in mapping:
+            faults.append(Fault(None, f"{key}: expected once, found again in the same mapping"))
+        mapping[key] = value
+    return mapping
+
+
+def _parse_yaml(text: str) -> Document:
+    document = Document()
+    try:
+        _check_depth(text)
+        builder = _Builder(text, document)
+        document.data = builder.build_all()
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
+        document.data = None
+        line = mark.line + 1 if mark is not None else None
+        document.faults.append(Fault(line, f"expected YAML or JSON, but it is broken: {reason}"))
+    return document
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _broken(f"nested deeper than {MAX_DEPTH} levels", event)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _broken(problem: str, where: yaml.Node | yaml.Event) -> yaml.YAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=where.start_mark)  # type: ignore[arg-type]
+
+
+class _Builder:
+    """Turns the nodes of one YAML text into plain data, noting lines and keys that come twice."""
+
+    def __init__(self, text: str, document: Document) -> None:
+        self._loader = _Loader(text)
+        self._document = document
+        self._values_left = MAX_VALUES
+
+    def build_all(self) -> object:
+        try:
+            node = self._loader.get_single_node()
+            return None if node is None else self._build(node, ())
+        finally:
+            self._loader.dispose()
+
+    def _build(self, node: yaml.Node, path: KeyPath) -> object:
+        self._values_left -= 1
+        if self._values_left < 0 or len(path) > MAX_DEPTH:
+            raise _broken(f"aliases expand to more than {MAX_VALUES} values or {MAX_DEPTH} levels", node)
+        self._document.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if isinstance(node, yaml.SequenceNode) and node.tag == _LIST:
+            return [self._build(child, (*path, index)) for index, child in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode) and node.tag == _MAPPING:
+            return self._mapping(node, path)
+        raise _broken(f"unexpected tag {node.tag}", node)
+
+    def _scalar(self, node: yaml.ScalarNode) -> object:
+        try:
+            value: object = self._loader.construct_object(node)
+        except (ValueError, ArithmeticError, LookupError, AttributeError):
+            # Such as a date with a month 13, or what is not a number under a tag that says it is.
+            raise _broken(f"{node.value[:40]!r} is no value of {node.tag}", node) from None
+        return value
+
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[object, object]:
+        mapping: dict[object, object] = {}
+        merged: dict[object, object] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise _broken("a key must be plain text", key_node)
+            if key_node.tag == _MERGE:
+                for source in self._merge_sources(value_node, path):
+                    merged = source | merged
+                continue
+            key = self._scalar(key_node)
+            if key in mapping:
+                self._document.faults.append(
+                    Fault(line, f"{key}: expected once, found again in the same mapping")
+                )
+            self._document.lines[(*path, key)] = line
+            mapping[key] = self._build(value_node, (*path, key))
+        return merged | mapping
+
+    def _merge_sources(self, node: yaml.Node, path: KeyPath) -> list[dict[object, object]]:
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        sources = [self._build(child, (*path, "<<")) for child in nodes]
+        if not all(isinstance(source, dict) for source in sources):
+            raise _broken("<< takes mappings", node)
+        return [source for source in sources if isinstance(source, dict)]
