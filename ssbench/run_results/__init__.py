@@ -1,1 +1,6 @@
-"""Stat files: today's format is written and read, every older one is read."""
+"""Stat files: today's, written while a run goes on, and every old format, read."""
+
+from ssbench.run_results.description import RunDescription, RunSummary, WorkerFacts
+from ssbench.run_results.writer import RunResultsWriter
+
+__all__ = ["RunDescription", "RunResultsWriter", "RunSummary", "WorkerFacts"]

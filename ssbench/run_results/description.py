@@ -1,0 +1,62 @@
+"""What a stat file knows of a run besides its results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ssbench.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFacts:
+    """A worker as the master saw it; None where it was never told.
+
+    ``cpu_max`` is the largest share of one core (1.0 is all of it) and ``lag_max`` the largest
+    lateness of its event loop, in seconds, in any second of the run; ``clock_offset`` what is
+    added to the worker's monotonic clock to have the master's time since 1970, in seconds.
+    """
+
+    worker_id: int
+    host: str = ""
+    version: str = ""
+    cpu_max: float | None = None
+    lag_max: float | None = None
+    clock_offset: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunDescription:
+    """What is known when a run starts; the first document of a stat file.
+
+    ``scenario`` has every override of the command line in it. ``options`` holds the other options
+    that mattered, as plain data; no password and no token belongs there. ``started`` is seconds
+    since 1970. Files of ssbench 0.x know the scenario and perhaps the version, no more.
+    """
+
+    scenario: Scenario
+    version: str = "unknown"
+    seed: int | None = None
+    options: dict[str, object] = field(default_factory=dict)
+    host: str = ""
+    run_id: int | None = None
+    started: float | None = None
+    workers: tuple[WorkerFacts, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What is known when a run has ended; the last document of a stat file.
+
+    ``ended`` is seconds since 1970. ``not_sendable`` holds (operation code, size-class index, how
+    often) of operations that were drawn while no object of the class existed. ``lost_jobs`` counts
+    operations whose worker vanished; each of them is a result with the cause
+    :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted.
+    """
+
+    ended: float
+    not_sendable: tuple[tuple[int, int, int], ...] = ()
+    lost_jobs: int = 0
+    warnings: tuple[str, ...] = ()
+    interrupted: bool = False
+    workers: tuple[WorkerFacts, ...] = ()
+    counters: dict[str, float] = field(default_factory=dict)
