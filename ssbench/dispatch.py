@@ -18,6 +18,7 @@ The rules, which make every job end exactly once:
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -36,8 +37,21 @@ CLOCK_WINDOW = 30.0
 #: What is to be done: (kind, size class, container, object number, bytes).
 Task = tuple[int, int, int, int, int]
 
-#: What lies behind a task that is sent again: (retries so far, seconds since its first attempt).
-Prior = tuple[int, float]
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What lies behind a task that is sent again because its token was refused.
+
+    ``began`` is when its first attempt began, by the master's monotonic clock.
+    """
+
+    retries: int
+    began: float
+    retried: dict[str, int]
+
+
+#: A task, the batch it is in, what lies behind it.
+Entry = tuple[Task, "Batch", Prior | None]
 
 
 class ClockOffset:
@@ -49,22 +63,18 @@ class ClockOffset:
     """
 
     def __init__(self) -> None:
-        self.seconds = float("inf")
-        self._previous = float("inf")
-        self._window_ends = float("-inf")
+        self.seconds = math.inf
+        self._smallest = math.inf
+        self._smallest_before = math.inf
+        self._window_ends = -math.inf
 
     def observe(self, sent: float, received: float) -> None:
         """Take note of a message: when it was sent (worker's clock) and received (master's)."""
-        difference = received - sent
-        if received > self._window_ends:
+        if received >= self._window_ends:
             self._window_ends = received + CLOCK_WINDOW
-            self._previous, self.seconds = self.seconds, difference
-            self.seconds = min(self._previous, difference)
-            self._previous = difference
-        elif difference < self.seconds:
-            self.seconds = difference
-        if difference < self._previous:
-            self._previous = difference
+            self._smallest_before, self._smallest = self._smallest, math.inf
+        self._smallest = min(self._smallest, received - sent)
+        self.seconds = min(self._smallest_before, self._smallest)
 
 
 @dataclass(slots=True)
@@ -120,7 +130,7 @@ class Dispatcher:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.workers: dict[int, Worker] = {}
-        self.in_flight: dict[int, tuple[Task, Batch]] = {}
+        self.in_flight: dict[int, Entry] = {}
         self.backlog: deque[tuple[Task, Prior | None]] = deque()
         self.events: list[Event] = []
         self.late_results = 0
@@ -142,7 +152,9 @@ class Dispatcher:
         """How many jobs the living workers can run at once."""
         return self._capacity
 
-    def send(self, tasks: Sequence[Task], now: float) -> tuple[int, list[Job]]:
+    def send(
+        self, tasks: Sequence[Task], now: float, priors: Sequence[Prior | None] = ()
+    ) -> tuple[int, list[Job]]:
         """Enter a batch of tasks as sent now; returns its number and the jobs for the wire."""
         first = self._next_id
         self._next_id = first + len(tasks)
@@ -151,31 +163,34 @@ class Dispatcher:
         number = first
         in_flight = self.in_flight
         for task in tasks:
-            in_flight[number] = (task, batch)
+            in_flight[number] = (task, batch, None)
             jobs.append((number, *task))
             number += 1
+        for number, prior in enumerate(priors, first):
+            in_flight[number] = (*in_flight[number][:2], prior)
         return first, jobs
 
-    def unsend(self, first: int, prior: Sequence[Prior | None]) -> None:
-        """Take back a batch that the socket would not take; its tasks go to the backlog's head."""
+    def unsend(self, first: int) -> None:
+        """Take back a batch that the socket would not take; its tasks go to the head of the line."""
         batch = self._batches.pop(first)
-        tasks = [self.in_flight.pop(number)[0] for number in range(first, first + batch.size)]
-        self.backlog.extendleft(reversed(list(zip(tasks, prior, strict=True))))
+        for number in reversed(range(first, first + batch.size)):
+            task, _, prior = self.in_flight.pop(number)
+            self.backlog.appendleft((task, prior))
 
-    def settle(self, job_id: int, worker: Worker) -> Task | None:
-        """A result has come: the task it ends, or None when that job is not in flight."""
+    def settle(self, job_id: int, worker: Worker) -> Entry | None:
+        """A result has come: the entry it ends, or None when that job is not in flight."""
         entry = self.in_flight.pop(job_id, None)
         if entry is None:
             self.late_results += 1
             return None
-        task, batch = entry
+        batch = entry[1]
         batch.remaining -= 1
         if not batch.remaining:
             self._close(batch)
         elif batch.owner is None:
             batch.owner = worker
             worker.batches.add(batch.first)
-        return task
+        return entry
 
     def send_again(self, task: Task, prior: Prior | None) -> None:
         """Put a settled task in line to be sent once more."""
@@ -184,11 +199,10 @@ class Dispatcher:
     def hand_back(self, job_ids: Iterable[int], worker: Worker) -> None:
         """A worker had no room for these; they go to the head of the line."""
         for job_id in job_ids:
-            late = self.late_results
-            task = self.settle(job_id, worker)
-            self.late_results = late
-            if task is not None:
-                self.backlog.appendleft((task, None))
+            if job_id in self.in_flight:
+                entry = self.settle(job_id, worker)
+                if entry is not None:
+                    self.backlog.appendleft((entry[0], entry[2]))
 
     def take_lost(self) -> list[Task]:
         """The tasks that were lost since the last call; each was in flight and is no longer."""
@@ -197,7 +211,7 @@ class Dispatcher:
 
     def abandon(self) -> list[Task]:
         """Forget all that is in flight or in line (the phase ends); returns it."""
-        tasks = [task for task, _ in self.in_flight.values()] + [task for task, _ in self.backlog]
+        tasks = [entry[0] for entry in self.in_flight.values()] + [task for task, _ in self.backlog]
         for batch in list(self._batches.values()):
             self._close(batch)
         self.in_flight.clear()

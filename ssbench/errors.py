@@ -11,6 +11,7 @@
     │   └── AuthenticationError  3  no token could be had
     ├── WorkerError              4  no worker came, or all of them were lost
     └── WireError                1  a message could not be read
+        └── ProtocolError        1  a peer speaks another version of the wire
 
 What a user does wrong, or what a cluster does in normal life, ends as one of these; the command
 line prints its text as one line and exits with its code. A traceback is always a bug.
@@ -76,3 +77,12 @@ class WorkerError(SsbenchError):
 
 class WireError(SsbenchError):
     """A message on one of the two sockets is not what :mod:`ssbench.wire` describes."""
+
+
+class ProtocolError(WireError):
+    """The peer speaks another version of the protocol; ``worker`` is (id, instance) where it said."""
+
+    def __init__(self, protocol: int, worker: tuple[int, int] | None = None) -> None:
+        super().__init__(f"protocol version {protocol} is not ours")
+        self.protocol = protocol
+        self.worker = worker

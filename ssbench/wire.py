@@ -21,7 +21,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from ssbench.errors import WireError
+from ssbench.errors import ProtocolError, WireError
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
 PROTOCOL = 1
@@ -173,27 +173,48 @@ _from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(From
 pack = _encoder.encode
 
 
-def unpack_parameters(frame: bytes) -> RunParameters:
-    """Decode frame one of a work message; raises WireError."""
+def _generic(frame: bytes) -> list[object]:
     try:
-        return _parameters.decode(frame)
+        decoded = msgspec.msgpack.decode(frame)
+    except (msgspec.MsgspecError, ValueError):
+        return []
+    return decoded if isinstance(decoded, list) else []
+
+
+def unpack_parameters(frame: bytes) -> RunParameters:
+    """Decode frame one of a work message; raises WireError, ProtocolError for another version."""
+    try:
+        parameters = _parameters.decode(frame)
     except (msgspec.MsgspecError, ValueError) as error:
+        match _generic(frame):
+            case [int(protocol), *_] if protocol != PROTOCOL:
+                raise ProtocolError(protocol) from None
         raise WireError(f"run parameters: {error}") from None
+    if parameters.protocol != PROTOCOL:
+        raise ProtocolError(parameters.protocol)
+    return parameters
 
 
 def unpack_batch(frame: bytes) -> JobBatch:
     """Decode frame two of a work message; raises WireError."""
     try:
-        return _batch.decode(frame)
+        batch = _batch.decode(frame)
     except (msgspec.MsgspecError, ValueError) as error:
         raise WireError(f"job batch: {error}") from None
+    if batch.prior and len(batch.prior) != len(batch.jobs):
+        raise WireError(f"job batch: {len(batch.prior)} histories of {len(batch.jobs)} jobs")
+    return batch
 
 
 def unpack_from_worker(frame: bytes) -> FromWorker:
-    """Decode a message of the results socket; raises WireError."""
+    """Decode a message of the results socket; raises WireError, ProtocolError for another version."""
     try:
         return _from_worker.decode(frame)
     except (msgspec.MsgspecError, ValueError) as error:
+        match _generic(frame):
+            # The first four fields of a heartbeat are the same in every version.
+            case [1, int(protocol), int(worker_id), int(instance), *_] if protocol != PROTOCOL:
+                raise ProtocolError(protocol, (worker_id, instance)) from None
         raise WireError(f"message of a worker: {error}") from None
 
 

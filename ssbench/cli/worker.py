@@ -1,0 +1,164 @@
+"""``ssbench-worker``: does the requests that a master deals out."""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import logging
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import gevent
+from gevent.os import tp_read
+
+from ssbench import __version__, fleet_key
+from ssbench.cli import logs
+from ssbench.cli.options import Parser, non_negative_int, port, positive_int
+from ssbench.errors import ExitCode, SsbenchError
+from ssbench.sockets import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, WorkerSockets, endpoint
+from ssbench.worker import Worker, WorkerOptions, raise_file_limit
+
+_log = logging.getLogger(__name__)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="ssbench-worker",
+        description=f"Does the requests that an ssbench-master deals out (ssbench {__version__}). "
+        "It waits for a master for ever and serves one run after another; Ctrl-C, or "
+        "'ssbench-master kill-workers', ends it.",
+    )
+    parser.add_argument("worker_id", type=non_negative_int, help="a whole number, unique in the fleet")
+    parser.add_argument("--version", action="version", version=f"ssbench {__version__}")
+    parser.add_argument(
+        "--zmq-host", metavar="HOST", default="127.0.0.1", help="where the master runs (%(default)s)"
+    )
+    parser.add_argument(
+        "--zmq-work-port",
+        metavar="PORT",
+        type=port,
+        default=DEFAULT_WORK_PORT,
+        help="port of the master's work socket (%(default)s)",
+    )
+    parser.add_argument(
+        "--zmq-results-port",
+        metavar="PORT",
+        type=port,
+        default=DEFAULT_RESULTS_PORT,
+        help="port of the master's results socket (%(default)s)",
+    )
+    parser.add_argument(
+        "--zmq-key",
+        metavar="FILE",
+        type=Path,
+        default=os.environ.get("SSBENCH_ZMQ_KEY") or None,
+        help="key file of a sealed fleet, the same one as the master's (SSBENCH_ZMQ_KEY)",
+    )
+    parser.add_argument(
+        "-c",
+        "--concurrency",
+        metavar="N",
+        type=positive_int,
+        default=64,
+        help="most requests in flight at once, and most connections to a storage URL (%(default)s)",
+    )
+    parser.add_argument(
+        "--retries",
+        metavar="N",
+        type=non_negative_int,
+        default=10,
+        help="how often a request that failed for a passing reason is tried again (%(default)s)",
+    )
+    parser.add_argument(
+        "--batch-size",
+        metavar="N",
+        type=positive_int,
+        default=1,
+        help="accepted for scripts of old; results never wait for a batch to fill",
+    )
+    parser.add_argument(
+        "-p",
+        "--profile-count",
+        metavar="N",
+        type=non_negative_int,
+        default=0,
+        help="profile the first N jobs and say where the profile is (%(default)s: do not)",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="debug lines")
+    parser.add_argument("--profile-file", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--exit-with-stdin", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def _watch_stdin(worker: Worker) -> None:
+    # tp_read: a pipe from a parent may be a blocking descriptor.
+    while tp_read(0, 1):
+        pass
+    worker.stop("its master is gone")
+
+
+def _serve(arguments: argparse.Namespace) -> ExitCode:
+    key = fleet_key.read(arguments.zmq_key) if arguments.zmq_key else None
+    raise_file_limit()
+    sockets = WorkerSockets(
+        endpoint(arguments.zmq_host, arguments.zmq_work_port),
+        endpoint(arguments.zmq_host, arguments.zmq_results_port),
+        key,
+    )
+    profile_file: Path | None = arguments.profile_file
+    if arguments.profile_count and profile_file is None:
+        descriptor, name = tempfile.mkstemp(prefix=f"ssbench-worker-{arguments.worker_id}-", suffix=".prof")
+        os.close(descriptor)
+        profile_file = Path(name)
+    profiler = cProfile.Profile() if profile_file else None
+
+    def end_profile() -> None:
+        if profiler is not None and profile_file is not None:
+            profiler.disable()
+            profiler.dump_stats(profile_file)
+            _log.info("Profile written to %s", profile_file)
+
+    worker = Worker(
+        WorkerOptions(arguments.worker_id, arguments.concurrency, arguments.retries),
+        sockets,
+        after_jobs=(arguments.profile_count, end_profile) if arguments.profile_count else None,
+    )
+    for number, name in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")):
+        gevent.signal_handler(number, worker.stop, name)
+    if arguments.exit_with_stdin:
+        gevent.spawn(_watch_stdin, worker)
+    _log.info(
+        "ssbench-worker %s: id %d, %d requests at once, waiting for a master at %s%s",
+        __version__,
+        arguments.worker_id,
+        arguments.concurrency,
+        arguments.zmq_host,
+        " (sealed)" if key else "",
+    )
+    if profiler is not None:
+        profiler.enable()
+    try:
+        return worker.run()
+    finally:
+        if not arguments.profile_count:
+            end_profile()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run ``ssbench-worker``; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    logs.set_up(verbose=arguments.verbose, time_stamps=True)
+    try:
+        return _serve(arguments)
+    except SsbenchError as error:
+        _log.error("%s", error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,388 @@
+"""The master's loop: sends what a phase wants done, takes in what comes back.
+
+One thread over two plain zmq sockets. A *phase* (initial uploads, the benchmark, clean-up) says what
+is to be done next and is told how each task ended; all phases share the loop, and with it the rules
+of :mod:`ssbench.dispatch` on who is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+import zmq
+
+from ssbench import wire
+from ssbench.dispatch import Dispatcher, Prior, Task, Worker
+from ssbench.errors import ProtocolError, SsbenchError, WireError, WorkerError
+from ssbench.sockets import MasterSockets
+from ssbench.token_renewal import TokenRenewal
+from ssbench.wire import Result, RunParameters
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between looks at the clock: who is lost, is a token there, is a phase over.
+_TICK = 0.1
+
+#: With nobody left for this long the run ends (seconds, on top of those that make a worker lost).
+_NOBODY_LEFT = 4.0
+
+#: While it waits, the master says every so many seconds what for.
+_SAY_SECONDS = 5.0
+
+#: Most messages taken in before more work is sent.
+_MESSAGES_A_TURN = 256
+
+#: A job is sent again after so many refusals of its token.
+_MOST_RENEWALS = 10
+
+UNAUTHORIZED = "HTTP 401"
+
+
+class Phase(Protocol):
+    """What a run consists of. Times are of the master's monotonic clock."""
+
+    #: For messages: "initial uploads", "operations".
+    what: str
+    #: Seconds to wait for tasks in flight once no more are to be sent; None: as long as it takes.
+    patience: float | None
+
+    def next_tasks(self, count: int) -> Sequence[Task]:
+        """At most ``count`` tasks to send now."""
+
+    def exhausted(self, now: float) -> bool:
+        """Whether no more tasks are to be sent (and :meth:`next_tasks` is asked no more)."""
+
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
+        """These tasks ended, well or not."""
+
+    def lost(self, tasks: Sequence[Task], *, given_up: bool) -> Sequence[Task]:
+        """These were lost with a worker, or given up; returns those to send again."""
+
+    def tick(self, now: float) -> None:
+        """Called some times a second."""
+
+
+class Exchange:
+    """The two sockets, the book of jobs, and the loop over both."""
+
+    def __init__(
+        self,
+        sockets: MasterSockets,
+        dispatcher: Dispatcher,
+        parameters: RunParameters,
+        batch_size: int = 1,
+        renew_token: Callable[[], str] | None = None,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.parameters = parameters
+        #: Set by a signal: stop sending.
+        self.interrupted = threading.Event()
+        #: Called with each tick's time; local workers are looked after there.
+        self.on_tick: Callable[[float], None] = lambda _now: None
+        #: What went wrong with workers, for the report.
+        self.warnings: list[str] = []
+        self._sockets = sockets
+        self._header = wire.pack(parameters)
+        self._batch_size = batch_size
+        self._renewal = TokenRenewal(renew_token)
+        self._unauthorized: list[tuple[Task, Prior]] = []
+        self._next_tick = 0.0
+        self._said_at = 0.0
+        self._somebody_at = time.monotonic()
+        self._dropped_messages = 0
+
+    # -- workers ------------------------------------------------------------------------------
+
+    def wait_for_workers(self, expected: int, timeout: float, advice: str) -> None:
+        """Return once that many workers are there, or fewer after ``timeout`` seconds.
+
+        Says every few seconds what it waits for; raises WorkerError when there is none at the end.
+        """
+        deadline = time.monotonic() + timeout
+        self._said_at = time.monotonic() - _SAY_SECONDS + 1.0
+        while True:
+            now = time.monotonic()
+            self._tick(now)
+            there = len(self.dispatcher.living())
+            if there >= expected or self.interrupted.is_set():
+                return
+            if now >= deadline:
+                break
+            if now - self._said_at >= _SAY_SECONDS:
+                self._said_at = now
+                _log.info(
+                    "Waiting for workers: %d of %d there, %.0f s left. %s",
+                    there,
+                    expected,
+                    deadline - now,
+                    advice,
+                )
+            self._take_in(min(_TICK, deadline - now), None)
+        if not there:
+            raise WorkerError(f"no worker has come within {timeout:g} s. {advice}")
+        self._warn(f"Only {there} of {expected} workers have come within {timeout:g} s; starting with those")
+
+    def change(self, **changes: object) -> None:
+        """Change parameters in the middle of the run; workers see it with their next batch."""
+        self.parameters = msgspec.structs.replace(
+            self.parameters, generation=self.parameters.generation + 1, **changes
+        )
+        self._header = wire.pack(self.parameters)
+
+    def tell_all(self) -> None:
+        """Send an empty batch to each worker, so that it sees the parameters now."""
+        body = wire.pack(wire.JobBatch(0, []))
+        for _ in range(len(self.dispatcher.workers) + 1):
+            if not self._send_frames(body):
+                return
+
+    def _warn(self, text: str) -> None:
+        self.warnings.append(text)
+        _log.warning("%s", text)
+
+    # -- the loop -----------------------------------------------------------------------------
+
+    def run(self, phase: Phase) -> None:
+        """Carry a phase through; raises WorkerError when no worker is left.
+
+        However it ends, every task that was sent has been reported to the phase.
+        """
+        dispatcher = self.dispatcher
+        self._somebody_at = time.monotonic()
+        draining_since: float | None = None
+        try:
+            while True:
+                now = time.monotonic()
+                if now >= self._next_tick:
+                    self._tick(now)
+                    phase.tick(now)
+                    self._settle_lost(phase)
+                    self._check_somebody(now)
+                waits = True
+                if phase.exhausted(now):
+                    draining_since = draining_since or now
+                    if not dispatcher.in_flight and not dispatcher.backlog and not self._unauthorized:
+                        return
+                    if phase.patience is not None and now - draining_since > phase.patience:
+                        break
+                    self._say_what_is_missing(now, phase)
+                    self._send(phase, now, only_backlog=True)
+                else:
+                    waits = self._send(phase, now, only_backlog=False)
+                self._take_in(_TICK if waits else 0.001, phase)
+        finally:
+            given_up = dispatcher.abandon() + [task for task, _ in self._unauthorized]
+            self._unauthorized.clear()
+            if given_up:
+                phase.lost(given_up, given_up=True)
+            self._take_events()
+
+    def _send(self, phase: Phase, now: float, *, only_backlog: bool) -> bool:
+        """Send what there is room for; False when there was room and the phase gave nothing."""
+        dispatcher = self.dispatcher
+        room = dispatcher.room()
+        if room <= 0 or self._renewal.under_way:
+            return True
+        share = max(1, dispatcher.limit // max(1, len(dispatcher.living())))
+        most = min(self._batch_size, share)
+        while room > 0:
+            priors: list[Prior | None] = []
+            tasks: Sequence[Task]
+            if dispatcher.backlog:
+                count = min(most, room, len(dispatcher.backlog))
+                taken = [dispatcher.backlog.popleft() for _ in range(count)]
+                tasks = [task for task, _ in taken]
+                priors = [prior for _, prior in taken]
+            elif only_backlog:
+                return True
+            else:
+                tasks = phase.next_tasks(min(most, room))
+                if not tasks:
+                    return False
+            first, jobs = dispatcher.send(tasks, now, priors)
+            again = []
+            if any(priors):
+                again = [
+                    (prior.retries, max(0.0, now - prior.began)) if prior else (0, 0.0) for prior in priors
+                ]
+            if not self._send_frames(wire.pack(wire.JobBatch(first, jobs, again))):
+                dispatcher.unsend(first)
+                return True
+            room -= len(tasks)
+        return True
+
+    def _send_frames(self, body: bytes) -> bool:
+        try:
+            self._sockets.work.send(self._header, zmq.NOBLOCK | zmq.SNDMORE)
+            self._sockets.work.send(body, zmq.NOBLOCK)
+        except zmq.Again:
+            return False  # nobody is connected at this moment
+        return True
+
+    def _take_in(self, timeout: float, phase: Phase | None) -> None:
+        receive = self._sockets.results.recv
+        for taken in range(_MESSAGES_A_TURN):
+            try:
+                frame = receive(zmq.NOBLOCK)
+            except zmq.Again:
+                if taken:
+                    return
+                if not self._sockets.poller.poll(math.ceil(timeout * 1000)):
+                    return
+                continue
+            try:
+                message = wire.unpack_from_worker(frame)
+            except ProtocolError as error:
+                self._refuse_version(error)
+                continue
+            except WireError as error:
+                self._drop(str(error))
+                continue
+            now = time.monotonic()
+            if type(message) is wire.Results:
+                self._take_results(message, now, phase)
+            else:
+                self._take_news(message, now)
+
+    def _take_news(self, message: wire.FromWorker, now: float) -> None:
+        dispatcher = self.dispatcher
+        if isinstance(message, wire.Heartbeat):
+            dispatcher.heartbeat(message, self.parameters.run_id, now)
+        elif isinstance(message, wire.Goodbye):
+            dispatcher.leave(message.instance, f"has ended: {message.reason}")
+        elif isinstance(message, wire.Handback):
+            worker = dispatcher.known(message.instance)
+            if worker is not None and message.run_id == self.parameters.run_id:
+                dispatcher.hand_back(message.job_ids, worker)
+        self._take_events()
+
+    def _take_results(self, message: wire.Results, now: float, phase: Phase | None) -> None:
+        dispatcher = self.dispatcher
+        worker = dispatcher.known(message.instance)
+        if message.run_id != self.parameters.run_id or worker is None or phase is None:
+            dispatcher.late_results += len(message.results)
+            return
+        worker.offset.observe(message.clock, now)
+        settle = dispatcher.settle
+        ended: list[tuple[Task, Result]] = []
+        for result in message.results:
+            entry = settle(result.job_id, worker)
+            if entry is None:
+                continue
+            task, _, prior = entry
+            if prior is not None:
+                result = _with_prior(result, prior)  # noqa: PLW2901 - the same result, complete
+            if result.unauthorized and self._ask_again(task, result, prior, message.generation, now):
+                continue
+            ended.append((task, result))
+        if ended:
+            phase.done(ended, worker)
+
+    def _drop(self, why: str) -> None:
+        # The first ones are told one by one; a flood is counted.
+        self._dropped_messages += 1
+        if self._dropped_messages <= 3:
+            _log.warning("Dropped a message that is none of a worker's: %s", why[:200])
+
+    def _refuse_version(self, error: ProtocolError) -> None:
+        if error.worker is None:
+            self._drop(str(error))
+            return
+        worker_id, instance = error.worker
+        reason = f"speaks protocol {error.protocol}, this master {wire.PROTOCOL}: refused"
+        self.dispatcher.refuse(instance, worker_id, "?", reason, time.monotonic())
+        self._take_events()
+
+    def _ask_again(
+        self, task: Task, result: Result, prior: Prior | None, generation: int, now: float
+    ) -> bool:
+        retried = dict(result.retried or {})
+        retried[UNAUTHORIZED] = retried.get(UNAUTHORIZED, 0) + 1
+        if not self._renewal.possible or retried[UNAUTHORIZED] > _MOST_RENEWALS:
+            return False
+        began = prior.began if prior else now - (result.last_byte or 0.0)
+        self._unauthorized.append((task, Prior(result.retries + 1, began, retried)))
+        if generation >= self.parameters.generation and not self._renewal.under_way:
+            _log.info("Swift no longer takes the token; authenticating again")
+            self._renewal.start(now)
+        return True
+
+    # -- time passes --------------------------------------------------------------------------
+
+    def _tick(self, now: float) -> None:
+        self._next_tick = now + _TICK
+        self.dispatcher.tick(now)
+        self.on_tick(now)
+        self._look_after_token(now)
+        self._take_events()
+
+    def _look_after_token(self, now: float) -> None:
+        try:
+            token = self._renewal.finished(now)
+        except SsbenchError as error:
+            self._warn(f"Authenticating again failed: {error}")
+        else:
+            if token is not None:
+                self.change(token=token)
+        if not self._renewal.under_way:
+            for task, prior in self._unauthorized:
+                self.dispatcher.send_again(task, prior)
+            self._unauthorized.clear()
+
+    def _take_events(self) -> None:
+        refused = False
+        events, self.dispatcher.events = self.dispatcher.events, []
+        for event in events:
+            if event.kind in ("joined", "back"):
+                _log.info("%s", event.text)
+            else:
+                self._warn(event.text)
+            refused |= event.kind == "refused"
+        if refused:
+            self.change(refused=sorted(self.dispatcher.refused))
+            self.tell_all()
+
+    def _settle_lost(self, phase: Phase) -> None:
+        lost = self.dispatcher.take_lost()
+        if lost:
+            again = phase.lost(lost, given_up=False)
+            for task in again:
+                self.dispatcher.send_again(task, None)
+
+    def _check_somebody(self, now: float) -> None:
+        if self.dispatcher.living():
+            self._somebody_at = now
+        elif now - self._somebody_at > _NOBODY_LEFT:
+            raise WorkerError("all workers are gone")
+
+    def _say_what_is_missing(self, now: float, phase: Phase) -> None:
+        if now - self._said_at >= _SAY_SECONDS:
+            self._said_at = now
+            holders = [
+                f"worker {worker.worker_id} on {worker.host} has {len(worker.batches)}"
+                for worker in self.dispatcher.living()
+                if worker.batches
+            ]
+            _log.info(
+                "Waiting for %d %s to end (%s)",
+                len(self.dispatcher.in_flight),
+                phase.what,
+                ", ".join(holders),
+            )
+
+    def close(self) -> None:
+        """End the thread that renews tokens."""
+        self._renewal.close()
+
+
+def _with_prior(result: Result, prior: Prior) -> Result:
+    retried = dict(prior.retried)
+    for cause, count in (result.retried or {}).items():
+        retried[cause] = retried.get(cause, 0) + count
+    return msgspec.structs.replace(result, retried=retried)

@@ -1,0 +1,136 @@
+"""Workers on the master's own host, started for one run and gone with it.
+
+Each holds one end of a pipe as its standard input; when the master ends, however it ends, the pipe
+does too, and so does the worker.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from ssbench.errors import UsageError
+
+#: Lines of a dead worker's log that are shown.
+_TAIL_LINES = 15
+
+
+def open_private(path: Path) -> tuple[int, Path]:
+    """Open a log in a folder that others may write to: (descriptor, the path it got).
+
+    The well-known name is taken when it is new or an own plain file; a planted link or somebody
+    else's file is left alone, and the log gets a name that cannot be guessed.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError:
+        descriptor = -1
+    if descriptor >= 0:
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
+            os.fchmod(descriptor, 0o600)
+            os.ftruncate(descriptor, 0)
+            return descriptor, path
+        os.close(descriptor)
+    descriptor, name = tempfile.mkstemp(prefix=path.stem + "-", suffix=path.suffix, dir=path.parent)
+    return descriptor, Path(name)
+
+
+@dataclass(slots=True)
+class LocalWorker:
+    """A worker process of ours. ``ended`` is its exit code once that was told to the user."""
+
+    worker_id: int
+    process: subprocess.Popen[bytes]
+    log: Path
+    ended: int | None = None
+
+    def log_tail(self) -> str:
+        """The last lines of its log."""
+        try:
+            lines = self.log.read_text(errors="replace").splitlines()
+        except OSError as error:
+            return f"(its log cannot be read: {error})"
+        return "\n".join(lines[-_TAIL_LINES:])
+
+
+class LocalWorkers:
+    """``count`` workers, each with ``arguments``; a context manager that ends them."""
+
+    def __init__(self, count: int, arguments: Sequence[str], *, profile: bool = False) -> None:
+        self.workers: list[LocalWorker] = []
+        self.profiles: list[Path] = []
+        try:
+            for worker_id in range(count):
+                self._start(worker_id, arguments, profile=profile)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, worker_id: int, arguments: Sequence[str], *, profile: bool) -> None:
+        descriptor, log = open_private(Path(tempfile.gettempdir()) / f"ssbench-worker-local-{worker_id}.log")
+        command = [sys.executable, "-m", "ssbench.cli.worker", "--exit-with-stdin", *arguments]
+        if profile:
+            self.profiles.append(log.with_suffix(".prof"))
+            command += ["--profile-file", str(self.profiles[-1])]
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own program
+                [*command, str(worker_id)],
+                stdin=subprocess.PIPE,
+                stdout=descriptor,
+                stderr=descriptor,
+                # Ctrl-C in a terminal is for the master, which ends its workers when it is done.
+                process_group=0,
+            )
+        except OSError as error:
+            raise UsageError(f"cannot start a local worker: {error}") from None
+        finally:
+            os.close(descriptor)
+        self.workers.append(LocalWorker(worker_id, process, log))
+
+    def newly_ended(self) -> list[LocalWorker]:
+        """Those that ended since the last call."""
+        ended = []
+        for worker in self.workers:
+            if worker.ended is None and worker.process.poll() is not None:
+                worker.ended = worker.process.returncode
+                ended.append(worker)
+        return ended
+
+    @property
+    def running(self) -> int:
+        """How many have not ended."""
+        return sum(worker.process.poll() is None for worker in self.workers)
+
+    def stop(self, patience: float = 5.0) -> None:
+        """End them all: close their pipes, and kill who is not gone in time."""
+        for worker in self.workers:
+            if worker.process.stdin is not None:
+                worker.process.stdin.close()
+        for worker in self.workers:
+            try:
+                worker.process.wait(patience)
+            except subprocess.TimeoutExpired:
+                worker.process.kill()
+                worker.process.wait()
+
+    def kill(self) -> None:
+        """End them at once, without waiting for anything."""
+        for worker in self.workers:
+            worker.process.kill()
+
+    def __enter__(self) -> LocalWorkers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

@@ -1,0 +1,160 @@
+"""The two ZeroMQ sockets of either side, with every option that matters set in one place."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from types import TracebackType
+
+import zmq
+from zmq.auth.thread import ThreadAuthenticator
+from zmq.utils import z85
+
+from ssbench.errors import UsageError
+from ssbench.fleet_key import FleetKey
+from ssbench.wire import MAX_MESSAGE_BYTES
+
+#: ZMTP heartbeats: a peer that is stopped or cut off loses its connection after this long.
+#: The answer comes from libzmq's own thread, so a busy event loop does not count as gone.
+_PING_MILLISECONDS = 500
+_DROP_MILLISECONDS = 1500
+
+DEFAULT_WORK_PORT = 13579
+DEFAULT_RESULTS_PORT = 13580
+
+
+def endpoint(host: str, port: int) -> str:
+    """``tcp://host:port``, with brackets around an IPv6 address."""
+    return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether binding to that address keeps other hosts out."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _common(socket: zmq.Socket[bytes]) -> None:
+    socket.setsockopt(zmq.IPV6, 1)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+    socket.setsockopt(zmq.HEARTBEAT_IVL, _PING_MILLISECONDS)
+    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _DROP_MILLISECONDS)
+    # What may queue up is bounded by the jobs in flight; a full queue must not drop any of them.
+    socket.setsockopt(zmq.SNDHWM, 0)
+    socket.setsockopt(zmq.RCVHWM, 100_000)
+
+
+@dataclass(frozen=True, slots=True)
+class BindAddress:
+    """Where a master listens."""
+
+    ip: str
+    work_port: int = DEFAULT_WORK_PORT
+    results_port: int = DEFAULT_RESULTS_PORT
+
+
+class _OneClient:
+    """Tells the ZAP handler which client key may come in: the one of the key file."""
+
+    def __init__(self, key: FleetKey) -> None:
+        self._public = z85.decode(key.client_public)
+
+    def callback(self, _domain: str, key: bytes) -> bool:
+        return key == self._public
+
+
+class MasterSockets:
+    """A bound PUSH socket for work and a bound PULL socket for results; a context manager."""
+
+    def __init__(self, address: BindAddress, key: FleetKey | None = None) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._authenticator: ThreadAuthenticator | None = None
+        self.work = self._context.socket(zmq.PUSH)
+        self.results = self._context.socket(zmq.PULL)
+        try:
+            if key is not None:
+                self._seal(key)
+            for socket, port in ((self.work, address.work_port), (self.results, address.results_port)):
+                _common(socket)
+                self._bind(socket, address.ip, port)
+        except BaseException:
+            self.close()
+            raise
+        self.poller = zmq.Poller()
+        self.poller.register(self.results, zmq.POLLIN)
+
+    def _seal(self, key: FleetKey) -> None:
+        self._authenticator = ThreadAuthenticator(self._context)
+        self._authenticator.start()
+        self._authenticator.configure_curve_callback(domain="*", credentials_provider=_OneClient(key))
+        for socket in (self.work, self.results):
+            socket.curve_server = True
+            socket.curve_publickey = key.server_public
+            socket.curve_secretkey = key.server_secret
+
+    @staticmethod
+    def _bind(socket: zmq.Socket[bytes], ip: str, port: int) -> None:
+        try:
+            socket.bind(endpoint(ip, port))
+        except zmq.ZMQError as error:
+            raise UsageError(
+                f"cannot bind {endpoint(ip, port)}: {error.strerror}"
+                + (" (does another ssbench-master run?)" if error.errno == zmq.EADDRINUSE else "")
+            ) from None
+
+    def close(self) -> None:
+        """Close both sockets; safe to call again."""
+        self.work.close()
+        self.results.close()
+        if self._authenticator is not None:
+            self._authenticator.stop()
+            self._authenticator = None
+        self._context.term()
+
+    def __enter__(self) -> MasterSockets:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class WorkerSockets:
+    """A PULL socket for work and a PUSH socket for results, connected to a master to come."""
+
+    def __init__(self, work: str, results: str, key: FleetKey | None = None) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self.work = self._context.socket(zmq.PULL)
+        self.results = self._context.socket(zmq.PUSH)
+        # Nothing is queued for a master that is not there: a worker waits for one, perhaps for days.
+        self.results.setsockopt(zmq.IMMEDIATE, 1)
+        for socket in (self.work, self.results):
+            _common(socket)
+            socket.setsockopt(zmq.RECONNECT_IVL, 100)
+            socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+            if key is not None:
+                socket.curve_serverkey = key.server_public
+                socket.curve_publickey = key.client_public
+                socket.curve_secretkey = key.client_secret
+        self.monitor = self.work.get_monitor_socket(
+            zmq.EVENT_DISCONNECTED
+            | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+            | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+            | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+        )
+        for socket, address in ((self.work, work), (self.results, results)):
+            try:
+                socket.connect(address)
+            except zmq.ZMQError as error:
+                raise UsageError(f"cannot connect to {address}: {error.strerror}") from None
+
+    def close(self, linger_milliseconds: int = 500) -> None:
+        """Close both sockets, giving what was sent last that long to leave."""
+        self.work.disable_monitor()
+        self.work.close()
+        self.results.close(linger=linger_milliseconds)
+        self._context.term()

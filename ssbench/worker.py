@@ -1,0 +1,395 @@
+"""The worker: takes jobs from one socket, does them against Swift, puts results into another.
+
+Shape. One process, one thread, gevent. The hub watches the work socket's file descriptor and drains
+it without blocking (plain zmq; zmq.green costs twice as much). Each *slot* is a greenlet that does
+one job after another; there are at most ``concurrency``, made when first needed. Results go to an
+outbox that is sent once a turn of the event loop: nothing waits for a batch to fill, and what
+finishes together travels together.
+
+A worker serves one master after another. It drops a run's work when another run's parameters come
+or when the connection to the master ends, and it never ends by itself, unless it is told to.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import secrets
+import socket as network
+import time
+from collections import deque
+from dataclasses import dataclass
+
+import gevent
+import gevent.event
+import zmq
+from gevent import getcurrent
+from zmq.utils.monitor import recv_monitor_message
+
+from ssbench import __version__, wire
+from ssbench.dispatch import HEARTBEAT_SECONDS
+from ssbench.errors import ExitCode, ProtocolError, WireError
+from ssbench.sockets import WorkerSockets
+from ssbench.swift.objects import Client, ClientSettings, Outcome
+from ssbench.wire import LAG_BUCKETS, Job, JobBatch, Result, RunParameters
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between two ticks that measure how late the event loop is.
+_TICK = 0.02
+
+#: Most messages that one turn of the event loop takes in, and most results of one message.
+_MESSAGES_A_TURN = 200
+_RESULTS_A_MESSAGE = 2000
+
+#: While no master is connected, a hello is tried this often (seconds).
+_HELLO_RETRY = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What a worker is started with."""
+
+    worker_id: int
+    concurrency: int = 64
+    retries: int = 10
+
+
+class Run:
+    """The run that is served: its parameters and what is derived from them once."""
+
+    def __init__(self, parameters: RunParameters, client: Client | None) -> None:
+        self.parameters = parameters
+        self.client = client
+        self.containers: dict[int, str] = {}
+
+    def container(self, number: int) -> str:
+        """Name of a container, made once."""
+        name = self.containers.get(number)
+        if name is None:
+            name = wire.container_name(self.parameters.container_base, number, self.parameters.policy)
+            self.containers[number] = name
+        return name
+
+
+class Worker:
+    """One worker process's state; :meth:`run` serves masters until told to exit."""
+
+    def __init__(self, options: WorkerOptions, sockets: WorkerSockets) -> None:
+        self._options = options
+        self._sockets = sockets
+        self._instance = secrets.randbits(62) + 1
+        self._run: Run | None = None
+        self._header = b""
+        self._queue: deque[tuple[Run, int, Job, tuple[int, float] | None]] = deque()
+        self._idle: list[gevent.Greenlet] = []
+        self._slots = 0
+        self._busy = 0
+        self._held: dict[int, int] = {}
+        self._outbox: list[Result] = []
+        self._flush_due = False
+        self._lag = [0] * LAG_BUCKETS
+        self._expected_tick = 0.0
+        self._done = gevent.event.AsyncResult()
+        self._hub = gevent.get_hub()
+        self._host = network.gethostname()[:255]
+        self._handshake_told = 0.0
+
+    # -- life ---------------------------------------------------------------------------------
+
+    def run(self) -> ExitCode:
+        """Serve until :meth:`stop`, a refusal or an order to exit; returns the exit code."""
+        loop = self._hub.loop
+        watchers = [
+            (loop.io(self._sockets.work.getsockopt(zmq.FD), 1), self._receive),
+            (loop.io(self._sockets.monitor.getsockopt(zmq.FD), 1), self._watch_connection),
+        ]
+        for watcher, callback in watchers:
+            watcher.start(callback)
+        self._ticker = loop.timer(_TICK, _TICK)
+        heart = gevent.spawn(self._beat)
+        # What exists now lives as long as the process: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        try:
+            code: ExitCode = self._done.get()
+        finally:
+            heart.kill()
+            self._flush()
+            self._ticker.stop()
+            for watcher, _ in watchers:
+                watcher.stop()
+                watcher.close()
+            self._sockets.close()
+        return code
+
+    def stop(self, reason: str, code: ExitCode = ExitCode.OK) -> None:
+        """End: tell the master, leave what is held."""
+        if not self._done.ready():
+            _log.info("Exiting: %s", reason)
+            self._flush()
+            self._send(wire.Goodbye(self._options.worker_id, self._instance, reason))
+            self._done.set(code)
+
+    def _send(self, message: wire.FromWorker) -> bool:
+        try:
+            self._sockets.results.send(wire.pack(message), zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
+
+    def _beat(self) -> None:
+        while True:
+            gevent.sleep(HEARTBEAT_SECONDS if self._heartbeat() else _HELLO_RETRY)
+
+    def _heartbeat(self) -> bool:
+        # A batch that a heartbeat no longer lists must have its results sent before it.
+        self._flush()
+        lag, self._lag = self._lag, [0] * LAG_BUCKETS
+        return self._send(
+            wire.Heartbeat(
+                protocol=wire.PROTOCOL,
+                worker_id=self._options.worker_id,
+                instance=self._instance,
+                run_id=self._run.parameters.run_id if self._run else 0,
+                clock=time.monotonic(),
+                capacity=self._options.concurrency,
+                held=list(self._held),
+                cpu=time.thread_time(),
+                lag=lag,
+                host=self._host,
+                pid=os.getpid(),
+                version=__version__,
+            )
+        )
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        late = int((now - self._expected_tick) * 1000)
+        self._lag[min(late.bit_length(), LAG_BUCKETS - 1) if late > 0 else 0] += 1
+        self._expected_tick = now + _TICK
+
+    def _watch_connection(self) -> None:
+        while True:
+            try:
+                event = recv_monitor_message(self._sockets.monitor, zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            if event["event"] == zmq.EVENT_DISCONNECTED:
+                if self._run is not None:
+                    _log.info("The master is gone; waiting for the next one")
+                self._forget_run()
+            elif time.monotonic() - self._handshake_told > 60:
+                self._handshake_told = time.monotonic()
+                _log.error(
+                    "The master will not talk to this worker: is the --zmq-key the same on both sides?"
+                )
+
+    # -- work comes in ------------------------------------------------------------------------
+
+    def _receive(self) -> None:
+        receive = self._sockets.work.recv
+        for _ in range(_MESSAGES_A_TURN):
+            try:
+                header = receive(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            try:
+                if not self._sockets.work.getsockopt(zmq.RCVMORE):
+                    raise WireError("one frame where two were expected")
+                body = receive(zmq.NOBLOCK)
+                while self._sockets.work.getsockopt(zmq.RCVMORE):
+                    receive(zmq.NOBLOCK)
+                    body = b""
+                if header != self._header:
+                    self._take_parameters(header)
+                self._take_batch(wire.unpack_batch(body))
+            except WireError as error:
+                _log.error("Dropped a message: %s", error)
+        # The descriptor tells of a change once only; what is left is taken in the next turn, so
+        # that a flood does not keep the slots from running.
+        self._hub.loop.run_callback(self._receive)
+
+    def _take_parameters(self, header: bytes) -> None:
+        try:
+            parameters = wire.unpack_parameters(header)
+        except ProtocolError as error:
+            self.stop(
+                f"the master speaks protocol {error.protocol}, this worker {wire.PROTOCOL}"
+                f" (ssbench {__version__}): install the same version on both",
+                ExitCode.USAGE,
+            )
+            raise
+        if parameters.exit:
+            self.stop("the master told this worker to")
+        elif self._instance in parameters.refused:
+            self.stop(
+                f"the master refuses a second worker with id {self._options.worker_id}:"
+                " give each worker an id of its own",
+                ExitCode.USAGE,
+            )
+        self._header = header
+        if self._run is not None and self._run.parameters.run_id == parameters.run_id:
+            self._run.parameters = parameters
+            return
+        self._forget_run()
+        client = None
+        if not parameters.noop:
+            client = Client(
+                ClientSettings(
+                    connect_timeout=parameters.connect_timeout,
+                    network_timeout=parameters.network_timeout,
+                    block_size=parameters.block_size,
+                    max_connections=self._options.concurrency,
+                    retries=self._options.retries,
+                    insecure=parameters.insecure,
+                    ca_certificates=parameters.ca_certificates,
+                )
+            )
+        self._run = Run(parameters, client)
+        self._expected_tick = time.monotonic() + _TICK
+        self._ticker.start(self._tick)
+        # The master takes results only from a worker it has heard of.
+        self._heartbeat()
+
+    def _forget_run(self) -> None:
+        run, self._run = self._run, None
+        self._header = b""
+        self._ticker.stop()
+        self._queue.clear()
+        self._held.clear()
+        self._outbox.clear()
+        if run is not None and run.client is not None:
+            run.client.close()
+
+    def _take_batch(self, batch: JobBatch) -> None:
+        run = self._run
+        if run is None or not batch.jobs or self._done.ready():
+            return
+        if run.parameters.noop:
+            self._noop(batch)
+            return
+        room = self._options.concurrency - self._busy - len(self._queue)
+        jobs, surplus = batch.jobs[:room] if room > 0 else [], batch.jobs[max(room, 0) :]
+        if surplus:
+            self._send(
+                wire.Handback(
+                    run.parameters.run_id,
+                    self._options.worker_id,
+                    self._instance,
+                    [job[0] for job in surplus],
+                )
+            )
+        if not jobs:
+            return
+        self._held[batch.batch_id] = len(jobs)
+        for place, job in enumerate(jobs):
+            self._queue.append((run, batch.batch_id, job, batch.prior[place] if batch.prior else None))
+            if self._idle:
+                self._hub.loop.run_callback(self._idle.pop().switch)
+            elif self._slots < self._options.concurrency:
+                self._slots += 1
+                gevent.spawn(self._slot)
+
+    def _noop(self, batch: JobBatch) -> None:
+        now = time.monotonic()
+        self._outbox.extend([Result(job[0], 0.0, 0.0, now) for job in batch.jobs])
+        self._flush_soon()
+
+    # -- work is done -------------------------------------------------------------------------
+
+    def _slot(self) -> None:
+        queue = self._queue
+        while True:
+            if not queue:
+                self._idle.append(getcurrent())
+                self._hub.switch()
+                continue
+            run, batch_id, job, prior = queue.popleft()
+            self._busy += 1
+            try:
+                outcome = self._perform(run, job, prior)
+            except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
+                _log.exception("A job raised an exception")
+                outcome = Outcome(
+                    None,
+                    None,
+                    time.monotonic(),
+                    cause="worker error",
+                    detail=f"{type(error).__name__}: {error}",
+                )
+            self._busy -= 1
+            if run is self._run:
+                self._finish(batch_id, job[0], outcome)
+
+    @staticmethod
+    def _perform(run: Run, job: Job, prior: tuple[int, float] | None) -> Outcome:
+        _, kind, size_class, container, number, size = job
+        parameters = run.parameters
+        return run.client.perform(
+            kind,
+            parameters.storage_urls,
+            parameters.token,
+            run.container(container),
+            wire.object_name(parameters.size_classes[size_class], number),
+            size,
+            parameters.delete_after,
+            prior,
+        )
+
+    def _finish(self, batch_id: int, job_id: int, outcome: Outcome) -> None:
+        self._outbox.append(
+            Result(
+                job_id,
+                outcome.first_byte,
+                outcome.last_byte,
+                outcome.completed,
+                outcome.size,
+                outcome.retries,
+                outcome.trans_id,
+                outcome.cause,
+                outcome.detail,
+                outcome.retried,
+                outcome.unauthorized,
+            )
+        )
+        left = self._held[batch_id] - 1
+        if left:
+            self._held[batch_id] = left
+        else:
+            del self._held[batch_id]
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if not self._flush_due:
+            self._flush_due = True
+            self._hub.loop.run_callback(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        if not self._outbox or self._run is None:
+            return
+        results, self._outbox = self._outbox, []
+        parameters = self._run.parameters
+        for start in range(0, len(results), _RESULTS_A_MESSAGE):
+            # A master that is gone takes nothing; its run is forgotten when the connection ends.
+            self._send(
+                wire.Results(
+                    parameters.run_id,
+                    self._options.worker_id,
+                    self._instance,
+                    time.monotonic(),
+                    parameters.generation,
+                    results[start : start + _RESULTS_A_MESSAGE],
+                )
+            )
+
+
+def raise_file_limit() -> None:
+    """Let the process open as many files as it may; the hard limit is left as it is."""
+    import resource  # noqa: PLC0415 - only POSIX has it
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
