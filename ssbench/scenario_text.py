@@ -57,7 +57,7 @@ def parse(text: str) -> Document:
     except (ValueError, RecursionError) as error:
         # A mapping in the flow style of YAML begins with a brace as well.
         other = _parse_yaml(text)
-        if not other.faults:
+        if other.data is not None:
             return other
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
@@ -65,7 +65,7 @@ def parse(text: str) -> Document:
     # The JSON reader knows no lines; the YAML reader does wherever it can read the text too.
     in_yaml = _parse_yaml(text)
     document.lines = in_yaml.lines
-    if document.faults and in_yaml.faults:
+    if in_yaml.data is not None:
         document.faults = in_yaml.faults
     return document
 
