@@ -1,0 +1,58 @@
+"""``ssbench-master local-swift``: serve the embedded Swift by hand."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shlex
+import time
+
+from ssbench.cli.options import port
+from ssbench.errors import ClusterError, ExitCode
+from ssbench.local_swift import LocalSwift
+
+HELP = "serve a real Swift on this machine until Ctrl-C, to try things with"
+DESCRIPTION = (
+    "Serve a real OpenStack Swift on this machine until Ctrl-C, for trials. Prints the lines that tell a "
+    "shell how to authenticate with it. Without --directory it keeps its data in a temporary folder, which "
+    "is removed at the end. Needs the packages of: pip install 'ssbench[swift]'"
+)
+
+_LOG = logging.getLogger(__name__)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    parser.add_argument("--directory", metavar="DIR", help="keep the data there, and serve what is there")
+    parser.add_argument("--port", type=port, metavar="PORT", help="port to serve at (default: any free one)")
+    parser.add_argument(
+        "--bind-ip",
+        default="127.0.0.1",
+        metavar="IP",
+        help="address to serve at (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--policy",
+        action="append",
+        metavar="NAME",
+        help="a storage policy, the first one is the default; may be repeated (default: gold and silver)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Serve until interrupted; raises UsageError, and ClusterError when a server ends by itself."""
+    policies = arguments.policy or ("gold", "silver")
+    try:
+        with LocalSwift(
+            arguments.directory, port=arguments.port, bind_ip=arguments.bind_ip, policies=policies
+        ) as swift:
+            variables = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
+            for name, value in variables.items():
+                print(f"export {name}={shlex.quote(value)}", flush=True)
+            _LOG.info("Swift with %s in %s; Ctrl-C ends it", " and ".join(policies), swift.directory)
+            while all(server.pid for server in swift.servers):
+                time.sleep(0.5)
+            ended = next(server for server in swift.servers if not server.pid)
+            raise ClusterError(f"the {ended.name} server ended by itself{ended.tail()}")
+    except KeyboardInterrupt:
+        return ExitCode.OK

@@ -1,0 +1,354 @@
+"""The embedded Swift: what it serves, and that it leaves nothing behind however it ends."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+import swiftclient
+
+from ssbench.cli import local_swift
+from ssbench.errors import ClusterError, UsageError
+from ssbench.local_swift import LocalSwift, cluster, processes
+
+
+def wait_until(condition, timeout=15.0):
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def running(pid: int) -> bool:
+    """Whether the process runs or is stopped; one that ended and was not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def connect(swift: LocalSwift) -> swiftclient.Connection:
+    return swiftclient.Connection(swift.auth_url, swift.user, swift.key, retries=0)
+
+
+@pytest.fixture(scope="module")
+def own_swift() -> Iterator[LocalSwift]:
+    """A Swift whose servers these tests may kill."""
+    with LocalSwift(object_servers=2) as running:
+        yield running
+
+
+def test_serves_objects_in_two_policies(account, container_base):
+    policies = {}
+    for policy in (None, "silver"):
+        name = f"{container_base}-{policy}"
+        account.put_container(name, headers={"X-Storage-Policy": policy} if policy else None)
+        account.put_object(name, "o", b"content")
+        assert account.get_object(name, "o")[1] == b"content"
+        policies[policy] = account.head_container(name)["x-storage-policy"]
+    assert policies == {None: "gold", "silver": "silver"}
+
+
+def test_storage_url_is_the_one_authentication_returns(swift):
+    assert swiftclient.get_auth(swift.auth_url, swift.user, swift.key)[0] == swift.storage_url
+
+
+def test_parent_imports_neither_swift_nor_eventlet(swift):
+    code = "import sys, ssbench.local_swift; print({'swift', 'eventlet', 'gevent'} & set(sys.modules))"
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert output.stdout == "set()\n"
+
+
+def test_a_killed_proxy_refuses_and_a_restart_makes_tokens_invalid(own_swift):
+    url, token = connect(own_swift).get_auth()
+    assert requests.head(url, headers={"X-Auth-Token": token}, timeout=30).ok
+    own_swift.proxy.kill()
+    with pytest.raises(requests.ConnectionError):
+        requests.head(url, timeout=30)
+    own_swift.proxy.start()
+    assert requests.head(url, headers={"X-Auth-Token": token}, timeout=30).status_code == 401
+    assert connect(own_swift).get_auth()[0] == url
+
+
+def test_one_object_server_of_two_can_go(own_swift):
+    connection = connect(own_swift)
+    connection.put_container("halves")
+    names = [f"o{number}" for number in range(24)]
+    for name in names:
+        connection.put_object("halves", name, b"x")
+
+    def statuses() -> set[int]:
+        url, token = connection.get_auth()
+        return {
+            requests.get(f"{url}/halves/{name}", headers={"X-Auth-Token": token}, timeout=30).status_code
+            for name in names
+        }
+
+    assert statuses() == {200}
+    own_swift.object_servers[0].kill()
+    assert statuses() == {200, 503}
+    own_swift.object_servers[0].restart()
+    assert statuses() == {200}
+
+
+def test_a_stopped_server_answers_when_it_is_resumed(own_swift):
+    own_swift.proxy.stop()
+    with pytest.raises(requests.ReadTimeout):
+        requests.get(f"{own_swift.address}/healthcheck", timeout=0.5)
+    own_swift.proxy.resume()
+    assert requests.get(f"{own_swift.address}/healthcheck", timeout=30).text == "OK"
+
+
+def test_tokens_expire(swift):
+    with LocalSwift(token_life=1) as short:
+        url, token = connect(short).get_auth()
+        assert requests.head(url, headers={"X-Auth-Token": token}, timeout=30).ok
+        wait_until(lambda: requests.head(url, headers={"X-Auth-Token": token}, timeout=30).status_code == 401)
+        assert connect(short).get_auth()[1] != token
+
+
+def test_ipv6():
+    if cluster._bind_error("::1", 0):
+        pytest.skip("this machine has no ::1")
+    with LocalSwift(bind_ip="::1") as swift:
+        assert swift.auth_url == f"http://[::1]:{swift.port}/auth/v1.0"
+        assert connect(swift).get_auth()[0] == swift.storage_url
+        connect(swift).put_container("six")
+        connect(swift).put_object("six", "o", b"6")
+
+
+def test_filters_and_options_reach_the_servers(tmp_path, monkeypatch):
+    (tmp_path / "teapot.py").write_text(
+        "def filter_factory(conf, body, **_):\n"
+        "    def make(app):\n"
+        "        class Teapot:\n"
+        "            def __call__(self, env, start_response):\n"
+        "                if not env['PATH_INFO'].endswith('/tea'):\n"
+        "                    return app(env, start_response)\n"
+        "                start_response('418 Teapot', [('Content-Length', str(len(body)))])\n"
+        "                return [body.encode()]\n"
+        "        return Teapot()\n"
+        "    return make\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    filters = {"teapot": {"paste.filter_factory": "teapot:filter_factory", "body": "short"}}
+    with LocalSwift(filters=filters, policies=["only"], proxy_options={"account_autocreate": "no"}) as swift:
+        answer = requests.get(f"{swift.address}/tea", timeout=30)
+        assert (answer.status_code, answer.text) == (418, "short")
+        url, token = connect(swift).get_auth()
+        assert requests.put(f"{url}/c", headers={"X-Auth-Token": token}, timeout=30).status_code == 404
+
+
+def test_objects_are_kept_in_memory_where_files_take_no_attributes(monkeypatch, tmp_path):
+    def refuse(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "setxattr", refuse)
+    with LocalSwift(tmp_path) as swift:
+        connection = connect(swift)
+        for policy in swift.policies:
+            connection.put_container(policy, headers={"X-Storage-Policy": policy})
+            connection.put_object(policy, "o", b"kept")
+            assert connection.get_object(policy, "o")[1] == b"kept"
+        assert not list(tmp_path.rglob("*.data"))
+
+
+def test_a_directory_is_kept_and_served_again(tmp_path):
+    with LocalSwift(tmp_path / "new" / "folder") as swift:
+        connect(swift).put_container("c")
+        connect(swift).put_object("c", "o", b"still here")
+        with (
+            pytest.raises(UsageError, match="another local Swift is using this directory"),
+            LocalSwift(swift.directory),
+        ):
+            pass
+        first_port = swift.port
+    with LocalSwift(tmp_path / "new" / "folder") as swift:
+        assert swift.port != first_port
+        assert connect(swift).get_object("c", "o")[1] == b"still here"
+
+
+def test_a_temporary_directory_is_removed(swift):
+    with LocalSwift() as temporary:
+        directory, servers = temporary.directory, [server.pid for server in temporary.servers]
+        assert directory.is_dir()
+        assert directory.stat().st_mode & 0o777 == 0o700
+    assert not directory.exists()
+    assert not any(map(running, servers))
+
+
+PARENT = """
+import os, sys
+from ssbench.local_swift import LocalSwift
+with LocalSwift() as swift:
+    print(swift.directory, *[server.pid for server in swift.servers], flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(
+    "ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda ending: ending.name
+)
+def test_nothing_is_left_when_the_parent_is_killed(ending):
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with parent:
+        try:
+            directory, *pids = parent.stdout.readline().split()
+            servers = [int(pid) for pid in pids]
+            os.kill(servers[-1], signal.SIGSTOP)
+            # As Ctrl-C in a terminal does it, to the whole process group.
+            os.killpg(parent.pid, ending)
+            parent.wait(30)
+        finally:
+            parent.kill()
+        wait_until(lambda: not any(map(running, servers)))
+        wait_until(lambda: not Path(directory).exists())
+
+
+def test_ctrl_c_does_not_end_the_servers(own_swift):
+    for server in own_swift.servers:
+        os.kill(server.pid, signal.SIGINT)
+    assert connect(own_swift).get_auth()
+    assert all(server.pid for server in own_swift.servers)
+
+
+def test_missing_package_is_named(monkeypatch):
+    def missing(name):
+        raise cluster.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(cluster.importlib.metadata, "version", missing)
+    with pytest.raises(UsageError, match=r"pip install 'ssbench\[swift\]'"), LocalSwift():
+        pass
+
+
+def test_a_server_that_does_not_start_is_reported_with_its_log():
+    swift = LocalSwift(proxy_options={"read_affinity": "nonsense"})
+    with pytest.raises(ClusterError, match=r"(?s)proxy server did not start.*nonsense"), swift:
+        pass
+    assert not swift.directory.exists()
+    assert not any(server.pid for server in swift.servers)
+
+
+def test_a_server_that_takes_too_long_is_ended(monkeypatch):
+    monkeypatch.setattr(processes.ServerProcess.wait_ready, "__defaults__", (0.01,))
+    with pytest.raises(ClusterError, match="not ready in 0 s"), LocalSwift():
+        pass
+
+
+def test_ports_taken_meanwhile_are_chosen_again(monkeypatch):
+    with contextlib.ExitStack() as stack:
+        taken = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+        choose = LocalSwift._choose_ports
+        chosen = []
+
+        def choose_badly_at_first(self):
+            chosen.append(choose(self) | ({} if chosen else {"container": taken}))
+            return chosen[-1]
+
+        monkeypatch.setattr(LocalSwift, "_choose_ports", choose_badly_at_first)
+        swift = stack.enter_context(LocalSwift())
+        assert len(chosen) == 2
+        connect(swift).put_container("c")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bind_ip": "192.0.2.1"}, "192.0.2.1: Cannot assign requested address"),
+        ({"bind_ip": "no address"}, "no address: "),
+        ({"directory": "/proc/nowhere"}, "/proc/nowhere: cannot keep a Swift there"),
+        ({"policies": ["two words"]}, "storage policy 'two words': expected letters"),
+    ],
+)
+def test_wrong_values(options, message):
+    with pytest.raises(UsageError, match=message), LocalSwift(**options):
+        pass
+
+
+def test_a_fixed_port_that_is_taken(swift):
+    with (
+        pytest.raises(UsageError, match=f"port {swift.port}: Address already in use"),
+        LocalSwift(port=swift.port),
+    ):
+        pass
+
+
+@pytest.fixture
+def command():
+    """Run the sub-command as a program."""
+    program = (
+        "import sys, argparse, logging\n"
+        "from ssbench.cli import local_swift\n"
+        "logging.basicConfig(level=logging.INFO, format='%(levelname)s:%(message)s')\n"
+        "parser = argparse.ArgumentParser()\n"
+        "local_swift.add_arguments(parser)\n"
+        "sys.exit(local_swift.run(parser.parse_args()))\n"
+    )
+    started = []
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-c", program, *arguments],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_by_hand_until_ctrl_c(command, tmp_path):
+    process = command("--directory", str(tmp_path), "--policy", "a", "--policy", "b")
+    lines = [process.stdout.readline() for _ in range(3)]
+    shell = "".join(lines) + 'printf "%s " "$ST_AUTH" "$ST_USER" "$ST_KEY"'
+    answer = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True, timeout=30)
+    connection = swiftclient.Connection(*answer.stdout.split(), retries=0)
+    connection.put_container("c", headers={"X-Storage-Policy": "b"})
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert errors == f"INFO:Swift with a and b in {tmp_path}; Ctrl-C ends it\n"
+    with pytest.raises(swiftclient.ClientException):
+        connection.get_account()
+
+
+def test_by_hand_says_when_a_server_dies(tmp_path):
+    arguments = argparse.Namespace(directory=str(tmp_path), port=None, bind_ip="127.0.0.1", policy=None)
+    original = LocalSwift.__enter__
+
+    def enter_and_lose_one(self):
+        original(self)
+        os.kill(self.listings.pid, signal.SIGKILL)
+        return self
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(ClusterError, match="listings server ended by itself"),
+    ):
+        patch.setattr(LocalSwift, "__enter__", enter_and_lose_one)
+        local_swift.run(arguments)
