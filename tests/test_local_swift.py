@@ -333,11 +333,11 @@ def test_by_hand_until_ctrl_c(command, tmp_path):
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 0
     assert errors == f"INFO:Swift with a and b in {tmp_path}; Ctrl-C ends it\n"
-    with pytest.raises(swiftclient.ClientException):
+    with pytest.raises(requests.ConnectionError):
         connection.get_account()
 
 
-def test_by_hand_says_when_a_server_dies(tmp_path):
+def test_by_hand_says_when_a_server_dies(tmp_path, monkeypatch):
     arguments = argparse.Namespace(directory=str(tmp_path), port=None, bind_ip="127.0.0.1", policy=None)
     original = LocalSwift.__enter__
 
@@ -346,9 +346,6 @@ def test_by_hand_says_when_a_server_dies(tmp_path):
         os.kill(self.listings.pid, signal.SIGKILL)
         return self
 
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        pytest.raises(ClusterError, match="listings server ended by itself"),
-    ):
-        patch.setattr(LocalSwift, "__enter__", enter_and_lose_one)
+    monkeypatch.setattr(LocalSwift, "__enter__", enter_and_lose_one)
+    with pytest.raises(ClusterError, match="listings server ended by itself"):
         local_swift.run(arguments)
