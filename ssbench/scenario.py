@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ssbench import scenario_text
-from ssbench.errors import ScenarioError
+from ssbench.errors import ScenarioError, UsageError
 from ssbench.scenario_text import Document, Fault, KeyPath
 
 logger = logging.getLogger(__name__)
@@ -105,23 +105,27 @@ def override(
     """Lay what the command line gives (None: not given) over a scenario.
 
     ``run_seconds`` wins over ``operation_count``, and either replaces both of the file;
-    ``delete_after`` 0 suppresses the file's.
+    ``delete_after`` 0 suppresses the file's. Raises UsageError for what a file may not say either.
     """
-    changes: dict[str, Any] = {
-        key: value
-        for key, value in (
-            ("user_count", user_count),
-            ("container_count", container_count),
-            ("policy", policy),
-        )
-        if value is not None
+    given: dict[str, Any] = {
+        "user_count": user_count,
+        "operation_count": operation_count,
+        "run_seconds": run_seconds,
+        "container_count": container_count,
+        "delete_after": delete_after,
+        "policy": policy,
     }
+    changes = {key: value for key, value in given.items() if value is not None}
+    for key, value in changes.items():
+        rule = _SCENARIO_RULES[key]
+        if not rule.accepts(value):
+            raise UsageError(f"{key}: expected {rule.expected}, not {_brief(value)}")
     if run_seconds is not None:
-        changes |= {"run_seconds": run_seconds, "operation_count": None}
+        changes["operation_count"] = None
     elif operation_count is not None:
-        changes |= {"run_seconds": None, "operation_count": operation_count}
-    if delete_after is not None:
-        changes["delete_after"] = delete_after or None
+        changes["run_seconds"] = None
+    if delete_after == 0:
+        changes["delete_after"] = None
     return replace(scenario, **changes)
 
 
@@ -193,17 +197,20 @@ def _whole(low: int, high: int) -> _Rule:
     )
 
 
-def _is_text(value: object, forbidden: str = "") -> bool:
-    if not isinstance(value, str) or not value or any(char in forbidden for char in value):
-        return False
+def _is_text(value: object) -> bool:
     try:  # JSON can spell halves of surrogate pairs, which no name on the wire can hold
-        return len(value.encode()) <= 900
+        return isinstance(value, str) and 1 <= len(value.encode()) <= 900
     except UnicodeEncodeError:
         return False
 
 
-def _is_header_text(value: object) -> bool:
-    return _is_text(value, "/") and isinstance(value, str) and value.isprintable() and len(value) <= 200
+def _is_label(value: object) -> bool:
+    # nothing that ends a line, of a report or of an HTTP header
+    return isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable()
+
+
+def _is_container_part(value: object) -> bool:
+    return _is_label(value) and "/" not in str(value)
 
 
 def _is_number(value: object) -> bool:
@@ -221,7 +228,8 @@ def _is_weights(value: object) -> bool:
 
 
 _TEXT = _Rule(_is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
-_NAME = _Rule(_is_header_text, "a string of 1 to 200 printable characters without '/'")
+_LABEL = _Rule(_is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)")
+_CONTAINER_PART = _Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
 _WEIGHTS = _Rule(_is_weights, "four numbers of 0 or more that do not sum to 0: create, read, update, delete")
 _SIZE = _whole(0, _MAX_BYTES)
 _INITIAL = _whole(0, _MAX_NUMBER)
@@ -234,13 +242,13 @@ _SCENARIO_RULES = {
     "operation_count": _whole(1, 2**62),
     "run_seconds": _SECONDS,
     "user_count": _whole(1, _MAX_NUMBER),
-    "container_base": _NAME,
+    "container_base": _CONTAINER_PART,
     "container_count": _whole(1, _MAX_NUMBER),
     "container_concurrency": _whole(1, 10_000),
     "delete_after": _whole(0, 2**62),
-    "policy": _NAME,
+    "policy": _CONTAINER_PART,
 }
-_CLASS_RULES = {"name": _TEXT, "size_min": _SIZE, "size_max": _SIZE, "crud_profile": _WEIGHTS}
+_CLASS_RULES = {"name": _LABEL, "size_min": _SIZE, "size_max": _SIZE, "crud_profile": _WEIGHTS}
 #: Optional keys, which may also be there with an empty value.
 _MAY_BE_NULL = {"operation_count", "run_seconds", "delete_after", "policy", "crud_profile"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 import yaml
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ssbench import scenario as scenario_module
-from ssbench.errors import ExitCode, ScenarioError
+from ssbench.errors import ExitCode, ScenarioError, UsageError
 from ssbench.scenario import Scenario, SizeClass, load, override, shipped
 
 YAML = """\
@@ -181,6 +182,12 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
             "10",
             "sizes[2].name: expected a name of its own, 'tiny' is taken",
         ),
+        (
+            "- name: unused",
+            '- name: "two\\nlines"',
+            "10",
+            "sizes[2].name: expected a string of 1 to 200 printable",
+        ),
         ("- name: unused", "- name: no", "10", "sizes[2].name: expected a string"),
         (
             "size_min: 4096",
@@ -279,8 +286,9 @@ def test_broken_json(write):
 
 
 def test_lone_surrogate(write):
-    (fault,) = faults_of(write(json.dumps(EXPECTED.data | {"name": "\ud83d"})))
-    assert "name: expected a string" in fault
+    for key in ("name", "policy"):
+        (fault,) = faults_of(write(json.dumps(EXPECTED.data | {key: "\ud83d"})))
+        assert f"{key}: expected a string" in fault
 
 
 @pytest.mark.parametrize(
@@ -381,6 +389,21 @@ def test_override():
     assert (counted.run_seconds, counted.operation_count) == (None, 8)
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("policy", "a/b"),
+        ("policy", "a\nX: b"),
+        ("user_count", 0),
+        ("container_count", 2**40),
+        ("run_seconds", 0.0),
+    ],
+)
+def test_override_takes_only_what_a_file_may_say(option, value):
+    with pytest.raises(UsageError, match=f"^{option}: expected .*, not "):
+        override(EXPECTED, **{option: value})
+
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()
@@ -428,3 +451,12 @@ def test_any_bytes_load_or_are_refused(tmp_path, inserted, at, cut):
     loads_or_is_refused(path)
     path.write_bytes(inserted)
     loads_or_is_refused(path)
+
+
+def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
+    text = (Path(__file__).parent.parent / "doc" / "scenarios.rst").read_text("utf-8")
+    example = text.partition(".. code-block:: yaml\n")[2].partition(".. list-table::")[0]
+    assert load(write(dedent(example))).size_classes == EXPECTED.size_classes
+    keys = {*scenario_module._SCENARIO_RULES, *scenario_module._CLASS_RULES, "sizes", "initial_files"}
+    assert {f"``{key}``" for key in keys if f"``{key}``" not in text} == set()
+    assert {name for name, _ in shipped() if f"``{name}``" not in text} == set()
