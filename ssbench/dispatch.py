@@ -77,6 +77,50 @@ class ClockOffset:
         self.seconds = min(self._smallest_before, self._smallest)
 
 
+class Load:
+    """How busy a worker was since it was last cleared, from its heartbeats."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew with the next heartbeat."""
+        self._lag = [0] * LAG_BUCKETS
+        self._first: tuple[float, float] | None = None
+        self._last: tuple[float, float] | None = None
+
+    def observe(self, clock: float, cpu: float, lag: Sequence[int]) -> None:
+        """Take in a heartbeat."""
+        self._last = (clock, cpu)
+        if self._first is None:
+            self._first = self._last
+            return
+        for place, count in enumerate(lag[:LAG_BUCKETS]):
+            self._lag[place] += count
+
+    @property
+    def cpu_share(self) -> float | None:
+        """Share of one core that the main thread used; None before there were two heartbeats."""
+        if self._first is None or self._last is None or self._last[0] <= self._first[0]:
+            return None
+        return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
+
+    @property
+    def late_share(self) -> float | None:
+        """Share of ticks that came more than a millisecond late; None when there were none."""
+        ticks = sum(self._lag)
+        return sum(self._lag[1:]) / ticks if ticks else None
+
+    def lag_percentile(self, percentile: float) -> float | None:
+        """Upper end, in seconds, of the bucket that holds that percentile of the lateness."""
+        below = sum(self._lag) * percentile / 100
+        for place, count in enumerate(self._lag):
+            below -= count
+            if count and below <= 0:
+                return float(2**place) / 1000
+        return None
+
+
 @dataclass(slots=True)
 class Worker:
     """What is known of one worker process."""
@@ -93,9 +137,7 @@ class Worker:
     alive: bool = True
     batches: set[int] = field(default_factory=set)
     offset: ClockOffset = field(default_factory=ClockOffset)
-    clock: float = 0.0
-    cpu: float = 0.0
-    lag: list[int] = field(default_factory=lambda: [0] * LAG_BUCKETS)
+    load: Load = field(default_factory=Load)
 
 
 class Batch:
@@ -250,10 +292,8 @@ class Dispatcher:
             self._event("back", worker, "is back and is used again")
         worker.last_seen = now
         worker.capacity = beat.capacity
-        worker.clock, worker.cpu = beat.clock, beat.cpu
+        worker.load.observe(beat.clock, beat.cpu, beat.lag)
         worker.offset.observe(beat.clock, now)
-        for place, count in enumerate(beat.lag[:LAG_BUCKETS]):
-            worker.lag[place] += count
         self._refuse_rivals(worker)
         if beat.run_id == run_id:
             self._claim(worker, beat.held)

@@ -20,6 +20,7 @@ import zmq
 from ssbench import wire
 from ssbench.dispatch import Dispatcher, Prior, Task, Worker
 from ssbench.errors import ProtocolError, SsbenchError, WireError, WorkerError
+from ssbench.results import LOST, UNFINISHED
 from ssbench.sockets import MasterSockets
 from ssbench.token_renewal import TokenRenewal
 from ssbench.wire import Result, RunParameters
@@ -61,8 +62,8 @@ class Phase(Protocol):
     def done(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
         """These tasks ended, well or not."""
 
-    def lost(self, tasks: Sequence[Task], *, given_up: bool) -> Sequence[Task]:
-        """These were lost with a worker, or given up; returns those to send again."""
+    def lost(self, tasks: Sequence[Task], *, given_up: str | None) -> Sequence[Task]:
+        """These were lost with a worker, or given up (and why); returns those to send again."""
 
     def tick(self, now: float) -> None:
         """Called some times a second."""
@@ -180,7 +181,7 @@ class Exchange:
             given_up = dispatcher.abandon() + [task for task, _ in self._unauthorized]
             self._unauthorized.clear()
             if given_up:
-                phase.lost(given_up, given_up=True)
+                phase.lost(given_up, given_up=UNFINISHED if dispatcher.living() else LOST)
             self._take_events()
 
     def _send(self, phase: Phase, now: float, *, only_backlog: bool) -> bool:
@@ -351,7 +352,7 @@ class Exchange:
     def _settle_lost(self, phase: Phase) -> None:
         lost = self.dispatcher.take_lost()
         if lost:
-            again = phase.lost(lost, given_up=False)
+            again = phase.lost(lost, given_up=None)
             for task in again:
                 self.dispatcher.send_again(task, None)
 

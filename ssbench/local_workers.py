@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ssbench.errors import UsageError
+from ssbench.swift.auth import SECRET_VARIABLES
 
 #: Lines of a dead worker's log that are shown.
 _TAIL_LINES = 15
@@ -89,6 +90,7 @@ class LocalWorkers:
                 stderr=descriptor,
                 # Ctrl-C in a terminal is for the master, which ends its workers when it is done.
                 process_group=0,
+                env={name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES},
             )
         except OSError as error:
             raise UsageError(f"cannot start a local worker: {error}") from None

@@ -17,6 +17,9 @@ import numpy.typing as npt
 #: The cause of an operation whose worker vanished before it answered.
 LOST = "lost worker"
 
+#: The cause of an operation that had not come back when the run stopped waiting for it.
+UNFINISHED = "not finished"
+
 
 class Failure(NamedTuple):
     """Why an operation failed, or what went wrong on its way to success.

@@ -39,16 +39,11 @@ class TokenRenewal:
             self._future = self._threads.submit(self._renew, self._authenticate, delay)
 
     def finished(self, now: float) -> str | None:
-        """The new token, once; None while there is none. Raises what authentication raised.
-
-        After a failure no other attempt is made: the jobs at hand fail and say why.
-        """
+        """The new token, once; None while there is none. Raises what authentication raised."""
         if self._future is None or not self._future.done():
             return None
         future, self._future = self._future, None
         self._finished_at = now
-        if future.exception() is not None:
-            self._authenticate = None
         return future.result()
 
     @staticmethod

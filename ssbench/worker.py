@@ -15,10 +15,12 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import random
 import secrets
 import socket as network
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import gevent
@@ -30,6 +32,7 @@ from zmq.utils.monitor import recv_monitor_message
 from ssbench import __version__, wire
 from ssbench.dispatch import HEARTBEAT_SECONDS
 from ssbench.errors import ExitCode, ProtocolError, WireError
+from ssbench.operations import OPERATIONS
 from ssbench.sockets import WorkerSockets
 from ssbench.swift.objects import Client, ClientSettings, Outcome
 from ssbench.wire import LAG_BUCKETS, Job, JobBatch, Result, RunParameters
@@ -42,6 +45,9 @@ _TICK = 0.02
 #: Most messages that one turn of the event loop takes in, and most results of one message.
 _MESSAGES_A_TURN = 200
 _RESULTS_A_MESSAGE = 2000
+
+#: Job kinds that are one request.
+_METHODS = {operation.code: operation.method for operation in OPERATIONS}
 
 #: While no master is connected, a hello is tried this often (seconds).
 _HELLO_RETRY = 0.05
@@ -59,7 +65,7 @@ class WorkerOptions:
 class Run:
     """The run that is served: its parameters and what is derived from them once."""
 
-    def __init__(self, parameters: RunParameters, client: Client | None) -> None:
+    def __init__(self, parameters: RunParameters, client: Client) -> None:
         self.parameters = parameters
         self.client = client
         self.containers: dict[int, str] = {}
@@ -74,9 +80,17 @@ class Run:
 
 
 class Worker:
-    """One worker process's state; :meth:`run` serves masters until told to exit."""
+    """One worker process's state; :meth:`run` serves masters until told to exit.
 
-    def __init__(self, options: WorkerOptions, sockets: WorkerSockets) -> None:
+    ``after_jobs`` is (a number of jobs, what to call once so many have ended).
+    """
+
+    def __init__(
+        self,
+        options: WorkerOptions,
+        sockets: WorkerSockets,
+        after_jobs: tuple[int, Callable[[], None]] | None = None,
+    ) -> None:
         self._options = options
         self._sockets = sockets
         self._instance = secrets.randbits(62) + 1
@@ -95,6 +109,7 @@ class Worker:
         self._hub = gevent.get_hub()
         self._host = network.gethostname()[:255]
         self._handshake_told = 0.0
+        self._after_jobs = after_jobs
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -234,19 +249,17 @@ class Worker:
             self._run.parameters = parameters
             return
         self._forget_run()
-        client = None
-        if not parameters.noop:
-            client = Client(
-                ClientSettings(
-                    connect_timeout=parameters.connect_timeout,
-                    network_timeout=parameters.network_timeout,
-                    block_size=parameters.block_size,
-                    max_connections=self._options.concurrency,
-                    retries=self._options.retries,
-                    insecure=parameters.insecure,
-                    ca_certificates=parameters.ca_certificates,
-                )
+        client = Client(
+            ClientSettings(
+                connect_timeout=parameters.connect_timeout,
+                network_timeout=parameters.network_timeout,
+                block_size=parameters.block_size,
+                max_connections=self._options.concurrency,
+                retries=self._options.retries,
+                insecure=parameters.insecure,
+                ca_certificates=parameters.ca_certificates,
             )
+        )
         self._run = Run(parameters, client)
         self._expected_tick = time.monotonic() + _TICK
         self._ticker.start(self._tick)
@@ -260,7 +273,7 @@ class Worker:
         self._queue.clear()
         self._held.clear()
         self._outbox.clear()
-        if run is not None and run.client is not None:
+        if run is not None:
             run.client.close()
 
     def _take_batch(self, batch: JobBatch) -> None:
@@ -312,31 +325,44 @@ class Worker:
                 outcome = self._perform(run, job, prior)
             except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
                 _log.exception("A job raised an exception")
-                outcome = Outcome(
-                    None,
-                    None,
-                    time.monotonic(),
-                    cause="worker error",
-                    detail=f"{type(error).__name__}: {error}",
-                )
+                detail = f"{type(error).__name__}: {error}"
+                outcome = Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail)
             self._busy -= 1
             if run is self._run:
                 self._finish(batch_id, job[0], outcome)
 
     @staticmethod
     def _perform(run: Run, job: Job, prior: tuple[int, float] | None) -> Outcome:
-        _, kind, size_class, container, number, size = job
-        parameters = run.parameters
-        return run.client.perform(
-            kind,
-            parameters.storage_urls,
-            parameters.token,
-            run.container(container),
-            wire.object_name(parameters.size_classes[size_class], number),
-            size,
-            parameters.delete_after,
-            prior,
-        )
+        _, kind, size_class, container_number, number, size = job
+        parameters, request = run.parameters, run.client.request
+        urls, token = parameters.storage_urls, parameters.token
+        url = urls[0] if len(urls) == 1 else random.choice(urls)
+        container = run.container(container_number)
+        name = wire.object_name(parameters.size_classes[size_class], number)
+        retries, seconds = prior or (0, 0.0)
+        method = _METHODS.get(kind)
+        if method is not None:
+            return request(
+                url,
+                method,
+                container,
+                name,
+                token,
+                size,
+                delete_after=parameters.delete_after if method == "PUT" else None,
+                prior_retries=retries,
+                prior_seconds=seconds,
+            )
+        if kind == wire.UPLOAD_IF_MISSING:
+            outcome = request(url, "HEAD", container, name, token)
+            if outcome.cause == "HTTP 404":
+                outcome = request(
+                    url, "PUT", container, name, token, size, prior_retries=retries, prior_seconds=seconds
+                )
+            return outcome
+        if kind == wire.REMOVE:
+            return request(url, "DELETE", container, name, token, missing_ok=True)
+        raise WireError(f"no job is of kind {kind}")
 
     def _finish(self, batch_id: int, job_id: int, outcome: Outcome) -> None:
         self._outbox.append(
@@ -371,6 +397,11 @@ class Worker:
         if not self._outbox or self._run is None:
             return
         results, self._outbox = self._outbox, []
+        if self._after_jobs is not None:
+            left, callback = self._after_jobs
+            self._after_jobs = (left - len(results), callback) if left > len(results) else None
+            if self._after_jobs is None:
+                callback()
         parameters = self._run.parameters
         for start in range(0, len(results), _RESULTS_A_MESSAGE):
             # A master that is gone takes nothing; its run is forgotten when the connection ends.

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import gevent
-from gevent.os import tp_read
+from gevent.socket import wait_read
 
 from ssbench import __version__, fleet_key
 from ssbench.cli import logs
@@ -94,9 +94,10 @@ def _parser() -> Parser:
 
 
 def _watch_stdin(worker: Worker) -> None:
-    # tp_read: a pipe from a parent may be a blocking descriptor.
-    while tp_read(0, 1):
-        pass
+    data = b"?"
+    while data:
+        wait_read(0)
+        data = os.read(0, 1)
     worker.stop("its master is gone")
 
 

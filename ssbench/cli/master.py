@@ -1,0 +1,77 @@
+"""``ssbench-master``: runs scenarios, reports on them, cleans up after them."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+
+from ssbench import __version__
+from ssbench.cli import logs
+from ssbench.cli.options import Parser
+from ssbench.errors import ExitCode, SsbenchError
+
+_log = logging.getLogger(__name__)
+
+#: Sub-command -> module of :mod:`ssbench.cli` with HELP, DESCRIPTION, add_arguments and run.
+_COMMANDS = {
+    "run-scenario": "run_scenario",
+    "report-scenario": "report_scenario",
+    "export": "export",
+    "cleanup-containers": "cleanup_containers",
+    "kill-workers": "kill_workers",
+    "keygen": "keygen",
+    "local-swift": "local_swift",
+}
+
+_EXIT_CODES = (
+    "Exit codes: 0 all well; 1 it ended, but something failed; 2 the command line or a file is wrong;"
+    " 3 Swift could not be reached or refused; 4 no worker, or all lost; 130 interrupted."
+)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="ssbench-master",
+        description=f"Benchmark suite for OpenStack Swift, ssbench version {__version__}",
+        epilog=_EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"ssbench {__version__}")
+    parser.add_argument("-v", "--verbose", action="store_true", help="debug lines, with time stamps")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="only warnings: no progress, no INFO lines"
+    )
+    commands = parser.add_subparsers(title="sub-commands", metavar="SUBCOMMAND", required=True)
+    for name, module_name in _COMMANDS.items():
+        module = importlib.import_module(f"ssbench.cli.{module_name}")
+        command = commands.add_parser(
+            name, help=module.HELP, description=module.DESCRIPTION, epilog=_EXIT_CODES
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run ``ssbench-master``; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    logs.set_up(verbose=arguments.verbose, quiet=arguments.quiet)
+    try:
+        code: ExitCode = arguments.run(arguments)
+        sys.stdout.flush()
+    except SsbenchError as error:
+        _log.error("%s", error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        _log.error("Interrupted")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our report (head, less) has seen enough; the interpreter must not try again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,396 @@
+"""``ssbench-master run-scenario``: a benchmark from its options to its report."""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import logging
+import os
+import secrets
+import shlex
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from ssbench import __version__, wire
+from ssbench.cli import auth_options, zmq_options
+from ssbench.cli.options import (
+    non_negative_int,
+    percentile,
+    positive_float,
+    positive_int,
+)
+from ssbench.dispatch import Dispatcher
+from ssbench.errors import ExitCode, UsageError
+from ssbench.exchange import Exchange
+from ssbench.interrupts import Interrupts
+from ssbench.local_workers import LocalWorkers
+from ssbench.master import Master, RunOutcome, RunSettings, describe_run
+from ssbench.reports import print_report
+from ssbench.run_results import open_results
+from ssbench.run_results.writer import RunResultsWriter
+from ssbench.scenario import Scenario, load, override, shipped
+from ssbench.stats_path import stats_path
+from ssbench.swift.auth import Credentials, Session, authenticate
+from ssbench.swift.containers import ensure_containers
+
+_log = logging.getLogger(__name__)
+
+HELP = "run a scenario and report on it"
+DESCRIPTION = (
+    "Runs a scenario against Swift with the workers that are connected, or with local ones (--workers),"
+    " writes every result to a stat file, and prints a report. Swift and the user are given as to the"
+    " 'swift' command line; --local-swift starts a Swift of its own."
+)
+
+#: Job ids of at most so many users are in flight; more could not be told apart from a mistake.
+_MOST_USERS = 10_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    parser.add_argument(
+        "-f", "--scenario-file", metavar="FILE", help="scenario in YAML or JSON, or the name of a shipped one"
+    )
+    parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
+    _add_load(parser)
+    _add_report(parser)
+    _add_fleet(parser)
+    auth_options.add_arguments(parser)
+
+
+def _add_load(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("load (in place of what the scenario says)")
+    group.add_argument(
+        "-u", "--user-count", metavar="N", type=positive_int, help="most operations in flight at once"
+    )
+    group.add_argument("-o", "--op-count", metavar="N", type=positive_int, help="operations to run")
+    group.add_argument(
+        "-r", "--run-seconds", metavar="N", type=positive_float, help="run this long instead; wins over -o"
+    )
+    group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="containers to use")
+    group.add_argument(
+        "--delete-after",
+        metavar="SECONDS",
+        type=non_negative_int,
+        help="let objects expire after so long (X-Delete-After); 0 suppresses the scenario's value",
+    )
+    group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
+    group.add_argument(
+        "-b",
+        "--block-size",
+        metavar="BYTES",
+        type=positive_int,
+        default=65536,
+        help="what a worker sends or receives at once (%(default)s)",
+    )
+    group.add_argument(
+        "--connect-timeout", metavar="S", type=positive_float, default=10.0, help="seconds (%(default)s)"
+    )
+    group.add_argument(
+        "--network-timeout",
+        metavar="S",
+        type=positive_float,
+        default=20.0,
+        help="seconds without any progress of a request (%(default)s)",
+    )
+    group.add_argument(
+        "--seed", metavar="N", type=non_negative_int, help="same seed, same operations (random)"
+    )
+    group.add_argument("--noop", action="store_true", help="do everything but the requests to Swift")
+    group.add_argument("-k", "--keep-objects", action="store_true", help="do not delete what the run created")
+    group.add_argument(
+        "--local-swift",
+        action="store_true",
+        help="start a real Swift on this machine for the run, and remove it (pip install 'ssbench[swift]')",
+    )
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("results")
+    group.add_argument(
+        "-s",
+        "--stats-file",
+        metavar="FILE",
+        type=Path,
+        help="where the results go; .gz is added (a new file in /tmp/ssbench-results)",
+    )
+    group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
+    group.add_argument("--csv", action="store_true", help="print the report as CSV")
+    group.add_argument(
+        "--pctile", metavar="N", type=percentile, default=95.0, help="percentile to report, 1 to 100 (95)"
+    )
+    group.add_argument("--profile", action="store_true", help="profile the benchmark and the local workers")
+
+
+def _add_fleet(parser: argparse.ArgumentParser) -> None:
+    zmq_options.add_arguments(parser, "0.0.0.0; 127.0.0.1 with --workers")
+    group = parser.add_argument_group("fleet")
+    group.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers for this run")
+    group.add_argument(
+        "--batch-size", metavar="N", type=positive_int, default=1, help="jobs a message (%(default)s)"
+    )
+    group.add_argument(
+        "--expect-workers",
+        metavar="N",
+        type=positive_int,
+        help="wait for so many workers before the run starts (1; all of --workers)",
+    )
+    group.add_argument(
+        "--worker-timeout",
+        metavar="S",
+        type=positive_float,
+        default=60.0,
+        help="wait so many seconds for them (%(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Run the benchmark; raises SsbenchError where it cannot be begun."""
+    if arguments.list_scenarios:
+        for name, purpose in shipped():
+            print(f"{name:20}  {purpose}")
+        return ExitCode.OK
+    if not arguments.scenario_file:
+        raise UsageError(
+            "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench)"
+        )
+    scenario = _scenario(arguments)
+    batch_size = arguments.batch_size
+    if batch_size > scenario.user_count:
+        _log.warning("A batch of %d is cut to the user count, %d", batch_size, scenario.user_count)
+        batch_size = scenario.user_count
+    with ExitStack() as stack:
+        return _Run(arguments, scenario, batch_size, stack).carry_out()
+
+
+def _scenario(arguments: argparse.Namespace) -> Scenario:
+    scenario = override(
+        load(arguments.scenario_file),
+        user_count=arguments.user_count,
+        operation_count=arguments.op_count,
+        run_seconds=arguments.run_seconds,
+        container_count=arguments.container_count,
+        delete_after=arguments.delete_after,
+        policy=arguments.policy,
+    )
+    if scenario.user_count > _MOST_USERS:
+        raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
+    return scenario
+
+
+class _Run:
+    """One run: what is opened here is closed by the stack, in the reverse order, whatever happens."""
+
+    def __init__(
+        self, arguments: argparse.Namespace, scenario: Scenario, batch_size: int, stack: ExitStack
+    ) -> None:
+        self._arguments = arguments
+        self._scenario = scenario
+        self._batch_size = batch_size
+        self._stack = stack
+        self._exchange: Exchange | None = None
+        self._interrupts = stack.enter_context(Interrupts(self._interrupt))
+        self._run_id = secrets.randbits(62) + 1
+        self._seed: int = secrets.randbits(32) if arguments.seed is None else arguments.seed
+
+    def _interrupt(self) -> None:
+        if self._exchange is not None:
+            self._exchange.interrupted.set()
+
+    def carry_out(self) -> ExitCode:
+        arguments, scenario = self._arguments, self._scenario
+        _log.info("ssbench %s: %s", __version__, scenario.name)
+        sockets = self._stack.enter_context(
+            zmq_options.bind(arguments, "127.0.0.1" if arguments.workers else "0.0.0.0")  # noqa: S104
+        )
+        path = stats_path(arguments.stats_file, scenario, time.time())
+        local = self._start_workers()
+        source = self._token_source()
+        exchange = self._exchange = Exchange(
+            sockets,
+            Dispatcher(scenario.user_count),
+            self._parameters(source),
+            self._batch_size,
+            source.renew if source is not None else None,
+        )
+        self._stack.callback(exchange.close)
+        master = Master(self._settings(), exchange, partial(self._ensure_containers, source), local)
+        self._interrupts.armed = True
+        master.prepare()
+        if exchange.interrupted.is_set():
+            _log.warning("Interrupted before the benchmark began")
+            return ExitCode.INTERRUPTED
+        writer = RunResultsWriter(
+            path,
+            describe_run(
+                self._settings(),
+                self._run_id,
+                socket.gethostname(),
+                self._options(),
+                exchange.dispatcher.living(),
+            ),
+        )
+        outcome = self._measure(master, writer)
+        if outcome.interrupted:
+            self._report(path)
+            master.clean_up()
+        else:
+            master.clean_up()
+            self._report(path)
+        return _exit_code(outcome, master)
+
+    def _start_workers(self) -> LocalWorkers | None:
+        arguments = self._arguments
+        if not arguments.workers:
+            return None
+        concurrency = -(-self._scenario.user_count // arguments.workers)
+        options = [
+            f"--zmq-host={_reachable(arguments.zmq_bind_ip)}",
+            f"--zmq-work-port={arguments.zmq_work_port}",
+            f"--zmq-results-port={arguments.zmq_results_port}",
+            f"--concurrency={concurrency}",
+            f"--batch-size={self._batch_size}",
+        ]
+        if arguments.zmq_key:
+            options.append(f"--zmq-key={arguments.zmq_key}")
+        local = self._stack.enter_context(LocalWorkers(arguments.workers, options, profile=arguments.profile))
+        for worker in local.workers:
+            _log.info(
+                "Local worker %d: %d operations at once, log %s", worker.worker_id, concurrency, worker.log
+            )
+        return local
+
+    def _token_source(self) -> TokenSource | None:
+        arguments = self._arguments
+        if arguments.noop:
+            return None
+        if arguments.local_swift:
+            # Only here: most people have a Swift, and it takes its time.
+            from ssbench.local_swift import LocalSwift  # noqa: PLC0415
+
+            policies = dict.fromkeys(["gold", "silver", self._scenario.policy or "gold"])
+            _log.info("Starting a Swift on this machine")
+            swift = self._stack.enter_context(LocalSwift(policies=list(policies)))
+            credentials = Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
+        else:
+            credentials = auth_options.from_arguments(arguments, os.environ)
+        return TokenSource(credentials, authenticate(credentials))
+
+    def _parameters(self, source: TokenSource | None) -> wire.RunParameters:
+        arguments, scenario = self._arguments, self._scenario
+        session = source.session if source else None
+        return wire.RunParameters(
+            protocol=wire.PROTOCOL,
+            run_id=self._run_id,
+            token=session.token if session else None,
+            storage_urls=list(session.storage_urls) if session else [],
+            connect_timeout=arguments.connect_timeout,
+            network_timeout=arguments.network_timeout,
+            block_size=arguments.block_size,
+            noop=arguments.noop,
+            container_base=scenario.container_base,
+            policy=scenario.policy,
+            size_classes=[each.name for each in scenario.size_classes],
+            delete_after=scenario.delete_after,
+            insecure=session.insecure if session else False,
+            ca_certificates=session.ca_certificates if session else None,
+        )
+
+    def _settings(self) -> RunSettings:
+        arguments = self._arguments
+        host = "THIS-HOST" if arguments.zmq_bind_ip in {None, "0.0.0.0", "::"} else arguments.zmq_bind_ip  # noqa: S104
+        return RunSettings(
+            scenario=self._scenario,
+            seed=self._seed,
+            noop=arguments.noop,
+            keep_objects=arguments.keep_objects,
+            expected_workers=arguments.expect_workers or arguments.workers or 1,
+            worker_timeout=arguments.worker_timeout,
+            worker_advice="Start some with --workers N, or on other hosts:"
+            f" ssbench-worker --zmq-host {host} --zmq-work-port {arguments.zmq_work_port}"
+            f" --zmq-results-port {arguments.zmq_results_port} ID",
+        )
+
+    def _options(self) -> dict[str, object]:
+        arguments = self._arguments
+        exchange = self._exchange
+        return {
+            "batch_size": self._batch_size,
+            "block_size": arguments.block_size,
+            "connect_timeout": arguments.connect_timeout,
+            "network_timeout": arguments.network_timeout,
+            "noop": arguments.noop,
+            "keep_objects": arguments.keep_objects,
+            "local_workers": arguments.workers,
+            "local_swift": arguments.local_swift,
+            "sealed": bool(arguments.zmq_key),
+            "storage_urls": exchange.parameters.storage_urls if exchange else [],
+        }
+
+    @staticmethod
+    def _ensure_containers(
+        source: TokenSource | None,
+        names: Sequence[str],
+        policy: str | None,
+        concurrency: int,
+        advance: Callable[[], None],
+    ) -> None:
+        if source is not None:
+            ensure_containers(source.session, names, policy, concurrency, advance)
+
+    def _measure(self, master: Master, writer: RunResultsWriter) -> RunOutcome:
+        if not self._arguments.profile:
+            return master.measure(writer)
+        descriptor, name = tempfile.mkstemp(prefix="ssbench-master-", suffix=".prof")
+        os.close(descriptor)
+        profiler = cProfile.Profile()
+        outcome = profiler.runcall(master.measure, writer)
+        profiler.dump_stats(name)
+        _log.info("Profile of the benchmark written to %s", name)
+        return outcome
+
+    def _report(self, path: Path) -> None:
+        arguments = self._arguments
+        if not arguments.no_default_report:
+            print_report(open_results(path), pctile=arguments.pctile, csv=arguments.csv, out=sys.stdout)
+            sys.stdout.flush()
+        _log.info("Results saved to %s", path)
+        _log.info("Report on them again with: ssbench-master report-scenario -s %s", shlex.quote(str(path)))
+
+
+class TokenSource:
+    """A session, and the credentials to have a new one."""
+
+    def __init__(self, credentials: Credentials, session: Session) -> None:
+        self.session = session
+        #: Returns a new token; None where the token was given and there is no way to another.
+        self.renew: Callable[[], str] | None = None
+        if credentials.version != "none":
+            self.renew = partial(self._renew, credentials)
+
+    @staticmethod
+    def _renew(credentials: Credentials) -> str:
+        return authenticate(credentials).token or ""
+
+
+def _reachable(bind_ip: str | None) -> str:
+    """Where a worker on this host finds a master that binds there."""
+    return {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}.get(
+        bind_ip, bind_ip or ""
+    )  # noqa: S104
+
+
+def _exit_code(outcome: RunOutcome, master: Master) -> ExitCode:
+    if outcome.error is not None:
+        return outcome.error.exit_code
+    if outcome.interrupted:
+        return ExitCode.INTERRUPTED
+    if outcome.errors or master.trouble:
+        return ExitCode.FAILED
+    return ExitCode.OK

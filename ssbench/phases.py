@@ -1,0 +1,212 @@
+"""The three phases of a run: initial uploads, the benchmark, clean-up.
+
+Each says what is to be done and takes in how it ended; :mod:`ssbench.exchange` does the rest.
+"""
+
+# ruff: noqa: D102 - the methods of a phase are documented in exchange.Phase
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from ssbench.dispatch import Task, Worker
+from ssbench.progress import Bar, ResultCharacters
+from ssbench.results import LOST, NOT_MEASURED, Failure, ResultRow
+from ssbench.run_results.writer import RunResultsWriter
+from ssbench.run_state import RunState
+from ssbench.wire import REMOVE, UPLOAD_IF_MISSING, Result
+
+_log = logging.getLogger(__name__)
+
+
+class _Errand:
+    """A phase whose results only count: each task is done once, by whichever worker lives."""
+
+    def __init__(self, what: str, tasks: Iterator[Task], bar: Bar, stop: Callable[[], bool]) -> None:
+        self.what = what
+        self.patience: float | None = None
+        self.succeeded = 0
+        self.causes: Counter[str] = Counter()
+        self.example = ""
+        self._tasks = tasks
+        self._bar = bar
+        self._stop = stop
+        self._exhausted = False
+
+    @property
+    def failed(self) -> int:
+        """How many tasks failed for good."""
+        return self.causes.total()
+
+    def failure_text(self) -> str:
+        """Causes with their counts, and one example."""
+        causes = ", ".join(f"{count} x {cause}" for cause, count in self.causes.most_common())
+        return f"{causes}; for example: {self.example}" if self.example else causes
+
+    def next_tasks(self, count: int) -> Sequence[Task]:
+        tasks = list(islice(self._tasks, count))
+        self._exhausted = len(tasks) < count
+        return tasks
+
+    def exhausted(self, now: float) -> bool:
+        if self._stop():
+            self.patience = 2.0
+            return True
+        return self._exhausted
+
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
+        for task, result in ended:
+            if result.cause is None:
+                self.succeeded += 1
+                self._succeeded(task)
+            else:
+                self.causes[result.cause] += 1
+                self.example = self.example or result.detail
+        self._bar.advance(len(ended))
+
+    def _succeeded(self, task: Task) -> None:
+        pass
+
+    def lost(self, tasks: Sequence[Task], *, given_up: str | None) -> Sequence[Task]:
+        if given_up is None:
+            return tasks  # somebody else does them
+        self.causes[given_up] += len(tasks)
+        return []
+
+    def tick(self, now: float) -> None:
+        pass
+
+
+class InitialUploads(_Errand):
+    """Uploads the initial objects that are not there yet."""
+
+    def __init__(
+        self,
+        objects: Iterator[tuple[int, int, int, int]],
+        state: RunState,
+        bar: Bar,
+        stop: Callable[[], bool],
+    ) -> None:
+        tasks = ((UPLOAD_IF_MISSING, *each) for each in objects)
+        super().__init__("initial uploads", tasks, bar, stop)
+        self._state = state
+
+    def _succeeded(self, task: Task) -> None:
+        self._state.add_initial(task[1], task[3])
+
+
+class CleanUp(_Errand):
+    """Deletes what the run created."""
+
+    def __init__(self, objects: Iterator[tuple[int, int, int]], bar: Bar, stop: Callable[[], bool]) -> None:
+        super().__init__("deletions", ((REMOVE, *each, 0) for each in objects), bar, stop)
+
+
+class Benchmark:
+    """Sends the operations of the scenario and keeps their results.
+
+    Ends after ``operation_count`` draws or ``run_seconds`` seconds from its making, whichever is
+    given, or when ``stop()`` is true.
+    """
+
+    what = "operations"
+
+    def __init__(
+        self,
+        state: RunState,
+        writer: RunResultsWriter,
+        characters: ResultCharacters,
+        stop: Callable[[], bool],
+        *,
+        operation_count: int | None,
+        run_seconds: float | None,
+        patience: float | None,
+    ) -> None:
+        self.patience = patience
+        self.count = 0
+        self.errors = 0
+        self.lost_jobs = 0
+        self.began = time.monotonic()
+        #: What turns the master's monotonic clock into seconds since 1970; fixed for the run, so
+        #: that a step of the wall clock moves no result.
+        self.epoch = time.time() - self.began
+        self._state = state
+        self._writer = writer
+        self._characters = characters
+        self._stop = stop
+        self._wanted = operation_count if run_seconds is None else None
+        self._ends_at = None if run_seconds is None else self.began + run_seconds
+
+    def next_tasks(self, count: int) -> Sequence[Task]:
+        if self._wanted is not None:
+            count = min(count, self._wanted - self._state.drawn)
+        return self._state.next_jobs(count)
+
+    def exhausted(self, now: float) -> bool:
+        if self._stop():
+            self.patience = 2.0
+            return True
+        if self._ends_at is not None:
+            return now >= self._ends_at
+        return self._wanted is not None and self._state.drawn >= self._wanted
+
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
+        rows: list[ResultRow] = []
+        trans_ids: list[str | None] = []
+        failures: dict[int, Failure] = {}
+        to_epoch = worker.offset.seconds + self.epoch
+        worker_id = worker.worker_id
+        finished = self._state.finished
+        for task, result in ended:
+            operation, size_class, container, number, size = task
+            failed = result.cause is not None
+            if failed or result.retried:
+                failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
+                self.errors += failed
+            finished(operation, size_class, container, number, not failed)
+            first, last = result.first_byte, result.last_byte
+            rows.append(
+                (
+                    operation,
+                    size_class,
+                    worker_id,
+                    container,
+                    number,
+                    result.size or size,
+                    NOT_MEASURED if first is None or failed else first,
+                    NOT_MEASURED if last is None or failed else last,
+                    result.completed + to_epoch,
+                    result.retries,
+                )
+            )
+            trans_ids.append(result.trans_id)
+        self._keep(rows, trans_ids, failures)
+
+    def _keep(self, rows: list[ResultRow], trans_ids: list[str | None], failures: dict[int, Failure]) -> None:
+        self.count += len(rows)
+        self._writer.add(rows, trans_ids, failures)
+        self._characters.add(rows, failures)
+
+    def lost(self, tasks: Sequence[Task], *, given_up: str | None) -> Sequence[Task]:
+        now = time.monotonic() + self.epoch
+        cause = given_up or LOST
+        rows: list[ResultRow] = []
+        for operation, size_class, container, number, size in tasks:
+            self._state.finished(operation, size_class, container, number, ok=False)
+            # Nobody can say which worker had it: 0 stands for none.
+            rows.append(
+                (operation, size_class, 0, container, number, size, NOT_MEASURED, NOT_MEASURED, now, 0)
+            )
+        if cause == LOST:
+            self.lost_jobs += len(tasks)
+        self.errors += len(tasks)
+        failure = Failure(cause, "", {})
+        self._keep(rows, [], dict.fromkeys(range(len(rows)), failure))
+        return []
+
+    def tick(self, now: float) -> None:
+        self._characters.write(now)
