@@ -1,0 +1,72 @@
+"""Why a request failed: the short labels that reports count, and the exception that carries one.
+
+A :class:`AttemptError` is raised where an attempt breaks and caught where attempts are counted
+(:mod:`ssbench.swift.objects`); beyond that a failure is data.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+from ssbench.errors import SsbenchError
+
+NAME_RESOLUTION = "name resolution"
+CONNECT_REFUSED = "connect refused"
+CONNECT_TIMEOUT = "connect timeout"
+CONNECT_FAILED = "connect failed"
+READ_TIMEOUT = "read timeout"
+RESET = "reset"
+CLOSED = "closed"  # by the server, before a whole head of an answer had come
+SHORT_BODY = "short body"
+BAD_RESPONSE = "bad response"
+TLS_CERTIFICATE = "TLS certificate"
+TLS_ERROR = "TLS error"
+
+#: What may be gone the next time. A short body or an answer that is no HTTP is a finding about the
+#: cluster that a retry would hide, and a wrong certificate stays wrong.
+TRANSIENT = frozenset(
+    {NAME_RESOLUTION, CONNECT_REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, READ_TIMEOUT, RESET, CLOSED}
+)
+
+#: Statuses that are tried again: overloaded, timed out or limited (498 is Swift's own rate limit).
+TRANSIENT_STATUSES = frozenset({408, 429, 498, 503})
+
+
+def status_cause(status: int) -> str:
+    """The cause of an answer that was none of 2xx: ``HTTP 503``."""
+    return f"HTTP {status}"
+
+
+class AttemptError(SsbenchError):
+    """An attempt broke; ``cause`` is one of the labels above, the text is for people.
+
+    ``began`` is when the attempt began (``time.monotonic``), set by whoever knows it.
+    """
+
+    def __init__(self, cause: str, detail: str) -> None:
+        super().__init__(detail)
+        self.cause = cause
+        self.began = 0.0
+
+
+def connect_fault(error: OSError, where: str) -> AttemptError:
+    """What an error of connecting to ``where`` is called."""
+    cause = CONNECT_FAILED
+    if isinstance(error, ConnectionRefusedError):
+        cause = CONNECT_REFUSED
+    elif isinstance(error, TimeoutError):
+        cause = CONNECT_TIMEOUT
+    return AttemptError(cause, f"{where}: {error.strerror or error}")
+
+
+def transfer_fault(error: OSError) -> AttemptError:
+    """What an error of an open connection is called."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return AttemptError(TLS_CERTIFICATE, error.verify_message or str(error))
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return AttemptError(CLOSED, "the server closed the connection within TLS")
+    if isinstance(error, ssl.SSLError):
+        return AttemptError(TLS_ERROR, error.reason or str(error))
+    if isinstance(error, TimeoutError):  # ETIMEDOUT: the kernel gave up resending
+        return AttemptError(READ_TIMEOUT, error.strerror or str(error))
+    return AttemptError(RESET, error.strerror or str(error))

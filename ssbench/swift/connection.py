@@ -1,0 +1,416 @@
+"""One keep-alive connection: sends a request, times and counts the answer.
+
+Shaped by what it costs (µs of CPU for a GET of 4 kB, of which the kernel takes about two thirds):
+a plain non-blocking socket and one io watcher that stays armed for the connection's life, so that a
+request is one ``send``, one switch to the hub and one ``recv_into`` a buffer that all connections
+share. The greenlet that uses the connection is the watcher's callback; nobody else is woken.
+
+Nothing here starts a timer. A wait sets ``ticks_left``, a sweeper counts it down for all
+connections a few times in each time-out (:class:`ssbench.swift.pool.Sweeper`), and at nought wakes
+the greenlet. A process that was stopped misses ticks and not its time-outs.
+
+Every wait goes through the hub, in long transfers too: one piece, one wait, so that one large
+object never keeps the others waiting longer than a piece takes.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import ssl
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, NamedTuple
+
+from gevent import getcurrent
+
+from ssbench.swift.causes import BAD_RESPONSE, CLOSED, READ_TIMEOUT, SHORT_BODY, AttemptError, transfer_fault
+from ssbench.swift.http_response import (
+    HEAD_LIMIT,
+    CarefulReader,
+    Head,
+    field_value,
+    find_head_end,
+    parse_head,
+    status_line,
+)
+from ssbench.swift.payload import BLOCK_BYTES, SMALL_BYTES, STAMP_BYTES, Payload
+
+#: What wakes a greenlet that waits for its connection.
+READABLE, WRITABLE, TIMED_OUT = 1, 2, 3
+
+#: The body of an error is read to its end up to here, so that the connection can be used again.
+DRAIN_BYTES = 65536
+
+#: At most this much of a large body in one system call when the kernel moves it.
+KERNEL_PIECE_BYTES = 1 << 20
+
+_WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_MSG_MORE = getattr(socket, "MSG_MORE", 0)
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all connections of a client have in common; ticks are intervals of the sweeper.
+
+    Bytes that are only counted are received into ``sink`` with ``sink_flags``. With MSG_TRUNC the
+    kernel drops them, and the sink is memory that is never touched.
+    """
+
+    hub: Any
+    payload: Payload
+    block_size: int
+    connect_ticks: int
+    network_ticks: int
+    sink_flags: int
+    sink: mmap.mmap = field(init=False)
+    buffer: bytearray = field(default_factory=lambda: bytearray(HEAD_LIMIT))
+    connections: set[Connection] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.sink = mmap.mmap(-1, KERNEL_PIECE_BYTES if self.sink_flags else self.block_size)
+
+
+class Answer(NamedTuple):
+    """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body.
+
+    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only.
+    """
+
+    status: int
+    size: int
+    sent_at: float
+    first_byte_at: float
+    last_byte_at: float
+    trans_id: str | None
+    keep_alive: bool
+    detail: str
+    retry_after: str | None
+
+
+class Connection:
+    """A connected socket in the hands of one greenlet, or at rest in its pool."""
+
+    __slots__ = (
+        "_hub",
+        "_left",
+        "_offset",
+        "_pending",
+        "_reader",
+        "_send_error",
+        "_shared",
+        "_sock",
+        "_writer",
+        "idle",
+        "received_at",
+        "sent_at",
+        "ticks_left",
+    )
+
+    def __init__(self, sock: socket.socket, shared: Shared, idle: list[Connection]) -> None:
+        self._sock = sock
+        self._shared = shared
+        self._hub = shared.hub
+        self.idle = idle
+        self.sent_at = self.received_at = 0.0
+        self.ticks_left = -1
+        self._pending: memoryview | None = None
+        self._left = self._offset = 0
+        self._send_error: OSError | None = None
+        self._reader = shared.hub.loop.io(sock.fileno(), READABLE)
+        self._writer = shared.hub.loop.io(sock.fileno(), WRITABLE)
+        self._reader.start(getcurrent().switch, READABLE)
+        shared.connections.add(self)
+
+    def claim(self) -> None:
+        """From now on the current greenlet is woken."""
+        self._reader.callback = getcurrent().switch
+
+    def _rest(self) -> None:
+        """The answer is whole: wait in the pool for the next request."""
+        self.ticks_left = -1
+        self._reader.callback = self._on_rest
+        self.idle.append(self)
+
+    def _on_rest(self, _event: int) -> None:
+        # A server that has nothing to say speaks: it closes, or it is out of step. Either way the
+        # connection is of no more use.
+        if self._speaks_at_rest():
+            self.idle.remove(self)
+            self.close()
+
+    def _speaks_at_rest(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Close the socket; may be called again."""
+        self.ticks_left = -1
+        self._reader.close()
+        self._writer.close()
+        self._sock.close()
+        self._shared.connections.discard(self)
+
+    def wake(self) -> None:
+        """Tell the greenlet that its time is over."""
+        self._reader.callback(TIMED_OUT)
+
+    def establish(self, ticks: int) -> None:
+        """Wait until the socket is connected; raises OSError."""
+        self.ticks_left = ticks
+        if self._wait_either() == TIMED_OUT:
+            raise TimeoutError("no answer to connecting")
+        number = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if number:
+            raise OSError(number, os.strerror(number))
+        if self._sock.getsockname() == self._sock.getpeername():
+            # A free local port may be given to us as the very port that nobody listens on.
+            raise ConnectionRefusedError("connected to itself")
+
+    def _wait_either(self) -> int:
+        self._writer.start(self._reader.callback, WRITABLE)
+        try:
+            event: int = self._hub.switch()
+        finally:
+            self._writer.stop()
+        return event
+
+    def exchange(self, head: bytes, method: str, size: int) -> Answer:
+        """Send a request with ``size`` bytes of body, read its answer.
+
+        Raises AttemptError with ``began`` set.
+        Afterwards the connection is at rest in its pool, or closed.
+        """
+        try:
+            answer = self._exchange(head, method, size)
+        except AttemptError as fault:
+            fault.began = self.sent_at
+            self.close()
+            raise
+        except BaseException:  # the greenlet is killed
+            self.close()
+            raise
+        if answer.keep_alive:
+            self._rest()
+        else:
+            self.close()
+        return answer
+
+    def _exchange(self, head: bytes, method: str, size: int) -> Answer:
+        shared = self._shared
+        self.ticks_left = shared.network_ticks
+        flags = 0
+        if not size:
+            message = head
+        elif size <= SMALL_BYTES:
+            message = shared.payload.message(head, size)
+        else:
+            stamp, self._offset = shared.payload.begin()
+            self._left = size - STAMP_BYTES
+            message = head + stamp
+            flags = self._more
+        self.sent_at = sent_at = monotonic()
+        try:
+            sent = self._sock.send(message, flags)
+        except _WOULD_BLOCK:
+            sent = 0
+        except OSError as error:
+            self._send_error = error
+            sent = len(message)
+        if sent < len(message) or self._left:
+            self._pending = memoryview(message)[sent:]
+            self._send_rest()
+
+        received = self._receive()
+        first_byte_at = self.received_at
+        buffer = shared.buffer
+        end = buffer.find(b"\r\n\r\n", 0, received)
+        raw: bytes | bytearray = buffer[: end + 2]
+        answer_head = parse_head(raw, method == "HEAD") if end >= 0 else None
+        if answer_head is None or answer_head.status < 200:
+            data, answer_head, first_byte_at = self._read_head(bytes(buffer[:received]), method)
+            if answer_head is None:
+                return self._read_carefully(data, method, first_byte_at)
+            raw = data[: answer_head.start]
+            received = len(data)
+        status, length, start, trans_id = answer_head
+        keep_alive = not (self._left or self._pending or self._send_error)
+        left = length - (received - start)
+        good = 200 <= status < 300
+        if left:
+            if good or left <= DRAIN_BYTES:
+                self._discard(left, length)
+            else:
+                keep_alive = False
+        if good:
+            return Answer(
+                status, length, sent_at, first_byte_at, self.received_at, trans_id, keep_alive, "", None
+            )
+        return Answer(
+            status,
+            length,
+            sent_at,
+            first_byte_at,
+            self.received_at,
+            trans_id,
+            keep_alive,
+            status_line(raw),
+            field_value(raw, b"retry-after"),
+        )
+
+    @property
+    def answered(self) -> bool:
+        """Whether any byte came since the request was sent."""
+        return self.received_at >= self.sent_at
+
+    # Reading
+
+    def _receive(self) -> int:
+        """Wait, then receive into the shared buffer; the number of bytes, never 0."""
+        while True:
+            if self._hub.switch() != READABLE:
+                raise self._timed_out("answer")
+            try:
+                received = self._sock.recv_into(self._shared.buffer)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise transfer_fault(error) from None
+            if not received:
+                raise self._ended()
+            self.received_at = monotonic()
+            self.ticks_left = self._shared.network_ticks
+            return received
+
+    def _receive_sink(self, limit: int) -> int:
+        """Wait, then receive up to ``limit`` bytes that are only counted; 0 at the end."""
+        shared = self._shared
+        while True:
+            if self._hub.switch() != READABLE:
+                raise self._timed_out("body")
+            try:
+                received = self._sock.recv_into(shared.sink, min(limit, len(shared.sink)), shared.sink_flags)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise transfer_fault(error) from None
+            self.received_at = monotonic()
+            self.ticks_left = shared.network_ticks
+            return received
+
+    def _discard(self, left: int, length: int) -> None:
+        while left > 0:
+            received = self._receive_sink(left + 1)  # one more, to see whether there is more
+            if not received:
+                raise AttemptError(SHORT_BODY, f"{length - left} of {length} bytes")
+            left -= received
+        if left < 0:
+            raise AttemptError(BAD_RESPONSE, f"{-left} bytes or more beyond a body of {length}")
+
+    def _timed_out(self, what: str) -> AttemptError:
+        return AttemptError(READ_TIMEOUT, f"no byte of the {what} in time")
+
+    def _ended(self) -> AttemptError:
+        if self._send_error:
+            return transfer_fault(self._send_error)
+        return AttemptError(CLOSED, "the server closed the connection before it had answered")
+
+    def _read_head(self, data: bytes, method: str) -> tuple[bytes, Head | None, float]:
+        """A head in several packets, or behind answers of 1xx: (what came, head, its first byte).
+
+        The head is None where h11 has to look at it.
+        """
+        first_byte_at = self.received_at
+        while True:
+            end = find_head_end(data)
+            if end == -1:
+                fresh = not data
+                data += self._shared.buffer[: self._receive()]
+                first_byte_at = self.received_at if fresh else first_byte_at
+                continue
+            head = parse_head(data[: end + 2], method == "HEAD") if end >= 0 else None
+            if head is None or head.status >= 200:
+                return data, head, first_byte_at
+            if head.status == 101:
+                raise AttemptError(BAD_RESPONSE, "the server changed the protocol")
+            data = data[head.start :]
+            first_byte_at = self.received_at
+            if self._left or self._pending:
+                self._send_rest()
+
+    def _read_carefully(self, data: bytes, method: str, first_byte_at: float) -> Answer:
+        reader = CarefulReader(method)
+        whole = reader.feed(data)
+        good = 200 <= reader.status < 300
+        while not whole and (good or not reader.status or reader.size <= DRAIN_BYTES):
+            received = self._receive_more()
+            whole = reader.feed(bytes(self._shared.buffer[:received]))
+            good = 200 <= reader.status < 300
+        return Answer(
+            reader.status,
+            reader.size,
+            self.sent_at,
+            first_byte_at,
+            self.received_at,
+            reader.trans_id,
+            whole and reader.keep_alive and not (self._left or self._pending or self._send_error),
+            "" if good else reader.reason,
+            None if good else reader.retry_after,
+        )
+
+    def _receive_more(self) -> int:
+        """As ``_receive``, with 0 for the end of the connection, which may be the end of a body."""
+        try:
+            return self._receive()
+        except AttemptError as fault:
+            if fault.cause == CLOSED:
+                return 0
+            raise
+
+    # Sending
+
+    _more = _MSG_MORE
+
+    def _send_rest(self) -> None:
+        """Send what did not go at once, piece by piece; ends early when the server answers early."""
+        shared = self._shared
+        self._writer.start(self._reader.callback, WRITABLE)
+        try:
+            while self._pending or self._left:
+                if not self._wait_writable():
+                    return
+                try:
+                    if self._pending:
+                        flags = self._more if self._left else 0
+                        self._pending = self._pending[self._sock.send(self._pending, flags) :]
+                    else:
+                        sent = self._send_piece()
+                        self._left -= sent
+                        self._offset = (self._offset + sent) % BLOCK_BYTES
+                except _WOULD_BLOCK:
+                    continue
+                self.ticks_left = shared.network_ticks
+        except OSError as error:
+            # The server may have answered before it closed: the answer tells more.
+            self._send_error = error
+        finally:
+            self._writer.stop()
+
+    def _wait_writable(self) -> bool:
+        """False when the server answers, or closes, before the request is whole."""
+        event = self._hub.switch()
+        if event == TIMED_OUT:
+            raise AttemptError(READ_TIMEOUT, "the server took no byte of the body in time")
+        return bool(event == WRITABLE)
+
+    def _send_piece(self) -> int:
+        shared = self._shared
+        file = shared.payload.file()
+        if file < 0:
+            return self._send_copy()
+        count = min(self._left, BLOCK_BYTES - self._offset, KERNEL_PIECE_BYTES)
+        return os.sendfile(self._sock.fileno(), file, self._offset, count)
+
+    def _send_copy(self) -> int:
+        shared = self._shared
+        return self._sock.send(shared.payload.piece(self._offset, min(self._left, shared.block_size)))

@@ -1,0 +1,161 @@
+"""Reading HTTP answers: a quick way for the usual head, h11 for all others. Knows no socket.
+
+Nearly every head that Swift or a proxy before it sends is HTTP/1.1 with one Content-Length and a
+connection that stays open. :func:`parse_head` takes from such a head what a benchmark needs with
+a few searches in C (1.1 µs; h11 takes 55 µs) and declines everything else: chunked or
+close-delimited bodies, ``Connection: close``, HTTP/1.0, folded or doubled fields, lone line feeds.
+What it declines goes through :class:`CarefulReader`, which is h11 and slow, and right.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import h11
+
+from ssbench.swift.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
+
+#: A head longer than this is refused, whoever reads it.
+HEAD_LIMIT = 65536
+
+#: Where a head ends for a reader that also takes lone line feeds, as h11 does.
+_LENIENT_END = re.compile(rb"\n\r?\n")
+
+_TRANS_ID_FIELDS = (b"\r\nx-trans-id:", b"\r\nx-openstack-request-id:")
+
+
+class Head(NamedTuple):
+    """A head of the usual kind; ``length`` is that of the body, ``start`` where it begins."""
+
+    status: int
+    length: int
+    start: int
+    trans_id: str | None
+
+
+def find_head_end(data: bytes) -> int:
+    """Where the empty line that ends a head begins in what has come so far; -1: more is needed.
+
+    -2 says that h11 has to look at it. Raises AttemptError where no more bytes could make it an answer.
+    """
+    end = data.find(b"\r\n\r\n", 0, HEAD_LIMIT)
+    if end >= 0:
+        return end
+    if data[:5] != b"HTTP/"[: len(data)]:
+        raise AttemptError(BAD_RESPONSE, f"not HTTP: {data[:40]!r}")
+    if _LENIENT_END.search(data, 0, HEAD_LIMIT):
+        return -2
+    if len(data) >= HEAD_LIMIT:
+        raise AttemptError(BAD_RESPONSE, f"no end of the head within {HEAD_LIMIT} bytes")
+    return -1
+
+
+def parse_head(head: bytes | bytearray, bodiless: bool) -> Head | None:
+    """Parse a head that comes without its empty line; None if it is not of the usual kind.
+
+    ``bodiless``: the request was a HEAD, whose answer has no body whatever its length says.
+    """
+    lower = head.lower()
+    digits = lower[9:12]
+    if lower[:9] != b"http/1.1 " or not digits.isdigit() or lower[12] not in b" \r" or digits < b"100":
+        return None
+    at = lower.find(b"\r\nconnection")
+    if (at >= 0 and not lower.startswith(b"\r\nconnection: keep-alive\r\n", at)) or (
+        b"\r\ntransfer-encoding" in lower
+        or b"\r\n " in lower
+        or b"\r\n\t" in lower
+        or lower.count(b"\n") != lower.count(b"\r\n")
+    ):
+        return None
+    status = int(digits)
+    at = lower.find(b"\r\ncontent-length")
+    if bodiless or status == 204 or status == 304 or status < 200:  # noqa: PLR1714 (a tuple costs more)
+        length = 0
+    elif at < 0:
+        return None
+    else:
+        stop = lower.find(b"\r\n", at + 2)
+        value = lower[at + 17 : stop].strip()
+        if (
+            lower[at + 16] != 58
+            or not value.isdigit()
+            or len(value) > 18
+            or lower.find(b"\r\ncontent-length", stop) >= 0
+        ):
+            return None
+        length = int(value)
+    for field in _TRANS_ID_FIELDS:
+        at = lower.find(field)
+        if at >= 0:
+            at += len(field)
+            trans_id = head[at : lower.find(b"\r\n", at)].decode("latin-1").strip()
+            return Head(status, length, len(head) + 2, trans_id)
+    return Head(status, length, len(head) + 2, None)
+
+
+def field_value(head: bytes | bytearray, name: bytes) -> str | None:
+    """The value of the first header field called ``name`` (lower case), None if there is none."""
+    found = re.search(rb"(?i)\n" + re.escape(name) + rb"[ \t]*:([^\r\n]*)", head)
+    return found[1].decode("latin-1").strip() if found else None
+
+
+def status_line(head: bytes | bytearray) -> str:
+    """Status and reason as the server put them, for people."""
+    line = head.split(b"\n", 1)[0].decode("latin-1").strip()
+    return line.partition(" ")[2][:200]
+
+
+class CarefulReader:
+    """Reads one whole answer with h11, however it is cut into packets.
+
+    After ``feed`` has said True, ``status``, ``size`` (bytes of body), ``trans_id``, ``keep_alive``
+    (the connection may carry another request), ``reason`` and ``retry_after`` are set.
+    """
+
+    def __init__(self, method: str) -> None:
+        self._reader = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
+        self._reader.send(h11.Request(method=method, target="/", headers=[("Host", "swift")]))
+        self._reader.send(h11.EndOfMessage())
+        self.status = 0
+        self.size = 0
+        self.trans_id: str | None = None
+        self.keep_alive = False
+        self.reason = ""
+        self.retry_after: str | None = None
+
+    def feed(self, data: bytes) -> bool:
+        """Take what came, ``b""`` for the end of the connection; True when the answer is whole.
+
+        Raises AttemptError: bad response, short body, or closed if the connection ended within the head.
+        """
+        if not data and not self.status:
+            raise AttemptError(CLOSED, "the connection ended within the head of the answer")
+        try:
+            self._reader.receive_data(data)
+            return self._drain()
+        except h11.RemoteProtocolError as error:
+            # h11 finds an end that came too early only when it is told of the end.
+            raise AttemptError(SHORT_BODY if self.status and not data else BAD_RESPONSE, str(error)) from None
+
+    def _drain(self) -> bool:
+        while (event := self._reader.next_event()) is not h11.NEED_DATA:
+            if isinstance(event, h11.Response):
+                self._note(event)
+            elif isinstance(event, h11.Data):
+                self.size += len(event.data)
+            elif isinstance(event, h11.EndOfMessage):
+                self.keep_alive = self._reader.their_state is h11.DONE and self._reader.our_state is h11.DONE
+                if self._reader.trailing_data[0]:
+                    raise AttemptError(BAD_RESPONSE, "bytes after the end of the body")
+                return True
+            elif event is h11.PAUSED or isinstance(event, h11.ConnectionClosed):
+                raise AttemptError(BAD_RESPONSE, "the server changed the protocol")
+        return False
+
+    def _note(self, response: h11.Response) -> None:
+        self.status = response.status_code
+        self.reason = f"{response.status_code} {response.reason.decode('latin-1')}".strip()[:200]
+        fields = {name: value.decode("latin-1") for name, value in response.headers}
+        self.trans_id = fields.get(b"x-trans-id") or fields.get(b"x-openstack-request-id")
+        self.retry_after = fields.get(b"retry-after")

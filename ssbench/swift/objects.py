@@ -1,0 +1,344 @@
+"""Requests for objects, fast: the client that the worker's greenlets share.
+
+::
+
+    client = Client(ClientSettings(max_connections=64))
+    outcome = client.request("http://swift:8080/v1/AUTH_test", "PUT", "ssbench_000001", "tiny_000001",
+                             token, size=4096)
+
+A request makes attempts until one succeeds or fails for good, and always ends as an
+:class:`Outcome`. What costs most here is paid once: the bytes of a request up to the object's name
+are kept for each container, those after it for each token.
+
+All times are of ``time.monotonic``, which on Linux is one clock for all processes of a host.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import ssl
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from time import monotonic
+from typing import NamedTuple
+from urllib.parse import quote
+
+import gevent
+
+from ssbench import __version__
+from ssbench.errors import UsageError
+from ssbench.swift.causes import (
+    CLOSED,
+    RESET,
+    TRANSIENT,
+    TRANSIENT_STATUSES,
+    AttemptError,
+    status_cause,
+)
+from ssbench.swift.connection import Answer, Shared
+from ssbench.swift.payload import Payload
+from ssbench.swift.pool import Endpoint, Pool, Sweeper, discarding_flags, parse_storage_url
+from ssbench.swift.tls import tls_context
+
+#: The pause before the first retry; it doubles with each one, and half of it is drawn at random.
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 2.0
+
+#: A server that asks for a longer pause than this gets this one.
+LONGEST_RETRY_AFTER = 10.0
+
+#: Kept prefixes of requests, some 150 bytes each.
+_MAX_PREFIXES = 65536
+
+#: These look for an object that should be there, and may be so soon.
+_RETRIES_404 = frozenset({"GET", "DELETE"})
+
+#: How a server ends a connection that it had kept open long enough.
+_STALE = frozenset({CLOSED, RESET})
+
+_UNQUOTED = re.compile(r"[A-Za-z0-9_.~/-]+").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """How a client connects. Time-outs are seconds; they end up to a twentieth late.
+
+    ``connect_timeout`` is for all addresses of a name together, and once more for the TLS handshake;
+    ``network_timeout`` for each wait for progress, so that a long body that flows never times out.
+    ``block_size``: bytes sent or received at once where they are copied at all.
+    ``max_connections`` is the limit for each server, ``retries`` that for each request.
+    """
+
+    connect_timeout: float = 10.0
+    network_timeout: float = 20.0
+    block_size: int = 65536
+    max_connections: int = 64
+    retries: int = 10
+    insecure: bool = False
+    ca_certificates: str | None = None
+
+
+class Outcome(NamedTuple):
+    """How a request ended.
+
+    ``first_byte`` and ``last_byte`` are seconds from the first attempt's first byte sent to the
+    first and the last byte of the last answer; None for a failure, and first_byte None for a PUT.
+    ``completed`` is when it ended. ``size``: bytes of body moved by a success. ``retries`` counts all
+    attempts but one, ``retried`` the causes of those before the last. ``cause`` is None for a success,
+    ``detail`` one line for people. ``unauthorized``: a 401 for which a new token may help; then
+    ``last_byte`` is the time spent so far.
+    """
+
+    first_byte: float | None
+    last_byte: float | None
+    completed: float
+    size: int
+    retries: int
+    trans_id: str | None
+    cause: str | None = None
+    detail: str = ""
+    retried: dict[str, int] | None = None
+    unauthorized: bool = False
+
+
+class Client:
+    """Requests to any number of storage URLs, from any number of greenlets of one thread."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.settings = settings
+        interval = min(max(min(settings.connect_timeout, settings.network_timeout) / 20, 0.01), 0.5)
+        self._shared = Shared(
+            hub=gevent.get_hub(),
+            payload=Payload(),
+            block_size=settings.block_size,
+            connect_ticks=math.ceil(settings.connect_timeout / interval) + 1,
+            network_ticks=math.ceil(settings.network_timeout / interval) + 1,
+            sink_flags=discarding_flags(),
+        )
+        self._sweeper = Sweeper(self._shared, interval)
+        self._tls: ssl.SSLContext | None = None
+        self._pools: dict[Endpoint, Pool] = {}
+        self._targets: dict[str, _Target] = {}
+
+    def request(
+        self,
+        storage_url: str,
+        method: str,
+        container: str,
+        name: str,
+        token: str | None = None,
+        *,
+        size: int = 0,
+        delete_after: int | None = None,
+        missing_ok: bool = False,
+        prior_retries: int = 0,
+        prior_seconds: float = 0.0,
+    ) -> Outcome:
+        """Do one request: ``method`` is GET, PUT, DELETE or HEAD; ``size`` the bytes to PUT.
+
+        With ``missing_ok`` a 404 is a success. ``prior_retries`` and ``prior_seconds`` are what the
+        request has behind it from before it was handed back as unauthorized. A wrong storage URL
+        or token raises UsageError.
+        """
+        target = self._targets.get(storage_url) or self._open_target(storage_url)
+        head = target.head(method, container, name, token, size=size, delete_after=delete_after)
+        retries = prior_retries
+        retried: dict[str, int] | None = None
+        began = -prior_seconds  # until the first attempt tells when it began
+        first = True
+        while True:
+            try:
+                answer = self._attempt(target.pool, head, method, size)
+            except AttemptError as fault:
+                began += fault.began if first else 0.0
+                unauthorized, trans_id, asked = False, None, None
+                cause, detail = fault.cause, str(fault)
+                again = cause in TRANSIENT
+            else:
+                began += answer.sent_at if first else 0.0
+                status, trans_id = answer.status, answer.trans_id
+                if 200 <= status < 300 or (missing_ok and status == 404):
+                    last_byte_at = answer.last_byte_at
+                    return Outcome(
+                        None if method == "PUT" else answer.first_byte_at - began,
+                        last_byte_at - began,
+                        last_byte_at,
+                        size or answer.size,
+                        retries,
+                        trans_id,
+                        None,
+                        "",
+                        retried,
+                    )
+                cause, detail, asked = status_cause(status), answer.detail, answer.retry_after
+                unauthorized = status == 401 and retries < self.settings.retries
+                again = status in TRANSIENT_STATUSES or (status == 404 and method in _RETRIES_404)
+            first = False
+            if not again or retries >= self.settings.retries:
+                now = monotonic()
+                spent = now - began if unauthorized else None
+                return Outcome(None, spent, now, 0, retries, trans_id, cause, detail, retried, unauthorized)
+            retries += 1
+            retried = retried or {}
+            retried[cause] = retried.get(cause, 0) + 1
+            gevent.sleep(_pause(retries, asked))
+
+    def upload_if_missing(
+        self,
+        storage_url: str,
+        container: str,
+        name: str,
+        token: str | None = None,
+        *,
+        size: int = 0,
+        delete_after: int | None = None,
+        prior_retries: int = 0,
+        prior_seconds: float = 0.0,
+    ) -> Outcome:
+        """PUT an object unless a HEAD finds it; times are those of the last request."""
+        found = self.request(
+            storage_url,
+            "HEAD",
+            container,
+            name,
+            token,
+            prior_retries=prior_retries,
+            prior_seconds=prior_seconds,
+        )
+        if found.cause != status_cause(404):
+            return found
+        return self.request(
+            storage_url,
+            "PUT",
+            container,
+            name,
+            token,
+            size=size,
+            delete_after=delete_after,
+            prior_retries=found.retries,
+            prior_seconds=prior_seconds,
+        )
+
+    def close(self) -> None:
+        """Close all connections, also those in use: their requests end as errors."""
+        self._sweeper.close()
+        for connection in list(self._shared.connections):
+            connection.close()
+        for pool in self._pools.values():
+            pool.idle.clear()
+        self._shared.payload.close()
+
+    def _attempt(self, pool: Pool, head: bytes, method: str, size: int) -> Answer:
+        """Send the request once, or again at once where only a connection at rest had gone stale."""
+        pool.places.acquire()
+        try:
+            if not pool.idle:
+                return pool.connect().exchange(head, method, size)
+            connection = pool.idle.pop()
+            connection.claim()
+            try:
+                return connection.exchange(head, method, size)
+            except AttemptError as fault:
+                if connection.answered or fault.cause not in _STALE:
+                    raise
+            try:
+                return pool.connect().exchange(head, method, size)._replace(sent_at=connection.sent_at)
+            except AttemptError as fault:
+                fault.began = connection.sent_at
+                raise
+        finally:
+            pool.places.release()
+
+    def _open_target(self, storage_url: str) -> _Target:
+        endpoint, host, path = parse_storage_url(storage_url)
+        pool = self._pools.get(endpoint)
+        if pool is None:
+            settings = self.settings
+            if endpoint.scheme == "https" and self._tls is None:
+                self._tls = tls_context(settings.insecure, settings.ca_certificates)
+            pool = self._pools[endpoint] = Pool(
+                endpoint,
+                self._shared,
+                settings.max_connections,
+                settings.connect_timeout,
+                self._tls if endpoint.scheme == "https" else None,
+            )
+        target = self._targets[storage_url] = _Target(pool, host, path)
+        return target
+
+
+class _Target:
+    """A storage URL: its pool, and the parts that requests to it are put together from."""
+
+    __slots__ = ("_after", "_before", "_fields", "_path", "pool")
+
+    def __init__(self, pool: Pool, host: str, path: str) -> None:
+        self.pool = pool
+        self._path = path
+        self._fields = f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: ssbench/{__version__}\r\n"
+        self._before: dict[tuple[str, str], bytes] = {}
+        self._after: dict[str | None, bytes] = {}
+
+    def head(
+        self,
+        method: str,
+        container: str,
+        name: str,
+        token: str | None,
+        *,
+        size: int,
+        delete_after: int | None,
+    ) -> bytes:
+        before = self._before.get((method, container)) or self._keep_before(method, container)
+        after = self._after.get(token) or self._keep_after(token)
+        quoted = (name if _UNQUOTED(name) else quote(name, "/~")).encode()
+        if method != "PUT":
+            return before + quoted + after + b"\r\n"
+        if delete_after is None:
+            return b"%b%b%bContent-Length: %d\r\n\r\n" % (before, quoted, after, size)
+        return b"%b%b%bContent-Length: %d\r\nX-Delete-After: %d\r\n\r\n" % (
+            before,
+            quoted,
+            after,
+            size,
+            delete_after,
+        )
+
+    def _keep_before(self, method: str, container: str) -> bytes:
+        if len(self._before) >= _MAX_PREFIXES:
+            self._before.clear()
+        before = f"{method} {self._path}/{quote(container, '')}/".encode()
+        self._before[method, container] = before
+        return before
+
+    def _keep_after(self, token: str | None) -> bytes:
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise UsageError("the token holds characters that no header field may hold")
+        self._after.clear()  # an old token is of no more use
+        after = f"{self._fields}X-Auth-Token: {token}\r\n" if token else self._fields
+        self._after[token] = after.encode()
+        return self._after[token]
+
+
+def _pause(retry: int, asked: str | None) -> float:
+    """Seconds before the given retry, 1 being the first; ``asked`` is the answer's Retry-After."""
+    seconds: float = min(FIRST_PAUSE * 2 ** min(retry - 1, 16), LONGEST_PAUSE) * random.uniform(0.5, 1.0)
+    if asked is not None:
+        seconds = max(seconds, min(_retry_after(asked), LONGEST_RETRY_AFTER))
+    return seconds
+
+
+def _retry_after(value: str) -> float:
+    """Seconds that a Retry-After (RFC 9110, 10.2.3) asks for; 0 if it is neither number nor date."""
+    if value.isdecimal():
+        return float(value[:9])
+    try:
+        due = parsedate_to_datetime(value)
+    except (TypeError, ValueError):
+        return 0.0
+    return max(
+        0.0, (due if due.tzinfo else due.replace(tzinfo=UTC)).timestamp() - datetime.now(UTC).timestamp()
+    )

@@ -1,0 +1,71 @@
+"""The bytes that are uploaded: random, cheap, never the same twice, never held whole.
+
+A body is a stamp of 16 bytes that no other body has, followed by one block of random bytes read
+round and round from an offset that differs for each body. The block's length is a prime, so that
+within an object no two chunks of a power of two are alike before 4 MiB times their size. A store
+that compresses gains nothing. One that shares equal chunks gains nothing either before some
+hundred gigabytes of chunks of 128 KiB; only content-defined chunking would find the block again,
+and bytes that are new each time would cost ten times what sending them does.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+#: The largest prime below 4 MiB.
+BLOCK_BYTES = 4194301
+
+STAMP_BYTES = 16
+
+#: Bodies up to here go into one send with the head. Joining 64 kB costs 5 µs, which is less than
+#: what two system calls and a second wait cost.
+SMALL_BYTES = 65536
+
+#: Coprime to the block: the offsets visit each place once before they come back.
+_STRIDE = 2654435761 % BLOCK_BYTES
+
+
+class Payload:
+    """Source of bodies for one process; every process has random bytes of its own."""
+
+    def __init__(self) -> None:
+        block = os.urandom(BLOCK_BYTES)
+        # The block's beginning once more at the end: each slice up to SMALL_BYTES is in one piece.
+        self._block = memoryview(block + block[:SMALL_BYTES])
+        self._source = os.urandom(8)
+        self._count = 0
+        self._file = -1
+
+    def begin(self) -> tuple[bytes, int]:
+        """Stamp and offset of the next body."""
+        self._count = count = self._count + 1
+        return struct.pack("<Q", count) + self._source, count * _STRIDE % BLOCK_BYTES
+
+    def message(self, head: bytes, size: int) -> bytes:
+        """A request with a body of ``size`` bytes, at most SMALL_BYTES, ready to be sent."""
+        stamp, offset = self.begin()
+        if size <= STAMP_BYTES:
+            return head + stamp[:size]
+        return b"".join((head, stamp, self._block[offset : offset + size - STAMP_BYTES]))
+
+    def piece(self, offset: int, limit: int) -> memoryview:
+        """Up to ``limit`` bytes from ``offset`` of the block, fewer at its end."""
+        offset %= BLOCK_BYTES
+        return self._block[offset : min(offset + limit, BLOCK_BYTES)]
+
+    def file(self) -> int:
+        """Descriptor of a memory file that holds the block, for ``sendfile``; -1 if there is none."""
+        if self._file < 0 and hasattr(os, "memfd_create") and hasattr(os, "sendfile"):
+            descriptor = os.memfd_create("ssbench-payload")
+            rest = self._block[:BLOCK_BYTES]
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            self._file = descriptor
+        return self._file
+
+    def close(self) -> None:
+        """Give the memory file back."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1

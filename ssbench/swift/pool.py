@@ -1,0 +1,194 @@
+"""The keep-alive connections to one server, and the sweeper that ends their waits."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import ssl
+import sys
+from time import monotonic
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import gevent
+import gevent.socket
+from gevent.lock import Semaphore
+
+from ssbench.errors import UsageError
+from ssbench.swift.causes import NAME_RESOLUTION, AttemptError, connect_fault
+from ssbench.swift.connection import Connection, Shared
+from ssbench.swift.tls import TlsConnection
+
+Address = tuple[socket.AddressFamily, Any]
+
+
+class Endpoint(NamedTuple):
+    """A server as a storage URL names it; ``host`` without the brackets of IPv6."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+def parse_storage_url(url: str) -> tuple[Endpoint, str, str]:
+    """Server, ``Host`` field and path of a storage URL; raises UsageError."""
+    expected = f"storage URL {url!r}: expected http://HOST[:PORT]/PATH or https://..."
+    if not (url.isascii() and url.isprintable()) or " " in url:
+        raise UsageError(expected)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(f"{expected} ({error})") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise UsageError(expected)
+    port = port or (443 if parts.scheme == "https" else 80)
+    return (
+        Endpoint(parts.scheme, parts.hostname, port),
+        parts.netloc.rpartition("@")[2],
+        parts.path.rstrip("/"),
+    )
+
+
+class Pool:
+    """At most ``max_connections`` connections to one server, opened on demand, the last used first."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        shared: Shared,
+        max_connections: int,
+        connect_timeout: float,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        self.idle: list[Connection] = []
+        #: One place for each request that may be under way; a request holds one from beginning to end.
+        self.places = Semaphore(max_connections)
+        self._endpoint = endpoint
+        self._shared = shared
+        self._connect_timeout = connect_timeout
+        self._tls = tls
+        self._addresses: list[Address] = []
+
+    def connect(self) -> Connection:
+        """A fresh connection in the hands of this greenlet; raises AttemptError with ``began`` set."""
+        began = monotonic()
+        try:
+            return self._connect_to_any(self._resolve())
+        except AttemptError as fault:
+            fault.began = began
+            raise
+
+    def close(self) -> None:
+        """Close the connections at rest."""
+        while self.idle:
+            self.idle.pop().close()
+
+    def _connect_to_any(self, addresses: list[Address]) -> Connection:
+        """Each address has its share of the time that is left, so that a dead one does not use it up.
+
+        The one that worked is tried first the next time.
+        """
+        ticks = self._shared.connect_ticks
+        last = AttemptError(NAME_RESOLUTION, f"{self._endpoint.host}: no address")
+        for position, address in enumerate(addresses):
+            share = max(2, ticks // (len(addresses) - position))
+            family, place = address
+            connection = None
+            try:
+                connection = self._start(family, place)
+                connection.establish(share)
+                if isinstance(connection, TlsConnection) and self._tls:
+                    connection.handshake(self._tls, self._endpoint.host, max(2, ticks))
+            except OSError as error:
+                last = connect_fault(error, f"{self._endpoint.host} ({place[0]}) port {place[1]}")
+                if connection is not None:
+                    ticks -= share - connection.ticks_left
+                    connection.close()
+            except BaseException:
+                if connection is not None:
+                    connection.close()
+                raise
+            else:
+                if position:
+                    self._addresses = [address, *(other for other in addresses if other != address)]
+                return connection
+        raise last
+
+    def _start(self, family: socket.AddressFamily, place: Any) -> Connection:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            number = sock.connect_ex(place)
+            if number not in {0, errno.EINPROGRESS}:
+                raise OSError(number, os.strerror(number))
+        except BaseException:
+            sock.close()
+            raise
+        return (TlsConnection if self._tls else Connection)(sock, self._shared, self.idle)
+
+    def _resolve(self) -> list[Address]:
+        """The addresses of the host, asked for once."""
+        if not self._addresses:
+            host, port = self._endpoint.host, self._endpoint.port
+            try:
+                with gevent.Timeout(self._connect_timeout):
+                    found = gevent.socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            except (OSError, UnicodeError) as error:
+                raise AttemptError(NAME_RESOLUTION, f"{host}: {error}") from None
+            except gevent.Timeout:
+                raise AttemptError(
+                    NAME_RESOLUTION, f"{host}: no answer in {self._connect_timeout:g} s"
+                ) from None
+            self._addresses = [(family, address) for family, _, _, _, address in found]
+        return list(self._addresses)
+
+
+class Sweeper:
+    """Counts down the ticks of all connections, and wakes those whose time is over."""
+
+    def __init__(self, shared: Shared, interval: float) -> None:
+        self._shared = shared
+        # Without a reference, so that a loop with nothing else to do can end.
+        self._timer = shared.hub.loop.timer(interval, interval, ref=False)
+        self._timer.start(self._sweep)
+
+    def _sweep(self) -> None:
+        late = []
+        for connection in self._shared.connections:
+            if connection.ticks_left > 0:
+                connection.ticks_left -= 1
+                if not connection.ticks_left:
+                    late.append(connection)
+        for connection in late:
+            if not connection.ticks_left:
+                connection.wake()
+
+    def close(self) -> None:
+        """Stop counting."""
+        self._timer.close()
+
+
+def discarding_flags() -> int:
+    """MSG_TRUNC where it makes ``recv`` count bytes of a TCP stream and drop them, else 0.
+
+    That is so on Linux (tcp(7)), but not on everything that calls itself Linux: so try.
+    """
+    if sys.platform != "linux":
+        return 0
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as near:
+            near.settimeout(2)
+            near.connect(server.getsockname())
+            far, _ = server.accept()
+            with far:
+                far.sendall(b"droppedkept")
+                untouched = bytearray(7)
+                dropped = near.recv_into(untouched, 7, socket.MSG_TRUNC)
+                kept = near.recv(11)
+    except OSError:
+        return 0
+    works = dropped == 7 and untouched == bytes(7) and kept == b"kept"
+    return socket.MSG_TRUNC if works else 0
