@@ -1,6 +1,8 @@
 """Stat files: today's, written while a run goes on, and every old format, read."""
 
 from ssbench.run_results.description import RunDescription, RunSummary, WorkerFacts
+from ssbench.run_results.formats import open_results
+from ssbench.run_results.reading import RunResults
 from ssbench.run_results.writer import RunResultsWriter
 
-__all__ = ["RunDescription", "RunResultsWriter", "RunSummary", "WorkerFacts"]
+__all__ = ["RunDescription", "RunResults", "RunResultsWriter", "RunSummary", "WorkerFacts", "open_results"]

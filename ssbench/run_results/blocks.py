@@ -10,14 +10,15 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from zlib import crc32
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from isal.isal_zlib import crc32
 
 from ssbench.operations import OPERATIONS
 from ssbench.results import Failure, ResultBlock, ResultRow, TextColumn
+from ssbench.run_results.damage import DamageError
 from ssbench.run_results.description import RunDescription, RunSummary
 
 #: What the decompressed stream begins with; the version of the format and a line feed follow.
@@ -100,10 +101,6 @@ class Closing:
 
 
 _closing_decoder = msgspec.json.Decoder(Closing)
-
-
-class DamageError(ValueError):
-    """A record is not what it says; its text is for the warning that names the place."""
 
 
 @dataclass(slots=True)

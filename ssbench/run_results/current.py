@@ -1,0 +1,84 @@
+"""Reads today's stat files; :mod:`ssbench.run_results.blocks` has their layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from isal.isal_zlib import crc32
+
+from ssbench.results import ResultBlock
+from ssbench.run_results.blocks import (
+    END,
+    MAGIC,
+    MAX_RECORD_BYTES,
+    RECORD_HEADER,
+    ROWS,
+    RUN,
+    VERSION,
+    decode_closing,
+    decode_run,
+    unpack_rows,
+)
+from ssbench.run_results.damage import DamageError
+from ssbench.run_results.description import RunDescription
+from ssbench.run_results.reading import Format, RunResults
+
+
+class CurrentResults(RunResults):
+    """A stat file of today's format."""
+
+    current: ClassVar[bool] = True
+
+    def _read_run(self) -> RunDescription:
+        head = self._stream.peek(len(MAGIC) + 8)
+        version, line_feed, _ = head[len(MAGIC) :].partition(b"\n")
+        if not line_feed or not version.isdigit():
+            raise DamageError("a stat file of ssbench that is damaged at its beginning")
+        if int(version) > VERSION:
+            raise DamageError(
+                f"written in format {int(version)} by a newer ssbench; this one reads up to format {VERSION}"
+            )
+        self._stream.read(len(MAGIC) + len(version) + 1)
+        kind, payload = self._record() or (b"", b"")
+        if kind != RUN:
+            raise DamageError("a stat file of ssbench without the description of its run")
+        return decode_run(payload)
+
+    def _read_blocks(self) -> Iterator[ResultBlock]:
+        size_classes = len(self.size_classes)
+        while (record := self._record()) is not None:
+            kind, payload = record
+            if kind == ROWS:
+                yield unpack_rows(payload, size_classes)
+            elif kind == END:
+                closing = decode_closing(payload)
+                self.summary = closing.summary
+                self.warnings.extend(closing.summary.warnings)
+                if closing.results_lost:
+                    lost = f"{closing.results_lost:,}"
+                    self.warnings.append(f"results that could not be written to the stat file: {lost}")
+                return
+        self.warnings.append("the run did not end by itself: its summary is missing, and perhaps results")
+
+    def _record(self) -> tuple[bytes, bytes] | None:
+        """Return kind and payload of the next record, None at the end; raises DamageError."""
+        header = self._stream.read(RECORD_HEADER.size)
+        if not header:
+            if self._stream.damage:
+                raise DamageError(self._stream.damage)
+            return None
+        if len(header) < RECORD_HEADER.size:
+            raise DamageError("the file is cut off")
+        kind, size, checksum = RECORD_HEADER.unpack(header)
+        if size > MAX_RECORD_BYTES:
+            raise DamageError(f"a record claims {size:,} bytes")
+        payload = self._stream.read(size)
+        if len(payload) < size:
+            raise DamageError("the file is cut off")
+        if crc32(payload, crc32(kind)) != checksum:
+            raise DamageError("a record does not match its checksum")
+        return kind, payload
+
+
+FORMAT = Format("ssbench 1", lambda head: head.startswith(MAGIC), CurrentResults)

@@ -1,0 +1,5 @@
+"""How a reader says that a file breaks off."""
+
+
+class DamageError(ValueError):
+    """What follows cannot be read; what was read before stands. The text is for a warning."""

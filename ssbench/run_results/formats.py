@@ -1,0 +1,37 @@
+"""The formats of stat files, and which of them a file has.
+
+Another format is another module with a ``FORMAT``, and a line in :data:`FORMATS`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ssbench.errors import StatFileError
+from ssbench.run_results import current, msgpack_stream, python2_pickle
+from ssbench.run_results.reading import Format, RunResults
+from ssbench.run_results.stream import Progress, Stream
+
+#: Every format that can be read; the first that recognises a file reads it.
+FORMATS: tuple[Format, ...] = (current.FORMAT, msgpack_stream.FORMAT, python2_pickle.FORMAT)
+
+_HEAD_BYTES = 64
+
+
+def open_results(path: Path, progress: Progress | None = None) -> RunResults:
+    """Open a stat file of any format, compressed or not, told by its content.
+
+    ``progress`` is called now and then with the bytes read and those that there are. Raises
+    StatFileError when it is no stat file, or damaged before its first result.
+    """
+    stream = Stream(path, progress)
+    try:
+        head = stream.peek(_HEAD_BYTES)
+        for format_ in FORMATS:
+            if format_.recognises(head):
+                return format_.reader(stream)
+        what = stream.damage or ("not a stat file of ssbench" if head else "an empty file")
+        raise StatFileError(f"{path}: {what}")
+    except BaseException:
+        stream.close()
+        raise

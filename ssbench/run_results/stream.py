@@ -1,0 +1,140 @@
+"""The decompressed bytes of a stat file, whatever it is wrapped in, up to where it is damaged."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+from isal import isal_zlib
+
+from ssbench.errors import StatFileError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP = 31  # zlib's window of 15 bits, in the gzip format
+_CHUNK = 64 * 1024
+_MAX_OUTPUT = 1024 * 1024
+#: isal's stubs call the class an instance.
+_INFLATE_ERRORS = (cast("type[Exception]", isal_zlib.error), EOFError)
+
+#: Called with the bytes read so far and the bytes that there are, of the file as it is on the disk.
+Progress = Callable[[int, int], None]
+
+
+class Stream:
+    """Reads a stat file from its beginning; gzip (of any number of members) is told by content.
+
+    Raises StatFileError when the file cannot be opened or read. ``damage`` says, once everything
+    before has been read, where and why the compressed data break off; None while they do not.
+    """
+
+    def __init__(self, path: Path, progress: Progress | None = None) -> None:
+        self.path = path
+        self.damage: str | None = None
+        self._progress = progress
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise StatFileError(f"{path}: not a file")
+            self._file = path.open("rb")
+        except OSError as error:
+            raise StatFileError(f"{path}: cannot be read: {error.strerror}") from None
+        except ValueError as error:  # a NUL in the name
+            raise StatFileError(f"{str(path)!r}: cannot be read: {error}") from None
+        self._size = os.fstat(self._file.fileno()).st_size
+        self._compressed = self._file.peek(2)[:2] == _GZIP_MAGIC
+        self._member = isal_zlib.decompressobj(_GZIP)
+        self._member_start = 0
+        self._fed = 0  # bytes of the file given to the present member
+        self._input = b""
+        self._output = bytearray()
+        self._done = False
+
+    def close(self) -> None:
+        """Close the file; reading is over."""
+        self._file.close()
+
+    def peek(self, size: int) -> bytes:
+        """Return the next bytes without taking them; fewer at the end."""
+        self._fill(size)
+        return bytes(self._output[:size])
+
+    def read(self, size: int) -> bytes:
+        """Return the next ``size`` bytes; fewer at the end or before damage."""
+        self._fill(size)
+        data = bytes(self._output[:size])
+        del self._output[:size]
+        return data
+
+    def read_some(self, most: int) -> bytes:
+        """Return from 1 to ``most`` bytes, as many as are at hand; none at the end."""
+        if not self._output:
+            self._fill(1)
+        return self.read(min(most, len(self._output)))
+
+    def _fill(self, size: int) -> None:
+        while len(self._output) < size and not self._done:
+            self._more()
+
+    def _more(self) -> None:
+        """Decompress some more into the output."""
+        if not self._input:
+            try:
+                self._input = self._file.read(_CHUNK)
+            except OSError as error:
+                raise StatFileError(f"{self.path}: cannot be read: {error.strerror}") from None
+            if self._progress:
+                self._progress(self._file.tell(), self._size)
+        if not self._input:
+            self._done = True
+            if self._compressed and self._fed:
+                self.damage = "the compressed data are cut off"
+        elif not self._compressed:
+            self._output += self._input
+            self._input = b""
+        else:
+            self._inflate()
+
+    def _inflate(self) -> None:
+        given = self._input
+        if not self._fed and given.strip(b"\0") == b"":  # padding, as tapes and some copies leave it
+            self._input = b""
+            return
+        try:
+            self._output += self._member.decompress(given, _MAX_OUTPUT)
+        except _INFLATE_ERRORS:
+            self._salvage(given)
+            return
+        if self._member.eof:
+            self._input = self._member.unused_data
+            self._member_start += self._fed + len(given) - len(self._input)
+            self._fed = 0
+            self._member = isal_zlib.decompressobj(_GZIP)
+        else:
+            self._input = self._member.unconsumed_tail
+            self._fed += len(given) - len(self._input)
+
+    def _salvage(self, given: bytes) -> None:
+        """Take what stands before the damage in a piece of input that did not decompress whole.
+
+        The decompressor keeps what it had before an error to itself, so the member is decompressed
+        again up to that piece, and the piece byte by byte.
+        """
+        self._done = True
+        member = isal_zlib.decompressobj(_GZIP)
+        self._file.seek(self._member_start)
+        left = self._fed
+        while left:
+            member_input = self._file.read(min(left, _CHUNK))
+            left -= len(member_input)
+            while member_input:
+                member.decompress(member_input, _MAX_OUTPUT)
+                member_input = member.unconsumed_tail
+        for position in range(len(given)):
+            try:
+                self._output += member.decompress(given[position : position + 1])
+            except _INFLATE_ERRORS:
+                where = self._member_start + self._fed + position
+                self.damage = f"the compressed data are damaged at or before byte {where:,} of the file"
+                return
