@@ -1,0 +1,246 @@
+"""From credentials to a storage URL and a token, by way of python-swiftclient.
+
+Version 1 is Swift's own (TempAuth and its kind); versions 2.0 and 3 are Keystone's, for which
+python-swiftclient takes a session of keystoneauth. Whoever has a token and a storage URL needs none.
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import keystoneauth1.exceptions
+import keystoneauth1.session
+import swiftclient
+from keystoneauth1.identity import v2, v3
+
+from ssbench.errors import AuthenticationError, ClusterError, UsageError
+from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
+
+Version = Literal["none", "1.0", "2.0", "3"]
+
+#: Environment variables that hold secrets; nobody but who authenticates should inherit them.
+SECRET_VARIABLES = frozenset(
+    {"ST_KEY", "OS_PASSWORD", "OS_APPLICATION_CREDENTIAL_SECRET", "OS_AUTH_TOKEN", "OS_TOKEN"}
+)
+
+#: Name resolution and several addresses of a host may each take their time; seconds on top of the time-out.
+_PATIENCE = 4.0
+
+# When someone turns on its logging, it would show the first half of tokens and keys.
+swiftclient.client.logger_settings["reveal_sensitive_prefix"] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """Who we are, and where to say so.
+
+    ``version`` "none" means that ``token`` and ``storage_urls`` are all there is to it. Otherwise
+    ``storage_urls`` override what authentication returns, and ``token`` is a Keystone token to
+    authenticate with. ``ca_file``, ``certificate`` and ``certificate_key`` are paths of PEM files.
+    """
+
+    version: Version
+    auth_url: str = ""
+    user: str | None = None
+    key: str | None = field(default=None, repr=False)
+    user_id: str | None = None
+    user_domain_id: str | None = None
+    user_domain_name: str | None = None
+    project_id: str | None = None
+    project_name: str | None = None
+    project_domain_id: str | None = None
+    project_domain_name: str | None = None
+    application_credential_id: str | None = None
+    application_credential_secret: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    region_name: str | None = None
+    service_type: str = "object-store"
+    endpoint_type: str = "public"
+    storage_urls: tuple[str, ...] = ()
+    insecure: bool = False
+    ca_file: str | None = None
+    certificate: str | None = None
+    certificate_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What requests need: a request takes one of ``storage_urls``, and the token where there is one."""
+
+    storage_urls: tuple[str, ...]
+    token: str | None = field(default=None, repr=False)
+    insecure: bool = False
+    ca_file: str | None = None
+
+    @property
+    def storage_url(self) -> str:
+        """The first of the storage URLs."""
+        return self.storage_urls[0]
+
+    @property
+    def ca_certificates(self) -> str | None:
+        """The PEM text of ``ca_file``; raises UsageError when it cannot be read."""
+        if self.ca_file is None:
+            return None
+        try:
+            return Path(self.ca_file).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{self.ca_file}: expected CA certificates in PEM format: {error}") from None
+
+
+def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
+    """Get a storage URL and a token.
+
+    ``timeout`` bounds connecting and each wait for bytes, in seconds; the whole takes no more than 4 s
+    longer. Raises AuthenticationError when the service refuses or has no storage URL for us, ClusterError
+    when it cannot be reached, and UsageError when it cannot be asked for what was given.
+    """
+    if credentials.version == "none":
+        storage_url, token = credentials.storage_urls[0], credentials.token
+    else:
+        storage_url, token = _within(
+            timeout + _PATIENCE, credentials.auth_url, lambda: _get_auth(credentials, timeout)
+        )
+        if not credentials.storage_urls and not is_http_url(storage_url):
+            raise AuthenticationError(f"{credentials.auth_url}: gave {storage_url!r} for a storage URL")
+    urls = credentials.storage_urls or (storage_url.rstrip("/"),)
+    return Session(urls, token, credentials.insecure, credentials.ca_file)
+
+
+def is_http_url(url: str) -> bool:
+    """Whether it is an absolute http or https URL."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return sound and not re.search(r"[\s\x00-\x1f]", url)
+
+
+def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
+    url = credentials.auth_url
+    try:
+        if credentials.version == "1.0":
+            storage_url, token = swiftclient.get_auth(
+                url,
+                credentials.user,
+                credentials.key,
+                auth_version="1",
+                insecure=credentials.insecure,
+                cacert=credentials.ca_file,
+                cert=credentials.certificate,
+                cert_key=credentials.certificate_key,
+                timeout=timeout,
+            )
+        else:
+            storage_url, token = _get_keystone(credentials, timeout)
+    except keystoneauth1.exceptions.CatalogException:
+        storage_url, token = None, None
+    except CLIENT_ERRORS as error:
+        code = status(error)
+        if code in {401, 403}:
+            raise AuthenticationError(f"{url}: authentication refused: {why(error)}") from None
+        if code is not None:
+            raise AuthenticationError(f"{url}: authentication failed, the answer was {why(error)}") from None
+        raise ClusterError(f"{url}: cannot authenticate: {why(error)}") from None
+    except (TypeError, ValueError, KeyError) as error:
+        raise AuthenticationError(
+            f"{url}: that was not the answer of an authentication service ({type(error).__name__})"
+        ) from None
+    if not storage_url and not credentials.storage_urls:
+        region = f", region {credentials.region_name}" if credentials.region_name else ""
+        kind = f" ({credentials.service_type}, {credentials.endpoint_type}{region})"
+        raise AuthenticationError(
+            f"{url}: authentication gave no storage URL{'' if credentials.version == '1.0' else kind}"
+        )
+    if not token:
+        raise AuthenticationError(f"{url}: authentication gave no token")
+    return storage_url, token
+
+
+def _get_keystone(credentials: Credentials, timeout: float) -> tuple[str, str]:
+    certificate = credentials.certificate
+    session = keystoneauth1.session.Session(
+        auth=_keystone_plugin(credentials),
+        verify=False if credentials.insecure else credentials.ca_file or True,
+        cert=(certificate, credentials.certificate_key)
+        if certificate and credentials.certificate_key
+        else certificate,
+        timeout=timeout,
+    )
+    endpoint = {
+        "service_type": credentials.service_type,
+        "endpoint_type": credentials.endpoint_type,
+        "region_name": credentials.region_name,
+    }
+    answer: tuple[str, str] = swiftclient.get_auth(None, None, None, session=session, os_options=endpoint)
+    return answer
+
+
+def _keystone_plugin(credentials: Credentials) -> Any:
+    url, user = credentials.auth_url.rstrip("/"), credentials.user
+    if not re.fullmatch(r"v\d+(\.\d+)?", url.rpartition("/")[2]):
+        url += "/v2.0" if credentials.version == "2.0" else "/v3"
+    if credentials.version == "2.0":
+        project: dict[str, Any] = {
+            "tenant_id": credentials.project_id,
+            "tenant_name": credentials.project_name,
+        }
+        if credentials.token:
+            return v2.Token(url, credentials.token, **project)
+        # One way to name both, as the swift command has it.
+        if user and ":" in user and not any(project.values()):
+            project["tenant_name"], user = user.split(":", 1)
+        name: dict[str, Any] = {"user_id": credentials.user_id} if credentials.user_id else {"username": user}
+        return v2.Password(url, password=credentials.key, **name, **project)
+    if credentials.application_credential_id:
+        return v3.ApplicationCredential(
+            url, credentials.application_credential_secret or "", credentials.application_credential_id
+        )
+    project = {
+        "project_id": credentials.project_id,
+        "project_name": credentials.project_name,
+        "project_domain_id": credentials.project_domain_id,
+        "project_domain_name": credentials.project_domain_name,
+    }
+    if credentials.token:
+        return v3.Token(url, credentials.token, **project)
+    return v3.Password(
+        url,
+        credentials.key or "",
+        user_id=credentials.user_id,
+        username=user,
+        user_domain_id=credentials.user_domain_id,
+        user_domain_name=credentials.user_domain_name,
+        **project,
+    )
+
+
+def _within(seconds: float, url: str, call: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+    """Return what ``call`` does, or raise what it raises; after ``seconds`` give up on it.
+
+    No time-out of a library covers the whole: each address of a host and each read has its own.
+    """
+    answers: queue.SimpleQueue[tuple[str, str] | BaseException] = queue.SimpleQueue()
+
+    def put_answer() -> None:
+        try:
+            answers.put(call())
+        except BaseException as error:  # noqa: BLE001 - it is raised again below, whatever it is
+            answers.put(error)
+
+    threading.Thread(target=put_answer, name="authenticate", daemon=True).start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise ClusterError(f"{url}: cannot authenticate: no answer within {seconds:g} s") from None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer

@@ -1,0 +1,95 @@
+"""Why a request of python-swiftclient or keystoneauth failed, in a few words.
+
+Both pass on what requests and urllib3 raise, each in its own wrapping, and some of those texts hold
+what was sent (a header that is malformed, with the password in it). The words made here come from
+the innermost cause and hold nothing that was sent.
+"""
+
+from __future__ import annotations
+
+import http
+import http.client
+import socket
+import ssl
+from collections import deque
+from collections.abc import Iterator
+
+import keystoneauth1.exceptions
+import requests
+import swiftclient
+import urllib3.exceptions
+
+from ssbench.swift import causes
+
+#: What the functions of python-swiftclient and keystoneauth raise for requests that fail.
+CLIENT_ERRORS = (
+    swiftclient.ClientException,
+    keystoneauth1.exceptions.ClientException,
+    requests.RequestException,
+    urllib3.exceptions.HTTPError,
+    OSError,
+)
+
+
+def status(error: BaseException) -> int | None:
+    """Return the HTTP status that came as the answer, None when there was no answer."""
+    for name in ("http_status", "status_code"):
+        code = getattr(error, name, None)
+        if isinstance(code, int) and code:
+            return code
+    return None
+
+
+def why(error: BaseException) -> str:
+    """Describe in a few words why a request failed, by the labels of :mod:`ssbench.swift.causes`."""
+    code = status(error)
+    if code is not None:
+        known = code in http.HTTPStatus.__members__.values()
+        return f"HTTP {code} {http.HTTPStatus(code).phrase}" if known else f"HTTP {code}"
+    chain = list(_chain(error))
+    for kinds, cause in _CAUSES:
+        for inner in chain:
+            if isinstance(inner, kinds):
+                return cause + _detail(inner)
+    # What the kernel said; exceptions of requests are OSErrors too, but without a number.
+    for inner in chain:
+        if isinstance(inner, OSError) and inner.errno and inner.strerror:
+            return f"{causes.CONNECT_FAILED}: {inner.strerror}"
+    return type(chain[-1]).__name__
+
+
+#: In this order, because an exception wraps others that say more or less.
+_CAUSES: tuple[tuple[type[BaseException], str], ...] = (
+    (ssl.SSLCertVerificationError, causes.TLS_CERTIFICATE),
+    (ssl.SSLError, causes.TLS_ERROR),
+    (socket.gaierror, causes.NAME_RESOLUTION),
+    (ConnectionRefusedError, causes.CONNECT_REFUSED),
+    (http.client.RemoteDisconnected, causes.CLOSED),
+    (ConnectionResetError, causes.RESET),
+    (BrokenPipeError, causes.RESET),
+    (http.client.HTTPException, causes.BAD_RESPONSE),
+    (requests.ReadTimeout, causes.READ_TIMEOUT),
+    (urllib3.exceptions.ReadTimeoutError, causes.READ_TIMEOUT),
+    (requests.ConnectTimeout, causes.CONNECT_TIMEOUT),
+    (keystoneauth1.exceptions.ConnectTimeout, causes.CONNECT_TIMEOUT),
+)
+
+
+def _detail(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f": {error.verify_message or error.reason}"
+    if isinstance(error, ssl.SSLError | socket.gaierror):
+        return f": {error.reason if isinstance(error, ssl.SSLError) else error.strerror}"
+    return ""
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the exception and all that it wraps, outermost first."""
+    seen: set[int] = set()
+    waiting: deque[object] = deque([error])
+    while waiting:
+        inner = waiting.popleft()
+        if isinstance(inner, BaseException) and id(inner) not in seen:
+            seen.add(id(inner))
+            yield inner
+            waiting.extend((inner.__cause__, inner.__context__, getattr(inner, "reason", None), *inner.args))
