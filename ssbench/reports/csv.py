@@ -1,0 +1,81 @@
+"""The report as two lines of CSV: header and data.
+
+Columns and their order are those of ssbench 0.3.9; what is new goes to the end.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+
+from ssbench.reports.figures import rank, utc
+from ssbench.statistics import Latencies, RunStatistics, Section
+
+Value = str | float
+
+
+def report(statistics: RunStatistics, percentile: float) -> str:
+    """Return the report, with one percentile."""
+    columns = [*_run(statistics)]
+    for section in statistics.sections:
+        columns += _section(section, percentile)
+    if statistics.current:
+        columns += _new(statistics)
+    text = io.StringIO()
+    writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow([name for name, _ in columns])
+    writer.writerow([value for _, value in columns])
+    return text.getvalue()
+
+
+def _run(statistics: RunStatistics) -> Iterator[tuple[str, Value]]:
+    run = statistics.run
+    yield "scenario_name", run.scenario.name
+    yield "ssbench_version", run.version
+    yield "worker_count", statistics.worker_count
+    yield "concurrency", run.scenario.user_count
+    yield "start_time", utc(statistics.start)
+    yield "stop_time", utc(statistics.end)
+    yield "duration", round(statistics.duration, 6)
+    yield "delete_after", str(run.scenario.delete_after)
+
+
+def _section(section: Section, percentile: float) -> Iterator[tuple[str, Value]]:
+    name = _name(section)
+    yield f"{name}_count", section.count
+    yield f"{name}_errors", section.errors
+    yield f"{name}_retries", section.retries
+    yield f"{name}_retry_rate", f"{section.retry_rate:.6f}"
+    yield f"{name}_avg_req_per_s", round(section.requests_per_second, 6)
+    for line in section.lines:
+        size_class = "all" if line.size_class is None else line.size_class
+        yield from _latencies(f"{name}_first_{size_class}", line.first_byte, percentile)
+        yield from _latencies(f"{name}_last_{size_class}", line.last_byte, percentile)
+
+
+def _latencies(prefix: str, latencies: Latencies, percentile: float) -> Iterator[tuple[str, Value]]:
+    figures = {
+        "min": latencies.minimum,
+        "max": latencies.maximum,
+        "avg": latencies.mean,
+        "std_dev": latencies.deviation,
+        f"{rank(percentile)}_pctile": latencies.percentile(percentile),
+    }
+    for name, seconds in figures.items():
+        # The old program put there what its text report shows, with the width that it has there.
+        missing = " N/A  " if name == "min" else "  N/A  "
+        yield f"{prefix}_{name}", missing if math.isnan(seconds) else round(seconds, 6)
+    slowest = latencies.slowest
+    yield f"{prefix}_worst_txid", (slowest.trans_id or "") if slowest else ""
+
+
+def _new(statistics: RunStatistics) -> Iterator[tuple[str, Value]]:
+    for section in statistics.sections:
+        yield f"{_name(section)}_lost", section.lost
+    yield "not_sendable", sum(times for _, _, times in statistics.not_sendable)
+
+
+def _name(section: Section) -> str:
+    return section.operation.name if section.operation else "total"

@@ -1,0 +1,152 @@
+"""The text report.
+
+The table has the layout that ssbench 0.3.9 printed, to the last space, because scripts read it.
+What later versions have to say comes in sections of its own behind it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from ssbench.reports.figures import rank, utc
+from ssbench.results import LOST
+from ssbench.scenario import Scenario, Weights
+from ssbench.statistics import Latencies, RunStatistics, Section
+
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+#: What would move the cursor of a terminal, break a line or could not be written.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def report(statistics: RunStatistics, percentile: float) -> str:
+    """Return the report, with one percentile in its table."""
+    lines = [*_head(statistics), *_scenario(statistics.run.scenario)]
+    for section in statistics.sections:
+        lines += _section(section, percentile)
+    spread = statistics.workers
+    lines.append(
+        f"Distribution of requests per worker-ID: {spread.minimum:6.3f} - {spread.maximum:7.3f} "
+        f"(avg: {spread.mean:7.3f}; stddev: {spread.deviation:7.3f})"
+    )
+    if statistics.current:
+        lines += [*_errors(statistics), *_not_done(statistics), *_retries(statistics)]
+    lines += _warnings(statistics)
+    return "".join(_UNPRINTABLE.sub("\ufffd", line) + "\n" for line in lines)
+
+
+def _head(statistics: RunStatistics) -> Iterator[str]:
+    run = statistics.run
+    yield ""
+    yield f"{run.scenario.name}  (generated with ssbench version {run.version})"
+    yield (
+        f"Worker count: {statistics.worker_count:3d}   Concurrency: {run.scenario.user_count:3d}  "
+        f"Ran {utc(statistics.start)} to {utc(statistics.end)} ({int(statistics.duration)}s)"
+    )
+    if run.scenario.delete_after is not None:
+        yield f"Object expiration (X-Delete-After): {run.scenario.delete_after} (sec)"
+    yield ""
+
+
+def _scenario(scenario: Scenario) -> Iterator[str]:
+    """What the scenario asks for, which is not what happened."""
+    yield "% Ops    C   R   U   D       Size Range       Size Name"
+    files = sum(size_class.initial_files for size_class in scenario.size_classes)
+    average = [0.0, 0.0, 0.0, 0.0]
+    for size_class in scenario.size_classes:
+        share = size_class.initial_files / files if files else 0.0
+        percents = _percents(size_class.crud_profile)
+        average = [sum_ + share * percent for sum_, percent in zip(average, percents, strict=True)]
+        sizes = _size(size_class.size_min)
+        if size_class.size_max != size_class.size_min:
+            sizes += f" - {_size(size_class.size_max)}"
+        yield f"{100 * share:3.0f}%   % {_columns(percents)}      {sizes:15s}  {size_class.name}"
+    yield "-" * 69
+    yield f"         {_columns(average)}      CRUD weighted average"
+    yield ""
+
+
+def _percents(weights: Weights) -> list[float]:
+    total = sum(weights)
+    return [100 * weight / total if total else 0.0 for weight in weights]
+
+
+def _columns(percents: list[float]) -> str:
+    return "  ".join(f"{percent:2.0f}" for percent in percents)
+
+
+def _size(size: int) -> str:
+    """Return a number of bytes in the largest decimal unit it has one of, halves rounded up."""
+    power = 0
+    while power + 1 < len(_UNITS) and size >= 1000 ** (power + 1):
+        power += 1
+    return f"{(2 * size + 1000**power) // (2 * 1000**power):3d} {_UNITS[power]:>2}"
+
+
+def _section(section: Section, percentile: float) -> Iterator[str]:
+    yield section.operation.name.upper() if section.operation else "TOTAL"
+    yield (
+        f"       Count: {section.count:5d} ({section.errors:5d} error; {section.retries:5d} retries: "
+        f"{section.retry_rate:5.2f}%)  Average requests per second: {section.requests_per_second:5.1f}"
+    )
+    label = f"{rank(percentile)}%-ile"
+    yield f"{'':28}min       max      avg      std_dev  {label:<26}Worst latency TX ID"
+    for line in section.lines:
+        which = "all obj sizes" if line.size_class is None else f"{line.size_class:>8} objs"
+        yield f"       First-byte latency: {_latencies(line.first_byte, percentile, which)}"
+        yield f"       Last-byte  latency: {_latencies(line.last_byte, percentile, which)}"
+    yield ""
+
+
+def _latencies(latencies: Latencies, percentile: float, which: str) -> str:
+    return (
+        f"{_seconds(latencies.minimum, 6)} - {_seconds(latencies.maximum, 7)}  {_seconds(latencies.mean, 7)}  "
+        f"({_seconds(latencies.deviation, 7)})  {_seconds(latencies.percentile(percentile), 7)}  "
+        f"({which})  {latencies.slowest.trans_id if latencies.slowest else ''}"
+    )
+
+
+def _seconds(seconds: float, width: int) -> str:
+    return f"{'N/A  ':>{width}}" if math.isnan(seconds) else f"{seconds:{width}.3f}"
+
+
+def _errors(statistics: RunStatistics) -> Iterator[str]:
+    causes = {name: cause for name, cause in statistics.errors.items() if name != LOST}
+    if causes:
+        yield from ("", "Causes of errors")
+        width = max(len(name) for name in causes)
+        yield f"       Count  {'Cause':<{width}}  TX ID of the first"
+        for name, cause in causes.items():
+            yield f"       {cause.count:5d}  {name:<{width}}  {cause.trans_id or ''}".rstrip()
+
+
+def _not_done(statistics: RunStatistics) -> Iterator[str]:
+    """Operations whose worker vanished, and those that no object existed for."""
+    rows: dict[str, list[int]] = {}
+    for section in statistics.sections:
+        if section.operation and section.lost:
+            rows[section.operation.name] = [section.lost, 0]
+    for operation, _, times in statistics.not_sendable:
+        rows.setdefault(operation.name, [0, 0])[1] += times
+    if rows:
+        yield from ("", "Operations that were not done", "        Lost  Not sendable")
+        for name, (lost, not_sendable) in rows.items():
+            yield f"       {lost:5d}  {not_sendable:12d}  {name.upper()}"
+
+
+def _retries(statistics: RunStatistics) -> Iterator[str]:
+    if statistics.retries:
+        yield from ("", "Causes of retries", "       Count  Cause")
+        for name, times in statistics.retries.items():
+            yield f"       {times:5d}  {name}"
+
+
+def _warnings(statistics: RunStatistics) -> Iterator[str]:
+    warnings = list(statistics.warnings)
+    if statistics.start is None:
+        warnings.append("there is no result in this stat file")
+    if warnings:
+        yield from ("", "Warnings")
+        for warning in warnings:
+            yield f"       {warning}"
