@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 import swiftclient
+from fault_server import Certificates, FaultServer
 
 from ssbench.local_swift import LocalSwift
 
@@ -47,3 +48,14 @@ def swift_environment(swift: LocalSwift, monkeypatch: pytest.MonkeyPatch) -> Loc
     monkeypatch.setenv("ST_USER", swift.user)
     monkeypatch.setenv("ST_KEY", swift.key)
     return swift
+
+
+@pytest.fixture
+def fault_server() -> Iterator[FaultServer]:
+    with FaultServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def certificates() -> Certificates:
+    return Certificates()

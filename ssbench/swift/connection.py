@@ -38,7 +38,7 @@ from ssbench.swift.http_response import (
 from ssbench.swift.payload import BLOCK_BYTES, SMALL_BYTES, STAMP_BYTES, Payload
 
 #: What wakes a greenlet that waits for its connection.
-READABLE, WRITABLE, TIMED_OUT = 1, 2, 3
+READABLE, WRITABLE, TIMED_OUT, CANCELLED = 1, 2, 3, 4
 
 #: The body of an error is read to its end up to here, so that the connection can be used again.
 DRAIN_BYTES = 65536
@@ -64,6 +64,7 @@ class Shared:
     connect_ticks: int
     network_ticks: int
     sink_flags: int
+    closed: bool = False
     sink: mmap.mmap = field(init=False)
     buffer: bytearray = field(default_factory=lambda: bytearray(HEAD_LIMIT))
     connections: set[Connection] = field(default_factory=set)
@@ -87,6 +88,11 @@ class Answer(NamedTuple):
     keep_alive: bool
     detail: str
     retry_after: str | None
+
+
+def cancelled() -> AttemptError:
+    """What ends a request whose client is closed."""
+    return AttemptError(CLOSED, "this client was closed")
 
 
 class Connection:
@@ -133,10 +139,10 @@ class Connection:
         self._reader.callback = self._on_rest
         self.idle.append(self)
 
-    def _on_rest(self, _event: int) -> None:
+    def _on_rest(self, event: int) -> None:
         # A server that has nothing to say speaks: it closes, or it is out of step. Either way the
         # connection is of no more use.
-        if self._speaks_at_rest():
+        if event == CANCELLED or self._speaks_at_rest():
             self.idle.remove(self)
             self.close()
 
@@ -151,15 +157,25 @@ class Connection:
         self._sock.close()
         self._shared.connections.discard(self)
 
-    def wake(self) -> None:
-        """Tell the greenlet that its time is over."""
-        self._reader.callback(TIMED_OUT)
+    def wake(self, event: int) -> None:
+        """Tell the greenlet that its time is over (TIMED_OUT), or the client (CANCELLED)."""
+        self._reader.callback(event)
+
+    def cancel(self) -> None:
+        """Close the connection at rest; one in use is closed by its greenlet, in the loop's next turn."""
+        if self.ticks_left < 0:
+            self.close()
+        else:
+            self._hub.loop.run_callback(self.wake, CANCELLED)
 
     def establish(self, ticks: int) -> None:
         """Wait until the socket is connected; raises OSError."""
         self.ticks_left = ticks
-        if self._wait_either() == TIMED_OUT:
+        event = self._wait_either()
+        if event == TIMED_OUT:
             raise TimeoutError("no answer to connecting")
+        if event == CANCELLED:
+            raise cancelled()
         number = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if number:
             raise OSError(number, os.strerror(number))
@@ -268,8 +284,9 @@ class Connection:
     def _receive(self) -> int:
         """Wait, then receive into the shared buffer; the number of bytes, never 0."""
         while True:
-            if self._hub.switch() != READABLE:
-                raise self._timed_out("answer")
+            event = self._hub.switch()
+            if event != READABLE:
+                raise self._interrupted(event, "answer")
             try:
                 received = self._sock.recv_into(self._shared.buffer)
             except BlockingIOError:
@@ -286,8 +303,9 @@ class Connection:
         """Wait, then receive up to ``limit`` bytes that are only counted; 0 at the end."""
         shared = self._shared
         while True:
-            if self._hub.switch() != READABLE:
-                raise self._timed_out("body")
+            event = self._hub.switch()
+            if event != READABLE:
+                raise self._interrupted(event, "body")
             try:
                 received = self._sock.recv_into(shared.sink, min(limit, len(shared.sink)), shared.sink_flags)
             except BlockingIOError:
@@ -307,7 +325,9 @@ class Connection:
         if left < 0:
             raise AttemptError(BAD_RESPONSE, f"{-left} bytes or more beyond a body of {length}")
 
-    def _timed_out(self, what: str) -> AttemptError:
+    def _interrupted(self, event: int, what: str) -> AttemptError:
+        if event == CANCELLED:
+            return cancelled()
         return AttemptError(READ_TIMEOUT, f"no byte of the {what} in time")
 
     def _ended(self) -> AttemptError:
@@ -401,12 +421,14 @@ class Connection:
         event = self._hub.switch()
         if event == TIMED_OUT:
             raise AttemptError(READ_TIMEOUT, "the server took no byte of the body in time")
+        if event == CANCELLED:
+            raise cancelled()
         return bool(event == WRITABLE)
 
     def _send_piece(self) -> int:
         shared = self._shared
         file = shared.payload.file()
-        if file < 0:
+        if file is None:
             return self._send_copy()
         count = min(self._left, BLOCK_BYTES - self._offset, KERNEL_PIECE_BYTES)
         return os.sendfile(self._sock.fileno(), file, self._offset, count)

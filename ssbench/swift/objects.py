@@ -123,15 +123,15 @@ class Client:
         self._pools: dict[Endpoint, Pool] = {}
         self._targets: dict[str, _Target] = {}
 
-    def request(
+    def request(  # noqa: PLR0917 - the six that every request has; keywords cost the hot path
         self,
         storage_url: str,
         method: str,
         container: str,
         name: str,
         token: str | None = None,
-        *,
         size: int = 0,
+        *,
         delete_after: int | None = None,
         missing_ok: bool = False,
         prior_retries: int = 0,
@@ -177,7 +177,7 @@ class Client:
                 unauthorized = status == 401 and retries < self.settings.retries
                 again = status in TRANSIENT_STATUSES or (status == 404 and method in _RETRIES_404)
             first = False
-            if not again or retries >= self.settings.retries:
+            if not again or retries >= self.settings.retries or self._shared.closed:
                 now = monotonic()
                 spent = now - began if unauthorized else None
                 return Outcome(None, spent, now, 0, retries, trans_id, cause, detail, retried, unauthorized)
@@ -192,8 +192,8 @@ class Client:
         container: str,
         name: str,
         token: str | None = None,
-        *,
         size: int = 0,
+        *,
         delete_after: int | None = None,
         prior_retries: int = 0,
         prior_seconds: float = 0.0,
@@ -223,12 +223,13 @@ class Client:
         )
 
     def close(self) -> None:
-        """Close all connections, also those in use: their requests end as errors."""
+        """Close all connections; requests under way end soon after as errors."""
+        self._shared.closed = True
         self._sweeper.close()
-        for connection in list(self._shared.connections):
-            connection.close()
         for pool in self._pools.values():
             pool.idle.clear()
+        for connection in list(self._shared.connections):
+            connection.cancel()
         self._shared.payload.close()
 
     def _attempt(self, pool: Pool, head: bytes, method: str, size: int) -> Answer:

@@ -35,7 +35,8 @@ class Payload:
         self._block = memoryview(block + block[:SMALL_BYTES])
         self._source = os.urandom(8)
         self._count = 0
-        self._file = -1
+        self._closed = False
+        self._file: int | None = None
 
     def begin(self) -> tuple[bytes, int]:
         """Stamp and offset of the next body."""
@@ -54,18 +55,19 @@ class Payload:
         offset %= BLOCK_BYTES
         return self._block[offset : min(offset + limit, BLOCK_BYTES)]
 
-    def file(self) -> int:
-        """Descriptor of a memory file that holds the block, for ``sendfile``; -1 if there is none."""
-        if self._file < 0 and hasattr(os, "memfd_create") and hasattr(os, "sendfile"):
-            descriptor = os.memfd_create("ssbench-payload")
+    def file(self) -> int | None:
+        """Descriptor of a memory file that holds the block, for ``sendfile``; None if there is none."""
+        possible = hasattr(os, "memfd_create") and hasattr(os, "sendfile")
+        if self._file is None and possible and not self._closed:
+            self._file = os.memfd_create("ssbench-payload")
             rest = self._block[:BLOCK_BYTES]
             while rest:
-                rest = rest[os.write(descriptor, rest) :]
-            self._file = descriptor
+                rest = rest[os.write(self._file, rest) :]
         return self._file
 
     def close(self) -> None:
         """Give the memory file back."""
-        if self._file >= 0:
+        self._closed = True
+        if self._file is not None:
             os.close(self._file)
-            self._file = -1
+            self._file = None

@@ -17,7 +17,7 @@ from gevent.lock import Semaphore
 
 from ssbench.errors import UsageError
 from ssbench.swift.causes import NAME_RESOLUTION, AttemptError, connect_fault
-from ssbench.swift.connection import Connection, Shared
+from ssbench.swift.connection import TIMED_OUT, Connection, Shared, cancelled
 from ssbench.swift.tls import TlsConnection
 
 Address = tuple[socket.AddressFamily, Any]
@@ -80,11 +80,6 @@ class Pool:
             fault.began = began
             raise
 
-    def close(self) -> None:
-        """Close the connections at rest."""
-        while self.idle:
-            self.idle.pop().close()
-
     def _connect_to_any(self, addresses: list[Address]) -> Connection:
         """Each address has its share of the time that is left, so that a dead one does not use it up.
 
@@ -117,6 +112,8 @@ class Pool:
         raise last
 
     def _start(self, family: socket.AddressFamily, place: Any) -> Connection:
+        if self._shared.closed:
+            raise cancelled()
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
@@ -164,7 +161,7 @@ class Sweeper:
                     late.append(connection)
         for connection in late:
             if not connection.ticks_left:
-                connection.wake()
+                connection.wake(TIMED_OUT)
 
     def close(self) -> None:
         """Stop counting."""

@@ -8,11 +8,13 @@ from time import monotonic
 
 from ssbench.errors import UsageError
 from ssbench.swift.causes import CONNECT_TIMEOUT, TLS_ERROR, AttemptError, transfer_fault
-from ssbench.swift.connection import READABLE, TIMED_OUT, Connection, Shared
+from ssbench.swift.connection import CANCELLED, READABLE, TIMED_OUT, Connection, Shared, cancelled
 from ssbench.swift.http_response import HEAD_LIMIT
 
 #: So many records of 16 kB in a row, about a millisecond of decrypting, before others have a turn.
 _RECORDS_IN_A_ROW = 32
+
+_INTERRUPTED = (TIMED_OUT, CANCELLED)
 
 
 def tls_context(insecure: bool, ca_certificates: str | None) -> ssl.SSLContext:
@@ -58,6 +60,8 @@ class TlsConnection(Connection):
                     event = self._wait_either()
                 if event == TIMED_OUT:
                     raise AttemptError(CONNECT_TIMEOUT, "the TLS handshake did not end in time")
+                if event == CANCELLED:
+                    raise cancelled()
         except OSError as error:
             raise transfer_fault(error) from None
         except ValueError as error:  # a name that can be in no certificate
@@ -105,8 +109,8 @@ class TlsConnection(Connection):
                     self.received_at = monotonic()
                 self.ticks_left = shared.network_ticks
                 return received
-            if event == TIMED_OUT:
-                raise self._timed_out("answer")
+            if event in _INTERRUPTED:
+                raise self._interrupted(event, "answer")
 
     def _give_way(self) -> None:
         """Let the hub turn once: the bytes may all be inside OpenSSL, so no watcher would tell."""
@@ -114,9 +118,11 @@ class TlsConnection(Connection):
         self.ticks_left = self._shared.network_ticks
         turn = self._hub.loop.run_callback(self._reader.callback, READABLE)
         try:
-            self._hub.switch()
+            event = self._hub.switch()
         finally:
             turn.stop()
+        if event in _INTERRUPTED:
+            raise self._interrupted(event, "answer")
 
     def _wait_writable(self) -> bool:
         while True:

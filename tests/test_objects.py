@@ -1,0 +1,689 @@
+"""The client for objects against servers that misbehave, and against a real Swift."""
+
+from __future__ import annotations
+
+import socket
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gevent
+import gevent.pool
+import gevent.socket
+import pytest
+import swiftclient
+from fault_server import FaultServer, Reply, Request, black_hole
+
+from ssbench.errors import UsageError
+from ssbench.local_swift import LocalSwift
+from ssbench.swift import objects, payload
+from ssbench.swift.objects import Client, ClientSettings, Outcome
+
+MakeClient = Callable[..., Client]
+
+
+@pytest.fixture
+def make_client() -> Iterator[MakeClient]:
+    """Clients with short time-outs and few retries, closed at the end."""
+    clients = []
+
+    def make(**settings: Any) -> Client:
+        defaults = {"connect_timeout": 2.0, "network_timeout": 5.0, "max_connections": 8, "retries": 3}
+        clients.append(Client(ClientSettings(**{**defaults, **settings})))
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def client(make_client: MakeClient) -> Client:
+    return make_client()
+
+
+@pytest.fixture(params=["kernel", "copying"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without what only Linux has: MSG_TRUNC, and sendfile from a memory file."""
+    if request.param == "copying":
+        monkeypatch.setattr(objects, "discarding_flags", lambda: 0)
+        monkeypatch.delattr("os.memfd_create")
+
+
+def get(client: Client, server: FaultServer, **more: Any) -> Outcome:
+    return client.request(server.url, "GET", "c", "o", "token", **more)
+
+
+def put(client: Client, server: FaultServer, size: int, **more: Any) -> Outcome:
+    return client.request(server.url, "PUT", "c", "o", "token", size, **more)
+
+
+# What is sent
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 4096, 65536, 65537, 9_000_000])
+@pytest.mark.usefixtures("either_way")
+def test_uploads_exactly_so_many_bytes(client: Client, fault_server: FaultServer, size: int) -> None:
+    outcome = put(client, fault_server, size)
+    assert (outcome.cause, outcome.size, outcome.retries) == (None, size, 0)
+    assert outcome.first_byte is None
+    assert outcome.last_byte is not None
+    (seen,) = fault_server.requests
+    assert (seen.method, seen.headers["content-length"], len(seen.body)) == ("PUT", str(size), size)
+
+
+@pytest.mark.parametrize("size", [8, 4096, 65536, 5_000_000])
+@pytest.mark.usefixtures("either_way")
+def test_bodies_do_not_compress_and_differ(client: Client, fault_server: FaultServer, size: int) -> None:
+    for _ in range(3):
+        put(client, fault_server, size)
+    bodies = [request.body for request in fault_server.requests]
+    assert len(set(bodies)) == 3
+    if size > 8:
+        assert all(len(zlib.compress(body[: 1 << 20])) >= min(size, 1 << 20) for body in bodies)
+        chunks = [body[at : at + 4096] for body in bodies for at in range(0, size, 4096)]
+        assert len(set(chunks)) == len(chunks)
+
+
+def test_a_body_longer_than_the_block_repeats_it_out_of_step(
+    client: Client, fault_server: FaultServer
+) -> None:
+    size = 3 * payload.BLOCK_BYTES
+    put(client, fault_server, size)
+    body = fault_server.requests[0].body
+    chunks = {body[at : at + 65536] for at in range(0, size, 65536)}
+    assert len(chunks) == -(-size // 65536)
+
+
+def test_request_line_and_headers(client: Client, fault_server: FaultServer) -> None:
+    client.request(fault_server.url, "PUT", "c d", "größe/a b?%", "tök".encode("ascii", "ignore").decode(), 3)
+    client.request(fault_server.url, "PUT", "c", "plain_000001", None, 3, delete_after=77)
+    first, second = fault_server.requests
+    assert first.target == "/v1/AUTH_test/c%20d/gr%C3%B6%C3%9Fe/a%20b%3F%25"
+    assert first.headers["x-auth-token"] == "tk"
+    assert first.headers["host"] == f"127.0.0.1:{fault_server.port}"
+    assert first.headers["user-agent"].startswith("ssbench/")
+    assert "x-delete-after" not in first.headers
+    assert second.target == "/v1/AUTH_test/c/plain_000001"
+    assert second.headers["x-delete-after"] == "77"
+    assert "x-auth-token" not in second.headers
+
+
+def test_new_token_is_used(client: Client, fault_server: FaultServer) -> None:
+    for token in ("one", "two", "one"):
+        client.request(fault_server.url, "GET", "c", "o", token)
+    assert [request.headers["x-auth-token"] for request in fault_server.requests] == ["one", "two", "one"]
+
+
+@pytest.mark.parametrize("token", ["a\r\nX-Evil: 1", "a\nb", "tök"])
+def test_token_that_no_header_may_hold(client: Client, fault_server: FaultServer, token: str) -> None:
+    with pytest.raises(UsageError, match="the token holds characters"):
+        client.request(fault_server.url, "GET", "c", "o", token)
+    assert not fault_server.requests
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "ftp://h/v1",
+        "http://",
+        "http:///v1",
+        "http://h:99999/v1",
+        "http://h:x/",
+        "http://h/a b",
+        "http://h/?q",
+    ],
+)
+def test_bad_storage_url(client: Client, url: str) -> None:
+    with pytest.raises(UsageError, match=r"storage URL.*expected http://"):
+        client.request(url, "GET", "c", "o")
+
+
+def test_urls_of_one_server_share_connections(client: Client, fault_server: FaultServer) -> None:
+    for account in ("AUTH_a", "AUTH_b/"):
+        client.request(fault_server.url.replace("AUTH_test", account), "GET", "c", "o")
+    assert fault_server.connections == 1
+    assert [request.target for request in fault_server.requests] == ["/v1/AUTH_a/c/o", "/v1/AUTH_b/c/o"]
+
+
+def test_ipv6(client: Client) -> None:
+    with FaultServer(host="::1") as server:
+        assert get(client, server).cause is None
+        assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
+
+
+# What is measured
+
+
+def test_latency_runs_from_the_request_to_first_and_last_byte(
+    client: Client, fault_server: FaultServer
+) -> None:
+    fault_server.default = Reply(body=bytes(3000), delay=0.1, pieces=1500, pause=0.1)
+    before = time.monotonic()
+    outcome = get(client, fault_server)
+    after = time.monotonic()
+    assert outcome.size == 3000
+    assert outcome.first_byte is not None
+    assert outcome.last_byte is not None
+    assert 0.1 <= outcome.first_byte <= outcome.last_byte - 0.1
+    assert outcome.last_byte <= after - before
+    assert before <= outcome.completed <= after
+
+
+def test_latency_counts_from_the_first_attempt(client: Client, fault_server: FaultServer) -> None:
+    fault_server.script(Reply(503, delay=0.15), Reply(200, body=b"x"))
+    outcome = get(client, fault_server, prior_seconds=5.0, prior_retries=1)
+    assert outcome.retries == 2
+    assert outcome.retried == {"HTTP 503": 1}
+    assert outcome.first_byte is not None
+    assert 5.15 < outcome.first_byte < 8
+
+
+@pytest.mark.parametrize("name", ["X-Trans-Id", "x-openstack-request-id", "X-TRANS-ID"])
+@pytest.mark.parametrize("status", [200, 404, 500])
+def test_transaction_id(make_client: MakeClient, fault_server: FaultServer, name: str, status: int) -> None:
+    fault_server.default = Reply(status, headers=((name, "tx1234-AB"),))
+    assert get(make_client(retries=0), fault_server).trans_id == "tx1234-AB"
+
+
+# Retries
+
+
+@pytest.mark.parametrize("status", [408, 429, 498, 503])
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD"])
+def test_statuses_that_are_tried_again(
+    client: Client, fault_server: FaultServer, method: str, status: int
+) -> None:
+    fault_server.script(Reply(status, body=b"busy"), Reply(status, chunked=True, body=b"busy"))
+    outcome = client.request(fault_server.url, method, "c", "o", size=10 if method == "PUT" else 0)
+    assert (outcome.cause, outcome.retries, outcome.retried) == (None, 2, {f"HTTP {status}": 2})
+
+
+@pytest.mark.parametrize(("method", "tries"), [("GET", 4), ("DELETE", 4), ("HEAD", 1), ("PUT", 1)])
+def test_not_found_is_tried_again_on_read_and_delete(
+    client: Client, fault_server: FaultServer, method: str, tries: int
+) -> None:
+    fault_server.default = Reply(404, reason="Not Found", body=b"gone")
+    outcome = client.request(fault_server.url, method, "c", "o")
+    assert (outcome.cause, outcome.detail) == ("HTTP 404", "404 Not Found")
+    assert (outcome.first_byte, outcome.last_byte, outcome.size) == (None, None, 0)
+    assert len(fault_server.requests) == tries == outcome.retries + 1
+    assert fault_server.connections == 1
+
+
+def test_missing_is_success_where_that_is_said(client: Client, fault_server: FaultServer) -> None:
+    fault_server.default = Reply(404)
+    outcome = client.request(fault_server.url, "DELETE", "c", "o", missing_ok=True)
+    assert (outcome.cause, outcome.retries) == (None, 0)
+
+
+@pytest.mark.parametrize("status", [302, 304, 400, 403, 412, 413, 500, 502, 507, 999])
+def test_statuses_that_are_final(client: Client, fault_server: FaultServer, status: int) -> None:
+    fault_server.default = Reply(status, headers=(("Location", "http://127.0.0.1:1/"),))
+    outcome = get(client, fault_server)
+    assert (outcome.cause, outcome.retries, len(fault_server.requests)) == (f"HTTP {status}", 0, 1)
+
+
+@pytest.mark.parametrize(("prior", "tries"), [(0, 4), (2, 2), (3, 1), (9, 1)])
+def test_retries_end(client: Client, fault_server: FaultServer, prior: int, tries: int) -> None:
+    fault_server.default = Reply(503)
+    outcome = get(client, fault_server, prior_retries=prior)
+    assert (outcome.cause, len(fault_server.requests)) == ("HTTP 503", tries)
+    assert outcome.retries == max(3, prior)
+
+
+def test_401_goes_back_for_a_new_token(client: Client, fault_server: FaultServer) -> None:
+    fault_server.script(Reply(503), Reply(401), Reply(401))
+    outcome = get(client, fault_server, prior_seconds=1.0)
+    assert outcome.unauthorized
+    assert (outcome.cause, outcome.retries, outcome.retried) == ("HTTP 401", 1, {"HTTP 503": 1})
+    assert outcome.last_byte is not None
+    assert 1.0 < outcome.last_byte < 3
+    outcome = get(client, fault_server, prior_retries=3)
+    assert not outcome.unauthorized
+    assert outcome.cause == "HTTP 401"
+
+
+def test_retry_after_is_honoured(client: Client, fault_server: FaultServer) -> None:
+    fault_server.script(Reply(429, retry_after="1"))
+    outcome = get(client, fault_server)
+    assert outcome.last_byte is not None
+    assert 1.0 <= outcome.last_byte < 3
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        ("0", 0.0, 0.06),
+        ("3", 3, 3),
+        ("99999999999999999999", 10, 10),
+        ("Wed, 21 Oct 2099 07:28:00 GMT", 10, 10),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0, 0.06),
+        ("Wed, 21 Oct 2015 07:28:00 -0000", 0.0, 0.06),
+        ("soon", 0.0, 0.06),
+        ("-5", 0.0, 0.06),
+        ("١", 0.0, 1),
+        (None, 0.02, 0.06),
+    ],
+)
+def test_pause(value: str | None, low: float, high: float) -> None:
+    assert low <= objects._pause(1, value) <= high
+
+
+def test_pauses_grow_and_are_bounded() -> None:
+    assert max(objects._pause(retry, None) for retry in range(1, 100)) <= objects.LONGEST_PAUSE
+    assert objects._pause(5, None) > objects._pause(1, None)
+
+
+# Answers that are unusual, and good
+
+UNUSUAL = {
+    "chunked": Reply(body=bytes(5000), chunked=True),
+    "gzip": Reply(body=b"a" * 5000, gzipped=True),
+    "byte by byte": Reply(body=bytes(5000), pieces=1),
+    "head cut": Reply(body=bytes(5000), pieces=30),
+    "100": Reply(body=bytes(5000), continues=3),
+    "100 in pieces": Reply(body=bytes(5000), continues=3, pieces=7),
+    "100 chunked": Reply(body=bytes(5000), continues=3, chunked=True),
+    "close": Reply(body=bytes(5000), closes=True),
+    "HTTP/1.0": Reply(body=bytes(5000), version="HTTP/1.0"),
+    "unframed": Reply(body=bytes(5000), unframed=True),
+    "unframed 1.0": Reply(body=bytes(5000), unframed=True, version="HTTP/1.0"),
+    "lone line feeds": Reply(raw=b"HTTP/1.1 200 OK\nContent-Length: 5\n\nabcde"),
+    "no reason": Reply(raw=b"HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nabcde"),
+    "spaces": Reply(raw=b"HTTP/1.1 200 OK\r\ncontent-length:5  \r\nConnection: Keep-Alive\r\n\r\nabcde"),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_unusual_answers(make_client: MakeClient, fault_server: FaultServer, kind: str) -> None:
+    """More of them than there are connections, so that none may be lost from the pool."""
+    client = make_client(max_connections=2)
+    reply = fault_server.default = UNUSUAL[kind]
+    size = len(reply.encode().partition(b"\n\n")[2] or reply.body or b"abcde")
+    if reply.gzipped:
+        size = len(reply.encode().partition(b"\r\n\r\n")[2])
+    workers = gevent.pool.Pool(5)
+    outcomes = workers.map(lambda _: get(client, fault_server), range(10))
+    assert {(outcome.cause, outcome.size, outcome.retries) for outcome in outcomes} == {(None, size, 0)}
+    kept = not (reply.closes or reply.unframed or reply.version == "HTTP/1.0")
+    assert fault_server.connections == (2 if kept else 10)
+
+
+@pytest.mark.parametrize("reply", [Reply(204), Reply(200, claim=4096), Reply(404, claim=9)])
+def test_head_has_no_body(make_client: MakeClient, fault_server: FaultServer, reply: Reply) -> None:
+    client = make_client(retries=0)
+    fault_server.default = reply
+    for _ in range(3):
+        outcome = client.request(fault_server.url, "HEAD", "c", "o")
+        assert outcome.cause == (None if reply.status < 300 else "HTTP 404")
+        assert outcome.size == 0
+    assert fault_server.connections == 1
+
+
+@pytest.mark.usefixtures("either_way")
+def test_large_body_is_counted(client: Client, fault_server: FaultServer) -> None:
+    fault_server.default = Reply(body=bytes(20_000_000))
+    for _ in range(2):
+        outcome = get(client, fault_server)
+        assert (outcome.cause, outcome.size) == (None, 20_000_000)
+    assert fault_server.connections == 1
+
+
+# Answers that are wrong
+
+WRONG: dict[str, tuple[Reply, str]] = {
+    "short": (Reply(body=b"abc", claim=9, drops=True), "short body"),
+    "short, large": (Reply(body=bytes(200_000), claim=900_000, drops=True), "short body"),
+    "short, chunked": (Reply(body=bytes(5000), chunked=True, cut=3000), "short body"),
+    "long": (Reply(body=b"abcdefgh", claim=3), "bad response"),
+    "long, empty": (Reply(body=b"abcdefgh", claim=0), "bad response"),
+    "garbage": (Reply(raw=b"SSH-2.0-OpenSSH_9.2\r\n"), "bad response"),
+    "garbage head": (Reply(raw=b"HTTP/1.1 abc def\r\n\r\n"), "bad response"),
+    "negative length": (Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n"), "bad response"),
+    "two lengths": (
+        Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde"),
+        "bad response",
+    ),
+    "bad chunk": (
+        Reply(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n"),
+        "bad response",
+    ),
+    "endless head": (
+        Reply(raw=b"HTTP/1.1 200 OK\r\n" + b"X-More: yes\r\n" * 100, endless=True),
+        "bad response",
+    ),
+    "endless line": (Reply(raw=b"HTTP/1.1 200 OK" + b"x" * 1000, endless=True), "bad response"),
+    "101": (Reply(raw=b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"), "bad response"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_answers_are_errors_and_not_tried_again(
+    client: Client, fault_server: FaultServer, kind: str
+) -> None:
+    reply, cause = WRONG[kind]
+    fault_server.script(reply)
+    outcome = get(client, fault_server)
+    assert (outcome.cause, outcome.retries, outcome.size) == (cause, 0, 0)
+    assert outcome.detail
+    assert get(client, fault_server).cause is None
+    assert fault_server.connections == 2
+
+
+BROKEN = {
+    "closed": (Reply(cut=0), "closed"),
+    "closed in the head": (Reply(cut=20), "closed"),
+    "reset": (Reply(reset=True), "reset"),
+    "reset in the body": (Reply(body=bytes(500_000), cut=300_000, reset=True), "reset"),
+    "stall": (Reply(stall=True), "read timeout"),
+    "stall in the head": (Reply(stall=True, cut=20), "read timeout"),
+    "stall in the body": (Reply(body=bytes(500_000), stall=True, cut=300_000), "read timeout"),
+    "stall in chunks": (Reply(body=bytes(5000), chunked=True, stall=True, cut=3000), "read timeout"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_broken_connections_are_tried_again(
+    make_client: MakeClient, fault_server: FaultServer, kind: str
+) -> None:
+    client = make_client(network_timeout=0.3)
+    reply, cause = BROKEN[kind]
+    fault_server.script(reply, Reply(body=b"abc"))
+    outcome = get(client, fault_server)
+    assert (outcome.cause, outcome.retries, outcome.size) == (None, 1, 3)
+    assert outcome.retried in ({cause: 1}, {"reset": 1})
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_broken_connections_end_as_errors(
+    make_client: MakeClient, fault_server: FaultServer, kind: str
+) -> None:
+    client = make_client(network_timeout=0.2, retries=1)
+    fault_server.default, cause = BROKEN[kind]
+    outcome = get(client, fault_server)
+    assert (outcome.cause, outcome.retries) == (cause, 1)
+    assert outcome.retried == {cause: 1}
+    assert outcome.detail
+
+
+def test_slow_but_steady_is_no_timeout(make_client: MakeClient, fault_server: FaultServer) -> None:
+    client = make_client(network_timeout=0.5)
+    fault_server.default = Reply(body=bytes(100_000), pieces=10_000, pause=0.12)
+    outcome = get(client, fault_server)
+    assert (outcome.cause, outcome.retries) == (None, 0)
+    assert outcome.last_byte is not None
+    assert outcome.last_byte > 1
+
+
+def test_server_that_takes_no_body(make_client: MakeClient, fault_server: FaultServer) -> None:
+    client = make_client(network_timeout=0.3, retries=0)
+    fault_server.rule = lambda _: Reply(stall=True, early=True)
+    outcome = put(client, fault_server, 50_000_000)
+    assert outcome.cause == "read timeout"
+    assert "took no byte" in outcome.detail
+
+
+# Connections
+
+
+def test_connection_is_kept(client: Client, fault_server: FaultServer) -> None:
+    for size in (0, 10, 100_000):
+        put(client, fault_server, size)
+        get(client, fault_server)
+    assert fault_server.connections == 1
+
+
+def test_no_more_connections_than_allowed(make_client: MakeClient, fault_server: FaultServer) -> None:
+    client = make_client(max_connections=3)
+    fault_server.default = Reply(body=b"x", delay=0.02)
+    outcomes = gevent.pool.Pool(20).map(lambda _: get(client, fault_server), range(40))
+    assert all(outcome.cause is None for outcome in outcomes)
+    assert fault_server.connections == 3
+
+
+def test_connection_closed_at_rest_is_replaced(client: Client, fault_server: FaultServer) -> None:
+    get(client, fault_server)
+    fault_server.drop_connections()
+    outcome = get(client, fault_server)
+    assert (outcome.cause, outcome.retries, outcome.retried) == (None, 0, None)
+    assert fault_server.connections == 2
+
+
+def test_connections_at_rest_are_noticed_to_close(client: Client, fault_server: FaultServer) -> None:
+    get(client, fault_server)
+    (connection,) = client._shared.connections
+    fault_server.drop_connections()
+    deadline = time.monotonic() + 5
+    while client._shared.connections and time.monotonic() < deadline:
+        gevent.sleep(0.01)
+    assert connection not in client._shared.connections
+    assert not connection.idle
+
+
+@pytest.mark.parametrize("fault", [Reply(cut=0), Reply(reset=True)])
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_connection_found_closed_on_reuse_is_no_retry(
+    client: Client, fault_server: FaultServer, fault: Reply, size: int
+) -> None:
+    fault_server.script(Reply(), fault, Reply())
+    put(client, fault_server, size)
+    outcome = put(client, fault_server, size)
+    assert (outcome.cause, outcome.retries, outcome.retried) == (None, 0, None)
+    assert (fault_server.connections, len(fault_server.requests)) == (2, 3)
+
+
+def test_a_fresh_connection_that_breaks_is_a_retry(client: Client, fault_server: FaultServer) -> None:
+    fault_server.script(Reply(), Reply(cut=0), Reply(cut=0), Reply())
+    get(client, fault_server)
+    outcome = get(client, fault_server)
+    assert (outcome.cause, outcome.retries, outcome.retried) == (None, 1, {"closed": 1})
+
+
+def test_server_that_comes_back(make_client: MakeClient, fault_server: FaultServer) -> None:
+    client = make_client(retries=8)
+    get(client, fault_server)
+    fault_server.stop()
+    asking = gevent.spawn(get, client, fault_server)
+    gevent.sleep(0.2)
+    fault_server.start()
+    outcome = asking.get(timeout=20)
+    assert outcome.cause is None
+    assert outcome.retries == outcome.retried["connect refused"] > 0
+
+
+@pytest.mark.parametrize("status", [401, 413, 507])
+@pytest.mark.parametrize("size", [10, 30_000_000])
+@pytest.mark.usefixtures("either_way")
+def test_answer_before_the_body_is_sent(
+    client: Client, fault_server: FaultServer, status: int, size: int
+) -> None:
+    fault_server.script(Reply(status, early=True), Reply(201))
+    outcome = put(client, fault_server, size)
+    assert outcome.cause == f"HTTP {status}"
+    assert put(client, fault_server, 10).cause is None
+
+
+def test_refused(make_client: MakeClient, fault_server: FaultServer) -> None:
+    fault_server.stop()
+    outcome = get(make_client(retries=2), fault_server)
+    assert (outcome.cause, outcome.retries, outcome.retried) == (
+        "connect refused",
+        2,
+        {"connect refused": 2},
+    )
+
+
+def test_connecting_times_out(make_client: MakeClient) -> None:
+    client = make_client(connect_timeout=0.3, retries=0)
+    with black_hole() as port:
+        began = time.monotonic()
+        outcome = client.request(f"http://127.0.0.1:{port}/v1", "GET", "c", "o")
+        assert outcome.cause == "connect timeout"
+        assert 0.25 < time.monotonic() - began < 2
+
+
+def test_no_such_host(make_client: MakeClient) -> None:
+    outcome = make_client(retries=0).request("http://no-such-host.invalid/v1", "GET", "c", "o")
+    assert outcome.cause == "name resolution"
+
+
+@pytest.mark.parametrize("dead", ["silent", "refusing"])
+def test_one_dead_address_of_several(
+    make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, dead: str
+) -> None:
+    """The name is made up, for want of a name server; the addresses behind it are real."""
+    client = make_client(connect_timeout=1.0, retries=0)
+    asked = []
+
+    def resolve(host: str, port: int, **_: object) -> list[Any]:
+        asked.append(host)
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+            for address in ("127.0.0.1", "127.0.0.2")
+        ]
+
+    monkeypatch.setattr(gevent.socket, "getaddrinfo", resolve)
+    with black_hole() as port, FaultServer(host="127.0.0.2", port=port if dead == "silent" else 0) as server:
+        url = f"http://two.test:{server.port}/v1"
+        first = client.request(url, "GET", "c", "o")
+        assert (first.cause, first.retries) == (None, 0)
+        server.drop_connections()
+        began = time.monotonic()
+        assert client.request(url, "GET", "c", "o").cause is None
+        assert time.monotonic() - began < 0.3  # the address that worked came first
+    assert asked == ["two.test"]
+
+
+def test_killed_request_gives_its_place_back(make_client: MakeClient, fault_server: FaultServer) -> None:
+    client = make_client(max_connections=1)
+    fault_server.script(Reply(stall=True))
+    asking = gevent.spawn(get, client, fault_server)
+    gevent.sleep(0.1)
+    asking.kill(timeout=5)
+    assert asking.dead
+    assert not client._shared.connections
+    assert get(client, fault_server).cause is None
+
+
+def test_closing_the_client_ends_what_is_under_way(
+    make_client: MakeClient, fault_server: FaultServer
+) -> None:
+    client = make_client(max_connections=3)
+    fault_server.rule = lambda request: (
+        Reply(503, retry_after="1") if request.target.endswith("busy") else None
+    )
+    fault_server.default = Reply(stall=True)
+    asking = [gevent.spawn(get, client, fault_server) for _ in range(5)]
+    asking.append(gevent.spawn(client.request, fault_server.url, "GET", "c", "busy"))
+    asking.append(gevent.spawn(put, client, fault_server, 50_000_000))
+    gevent.sleep(0.2)
+    client.close()
+    gevent.joinall(asking, timeout=5)
+    assert all(one.dead for one in asking)
+    assert {one.value.cause for one in asking} <= {"closed", "HTTP 503"}
+    assert not client._shared.connections
+
+
+def test_large_transfers_do_not_keep_small_ones_waiting(
+    make_client: MakeClient, fault_server: FaultServer
+) -> None:
+    client = make_client()
+    fault_server.keep_bodies = False
+    large_body = bytes(100_000_000)
+    fault_server.rule = lambda request: Reply(body=large_body) if request.target.endswith("/big") else None
+    large = [
+        gevent.spawn(client.request, fault_server.url, "PUT", "c", "o", None, 300_000_000),
+        gevent.spawn(client.request, fault_server.url, "GET", "c", "big"),
+    ]
+    gevent.sleep(0.01)
+    small = 0
+    while not any(one.ready() for one in large):
+        assert get(client, fault_server).cause is None
+        small += 1
+    assert small > 3
+    assert [one.get(timeout=60).cause for one in large] == [None, None]
+
+
+def test_many_faults_and_every_request_ends_once(make_client: MakeClient, fault_server: FaultServer) -> None:
+    client = make_client(max_connections=6, network_timeout=0.3, retries=30)
+    faults = [reply for reply, _ in BROKEN.values()] + [
+        Reply(503),
+        Reply(429, closes=True),
+        Reply(drops=True),
+    ]
+    fault_server.script(*faults, *faults, *faults)
+    outcomes = gevent.pool.Pool(12).map(lambda _: get(client, fault_server), range(60))
+    assert [outcome.cause for outcome in outcomes] == [None] * 60
+    assert all(
+        outcome.retries == sum((outcome.retried or {}).values()) and outcome.completed for outcome in outcomes
+    )
+    assert len(client._shared.connections) <= 6
+
+
+# Upload where missing
+
+
+def test_upload_if_missing(client: Client, fault_server: FaultServer) -> None:
+    def rule(request: Request) -> Reply | None:
+        return Reply(404) if request.method == "HEAD" and request.target.endswith("missing") else None
+
+    fault_server.rule = rule
+    there = client.upload_if_missing(fault_server.url, "c", "there", "t", 100)
+    made = client.upload_if_missing(fault_server.url, "c", "missing", "t", 100, delete_after=9)
+    assert (there.cause, there.size, made.cause, made.size) == (None, 0, None, 100)
+    assert [request.method for request in fault_server.requests] == ["HEAD", "HEAD", "PUT"]
+    assert fault_server.requests[-1].headers["x-delete-after"] == "9"
+
+
+def test_upload_if_missing_fails(client: Client, fault_server: FaultServer) -> None:
+    fault_server.default = Reply(403)
+    assert client.upload_if_missing(fault_server.url, "c", "o", "t", 100).cause == "HTTP 403"
+
+
+# A real Swift
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 3_000_000])
+def test_life_of_an_object_in_swift(
+    client: Client, account: swiftclient.Connection, container_base: str, size: int
+) -> None:
+    account.put_container(container_base)
+    url, token = account.get_auth()
+    created = client.request(url, "PUT", container_base, "o", token, size, delete_after=3600)
+    assert (created.cause, created.size) == (None, size)
+    headers, first = account.get_object(container_base, "o")
+    assert len(first) == size
+    assert "x-delete-at" in headers
+    assert client.request(url, "PUT", container_base, "o", token, size).cause is None
+    headers, second = account.get_object(container_base, "o")
+    assert "x-delete-at" not in headers
+    assert (first == second) == (size == 0)
+    read = client.request(url, "GET", container_base, "o", token)
+    assert (read.cause, read.size, read.retries) == (None, size, 0)
+    assert read.trans_id is not None
+    assert read.trans_id.startswith("tx")
+    assert client.upload_if_missing(url, container_base, "o", token, size).size == 0
+    assert client.request(url, "DELETE", container_base, "o", token).cause is None
+    gone = client.request(url, "DELETE", container_base, "o", token)
+    assert (gone.cause, gone.retries) == ("HTTP 404", 3)
+    assert client.request(url, "DELETE", container_base, "o", token, missing_ok=True).cause is None
+    assert client.request(url, "GET", container_base, "o", "wrong").unauthorized
+
+
+def test_many_at_once_in_swift(swift: LocalSwift, client: Client, container_base: str) -> None:
+    account = swiftclient.Connection(swift.auth_url, swift.user, swift.key, retries=1)
+    account.put_container(container_base)
+    url, token = account.get_auth()
+    account.close()
+
+    def life(number: int) -> list[str | None]:
+        name = f"o_{number:06d}"
+        return [
+            client.request(url, method, container_base, name, token, 2000 if method == "PUT" else 0).cause
+            for method in ("PUT", "GET", "PUT", "DELETE")
+        ]
+
+    assert gevent.pool.Pool(8).map(life, range(24)) == [[None] * 4] * 24
