@@ -87,6 +87,13 @@ class Bar:
                 text += f", {(self._total - self._done) / rate:,.0f} s left"
             _log.info("%s", text)
 
+    def expect(self, total: int) -> None:
+        """There are at least so many."""
+        if self._total is not None and total > self._total:
+            self._total = total
+            if self._bar is not None:
+                self._bar.update(self._task, total=total)
+
     def __enter__(self) -> Bar:
         if self._bar is not None:
             self._bar.start()
