@@ -44,7 +44,7 @@ def _head(statistics: RunStatistics) -> Iterator[str]:
         f"Worker count: {statistics.worker_count:3d}   Concurrency: {run.scenario.user_count:3d}  "
         f"Ran {utc(statistics.start)} to {utc(statistics.end)} ({int(statistics.duration)}s)"
     )
-    if run.scenario.delete_after is not None:
+    if run.scenario.delete_after:
         yield f"Object expiration (X-Delete-After): {run.scenario.delete_after} (sec)"
     yield ""
 
@@ -100,10 +100,11 @@ def _section(section: Section, percentile: float) -> Iterator[str]:
 
 
 def _latencies(latencies: Latencies, percentile: float, which: str) -> str:
+    slowest = latencies.slowest.trans_id if latencies.slowest else ""
     return (
-        f"{_seconds(latencies.minimum, 6)} - {_seconds(latencies.maximum, 7)}  {_seconds(latencies.mean, 7)}  "
-        f"({_seconds(latencies.deviation, 7)})  {_seconds(latencies.percentile(percentile), 7)}  "
-        f"({which})  {latencies.slowest.trans_id if latencies.slowest else ''}"
+        f"{_seconds(latencies.minimum, 6)} - {_seconds(latencies.maximum, 7)}  "
+        f"{_seconds(latencies.mean, 7)}  ({_seconds(latencies.deviation, 7)})  "
+        f"{_seconds(latencies.percentile(percentile), 7)}  ({which})  {slowest}"
     )
 
 

@@ -81,7 +81,7 @@ class OldResultColumns:
             _latency(result.get("first_byte_latency")),
             last_byte,
             completed,
-            _integer(result.get("retries"), 0),
+            min(_integer(result.get("retries"), 0), 2**32 - 1),
         )
         if exception is not None:
             self._failures[len(self._rows)] = _failure(_text(exception), result)

@@ -1,0 +1,64 @@
+"""``ssbench-master export``: every single result of a stat file of any version."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from ssbench.cli.stat_file import reading, refuse_to_overwrite
+from ssbench.errors import ExitCode, UsageError
+from ssbench.export import WRITERS
+
+logger = logging.getLogger(__name__)
+
+HELP = "write every single result of a stat file as CSV, JSON lines or Parquet"
+DESCRIPTION = "Write every single result of a stat file, of any version of ssbench."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    parser.add_argument(
+        "-s",
+        "--stats-file",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the stat file, compressed or not",
+    )
+    parser.add_argument(
+        "-f",
+        "--format",
+        choices=WRITERS,
+        help="csv, jsonl (JSON lines) or parquet (by the ending of the output file, else csv)",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, default="-", metavar="FILE", help="where to write (stdout)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Write the results; raises StatFileError, and UsageError for a file that cannot be written."""
+    output: Path = arguments.output
+    to_stdout = output == Path("-")
+    ending = output.suffix[1:].lower()
+    format_ = arguments.format or (ending if ending in WRITERS else "csv")
+    if to_stdout and format_ == "parquet" and sys.stdout.isatty():
+        raise UsageError("Parquet is not for a terminal: give --output FILE")
+    refuse_to_overwrite(arguments.stats_file, output)
+    write = WRITERS[format_]
+    with reading(arguments.stats_file) as results:
+        if to_stdout:
+            write(results, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        else:
+            try:
+                with output.open("wb") as out:
+                    write(results, out)
+            except OSError as error:
+                raise UsageError(f"{output}: cannot be written: {error.strerror}") from None
+        for warning in results.warnings:
+            logger.warning("%s: %s", arguments.stats_file, warning)
+        logger.info("%s results exported", f"{results.results_read:,}")
+    return ExitCode.OK

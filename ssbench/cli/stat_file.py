@@ -1,0 +1,64 @@
+"""What the sub-commands that read a stat file share: opening it, with a progress bar."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ssbench.errors import UsageError
+from ssbench.run_results import RunResults, open_results
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+#: What is over sooner needs no progress bar.
+_PATIENCE_SECONDS = 1.0
+
+
+class _ReadingBar:
+    """A progress bar on a terminal, once reading takes longer than one has patience for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._begun = time.monotonic()
+        self._bar: Progress | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._begun < _PATIENCE_SECONDS:
+                return
+            from rich.console import Console  # noqa: PLC0415  (a tenth of a second that few reports need)
+            from rich.progress import Progress  # noqa: PLC0415
+
+            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._bar.add_task(f"Reading {self._name}", total=total)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], completed=done)
+
+    def stop(self) -> None:
+        if self._bar:
+            self._bar.stop()
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[RunResults]:
+    """Open a stat file, and show on a terminal how far it has been read; raises StatFileError."""
+    if not (sys.stderr.isatty() and logging.getLogger().isEnabledFor(logging.INFO)):
+        yield open_results(path)
+        return
+    bar = _ReadingBar(path.name)
+    try:
+        yield open_results(path, bar)
+    finally:
+        bar.stop()
+
+
+def refuse_to_overwrite(stats_file: Path, output: Path) -> None:
+    """Raise UsageError when the output would go into the stat file itself."""
+    if output.exists() and stats_file.exists() and output.samefile(stats_file):
+        raise UsageError(f"{output}: that is the stat file itself")
