@@ -1,0 +1,131 @@
+"""``ssbench-master cleanup-containers``: deletes what benchmarks left in an account."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+
+from ssbench.cli import auth_options
+from ssbench.cli.options import positive_float, positive_int
+from ssbench.errors import ExitCode
+from ssbench.progress import Bar
+from ssbench.swift.auth import Session, authenticate
+
+HELP = "delete the containers that benchmarks made, with all that is in them"
+DESCRIPTION = (
+    "Deletes the containers that ssbench makes for a base name, BASE_000000 and so on, with or without "
+    "_POLICY behind, and everything in them. All others are left alone. On a terminal it asks first."
+)
+
+_log = logging.getLogger(__name__)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    parser.add_argument(
+        "-b", "--container-base", metavar="NAME", default="ssbench", help="base name (default: %(default)s)"
+    )
+    parser.add_argument(
+        "-c",
+        "--concurrency",
+        metavar="N",
+        type=positive_int,
+        default=10,
+        help="requests at once (default: %(default)s)",
+    )
+    parser.add_argument(
+        "-p",
+        "--policy",
+        metavar="NAME",
+        help="only containers whose name ends in _NAME (default: any or none)",
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask on a terminal")
+    parser.add_argument(
+        "--connect-timeout",
+        metavar="S",
+        type=positive_float,
+        default=10.0,
+        help="seconds (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--network-timeout",
+        metavar="S",
+        type=positive_float,
+        default=60.0,
+        help="seconds (default: %(default)s)",
+    )
+    auth_options.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Delete them; raises ClusterError when the account cannot be listed, and what authentication raises."""
+    # Here, because it brings gevent, which the other sub-commands do without.
+    from ssbench.swift.cleanup import CleanUp, CleanUpSettings, find_containers  # noqa: PLC0415
+
+    credentials = auth_options.from_arguments(arguments, os.environ)
+    session = authenticate(credentials, arguments.connect_timeout)
+    settings = CleanUpSettings(arguments.concurrency, arguments.connect_timeout, arguments.network_timeout)
+    found = dict(find_containers(session, arguments.container_base, arguments.policy, settings))
+    if not found:
+        ending = f"_{arguments.policy}" if arguments.policy else ""
+        _log.info("No container is called %s_000000%s or so", arguments.container_base, ending)
+        return ExitCode.OK
+    if not arguments.yes and not _confirmed(session, list(found)):
+        _log.info("Nothing was deleted")
+        return ExitCode.OK
+
+    def renew() -> Session:
+        return authenticate(credentials, arguments.connect_timeout)
+
+    in_listings = 0
+    with Bar("Cleaning up", len(found) + sum(found.values())) as bar:
+
+        def expect(objects: int) -> None:
+            nonlocal in_listings
+            in_listings += objects
+            bar.expect(len(found) + in_listings)
+
+        clean_up = CleanUp(
+            session, settings, renew if credentials.version != "none" else None, bar.advance, expect
+        )
+        try:
+            clean_up.run(list(found))
+        finally:
+            result = clean_up.result
+            seconds = max(result.seconds, 1e-3)
+            _log.info(
+                "Deleted %d containers and %d objects in %.1f s: %.0f containers and %.0f objects a second",
+                result.containers,
+                result.objects,
+                seconds,
+                result.containers / seconds,
+                result.objects / seconds,
+            )
+    for failure in result.failures:
+        _log.error("%s", failure)
+    if result.failed:
+        more = (
+            f", {result.failed - len(result.failures)} more than these"
+            if result.failed > len(result.failures)
+            else ""
+        )
+        _log.error(
+            "%d deletes failed%s; run it again when the cause is gone%s",
+            result.failed,
+            more,
+            " (it gave up after so many in a row)" if clean_up.gave_up else "",
+        )
+        return ExitCode.FAILED
+    return ExitCode.OK
+
+
+def _confirmed(session: Session, names: list[str]) -> bool:
+    """Ask, if there is somebody to ask."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    which = names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}"
+    sys.stderr.write(f"Delete {len(names)} containers of {session.storage_url} ({which})? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -1,0 +1,297 @@
+"""Deleting the containers that ssbench made, and all that is in them.
+
+Objects go through the worker's fast client on greenlets; listings and containers, of which there are
+few, through python-swiftclient on gevent's threads, since nothing here is monkey-patched.
+
+Listings of Swift lag behind: an object may be listed that is gone, and one may be missing that is
+there. So a container is deleted first of all; only when Swift says that it is not empty is a page of
+it listed and deleted, and so on, as long as that leads anywhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import gevent
+import gevent.lock
+import gevent.pool
+import swiftclient
+
+from ssbench.errors import ClusterError, SsbenchError
+from ssbench.swift.auth import Session
+from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
+from ssbench.swift.containers import connect, persistently
+from ssbench.swift.objects import Client, ClientSettings
+
+_log = logging.getLogger(__name__)
+
+#: Rows of a page that are asked for, which is also what Swift gives at most by default.
+_PAGE = 10_000
+
+#: Pauses before a container whose listing is empty, but which is said not to be, is tried again.
+_PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
+
+#: A token is renewed at most this often, in seconds.
+_RENEWAL_INTERVAL = 5.0
+
+#: Failures in a row, of a kind that concerns the whole cluster, after which there is no use in more.
+_TOO_MANY = 20
+
+#: How many failures are kept to be told.
+_KEPT = 20
+
+
+@dataclass(slots=True)
+class CleanUpResult:
+    """What was deleted in ``seconds``; ``failures`` tells of the first of ``failed``."""
+
+    containers: int = 0
+    objects: int = 0
+    seconds: float = 0.0
+    failed: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUpSettings:
+    """How to delete: requests at once, time-outs in seconds."""
+
+    concurrency: int = 10
+    connect_timeout: float = 10.0
+    network_timeout: float = 60.0  # a page of 10,000 rows takes Swift its time
+
+
+def name_pattern(base: str, policy: str | None) -> re.Pattern[str]:
+    """Match whole names of containers that ssbench makes for a base name.
+
+    ``<base>_<six or more digits>``, then maybe ``_<policy>``: with a policy given that one and nothing
+    else, otherwise any name that a policy of Swift can have (letters, digits and hyphens).
+    """
+    ending = f"_{re.escape(policy)}" if policy else "(_[A-Za-z0-9-]+)?"
+    return re.compile(rf"{re.escape(base)}_[0-9]{{6,}}{ending}\Z")
+
+
+def find_containers(
+    session: Session, base: str, policy: str | None, settings: CleanUpSettings | None = None
+) -> Iterator[tuple[str, int]]:
+    """Yield name and (roughly) number of objects of each container of the account that matches.
+
+    Raises ClusterError when the account cannot be listed.
+    """
+    settings = settings or CleanUpSettings()
+    pattern = name_pattern(base, policy)
+    connection = connect(session, 0, (settings.connect_timeout, settings.network_timeout))
+    place = (connection.parsed_url, connection)
+    marker = ""
+
+    def page() -> list[dict[str, Any]]:
+        _, rows = swiftclient.get_account(
+            connection.url, session.token, marker, _PAGE, f"{base}_", http_conn=place
+        )
+        return list(rows)
+
+    try:
+        while rows := persistently(page):
+            for row in rows:
+                if pattern.match(row["name"]):
+                    yield row["name"], int(row.get("count", 0))
+            marker = rows[-1]["name"]
+    except CLIENT_ERRORS as error:
+        raise ClusterError(f"{session.storage_url}: containers cannot be listed: {why(error)}") from None
+    finally:
+        connection.close()
+
+
+class CleanUp:
+    """One clean-up; make it and call :meth:`run` in the same thread.
+
+    ``renew`` returns a new session after a 401, or raises SsbenchError; None where that is not possible.
+    ``advance`` is called for each thing deleted, ``expect`` with how many objects a page brought to light.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        settings: CleanUpSettings,
+        renew: Callable[[], Session] | None = None,
+        advance: Callable[[], None] = lambda: None,
+        expect: Callable[[int], None] = lambda count: None,
+    ) -> None:
+        self.result = CleanUpResult()
+        self._session = session
+        self._settings = settings
+        self._renew = renew
+        self._renewed = float("-inf")
+        self._renewing = gevent.lock.Semaphore()
+        self._advance = advance
+        self._expect = expect
+        self._client = Client(
+            ClientSettings(
+                connect_timeout=settings.connect_timeout,
+                network_timeout=settings.network_timeout,
+                max_connections=settings.concurrency,
+                insecure=session.insecure,
+                ca_certificates=session.ca_certificates,
+            )
+        )
+        self._threads = gevent.get_hub().threadpool
+        self._threads.maxsize = max(self._threads.maxsize, settings.concurrency)
+        self._deletes = gevent.pool.Pool(settings.concurrency)
+        self._failures_in_a_row = 0
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether so much failed in a row that the rest was not tried."""
+        return self._failures_in_a_row >= _TOO_MANY
+
+    def run(self, containers: list[str]) -> CleanUpResult:
+        """Delete these containers with everything in them; what fails is in the result."""
+        began = time.monotonic()
+        waiting = iter(containers)
+        workers = gevent.pool.Group()
+        try:
+            for index in range(min(self._settings.concurrency, len(containers))):
+                workers.spawn(self._work, index, waiting)
+            workers.join(raise_error=True)
+        finally:
+            workers.kill(block=False)
+            self._deletes.kill(block=False)
+            self._client.close()
+            self.result.seconds = time.monotonic() - began
+        return self.result
+
+    def _work(self, index: int, waiting: Iterator[str]) -> None:
+        timeouts = (self._settings.connect_timeout, self._settings.network_timeout)
+        connection = connect(self._session, index, timeouts)
+        try:
+            for container in waiting:
+                if self.gave_up:
+                    return
+                try:
+                    failure = self._delete_container(connection, container)
+                except CLIENT_ERRORS as error:
+                    failure = why(error)
+                if failure:
+                    self._fail(container, failure)
+        finally:
+            connection.close()
+
+    def _delete_container(self, connection: Any, container: str) -> str | None:
+        """Delete a container and what is in it; return why it is still there, raise CLIENT_ERRORS."""
+        pauses = iter(_PAUSES)
+        previous: list[str] = []
+        while not self.gave_up:
+            code = self._ask_container(connection, swiftclient.delete_container, container)
+            if code == 404:
+                return None  # somebody else was faster
+            if code != 409:
+                self._failures_in_a_row = 0
+                self.result.containers += 1
+                self._advance()
+                return None
+            names: list[str] = []
+            self._ask_container(connection, swiftclient.get_container, container, names)
+            if names and names != previous:
+                self._expect(len(names))
+                failed = sum(
+                    self._deletes.imap_unordered(lambda name: self._delete_object(container, name), names)
+                )
+                if failed:
+                    return f"not empty, {failed} of its objects could not be deleted"
+            elif (pause := next(pauses, None)) is not None:
+                gevent.sleep(pause)
+            else:
+                return "HTTP 409 Conflict: not empty, though what it lists is deleted"
+            previous = names
+        return "not tried to the end"
+
+    def _ask_container(
+        self, connection: Any, function: Callable[..., Any], container: str, names: list[str] | None = None
+    ) -> int:
+        """Call a function of python-swiftclient on a thread; return 200, 404 or 409, raise CLIENT_ERRORS.
+
+        ``names`` receives the names of the objects if it was a listing.
+        """
+        place = (connection.parsed_url, connection)
+        options = {} if names is None else {"limit": _PAGE}
+        for last in (False, True):
+            session = self._session
+            call = partial(function, connection.url, session.token, container, http_conn=place, **options)
+            try:
+                answer = self._on_thread(partial(persistently, call))
+            except CLIENT_ERRORS as error:
+                code = status(error)
+                if code in {404, 409}:
+                    return code
+                if code == 401 and not last and self._renew_session(session):
+                    continue
+                raise
+            if names is not None:
+                names.extend(row["name"] for row in answer[1])
+            break
+        return 200
+
+    def _on_thread(self, call: Callable[[], Any]) -> Any:
+        """Let other greenlets run while a thread does this; return or raise what it does."""
+        # gevent prints the traceback of an exception that leaves a function on its threads.
+        answer, error = self._threads.apply(_returned, (call,))
+        if error is not None:
+            raise error
+        return answer
+
+    def _delete_object(self, container: str, name: str) -> bool:
+        """Delete an object; return whether that failed."""
+        if self.gave_up:
+            return True
+        session = self._session
+        request = partial(
+            self._client.request, random.choice(session.storage_urls), "DELETE", container, name
+        )
+        outcome = request(session.token, missing_ok=True)
+        if outcome.unauthorized and self._renew_session(session):
+            outcome = request(self._session.token, missing_ok=True)
+        if outcome.cause is not None:
+            self._fail(f"{container}/{name}", outcome.cause)
+            return True
+        self._failures_in_a_row = 0
+        self.result.objects += 1
+        self._advance()
+        return False
+
+    def _fail(self, name: str, failure: str) -> None:
+        # Most of 4xx concern one container or object and say nothing of the next.
+        if not failure.startswith("HTTP 4") or failure.startswith("HTTP 401"):
+            self._failures_in_a_row += 1
+        self.result.failed += 1
+        if len(self.result.failures) < _KEPT:
+            self.result.failures.append(f"{name}: {failure}")
+
+    def _renew_session(self, refused: Session) -> bool:
+        """Make sure that the session is another than the one refused; return whether it is."""
+        with self._renewing:
+            if self._session is not refused:
+                return True
+            if self._renew is None or time.monotonic() - self._renewed < _RENEWAL_INTERVAL:
+                return False
+            self._renewed = time.monotonic()
+            try:
+                self._session = self._on_thread(self._renew)
+            except SsbenchError as error:
+                _log.warning("%s", error)
+                return False
+            return True
+
+
+def _returned(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """Call, and return what it returns and what it raises."""
+    try:
+        return call(), None
+    except Exception as error:  # noqa: BLE001 - it is raised again by who called
+        return None, error
