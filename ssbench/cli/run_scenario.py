@@ -35,6 +35,7 @@ from ssbench.reports import print_report
 from ssbench.run_results import open_results
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario import Scenario, load, override, shipped
+from ssbench.statistics import summarize
 from ssbench.stats_path import stats_path
 from ssbench.swift.auth import Credentials, Session, authenticate
 from ssbench.swift.containers import ensure_containers
@@ -358,7 +359,8 @@ class _Run:
     def _report(self, path: Path) -> None:
         arguments = self._arguments
         if not arguments.no_default_report:
-            print_report(open_results(path), pctile=arguments.pctile, csv=arguments.csv, out=sys.stdout)
+            statistics = summarize(open_results(path))
+            print_report(statistics, pctile=arguments.pctile, csv=arguments.csv, out=sys.stdout)
             sys.stdout.flush()
         _log.info("Results saved to %s", path)
         _log.info("Report on them again with: ssbench-master report-scenario -s %s", shlex.quote(str(path)))
@@ -383,7 +385,7 @@ def _reachable(bind_ip: str | None) -> str:
     """Where a worker on this host finds a master that binds there."""
     return {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}.get(
         bind_ip, bind_ip or ""
-    )  # noqa: S104
+    )
 
 
 def _exit_code(outcome: RunOutcome, master: Master) -> ExitCode:
