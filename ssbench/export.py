@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ssbench.errors import UsageError
 from ssbench.operations import OPERATIONS
-from ssbench.results import ResultBlock, TextColumn
+from ssbench.results import NO_WORKER, ResultBlock, TextColumn
 from ssbench.run_results import RunResults
 from ssbench.wire import container_name, object_name
 
@@ -70,7 +70,7 @@ def _columns(results: RunResults, block: ResultBlock) -> list[list[Any]]:
     return [
         [_OPERATIONS[code] for code in block.operation.tolist()],
         classes,
-        [results.worker_names.get(worker, str(worker)) for worker in block.worker.tolist()],
+        [_worker(results, worker) for worker in block.worker.tolist()],
         container,
         objects,
         [size if size >= 0 else None for size in block.size.tolist()],
@@ -83,6 +83,10 @@ def _columns(results: RunResults, block: ResultBlock) -> list[list[Any]]:
         details,
         retried,
     ]
+
+
+def _worker(results: RunResults, worker: int) -> str | None:
+    return None if worker == NO_WORKER else results.worker_names.get(worker, str(worker))
 
 
 def _floats(values: npt.NDArray[np.float64]) -> list[float | None]:

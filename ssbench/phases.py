@@ -15,7 +15,7 @@ from itertools import islice
 
 from ssbench.dispatch import Task, Worker
 from ssbench.progress import Bar, ResultCharacters
-from ssbench.results import LOST, NOT_MEASURED, Failure, ResultRow
+from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, Failure, ResultRow
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.run_state import RunState
 from ssbench.wire import REMOVE, UPLOAD_IF_MISSING, Result
@@ -197,10 +197,8 @@ class Benchmark:
         rows: list[ResultRow] = []
         for operation, size_class, container, number, size in tasks:
             self._state.finished(operation, size_class, container, number, ok=False)
-            # Nobody can say which worker had it: 0 stands for none.
-            rows.append(
-                (operation, size_class, 0, container, number, size, NOT_MEASURED, NOT_MEASURED, now, 0)
-            )
+            place = (operation, size_class, NO_WORKER, container, number)
+            rows.append((*place, size, NOT_MEASURED, NOT_MEASURED, now, 0))
         if cause == LOST:
             self.lost_jobs += len(tasks)
         self.errors += len(tasks)

@@ -17,6 +17,9 @@ import numpy.typing as npt
 #: The cause of an operation whose worker vanished before it answered.
 LOST = "lost worker"
 
+#: The worker id of an operation of which nobody can say which worker had it.
+NO_WORKER = 2**63 - 1
+
 #: The cause of an operation that had not come back when the run stopped waiting for it.
 UNFINISHED = "not finished"
 
@@ -95,10 +98,10 @@ class TextColumn(Sequence[str | None]):
 class ResultBlock:
     """Some thousands of results as columns of equal length, in order of arrival.
 
-    ``size_class`` indexes the size classes of the run's results. ``worker`` is the worker's id.
-    Latencies are seconds, NaN where there is none; ``completed`` is seconds since 1970; ``size``
-    is bytes, -1 where it is not known. ``failed`` is True where ``failures``, which is keyed by
-    row, has a cause. Container and object are numbers from which names are derived
+    ``size_class`` indexes the size classes of the run's results. ``worker`` is the worker's id, or
+    :data:`NO_WORKER`. Latencies are seconds, NaN where there is none; ``completed`` is seconds
+    since 1970; ``size`` is bytes, -1 where it is not known. ``failed`` is True where ``failures``,
+    which is keyed by row, has a cause. Container and object are numbers from which names are derived
     (:func:`ssbench.wire.container_name`), or texts in formats that keep texts.
     """
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.operations import OPERATIONS, Operation
-from ssbench.results import LOST, ResultBlock
+from ssbench.results import LOST, NO_WORKER, ResultBlock
 from ssbench.run_results import RunDescription, RunResults
 
 #: Longer stretches without a completion do not go into the requests of each second one by one.
@@ -277,8 +277,8 @@ class _Collector:
         self._results += len(block)
         self._first_completed = min(self._first_completed, float(block.completed.min()))
 
-        succeeded = ~block.failed
-        _count(self._workers, block.worker, succeeded)
+        succeeded, known = ~block.failed, block.worker != NO_WORKER
+        _count(self._workers, block.worker[known], succeeded[known])
         _count(self._seconds, np.floor(block.completed[succeeded]).astype(np.int64))
         for row, failure in block.failures.items():
             if failure.cause is not None:

@@ -383,7 +383,7 @@ class TokenSource:
 
 def _reachable(bind_ip: str | None) -> str:
     """Where a worker on this host finds a master that binds there."""
-    return {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}.get(
+    return {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}.get(  # noqa: S104
         bind_ip, bind_ip or ""
     )
 
