@@ -94,6 +94,7 @@ class Exchange:
         self._renewal = TokenRenewal(renew_token)
         self._unauthorized: list[tuple[Task, Prior]] = []
         self._next_tick = 0.0
+        self._receive_timeout = -1.0
         self._said_at = 0.0
         self._somebody_at = time.monotonic()
         self._dropped_messages = 0
@@ -167,7 +168,8 @@ class Exchange:
                     self._check_somebody(now)
                 waits = True
                 if phase.exhausted(now):
-                    draining_since = draining_since or now
+                    if draining_since is None:
+                        draining_since = self._said_at = now
                     if not dispatcher.in_flight and not dispatcher.backlog and not self._unauthorized:
                         return
                     if phase.patience is not None and now - draining_since > phase.patience:
@@ -227,16 +229,19 @@ class Exchange:
         return True
 
     def _take_in(self, timeout: float, phase: Phase | None) -> None:
-        receive = self._sockets.results.recv
-        for taken in range(_MESSAGES_A_TURN):
+        results = self._sockets.results
+        if timeout != self._receive_timeout:
+            # A receive that waits by itself is one call less than a poll before it: 15 % of the
+            # loop at 3 batches of 8 in flight.
+            self._receive_timeout = timeout
+            results.setsockopt(zmq.RCVTIMEO, math.ceil(timeout * 1000))
+        flags = 0
+        for _ in range(_MESSAGES_A_TURN):
             try:
-                frame = receive(zmq.NOBLOCK)
+                frame = results.recv(flags)
             except zmq.Again:
-                if taken:
-                    return
-                if not self._sockets.poller.poll(math.ceil(timeout * 1000)):
-                    return
-                continue
+                return
+            flags = zmq.NOBLOCK
             try:
                 message = wire.unpack_from_worker(frame)
             except ProtocolError as error:

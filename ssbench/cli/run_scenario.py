@@ -334,8 +334,8 @@ class _Run:
             "storage_urls": exchange.parameters.storage_urls if exchange else [],
         }
 
-    @staticmethod
     def _ensure_containers(
+        self,
         source: TokenSource | None,
         names: Sequence[str],
         policy: str | None,
@@ -343,7 +343,8 @@ class _Run:
         advance: Callable[[], None],
     ) -> None:
         if source is not None:
-            ensure_containers(source.session, names, policy, concurrency, advance)
+            timeouts = (self._arguments.connect_timeout, self._arguments.network_timeout)
+            ensure_containers(source.session, names, policy, concurrency, advance, timeouts=timeouts)
 
     def _measure(self, master: Master, writer: RunResultsWriter) -> RunOutcome:
         if not self._arguments.profile:
@@ -383,9 +384,9 @@ class TokenSource:
 
 def _reachable(bind_ip: str | None) -> str:
     """Where a worker on this host finds a master that binds there."""
-    return {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}.get(  # noqa: S104
-        bind_ip, bind_ip or ""
-    )
+    if bind_ip in {None, "*", "0.0.0.0"}:  # noqa: S104 - compared with, not bound
+        return "127.0.0.1"
+    return "::1" if bind_ip == "::" else str(bind_ip)
 
 
 def _exit_code(outcome: RunOutcome, master: Master) -> ExitCode:
