@@ -101,7 +101,7 @@ class MasterSockets:
             socket.bind(endpoint(ip, port))
         except zmq.ZMQError as error:
             raise UsageError(
-                f"cannot bind {endpoint(ip, port)}: {error.strerror}"
+                f"cannot bind {endpoint(ip, port)}: {zmq.strerror(error.errno)}"
                 + (" (does another ssbench-master run?)" if error.errno == zmq.EADDRINUSE else "")
             ) from None
 
@@ -150,11 +150,12 @@ class WorkerSockets:
             try:
                 socket.connect(address)
             except zmq.ZMQError as error:
-                raise UsageError(f"cannot connect to {address}: {error.strerror}") from None
+                raise UsageError(f"cannot connect to {address}: {zmq.strerror(error.errno)}") from None
 
     def close(self, linger_milliseconds: int = 500) -> None:
         """Close both sockets, giving what was sent last that long to leave."""
         self.work.disable_monitor()
+        self.monitor.close(linger=0)
         self.work.close()
         self.results.close(linger=linger_milliseconds)
         self._context.term()
