@@ -376,10 +376,10 @@ class Exchange:
                 if worker.batches
             ]
             _log.info(
-                "Waiting for %d %s to end (%s)",
+                "Waiting for %d %s to end%s",
                 len(self.dispatcher.in_flight),
                 phase.what,
-                ", ".join(holders),
+                f" ({', '.join(holders)} batches)" if holders else "",
             )
 
     def close(self) -> None:
