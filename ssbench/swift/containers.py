@@ -96,7 +96,10 @@ def ensure_containers(
             with contextlib.closing(connect(session, index, timeouts)) as connection:
                 while not stop.is_set():
                     name = waiting.get_nowait()
-                    ended.put((name, _ensure(session, connection, name, policy)))
+                    failure = _ensure(session, connection, name, policy)
+                    if failure is not None:
+                        stop.set()
+                    ended.put((name, failure))
         except queue.Empty:
             pass
         except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
@@ -119,7 +122,6 @@ def ensure_containers(
                 advance()
             else:
                 failures.append(f"{name}: {failure}")
-                stop.set()
     finally:
         stop.set()
     if failures:
