@@ -7,13 +7,15 @@ The rules, which make every job end exactly once:
 
 * A job gets a new number each time it is sent. A result settles the number it names; a number that
   is not in flight (a late result, one of another run, an invented one) settles nothing.
-* A batch belongs to the first worker that claims it, in a heartbeat or with a result or a handback.
-  A worker sends its results before the heartbeat that no longer lists their batch, so a batch that
-  its owner's heartbeat leaves out is lost.
+* A batch belongs to the first living worker that claims it, in a heartbeat or with a result or a
+  handback. A worker sends its results before the heartbeat that no longer lists their batch, so a
+  batch that its owner's heartbeat leaves out is lost; all are when it serves no run, or another one.
 * A worker that is silent for :data:`LOST_AFTER` seconds is lost, with all batches it owns.
   If it speaks again it is used again; its late results are known by their old numbers.
 * A batch that nobody has claimed :data:`LOST_AFTER` seconds after it was sent is lost: it sat in
   the pipe of a worker that is gone.
+* Of two workers with one id the later one is refused, as soon as the earlier one speaks again: one
+  that was killed and started again at once is welcome.
 """
 
 from __future__ import annotations
@@ -30,6 +32,9 @@ HEARTBEAT_SECONDS = 1.0
 
 #: Seconds of silence after which a worker, or an unclaimed batch, counts as lost.
 LOST_AFTER = 3.5
+
+#: Most workers that the book has room for; strangers can pretend to be any number.
+MOST_WORKERS = 4096
 
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
 CLOCK_WINDOW = 30.0
@@ -121,9 +126,12 @@ class Load:
         return None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Worker:
-    """What is known of one worker process."""
+    """What is known of one worker process.
+
+    ``rivals`` came with the same id while this one had it. ``ended`` is set for good.
+    """
 
     worker_id: int
     instance: int
@@ -133,8 +141,9 @@ class Worker:
     capacity: int
     last_seen: float
     refused: bool = False
-    rival: int | None = None
     alive: bool = True
+    ended: bool = False
+    rivals: list[Worker] = field(default_factory=list)
     batches: set[int] = field(default_factory=set)
     offset: ClockOffset = field(default_factory=ClockOffset)
     load: Load = field(default_factory=Load)
@@ -176,11 +185,13 @@ class Dispatcher:
         self.backlog: deque[tuple[Task, Prior | None]] = deque()
         self.events: list[Event] = []
         self.late_results = 0
-        self.refused: set[int] = set()
         self._batches: dict[int, Batch] = {}
         self._next_id = 1
         self._capacity = 0
-        self._lost: list[Task] = []
+        #: Tasks that were lost and not taken yet, each with the worker that had it, if any had.
+        self.lost: list[tuple[Task, Worker | None]] = []
+        self._holders: dict[int, Worker] = {}
+        self._full = False
         self._ticked: float | None = None
 
     # -- jobs ---------------------------------------------------------------------------------
@@ -230,8 +241,7 @@ class Dispatcher:
         if not batch.remaining:
             self._close(batch)
         elif batch.owner is None:
-            batch.owner = worker
-            worker.batches.add(batch.first)
+            self._own(worker, batch)
         return entry
 
     def send_again(self, task: Task, prior: Prior | None) -> None:
@@ -246,9 +256,12 @@ class Dispatcher:
                 if entry is not None:
                     self.backlog.appendleft((entry[0], entry[2]))
 
-    def take_lost(self) -> list[Task]:
-        """The tasks that were lost since the last call; each was in flight and is no longer."""
-        lost, self._lost = self._lost, []
+    def take_lost(self) -> list[tuple[Task, Worker | None]]:
+        """The tasks that were lost since the last call, each with the worker that had it.
+
+        None where nobody had claimed it. Each was in flight and is no longer.
+        """
+        lost, self.lost = self.lost, []
         return lost
 
     def abandon(self) -> list[Task]:
@@ -269,8 +282,15 @@ class Dispatcher:
         for number in range(batch.first, batch.first + batch.size):
             entry = self.in_flight.pop(number, None)
             if entry is not None:
-                self._lost.append(entry[0])
+                self.lost.append((entry[0], batch.owner))
         self._close(batch)
+
+    @staticmethod
+    def _own(worker: Worker, batch: Batch) -> None:
+        # A worker that counts as lost owns nothing: nobody would look after it.
+        if worker.alive:
+            batch.owner = worker
+            worker.batches.add(batch.first)
 
     # -- workers ------------------------------------------------------------------------------
 
@@ -282,43 +302,57 @@ class Dispatcher:
         """The worker of that instance, if it has said hello."""
         return self.workers.get(instance)
 
+    def refused(self) -> list[int]:
+        """The instances that have been turned away and have been heard of lately."""
+        return [worker.instance for worker in self.workers.values() if worker.refused and worker.alive]
+
     def heartbeat(self, beat: Heartbeat, run_id: int, now: float) -> None:
         """A worker is alive and says what it holds."""
         worker = self.workers.get(beat.instance)
         if worker is None:
             worker = self._join(beat, now)
-        elif not worker.alive and not worker.refused:
+            if worker is None:
+                return
+        elif worker.ended:
+            return
+        elif not worker.alive:
             worker.alive = True
-            self._event("back", worker, "is back and is used again")
+            if not worker.refused:
+                self._event("back", worker, "is back and is used again")
+                self._count_capacity()
         worker.last_seen = now
-        worker.capacity = beat.capacity
+        if worker.capacity != beat.capacity:
+            worker.capacity = beat.capacity
+            self._count_capacity()
         worker.load.observe(beat.clock, beat.cpu, beat.lag)
         worker.offset.observe(beat.clock, now)
-        self._refuse_rivals(worker)
-        if beat.run_id == run_id:
-            self._claim(worker, beat.held)
-        self._count_capacity()
+        if not worker.refused:
+            self._refuse_rivals(worker)
+        self._claim(worker, beat.held if beat.run_id == run_id else [])
 
     def refuse(self, instance: int, worker_id: int, host: str, reason: str, now: float) -> None:
         """Turn a worker away for good."""
-        if instance in self.refused:
-            return
-        self.refused.add(instance)
         worker = self.workers.get(instance)
         if worker is None:
-            worker = Worker(worker_id, instance, host, 0, "", 0, now)
-            self.workers[instance] = worker
-        worker.refused = True
-        self._event("refused", worker, reason)
-        self._count_capacity()
+            worker = self._enter(Worker(worker_id, instance, host, 0, "", 0, now))
+            if worker is None:
+                return
+        worker.last_seen = now
+        worker.alive = not worker.ended
+        if not worker.refused:
+            worker.refused = True
+            self._event("refused", worker, reason)
+            self._count_capacity()
 
     def leave(self, instance: int, reason: str) -> None:
         """A worker said that it ends, or its process is seen to have ended."""
         worker = self.workers.get(instance)
-        if worker is None or not worker.alive:
+        if worker is None or worker.ended:
             return
-        self._bury(worker)
-        self._event("left", worker, reason)
+        worker.ended = True
+        if worker.alive:
+            self._bury(worker)
+            self._event("left", worker, reason)
 
     def tick(self, now: float) -> None:
         """Look at the time: find workers and batches that are lost.
@@ -335,14 +369,15 @@ class Dispatcher:
         self._ticked = now
         for worker in self.workers.values():
             if worker.alive and now - worker.last_seen > LOST_AFTER:
-                held = len(worker.batches)
+                jobs = sum(self._batches[first].remaining for first in worker.batches)
                 self._bury(worker)
-                self._event(
-                    "lost",
-                    worker,
-                    f"has not been heard of for {now - worker.last_seen:.1f} s and counts as lost"
-                    + (f", with {held} batch{'es' if held != 1 else ''} of jobs" if held else ""),
-                )
+                if not worker.refused:
+                    self._event(
+                        "lost",
+                        worker,
+                        f"has not been heard of for {now - worker.last_seen:.1f} s and counts as lost"
+                        + (f", with {jobs} job{'s' if jobs != 1 else ''}" if jobs else ""),
+                    )
         unclaimed = [
             batch
             for batch in self._batches.values()
@@ -351,35 +386,54 @@ class Dispatcher:
         for batch in unclaimed:
             self._lose(batch)
 
-    def _join(self, beat: Heartbeat, now: float) -> Worker:
-        worker = Worker(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
-        for other in self.workers.values():
-            if other.worker_id == worker.worker_id and other.alive and not other.refused:
-                worker.rival = other.instance
-        self.workers[beat.instance] = worker
+    def _join(self, beat: Heartbeat, now: float) -> Worker | None:
+        worker = self._enter(
+            Worker(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
+        )
+        if worker is None:
+            return None
         self._event("joined", worker, f"joined ({beat.capacity} jobs at once)")
+        self._count_capacity()
         if beat.protocol != PROTOCOL:
             reason = f"speaks protocol {beat.protocol}, this master {PROTOCOL}: refused"
             self.refuse(worker.instance, worker.worker_id, worker.host, reason, now)
         return worker
 
-    def _refuse_rivals(self, incumbent: Worker) -> None:
-        # Only when the first holder of an id speaks again is the second an intruder: a worker that
-        # was killed and started again at once is welcome.
-        for worker in list(self.workers.values()):
-            if worker.rival == incumbent.instance and worker.alive and not worker.refused:
+    def _enter(self, worker: Worker) -> Worker | None:
+        if len(self.workers) >= MOST_WORKERS:
+            forgotten = next((other for other in self.workers.values() if not other.alive), None)
+            if forgotten is None:
+                if not self._full:
+                    self._full = True
+                    self._event("full", worker, f"is not used: there are {MOST_WORKERS} workers already")
+                return None
+            del self.workers[forgotten.instance]
+        self.workers[worker.instance] = worker
+        return worker
+
+    def _refuse_rivals(self, worker: Worker) -> None:
+        holder = self._holders.get(worker.worker_id)
+        if holder is None or not holder.alive or holder.refused:
+            self._holders[worker.worker_id] = worker
+        elif holder is not worker:
+            # Not yet: the holder may be gone without our knowing.
+            if worker not in holder.rivals:
+                holder.rivals.append(worker)
+            return
+        for rival in worker.rivals:
+            if rival.alive:
                 reason = (
-                    f"has the id of the worker on {incumbent.host} (pid {incumbent.pid}): refused; "
+                    f"has the id of the worker on {worker.host} (pid {worker.pid}): refused; "
                     "give each worker an id of its own"
                 )
-                self.refuse(worker.instance, worker.worker_id, worker.host, reason, worker.last_seen)
+                self.refuse(rival.instance, rival.worker_id, rival.host, reason, rival.last_seen)
+        worker.rivals.clear()
 
     def _claim(self, worker: Worker, held: Sequence[int]) -> None:
         for first in held:
             batch = self._batches.get(first)
             if batch is not None and batch.owner is None:
-                batch.owner = worker
-                worker.batches.add(first)
+                self._own(worker, batch)
         for first in worker.batches.difference(held):
             self._lose(self._batches[first])
 

@@ -36,6 +36,16 @@ _NOBODY_LEFT = 4.0
 #: While it waits, the master says every so many seconds what for.
 _SAY_SECONDS = 5.0
 
+#: Refused workers are told so every so many seconds, until they are heard of no more; so many at once.
+_TELL_SECONDS = 1.0
+_MOST_REFUSED = 256
+
+#: Most warnings that are kept for the report.
+_MOST_WARNINGS = 200
+
+#: Most jobs of a message, which has to stay under :data:`ssbench.wire.MAX_MESSAGE_BYTES`.
+_MOST_JOBS = 10_000
+
 #: Most messages taken in before more work is sent.
 _MESSAGES_A_TURN = 256
 
@@ -62,8 +72,13 @@ class Phase(Protocol):
     def done(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
         """These tasks ended, well or not."""
 
-    def lost(self, tasks: Sequence[Task], *, given_up: str | None) -> Sequence[Task]:
-        """These were lost with a worker, or given up (and why); returns those to send again."""
+    def lost(
+        self, tasks: Sequence[Task], *, given_up: str | None, worker: Worker | None = None
+    ) -> Sequence[Task]:
+        """These were lost with a worker, or given up (and why); returns those to send again.
+
+        ``worker`` is the one they were lost with, where that is known.
+        """
 
     def tick(self, now: float) -> None:
         """Called some times a second."""
@@ -96,6 +111,7 @@ class Exchange:
         self._next_tick = 0.0
         self._receive_timeout = -1.0
         self._said_at = 0.0
+        self._told_at = 0.0
         self._somebody_at = time.monotonic()
         self._dropped_messages = 0
 
@@ -140,12 +156,14 @@ class Exchange:
     def tell_all(self) -> None:
         """Send an empty batch to each worker, so that it sees the parameters now."""
         body = wire.pack(wire.JobBatch(0, []))
-        for _ in range(len(self.dispatcher.workers) + 1):
+        # The socket deals messages out in turn, so each gets one of as many as there are.
+        for _ in range(sum(worker.alive for worker in self.dispatcher.workers.values()) + 1):
             if not self._send_frames(body):
                 return
 
     def _warn(self, text: str) -> None:
-        self.warnings.append(text)
+        if len(self.warnings) < _MOST_WARNINGS:
+            self.warnings.append(text)
         _log.warning("%s", text)
 
     # -- the loop -----------------------------------------------------------------------------
@@ -164,8 +182,9 @@ class Exchange:
                 if now >= self._next_tick:
                     self._tick(now)
                     phase.tick(now)
-                    self._settle_lost(phase)
                     self._check_somebody(now)
+                if dispatcher.lost:
+                    self._settle_lost(phase)
                 waits = True
                 if phase.exhausted(now):
                     if draining_since is None:
@@ -180,6 +199,8 @@ class Exchange:
                     waits = self._send(phase, now, only_backlog=False)
                 self._take_in(_TICK if waits else 0.001, phase)
         finally:
+            for task, worker in dispatcher.take_lost():
+                phase.lost([task], given_up=LOST, worker=worker)
             given_up = dispatcher.abandon() + [task for task, _ in self._unauthorized]
             self._unauthorized.clear()
             if given_up:
@@ -193,7 +214,7 @@ class Exchange:
         if room <= 0 or self._renewal.under_way:
             return True
         share = max(1, dispatcher.limit // max(1, len(dispatcher.living())))
-        most = min(self._batch_size, share)
+        most = min(self._batch_size, share, _MOST_JOBS)
         while room > 0:
             priors: list[Prior | None] = []
             tasks: Sequence[Task]
@@ -327,6 +348,7 @@ class Exchange:
         self.on_tick(now)
         self._look_after_token(now)
         self._take_events()
+        self._tell_refused(now)
 
     def _look_after_token(self, now: float) -> None:
         try:
@@ -342,24 +364,24 @@ class Exchange:
             self._unauthorized.clear()
 
     def _take_events(self) -> None:
-        refused = False
         events, self.dispatcher.events = self.dispatcher.events, []
         for event in events:
             if event.kind in ("joined", "back"):
                 _log.info("%s", event.text)
             else:
                 self._warn(event.text)
-            refused |= event.kind == "refused"
-        if refused:
-            self.change(refused=sorted(self.dispatcher.refused))
+
+    def _tell_refused(self, now: float) -> None:
+        refused = self.dispatcher.refused()[:_MOST_REFUSED]
+        if refused and (refused != self.parameters.refused or now - self._told_at >= _TELL_SECONDS):
+            self._told_at = now
+            self.change(refused=refused)
             self.tell_all()
 
     def _settle_lost(self, phase: Phase) -> None:
-        lost = self.dispatcher.take_lost()
-        if lost:
-            again = phase.lost(lost, given_up=None)
-            for task in again:
-                self.dispatcher.send_again(task, None)
+        for task, worker in self.dispatcher.take_lost():
+            for again in phase.lost([task], given_up=None, worker=worker):
+                self.dispatcher.send_again(again, None)
 
     def _check_somebody(self, now: float) -> None:
         if self.dispatcher.living():

@@ -71,7 +71,9 @@ class _Errand:
     def _succeeded(self, task: Task) -> None:
         pass
 
-    def lost(self, tasks: Sequence[Task], *, given_up: str | None) -> Sequence[Task]:
+    def lost(
+        self, tasks: Sequence[Task], *, given_up: str | None, worker: Worker | None = None
+    ) -> Sequence[Task]:
         if given_up is None:
             return tasks  # somebody else does them
         self.causes[given_up] += len(tasks)
@@ -191,18 +193,21 @@ class Benchmark:
         self._writer.add(rows, trans_ids, failures)
         self._characters.add(rows, failures)
 
-    def lost(self, tasks: Sequence[Task], *, given_up: str | None) -> Sequence[Task]:
+    def lost(
+        self, tasks: Sequence[Task], *, given_up: str | None, worker: Worker | None = None
+    ) -> Sequence[Task]:
         now = time.monotonic() + self.epoch
         cause = given_up or LOST
         rows: list[ResultRow] = []
         for operation, size_class, container, number, size in tasks:
             self._state.finished(operation, size_class, container, number, ok=False)
-            place = (operation, size_class, NO_WORKER, container, number)
+            place = (operation, size_class, worker.worker_id if worker else NO_WORKER, container, number)
             rows.append((*place, size, NOT_MEASURED, NOT_MEASURED, now, 0))
         if cause == LOST:
             self.lost_jobs += len(tasks)
         self.errors += len(tasks)
-        failure = Failure(cause, "", {})
+        detail = f"with worker {worker.worker_id} on {worker.host} (pid {worker.pid})" if worker else ""
+        failure = Failure(cause, detail, {})
         self._keep(rows, [], dict.fromkeys(range(len(rows)), failure))
         return []
 

@@ -101,7 +101,7 @@ class MasterSockets:
             socket.bind(endpoint(ip, port))
         except zmq.ZMQError as error:
             raise UsageError(
-                f"cannot bind {endpoint(ip, port)}: {zmq.strerror(error.errno)}"
+                f"cannot bind {endpoint(ip, port)}: {zmq.strerror(error.errno or 0)}"
                 + (" (does another ssbench-master run?)" if error.errno == zmq.EADDRINUSE else "")
             ) from None
 
@@ -150,7 +150,7 @@ class WorkerSockets:
             try:
                 socket.connect(address)
             except zmq.ZMQError as error:
-                raise UsageError(f"cannot connect to {address}: {zmq.strerror(error.errno)}") from None
+                raise UsageError(f"cannot connect to {address}: {zmq.strerror(error.errno or 0)}") from None
 
     def close(self, linger_milliseconds: int = 500) -> None:
         """Close both sockets, giving what was sent last that long to leave."""

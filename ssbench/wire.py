@@ -29,12 +29,18 @@ PROTOCOL = 1
 #: A message beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
+#: Bounds of what a stranger may make the other side build from one message.
+MAX_JOBS = 100_000
+MAX_RESULTS = 10_000
+
 #: Buckets of :attr:`Heartbeat.lag`; the last one is for ticks over a second late.
 LAG_BUCKETS = 12
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Small = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+Lag = Annotated[list[Small], Meta(max_length=64)]
+Numbers = Annotated[list[Count], Meta(max_length=MAX_JOBS)]
 Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
 Text = Annotated[str, Meta(max_length=4096)]
 
@@ -80,8 +86,8 @@ class JobBatch(Struct, array_like=True, frozen=True):
     """
 
     batch_id: Count
-    jobs: list[Job]
-    prior: list[tuple[Count, Seconds]] = []
+    jobs: Annotated[list[Job], Meta(max_length=MAX_JOBS)]
+    prior: Annotated[list[tuple[Count, Seconds]], Meta(max_length=MAX_JOBS)] = []
 
 
 class Result(Struct, array_like=True, frozen=True, gc=False):
@@ -101,7 +107,7 @@ class Result(Struct, array_like=True, frozen=True, gc=False):
     trans_id: Text | None = None
     cause: Text | None = None
     detail: Text = ""
-    retried: dict[Text, int] | None = None
+    retried: Annotated[dict[Text, Small], Meta(max_length=1000)] | None = None
     unauthorized: bool = False
 
 
@@ -122,9 +128,9 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     run_id: Count
     clock: Clock
     capacity: Small
-    held: list[Count]
+    held: Numbers
     cpu: Seconds
-    lag: list[Small]
+    lag: Lag
     host: Text
     pid: Count
     version: Text
@@ -138,7 +144,7 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
     instance: Count
     clock: Clock
     generation: Count
-    results: list[Result]
+    results: Annotated[list[Result], Meta(max_length=MAX_RESULTS)]
 
 
 class Handback(Struct, array_like=True, frozen=True, tag=3):
@@ -151,7 +157,7 @@ class Handback(Struct, array_like=True, frozen=True, tag=3):
     run_id: Count
     worker_id: Count
     instance: Count
-    job_ids: list[Count]
+    job_ids: Numbers
 
 
 class Goodbye(Struct, array_like=True, frozen=True, tag=4):
@@ -173,10 +179,19 @@ _from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(From
 pack = _encoder.encode
 
 
+#: What a decoder raises: for a wrong type, for text that is no UTF-8, for arrays nested too deep.
+_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+
+#: Only of messages up to this size it is asked whose they are, once they cannot be read.
+_MAX_UNKNOWN_BYTES = 65536
+
+
 def _generic(frame: bytes) -> list[object]:
+    if len(frame) > _MAX_UNKNOWN_BYTES:
+        return []
     try:
         decoded = msgspec.msgpack.decode(frame)
-    except (msgspec.MsgspecError, ValueError):
+    except _UNREADABLE:
         return []
     return decoded if isinstance(decoded, list) else []
 
@@ -185,7 +200,7 @@ def unpack_parameters(frame: bytes) -> RunParameters:
     """Decode frame one of a work message; raises WireError, ProtocolError for another version."""
     try:
         parameters = _parameters.decode(frame)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except _UNREADABLE as error:
         match _generic(frame):
             case [int(protocol), *_] if protocol != PROTOCOL:
                 raise ProtocolError(protocol) from None
@@ -199,7 +214,7 @@ def unpack_batch(frame: bytes) -> JobBatch:
     """Decode frame two of a work message; raises WireError."""
     try:
         batch = _batch.decode(frame)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except _UNREADABLE as error:
         raise WireError(f"job batch: {error}") from None
     if batch.prior and len(batch.prior) != len(batch.jobs):
         raise WireError(f"job batch: {len(batch.prior)} histories of {len(batch.jobs)} jobs")
@@ -210,7 +225,7 @@ def unpack_from_worker(frame: bytes) -> FromWorker:
     """Decode a message of the results socket; raises WireError, ProtocolError for another version."""
     try:
         return _from_worker.decode(frame)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except _UNREADABLE as error:
         match _generic(frame):
             # The first four fields of a heartbeat are the same in every version.
             case [1, int(protocol), int(worker_id), int(instance), *_] if protocol != PROTOCOL:
