@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import keystoneauth1.exceptions
 import keystoneauth1.session
 import swiftclient
+import urllib3
 from keystoneauth1.identity import v2, v3
 
 from ssbench.errors import AuthenticationError, ClusterError, UsageError
@@ -102,6 +103,9 @@ def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
     longer. Raises AuthenticationError when the service refuses or has no storage URL for us, ClusterError
     when it cannot be reached, and UsageError when it cannot be asked for what was given.
     """
+    if credentials.insecure:
+        # Which was asked for; urllib3 would say so again with each connection.
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     if credentials.version == "none":
         storage_url, token = credentials.storage_urls[0], credentials.token
     else:

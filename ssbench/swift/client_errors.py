@@ -68,6 +68,7 @@ _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
     (ConnectionResetError, causes.RESET),
     (BrokenPipeError, causes.RESET),
     (http.client.HTTPException, causes.BAD_RESPONSE),
+    (keystoneauth1.exceptions.InvalidResponse, causes.BAD_RESPONSE),
     (requests.ReadTimeout, causes.READ_TIMEOUT),
     (urllib3.exceptions.ReadTimeoutError, causes.READ_TIMEOUT),
     (requests.ConnectTimeout, causes.CONNECT_TIMEOUT),

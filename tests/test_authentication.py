@@ -1,0 +1,535 @@
+"""Authentication: which version is taken from what is given, and what comes of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from fault_server import FaultServer, Reply, Request, black_hole
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssbench.cli import auth_options
+from ssbench.cli.options import Parser
+from ssbench.errors import AuthenticationError, ClusterError, ExitCode, UsageError
+from ssbench.swift import auth
+from ssbench.swift.auth import Credentials, Session, authenticate
+
+V1 = {"ST_AUTH": "http://swift:8080/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k"}
+V3 = {
+    "OS_AUTH_URL": "http://keystone:5000/v3",
+    "OS_USERNAME": "u",
+    "OS_PASSWORD": "p",
+    "OS_PROJECT_NAME": "project",
+    "OS_USER_DOMAIN_NAME": "Default",
+    "OS_PROJECT_DOMAIN_NAME": "Default",
+}
+V2 = {
+    "OS_AUTH_URL": "http://keystone:5000/v2.0",
+    "OS_USERNAME": "u",
+    "OS_PASSWORD": "p",
+    "OS_TENANT_NAME": "project",
+}
+APPLICATION = {
+    "OS_AUTH_URL": "http://keystone:5000",
+    "OS_AUTH_TYPE": "v3applicationcredential",
+    "OS_APPLICATION_CREDENTIAL_ID": "id",
+    "OS_APPLICATION_CREDENTIAL_SECRET": "secret",
+}
+
+
+def credentials(environ: dict[str, str], *options: str) -> Credentials:
+    parser = Parser()
+    auth_options.add_arguments(parser)
+    return auth_options.from_arguments(parser.parse_args(options), environ)
+
+
+# What is taken from options and variables
+
+
+@pytest.mark.parametrize(
+    ("environ", "options", "version"),
+    [
+        (V1, [], "1.0"),
+        (V2, [], "2.0"),
+        (V3, [], "3"),
+        (V1 | V3, [], "1.0"),
+        (V1 | V3, ["-V", "3"], "3"),
+        (V1 | V3 | {"OS_IDENTITY_API_VERSION": "3"}, [], "3"),
+        (V1 | V3 | {"OS_AUTH_VERSION": "3"}, [], "3"),
+        (V3 | {"OS_IDENTITY_API_VERSION": "3"}, ["-A", "http://s/auth", "-U", "a:u", "-K", "k"], "1.0"),
+        (V2 | {"OS_AUTH_URL": "http://keystone:5000"}, [], "3"),
+        (V2 | {"OS_AUTH_URL": "http://keystone:5000/"}, [], "3"),
+        (V2 | {"OS_AUTH_URL": "http://keystone:5000"}, ["--os-identity-api-version", "2"], "2.0"),
+        (V2 | {"OS_USER_DOMAIN_ID": "default"}, [], "3"),
+        (V2 | {"OS_AUTH_URL": "http://keystone:5000/identity/v3/"}, [], "3"),
+        (V2 | {"ST_AUTH_VERSION": "v2.0"}, [], "2.0"),
+        (V2 | {"OS_TENANT_NAME": "", "OS_USERNAME": "project:u"}, [], "2.0"),
+        (V3 | {"OS_AUTH_TYPE": "v1password"}, [], "1.0"),
+        (V3 | {"OS_AUTH_TYPE": "v3password"}, [], "3"),
+        (V2 | {"OS_AUTH_TYPE": "v2password"}, [], "2.0"),
+        (V3 | {"OS_AUTH_TYPE": "password"}, [], "3"),
+        (APPLICATION, [], "3"),
+        (APPLICATION | {"OS_AUTH_TYPE": ""}, [], "3"),
+        ({"OS_AUTH_URL": "http://k:5000/v3", "OS_AUTH_TOKEN": "t"}, [], "3"),
+        (V1, ["-S", "http://s/v1/a"], "1.0"),
+        (V1, ["-S", "http://s/v1/a", "-T", "t"], "none"),
+        ({}, ["--storage-url", "http://s/v1/a", "--token", "t"], "none"),
+        ({"OS_STORAGE_URL": "http://s/v1/a", "OS_AUTH_TOKEN": "t"} | V3, [], "none"),
+    ],
+)
+def test_version(environ, options, version):
+    assert credentials(environ, *options).version == version
+
+
+def test_options_win_over_the_environment():
+    options = ["-A", "http://other/auth", "-U", "other", "-K", "other key"]
+    taken = credentials(V1, *options)
+    assert (taken.auth_url, taken.user, taken.key) == ("http://other/auth", "other", "other key")
+
+
+def test_every_keystone_option_by_option_and_by_variable_and_with_underscores():
+    values = {
+        "--os-auth-url": "http://k:5000/v3",
+        "--os-username": "name",
+        "--os-user-id": "uid",
+        "--os-password": "pw",
+        "--os-user-domain-id": "udi",
+        "--os-user-domain-name": "udn",
+        "--os-project-id": "pid",
+        "--os-project-name": "pn",
+        "--os-project-domain-id": "pdi",
+        "--os-project-domain-name": "pdn",
+        "--os-application-credential-id": "aci",
+        "--os-application-credential-secret": "acs",
+        "--os-auth-token": "token",
+        "--os-region-name": "region",
+        "--os-service-type": "type",
+        "--os-endpoint-type": "internal",
+    }
+    expected = Credentials(
+        version="3",
+        auth_url="http://k:5000/v3",
+        user="name",
+        key="pw",
+        user_id="uid",
+        user_domain_id="udi",
+        user_domain_name="udn",
+        project_id="pid",
+        project_name="pn",
+        project_domain_id="pdi",
+        project_domain_name="pdn",
+        application_credential_id="aci",
+        application_credential_secret="acs",
+        token="token",
+        region_name="region",
+        service_type="type",
+        endpoint_type="internal",
+    )
+    assert credentials({}, *[f"{name}={value}" for name, value in values.items()]) == expected
+    spelled = {"--" + name[2:].replace("-", "_"): value for name, value in values.items()}
+    assert credentials({}, *[f"{name}={value}" for name, value in spelled.items()]) == expected
+    environ = {name[2:].upper().replace("-", "_"): value for name, value in values.items()}
+    assert credentials(environ) == expected
+
+
+def test_tenant_is_another_word_for_project():
+    taken = credentials(V2 | {"OS_TENANT_ID": "tid"})
+    assert (taken.project_name, taken.project_id) == ("project", "tid")
+
+
+def test_several_storage_urls():
+    taken = credentials(
+        {"OS_STORAGE_URL": "http://z/v1/a"}, "-S", "http://x/v1/a/", "-S", "http://y/v1/a", "-T", "t"
+    )
+    assert taken.storage_urls == ("http://x/v1/a", "http://y/v1/a")
+    assert authenticate(taken) == Session(("http://x/v1/a", "http://y/v1/a"), "t")
+
+
+@pytest.mark.parametrize(("value", "insecure"), [("true", True), ("1", True), ("", False), ("no", False)])
+def test_insecure(value, insecure):
+    assert credentials(V1 | {"SWIFTCLIENT_INSECURE": value}).insecure is insecure
+    assert credentials(V1, "--insecure").insecure
+
+
+def test_files_are_looked_for_at_once(tmp_path):
+    certificate = tmp_path / "ca.pem"
+    certificate.write_text("PEM")
+    for variable, name in (
+        ("OS_CACERT", "ca_file"),
+        ("OS_CERT", "certificate"),
+        ("OS_KEY", "certificate_key"),
+    ):
+        assert getattr(credentials(V1 | {variable: str(certificate)}), name) == str(certificate)
+        option = "--" + variable.lower().replace("_", "-")
+        with pytest.raises(UsageError, match=f"^{option} /nowhere: No such file"):
+            credentials(V1, option, "/nowhere")
+    session = Session(("http://s/v1/a",), "t", ca_file=str(certificate))
+    assert session.ca_certificates == "PEM"
+    assert Session(("http://s/v1/a",)).ca_certificates is None
+    certificate.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="expected CA certificates in PEM format"):
+        _ = session.ca_certificates
+
+
+@pytest.mark.parametrize(
+    ("environ", "missing"),
+    [
+        (
+            {},
+            [
+                "version 1 lacks ST_AUTH, ST_USER, ST_KEY",
+                "version 3 lacks OS_AUTH_URL, OS_USERNAME",
+                "OS_PASSWORD",
+            ],
+        ),
+        (V1 | {"ST_KEY": ""}, ["version 1 lacks ST_KEY (", "version 3 lacks OS_PASSWORD, OS_PROJECT_NAME"]),
+        (V3 | {"OS_PASSWORD": ""}, ["version 3 lacks OS_PASSWORD;"]),
+        (
+            V2 | {"OS_TENANT_NAME": ""},
+            ["version 2.0 lacks OS_PROJECT_NAME or OS_PROJECT_ID or "],
+        ),
+        (APPLICATION | {"OS_APPLICATION_CREDENTIAL_SECRET": ""}, ["lacks OS_APPLICATION_CREDENTIAL_SECRET;"]),
+        ({"OS_AUTH_TYPE": "v3token", "OS_AUTH_URL": "http://k"}, ["version 3 lacks OS_AUTH_TOKEN;"]),
+        (
+            {"OS_AUTH_TYPE": "v1password", "OS_AUTH_URL": "http://k"},
+            ["version 1 lacks ST_AUTH, ST_USER, ST_KEY"],
+        ),
+    ],
+)
+def test_what_is_missing_is_named(environ, missing):
+    with pytest.raises(UsageError, match=r"^no way to authenticate: ") as caught:
+        credentials(environ)
+    assert caught.value.exit_code == ExitCode.USAGE
+    for text in missing:
+        assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("environ", "options", "message"),
+    [
+        ({}, ["-T", "t"], "-T/--token without -S/--storage-url"),
+        ({}, ["-S", "swift:8080", "-T", "t"], "storage URL 'swift:8080': expected http://HOST"),
+        ({}, ["-S", "http://[x/v1/a", "-T", "t"], "storage URL"),
+        ({}, ["-S", "http://s:99999/v1/a", "-T", "t"], "storage URL"),
+        (V1 | {"ST_AUTH": "ftp://s/auth"}, [], "authentication URL 'ftp://s/auth': expected"),
+        (V1 | {"ST_AUTH": "http://s/a b"}, [], "authentication URL"),
+        (V1, ["-V", "4"], "authentication version '4': expected 1, 2 or 3"),
+        (V3 | {"OS_AUTH_TYPE": "kerberos"}, [], "authentication type 'kerberos': expected one of password"),
+    ],
+)
+def test_wrong_values(environ, options, message):
+    with pytest.raises(UsageError, match=message):
+        credentials(environ, *options)
+
+
+def test_control_characters_in_a_secret_are_refused_without_showing_it():
+    for variable, environ in (("ST_KEY", V1), ("OS_PASSWORD", V3), ("OS_AUTH_TOKEN", V3)):
+        with pytest.raises(UsageError) as caught:
+            credentials(environ | {variable: "hidden\nsecret"})
+        assert "hidden" not in str(caught.value)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*V1, *V2, *V3, *APPLICATION, "OS_AUTH_TOKEN", "ST_AUTH_VERSION", "OS_STORAGE_URL"]),
+        st.text(max_size=20) | st.sampled_from(["http://h/v1", "http://h", "1", "3", "v3token"]),
+    )
+)
+def test_any_environment_gives_credentials_or_one_line(environ):
+    try:
+        taken = credentials(environ)
+    except UsageError as error:
+        text = str(error)
+    else:
+        text = ""
+        assert taken.auth_url or taken.version == "none"
+    assert "\n" not in text
+
+
+def test_help_shows_no_value_of_the_environment(monkeypatch, capsys):
+    for name, value in (V1 | V3 | APPLICATION).items():
+        monkeypatch.setenv(name, f"hidden-{value}")
+    parser = Parser()
+    auth_options.add_arguments(parser)
+    parser.print_help()
+    text = capsys.readouterr().out
+    assert "hidden" not in text
+    assert all(name in text for name in V1 | V2 | V3 | APPLICATION)
+
+
+def test_records_do_not_show_secrets():
+    shown = repr(
+        Credentials(version="3", key="hidden1", token="hidden2", application_credential_secret="hidden3")
+    ) + repr(Session(("http://s",), "hidden4"))
+    assert "hidden" not in shown
+
+
+# Version 1, by a real Swift
+
+
+def test_version_1(swift):
+    taken = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
+    session = authenticate(credentials(taken))
+    assert session.storage_urls == (swift.storage_url,)
+    assert session.storage_url == swift.storage_url
+    assert session.token.startswith("AUTH_tk")
+    overridden = authenticate(credentials(taken, "-S", "http://cache:8080/v1/AUTH_test"))
+    assert overridden == Session(("http://cache:8080/v1/AUTH_test",), session.token)
+
+
+def test_a_wrong_key_is_refused_and_not_shown(swift, caplog):
+    caplog.set_level(logging.DEBUG)
+    wrong = Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key="hidden-key")
+    with pytest.raises(AuthenticationError, match="authentication refused: HTTP 401 Unauthorized") as caught:
+        authenticate(wrong)
+    assert caught.value.exit_code == ExitCode.CLUSTER
+    assert "hidden" not in str(caught.value) + caplog.text
+
+
+def test_debug_lines_show_neither_key_nor_token(swift, caplog):
+    caplog.set_level(logging.DEBUG)
+    session = authenticate(
+        Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
+    )
+    assert "RESP HEADERS" in caplog.text
+    assert swift.key not in caplog.text
+    assert session.token[7:15] not in caplog.text
+
+
+# What can go wrong on the way
+
+
+def version_1(server: FaultServer) -> Credentials:
+    return Credentials(version="1.0", auth_url=server.url, user="u", key="hidden")
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "message"),
+    [
+        (Reply(403), AuthenticationError, "authentication refused: HTTP 403 Forbidden"),
+        (
+            Reply(503),
+            AuthenticationError,
+            "the answer was HTTP 503 Service Unavailable",
+        ),
+        (Reply(299), AuthenticationError, "authentication gave no storage URL"),
+        (Reply(200, b"a page"), AuthenticationError, "authentication failed, the answer was HTTP 200"),
+        (Reply(200, headers=(("X-Storage-Url", "http://s/v1/a"),)), AuthenticationError, "gave no token"),
+        (
+            Reply(200, headers=(("X-Storage-Url", "s/v1/a"), ("X-Auth-Token", "t"))),
+            AuthenticationError,
+            "gave 's/v1/a' for a storage URL",
+        ),
+        (Reply(reset=True), ClusterError, "cannot authenticate: reset"),
+        (Reply(cut=0), ClusterError, "cannot authenticate: closed"),
+        (Reply(raw=b"SSH-2.0-OpenSSH\r\n", cut=17), ClusterError, "cannot authenticate: bad response"),
+        (Reply(stall=True), ClusterError, "cannot authenticate: read timeout"),
+        (Reply(307, headers=(("Location", "http://127.0.0.1:1/auth"),)), ClusterError, "connect refused"),
+    ],
+)
+def test_answers_that_help_nobody(fault_server, reply, kind, message):
+    fault_server.default = reply
+    with pytest.raises(ClusterError, match=message) as caught:
+        authenticate(version_1(fault_server), timeout=0.5)
+    assert type(caught.value) is kind
+    assert str(caught.value).startswith(fault_server.url)
+    assert "hidden" not in str(caught.value)
+    assert len(fault_server.requests) <= 1
+
+
+def test_nobody_there():
+    with pytest.raises(ClusterError, match="connect refused"):
+        authenticate(Credentials(version="1.0", auth_url="http://127.0.0.1:1/auth", user="u", key="k"))
+    with pytest.raises(ClusterError, match="name resolution"):
+        authenticate(Credentials(version="1.0", auth_url="http://nobody.invalid/auth", user="u", key="k"))
+
+
+@pytest.mark.parametrize("version", ["1.0", "3"])
+def test_no_answer_to_connecting(version):
+    with black_hole() as port:
+        url = f"http://127.0.0.1:{port}/v3"
+        asked = Credentials(version=version, auth_url=url, user="u", key="k", project_id="p")
+        with pytest.raises(ClusterError, match="connect timeout"):
+            authenticate(asked, timeout=0.3)
+
+
+def test_an_answer_that_drips_is_given_up(fault_server, monkeypatch):
+    monkeypatch.setattr(auth, "_PATIENCE", 0.3)
+    fault_server.default = Reply(200, b"x" * 1000, pieces=1, pause=0.05)
+    began = time.monotonic()
+    with pytest.raises(ClusterError, match=r"no answer within 0\.8 s"):
+        authenticate(version_1(fault_server), timeout=0.5)
+    assert time.monotonic() - began < 5
+
+
+# TLS
+
+
+GRANTED = Reply(200, headers=(("X-Storage-Url", "https://s/v1/a"), ("X-Auth-Token", "t")))
+
+
+def test_tls(certificates, tmp_path):
+    trusted = tmp_path / "ca.pem"
+    trusted.write_text(certificates.pem)
+    with FaultServer(tls=certificates.server("127.0.0.1"), default=GRANTED) as server:
+        url = {"ST_AUTH": server.url, "ST_USER": "u", "ST_KEY": "k"}
+        with pytest.raises(ClusterError, match=r"TLS certificate: (self|unable)"):
+            authenticate(credentials(url))
+        assert authenticate(credentials(url, "--os-cacert", str(trusted))).token == "t"
+        assert authenticate(credentials(url, "--insecure")) == Session(
+            ("https://s/v1/a",), "t", insecure=True
+        )
+    with FaultServer(tls=certificates.server("elsewhere.example"), default=GRANTED) as server:
+        url["ST_AUTH"] = server.url
+        with pytest.raises(ClusterError, match=r"TLS certificate: .*127\.0\.0\.1"):
+            authenticate(credentials(url, "--os-cacert", str(trusted)))
+    with FaultServer(default=GRANTED) as server:
+        url["ST_AUTH"] = server.url.replace("http:", "https:")
+        with pytest.raises(ClusterError, match="TLS error"):
+            authenticate(credentials(url))
+
+
+# Keystone, by stand-ins for its one call
+
+
+EXPIRES = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+
+
+JSON = ("Content-Type", "application/json")
+
+
+class StandInKeystone:
+    """A stand-in for Keystone's calls that give a token, of version 2.0 and of version 3."""
+
+    def __init__(self, server: FaultServer) -> None:
+        self.server = server
+        server.rule = self.answer
+
+    @property
+    def asked(self) -> dict:
+        """What the last request asked for."""
+        return json.loads(self.server.requests[-1].body)["auth"]
+
+    def answer(self, request: Request) -> Reply:
+        match request.method, request.target.removeprefix("/v1/AUTH_test"):
+            case "POST", "/v2.0/tokens":
+                return Reply(200, json.dumps({"access": self.access_v2()}).encode(), (JSON,))
+            case "POST", "/v3/auth/tokens":
+                subject = ("X-Subject-Token", "token-of-3")
+                return Reply(201, json.dumps({"token": self.token_v3()}).encode(), (JSON, subject))
+        return Reply(404)
+
+    def access_v2(self) -> dict:
+        endpoint = {
+            "region": "one",
+            "publicURL": "http://two/v1/AUTH_p",
+            "internalURL": "http://inner/v1/AUTH_p",
+        }
+        return {
+            "token": {"id": "token-of-2", "expires": EXPIRES, "tenant": {"id": "p", "name": "project"}},
+            "user": {"id": "u", "name": "u", "roles": []},
+            "serviceCatalog": [{"type": "object-store", "name": "swift", "endpoints": [endpoint]}],
+        }
+
+    def token_v3(self) -> dict:
+        endpoints = [
+            {"id": f"{region}{kind}", "interface": kind, "region": region, "region_id": region, "url": url}
+            for region in ("one", "other")
+            for kind, url in (
+                ("public", f"http://{region}/v1/AUTH_p"),
+                ("internal", f"http://in-{region}/v1/AUTH_p"),
+            )
+        ]
+        domain = {"id": "default", "name": "Default"}
+        return {
+            "methods": ["password"],
+            "expires_at": EXPIRES,
+            "issued_at": EXPIRES,
+            "user": {"id": "u", "name": "u", "domain": domain},
+            "project": {"id": "p", "name": "project", "domain": domain},
+            "roles": [],
+            "catalog": [{"type": "object-store", "id": "s", "name": "swift", "endpoints": endpoints}],
+        }
+
+
+@pytest.fixture
+def keystone(fault_server) -> StandInKeystone:
+    return StandInKeystone(fault_server)
+
+
+def test_version_2_by_a_stand_in(fault_server, keystone, caplog):
+    caplog.set_level(logging.DEBUG)
+    environ = V2 | {"OS_AUTH_URL": f"{fault_server.url}/v2.0", "OS_PASSWORD": "hidden"}
+    assert authenticate(credentials(environ)) == Session(("http://two/v1/AUTH_p",), "token-of-2")
+    by_name = {"tenantName": "project", "passwordCredentials": {"username": "u", "password": "hidden"}}
+    assert keystone.asked == by_name
+    inner = authenticate(credentials(environ, "--os-endpoint-type", "internalURL"))
+    assert inner.storage_url == "http://inner/v1/AUTH_p"
+    both = {**environ, "OS_TENANT_NAME": "", "OS_USERNAME": "project:u", "OS_AUTH_URL": fault_server.url}
+    authenticate(credentials(both, "-V", "2"))
+    assert keystone.asked == by_name
+    authenticate(credentials({**environ, "OS_USER_ID": "uid"}))
+    assert keystone.asked["passwordCredentials"] == {"userId": "uid", "password": "hidden"}
+    authenticate(credentials({**environ, "OS_AUTH_TOKEN": "hidden-token"}))
+    assert keystone.asked["token"] == {"id": "hidden-token"}
+    assert "hidden" not in caplog.text
+    assert "token-of-2" not in caplog.text
+
+
+def test_version_3_by_a_stand_in(fault_server, keystone, caplog):
+    caplog.set_level(logging.DEBUG)
+    environ = V3 | {"OS_AUTH_URL": f"{fault_server.url}/", "OS_PASSWORD": "hidden"}
+    assert authenticate(credentials(environ)) == Session(("http://one/v1/AUTH_p",), "token-of-3")
+    domain = {"name": "Default"}
+    assert keystone.asked == {
+        "identity": {
+            "methods": ["password"],
+            "password": {"user": {"name": "u", "password": "hidden", "domain": domain}},
+        },
+        "scope": {"project": {"name": "project", "domain": domain}},
+    }
+    other = authenticate(credentials(environ, "--os-region-name", "other", "--os-endpoint-type", "internal"))
+    assert other.storage_url == "http://in-other/v1/AUTH_p"
+    authenticate(credentials(APPLICATION | {"OS_AUTH_URL": fault_server.url}))
+    assert keystone.asked["identity"]["application_credential"] == {"id": "id", "secret": "secret"}
+    authenticate(credentials({**environ, "OS_AUTH_TOKEN": "hidden-token"}))
+    assert keystone.asked["identity"]["token"] == {"id": "hidden-token"}
+    assert len(fault_server.requests) == 4, "one request for each authentication, and none to look around"
+    assert "hidden" not in caplog.text
+    assert "token-of-3" not in caplog.text
+
+
+def test_no_endpoint_in_the_catalog(fault_server, keystone):
+    environ = V3 | {"OS_AUTH_URL": fault_server.url}
+    with pytest.raises(AuthenticationError, match=r"no storage URL \(object-store, public, region nowhere\)"):
+        authenticate(credentials(environ, "--os-region-name", "nowhere"))
+    with pytest.raises(AuthenticationError, match=r"no storage URL \(cheese, public\)"):
+        authenticate(credentials(environ, "--os-service-type", "cheese"))
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (Reply(401), "authentication refused: HTTP 401 Unauthorized"),
+        (Reply(500), "the answer was HTTP 500 Internal Server Error"),
+        (Reply(201, b"not json"), "bad response|not the answer"),
+        (Reply(201, b"{}", (("Content-Type", "application/json"),)), "bad response|not the answer"),
+        (
+            Reply(201, b"[1]", (("Content-Type", "application/json"), ("X-Subject-Token", "t"))),
+            "bad response",
+        ),
+        (Reply(reset=True), "cannot authenticate: reset"),
+        (Reply(stall=True), "cannot authenticate: read timeout"),
+    ],
+)
+@pytest.mark.parametrize("version", ["2.0", "3"])
+def test_answers_of_keystone_that_help_nobody(fault_server, reply, message, version):
+    fault_server.default = reply
+    asked = Credentials(version=version, auth_url=fault_server.url, user="u", key="hidden", project_name="p")
+    with pytest.raises(ClusterError, match=message) as caught:
+        authenticate(asked, timeout=0.5)
+    assert "hidden" not in str(caught.value)
