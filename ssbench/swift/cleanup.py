@@ -22,6 +22,7 @@ from typing import Any
 import gevent
 import gevent.lock
 import gevent.pool
+import requests
 import swiftclient
 
 from ssbench.errors import ClusterError, SsbenchError
@@ -91,18 +92,20 @@ def find_containers(
     place = (connection.parsed_url, connection)
     marker = ""
 
-    def page() -> list[dict[str, Any]]:
+    def page() -> dict[str, int]:
         _, rows = swiftclient.get_account(
             connection.url, session.token, marker, _PAGE, f"{base}_", http_conn=place
         )
-        return list(rows)
+        return _parse_listing(rows)
 
     try:
         while rows := persistently(page):
-            for row in rows:
-                if pattern.match(row["name"]):
-                    yield row["name"], int(row.get("count", 0))
-            marker = rows[-1]["name"]
+            if min(rows) <= marker:
+                raise _malformed("a page of it begins before its marker")
+            for name, count in rows.items():
+                if pattern.match(name):
+                    yield name, count
+            marker = max(rows)
     except CLIENT_ERRORS as error:
         raise ClusterError(f"{session.storage_url}: containers cannot be listed: {why(error)}") from None
     finally:
@@ -177,7 +180,8 @@ class CleanUp:
                 try:
                     failure = self._delete_container(connection, container)
                 except CLIENT_ERRORS as error:
-                    failure = why(error)
+                    # 404: somebody else was faster.
+                    failure = None if status(error) == 404 else why(error)
                 if failure:
                     self._fail(container, failure)
         finally:
@@ -188,22 +192,21 @@ class CleanUp:
         pauses = iter(_PAUSES)
         previous: list[str] = []
         while not self.gave_up:
-            code = self._ask_container(connection, swiftclient.delete_container, container)
-            if code == 404:
-                return None  # somebody else was faster
-            if code != 409:
+            try:
+                self._ask(swiftclient.delete_container, connection, container)
+            except CLIENT_ERRORS as error:
+                if status(error) != 409:
+                    raise
+            else:
                 self._failures_in_a_row = 0
                 self.result.containers += 1
                 self._advance()
                 return None
-            names: list[str] = []
-            self._ask_container(connection, swiftclient.get_container, container, names)
+            names = self._ask(_list_objects, connection, container)
             if names and names != previous:
                 self._expect(len(names))
-                failed = sum(
-                    self._deletes.imap_unordered(lambda name: self._delete_object(container, name), names)
-                )
-                if failed:
+                delete = partial(self._delete_object, container)
+                if failed := sum(self._deletes.imap_unordered(delete, names)):
                     return f"not empty, {failed} of its objects could not be deleted"
             elif (pause := next(pauses, None)) is not None:
                 gevent.sleep(pause)
@@ -212,31 +215,18 @@ class CleanUp:
             previous = names
         return "not tried to the end"
 
-    def _ask_container(
-        self, connection: Any, function: Callable[..., Any], container: str, names: list[str] | None = None
-    ) -> int:
-        """Call a function of python-swiftclient on a thread; return 200, 404 or 409, raise CLIENT_ERRORS.
-
-        ``names`` receives the names of the objects if it was a listing.
-        """
+    def _ask(self, function: Callable[..., Any], connection: Any, container: str) -> Any:
+        """Call a function like python-swiftclient's on a thread, again with a new token after a 401."""
         place = (connection.parsed_url, connection)
-        options = {} if names is None else {"limit": _PAGE}
-        for last in (False, True):
-            session = self._session
-            call = partial(function, connection.url, session.token, container, http_conn=place, **options)
+        session = self._session
+        while True:
+            call = partial(function, connection.url, session.token, container, http_conn=place)
             try:
-                answer = self._on_thread(partial(persistently, call))
+                return self._on_thread(partial(persistently, call))
             except CLIENT_ERRORS as error:
-                code = status(error)
-                if code in {404, 409}:
-                    return code
-                if code == 401 and not last and self._renew_session(session):
-                    continue
-                raise
-            if names is not None:
-                names.extend(row["name"] for row in answer[1])
-            break
-        return 200
+                if status(error) != 401 or not self._renew_session(session):
+                    raise
+            session = self._session
 
     def _on_thread(self, call: Callable[[], Any]) -> Any:
         """Let other greenlets run while a thread does this; return or raise what it does."""
@@ -287,6 +277,24 @@ class CleanUp:
                 _log.warning("%s", error)
                 return False
             return True
+
+
+def _list_objects(url: str, token: str | None, container: str, http_conn: Any) -> list[str]:
+    """Return the first page of names."""
+    _, rows = swiftclient.get_container(url, token, container, limit=_PAGE, http_conn=http_conn)
+    return list(_parse_listing(rows))
+
+
+def _parse_listing(rows: object) -> dict[str, int]:
+    """Return names with their numbers of objects (0 for objects), or raise what is in CLIENT_ERRORS."""
+    try:
+        return {row["name"]: int(row.get("count", 0)) for row in rows}  # type: ignore[attr-defined]
+    except (TypeError, KeyError, ValueError, AttributeError):
+        raise _malformed("it is no list of names") from None
+
+
+def _malformed(why_so: str) -> requests.RequestException:
+    return requests.exceptions.InvalidJSONError(f"listing: {why_so}")
 
 
 def _returned(call: Callable[[], Any]) -> tuple[Any, Exception | None]:

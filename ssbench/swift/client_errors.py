@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http
 import http.client
+import json
 import socket
 import ssl
 from collections import deque
@@ -27,6 +28,8 @@ CLIENT_ERRORS = (
     keystoneauth1.exceptions.ClientException,
     requests.RequestException,
     urllib3.exceptions.HTTPError,
+    json.JSONDecodeError,
+    UnicodeDecodeError,
     OSError,
 )
 
@@ -69,6 +72,9 @@ _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
     (BrokenPipeError, causes.RESET),
     (http.client.HTTPException, causes.BAD_RESPONSE),
     (keystoneauth1.exceptions.InvalidResponse, causes.BAD_RESPONSE),
+    (json.JSONDecodeError, causes.BAD_RESPONSE),
+    (UnicodeDecodeError, causes.BAD_RESPONSE),
+    (requests.exceptions.InvalidJSONError, causes.BAD_RESPONSE),
     (requests.ReadTimeout, causes.READ_TIMEOUT),
     (urllib3.exceptions.ReadTimeoutError, causes.READ_TIMEOUT),
     (requests.ConnectTimeout, causes.CONNECT_TIMEOUT),
