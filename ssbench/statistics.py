@@ -15,9 +15,10 @@ Memory: 16 bytes a result, for its two latencies. Everything else is folded in b
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -29,6 +30,8 @@ from ssbench.run_results import RunDescription, RunResults
 
 #: Longer stretches without a completion do not go into the requests of each second one by one.
 _MAX_GAP_SECONDS = 86400
+#: So many latencies are put in order together.
+_PART_SIZE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +52,12 @@ class Latencies:
     """
 
     count: int
+    minimum: float
+    maximum: float
     mean: float
     deviation: float
     slowest: Slowest | None
     _parts: tuple[npt.NDArray[np.float64], ...] = field(repr=False)
-
-    @property
-    def minimum(self) -> float:
-        """The smallest."""
-        return min((float(part[0]) for part in self._parts), default=math.nan)
-
-    @property
-    def maximum(self) -> float:
-        """The largest."""
-        return max((float(part[-1]) for part in self._parts), default=math.nan)
 
     def percentile(self, rank: float) -> float:
         """Return the percentile by the rule at the head of this module; 0 < rank <= 100."""
@@ -76,20 +71,28 @@ class Latencies:
     def _smallest(self, place: int) -> float:
         """Return the ``place``-th smallest value of all parts together.
 
-        The parts are sorted, but not together: so the value is bisected. The bits of floats that
-        are not negative have the order of the floats, hence 63 steps are enough.
+        Each part is ordered by the upper 16 bits of its values only, so these are bisected, and what
+        shares them with the value looked for is taken from all parts. Bits of floats that are not
+        negative have the order of the floats; the 12th to the 16th divide an octave in 16.
         """
-        if len(self._parts) == 1:
-            return float(self._parts[0][place - 1])
-        bits = [part.view(np.int64) for part in self._parts]
-        low, high = min(int(part[0]) for part in bits), max(int(part[-1]) for part in bits)
+        uppers = [_upper_bits(part) for part in self._parts]
+        low, high = 0, (1 << 15) - 1
         while low < high:
             middle = (low + high) // 2
-            if sum(int(np.searchsorted(part, middle, "right")) for part in bits) >= place:
+            if sum(int(upper.searchsorted(middle, "right")) for upper in uppers) >= place:
                 high = middle
             else:
                 low = middle + 1
-        return float(np.array([low], np.int64).view(np.float64)[0])
+        starts = [int(upper.searchsorted(low, "left")) for upper in uppers]
+        ends = [int(upper.searchsorted(low, "right")) for upper in uppers]
+        slices = zip(self._parts, starts, ends, strict=True)
+        candidates = np.concatenate([part[start:end] for part, start, end in slices])
+        index = place - sum(starts) - 1
+        return float(np.partition(candidates, index)[index])
+
+
+def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
+    return values.view("<u2")[3::4] if sys.byteorder == "little" else values.view(">u2")[::4]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,9 @@ class _LatencyCollector:
     """Collects the first-byte or the last-byte latencies of an operation and a size class."""
 
     def __init__(self) -> None:
-        self._chunks: list[npt.NDArray[np.float64]] = []
+        self._pending: list[npt.NDArray[np.float64]] = []
+        self._pending_count = 0
+        self._parts: list[Latencies] = []
         self._slowest: Slowest | None = None
 
     def add(
@@ -208,17 +213,28 @@ class _LatencyCollector:
         if self._slowest is None or values[place] > self._slowest.latency:
             row = int(rows[reported[place]])
             self._slowest = Slowest(float(values[place]), before + row, block.trans_ids[row])
-        self._chunks.append(values[values > 0])
+        values = values[values > 0]
+        self._pending.append(values)
+        self._pending_count += len(values)
+        if self._pending_count >= _PART_SIZE:
+            self._make_part()
 
     def finish(self) -> Latencies:
-        """Sort what was collected; the collector is empty afterwards."""
-        values = np.concatenate(self._chunks) if self._chunks else np.empty(0)
-        self._chunks.clear()
-        values.sort()
-        if not len(values):
-            return Latencies(0, math.nan, math.nan, self._slowest, ())
-        mean = float(values.mean())
-        return Latencies(len(values), mean, float(values.std()), self._slowest, (values,))
+        """Return all that was collected."""
+        self._make_part()
+        return replace(_merge(self._parts), slowest=self._slowest)
+
+    def _make_part(self) -> None:
+        """Make a part of what is pending, so that only little is ever there twice."""
+        if not self._pending_count:
+            return
+        values = np.concatenate(self._pending)
+        self._pending.clear()
+        self._pending_count = 0
+        values = values[_upper_bits(values).argsort(kind="stable")]  # 16 bits are sorted by radix, fast
+        low, high = float(values.min()), float(values.max())
+        mean, deviation = float(values.mean()), float(values.std())
+        self._parts.append(Latencies(len(values), low, high, mean, deviation, None, (values,)))
 
 
 @dataclass(slots=True)
@@ -369,11 +385,19 @@ def _merge(parts: list[Latencies]) -> Latencies:
     parts = [part for part in parts if part.count]
     count = sum(part.count for part in parts)
     if not count:
-        return Latencies(0, math.nan, math.nan, slowest, ())
+        return Latencies(0, math.nan, math.nan, math.nan, math.nan, slowest, ())
     mean = math.fsum(part.mean * part.count for part in parts) / count
     squares = math.fsum(part.count * (part.deviation**2 + (part.mean - mean) ** 2) for part in parts)
     arrays = tuple(array for part in parts for array in part._parts)
-    return Latencies(count, mean, math.sqrt(squares / count), slowest, arrays)
+    return Latencies(
+        count,
+        min(part.minimum for part in parts),
+        max(part.maximum for part in parts),
+        mean,
+        math.sqrt(squares / count),
+        slowest,
+        arrays,
+    )
 
 
 def _count(
