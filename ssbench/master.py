@@ -158,11 +158,10 @@ class Master:
         patience = parameters.connect_timeout + parameters.network_timeout + _LAST_OPERATIONS
         for worker in exchange.dispatcher.living():
             worker.load.clear()
-        characters = ResultCharacters()
         benchmark = Benchmark(
             state,
             writer,
-            characters,
+            ResultCharacters(),
             self._stop,
             operation_count=scenario.operation_count,
             run_seconds=scenario.run_seconds,
@@ -175,7 +174,7 @@ class Master:
             error = caught
             self._warn(f"The run ended early: {caught}")
         finally:
-            characters.end()
+            benchmark.end()
             self._note_limits()
             writer.finish(self._summary(benchmark, state))
         if writer.failure is not None:
