@@ -19,7 +19,6 @@ from ssbench.run_results.writer import RunResultsWriter
 from ssbench.run_state import RunState
 from ssbench.wire import REMOVE, UPLOAD_IF_MISSING, Result
 
-
 #: Results handed over together: to the writer message by message costs 4 µs a message.
 _ROWS_AT_ONCE = 2048
 
