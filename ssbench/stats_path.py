@@ -46,3 +46,15 @@ def stats_path(given: Path | None, scenario: Scenario, now: float) -> Path:
     if not given.name or given.is_dir():
         raise StatFileError(f"{given}: is a folder; a file is expected")
     return given if given.name.endswith(".gz") else given.with_name(given.name + ".gz")
+
+
+def check_writable(path: Path) -> None:
+    """Find out before a run what would spoil its end; raises StatFileError, leaves no file behind."""
+    was_there = path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+        if not was_there:
+            path.unlink()
+    except OSError as error:
+        raise StatFileError(f"{path}: cannot be written: {error.strerror}") from None

@@ -6,6 +6,7 @@ import importlib
 import logging
 import os
 import sys
+from argparse import SUPPRESS
 
 from ssbench import __version__
 from ssbench.cli import logs
@@ -24,6 +25,9 @@ _COMMANDS = {
     "keygen": "keygen",
     "local-swift": "local_swift",
 }
+
+_VERBOSE = "debug lines, with time stamps"
+_QUIET = "only warnings: no progress, no INFO lines"
 
 _EXIT_CODES = (
     "Exit codes: 0 all well; 1 it ended, but something failed; 2 the command line or a file is wrong;"
@@ -49,6 +53,9 @@ def _parser() -> Parser:
             name, help=module.HELP, description=module.DESCRIPTION, epilog=_EXIT_CODES
         )
         module.add_arguments(command)
+        # Behind the sub-command too; suppressed, or their default would undo what stands before it.
+        command.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help=_VERBOSE)
+        command.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help=_QUIET)
         command.set_defaults(run=module.run)
     return parser
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
+
+from ssbench.errors import ExitCode
 
 
 class Parser(argparse.ArgumentParser):
@@ -18,6 +20,10 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with one line; the usage of a sub-command is up to forty."""
+        self.exit(ExitCode.USAGE, f"{self.prog}: error: {message} (see '{self.prog} --help')\n")
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         return []

@@ -36,7 +36,7 @@ from ssbench.run_results import open_results
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario import Scenario, load, override, shipped
 from ssbench.statistics import summarize
-from ssbench.stats_path import stats_path
+from ssbench.stats_path import check_writable, stats_path
 from ssbench.swift.auth import Credentials, Session, authenticate
 from ssbench.swift.containers import ensure_containers
 
@@ -207,12 +207,15 @@ class _Run:
     def carry_out(self) -> ExitCode:
         arguments, scenario = self._arguments, self._scenario
         _log.info("ssbench %s: %s", __version__, scenario.name)
+        path = stats_path(arguments.stats_file, scenario, time.time())
+        check_writable(path)
+        needs_credentials = not arguments.noop and not arguments.local_swift
+        credentials = auth_options.from_arguments(arguments, os.environ) if needs_credentials else None
         sockets = self._stack.enter_context(
             zmq_options.bind(arguments, "127.0.0.1" if arguments.workers else "0.0.0.0")  # noqa: S104
         )
-        path = stats_path(arguments.stats_file, scenario, time.time())
         local = self._start_workers()
-        source = self._token_source()
+        source = self._token_source(credentials)
         exchange = self._exchange = Exchange(
             sockets,
             Dispatcher(scenario.user_count),
@@ -267,11 +270,10 @@ class _Run:
             )
         return local
 
-    def _token_source(self) -> TokenSource | None:
-        arguments = self._arguments
-        if arguments.noop:
+    def _token_source(self, credentials: Credentials | None) -> TokenSource | None:
+        if self._arguments.noop:
             return None
-        if arguments.local_swift:
+        if credentials is None:
             # Only here: most people have a Swift, and it takes its time.
             from ssbench.local_swift import LocalSwift  # noqa: PLC0415
 
@@ -279,8 +281,6 @@ class _Run:
             _log.info("Starting a Swift on this machine")
             swift = self._stack.enter_context(LocalSwift(policies=list(policies)))
             credentials = Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
-        else:
-            credentials = auth_options.from_arguments(arguments, os.environ)
         return TokenSource(credentials, authenticate(credentials))
 
     def _parameters(self, source: TokenSource | None) -> wire.RunParameters:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ssbench import fleet_key
 from ssbench.cli.options import port
+from ssbench.errors import UsageError
 from ssbench.sockets import (
     DEFAULT_RESULTS_PORT,
     DEFAULT_WORK_PORT,
@@ -50,6 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
 def bind(arguments: argparse.Namespace, default_ip: str) -> MasterSockets:
     """Bind both sockets; one warning when anybody on the network could use them."""
     ip = arguments.zmq_bind_ip or default_ip
+    if arguments.zmq_work_port == arguments.zmq_results_port:
+        raise UsageError(f"both sockets cannot have port {arguments.zmq_work_port}")
     key = fleet_key.read(arguments.zmq_key) if arguments.zmq_key else None
     sockets = MasterSockets(BindAddress(ip, arguments.zmq_work_port, arguments.zmq_results_port), key)
     if key is None and not is_loopback(ip):
