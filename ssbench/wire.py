@@ -228,7 +228,9 @@ def unpack_from_worker(frame: bytes) -> FromWorker:
     except _UNREADABLE as error:
         match _generic(frame):
             # The first four fields of a heartbeat are the same in every version.
-            case [1, int(protocol), int(worker_id), int(instance), *_] if protocol != PROTOCOL:
+            case [1, int(protocol), int(worker_id), int(instance), *_] if (
+                protocol != PROTOCOL and 0 <= worker_id < 2**63 and 0 <= instance < 2**63
+            ):
                 raise ProtocolError(protocol, (worker_id, instance)) from None
         raise WireError(f"message of a worker: {error}") from None
 

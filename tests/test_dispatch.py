@@ -428,6 +428,7 @@ class AnyOrder(RuleBasedStateMachine):
         )
         worker = worker_of(self.dispatcher, instance)
         assert worker.alive != (instance in self.leavers)
+        assert worker.batches <= (set(held) if run_id == RUN else set())
 
     @precondition(lambda self: self.batches)
     @rule(instance=instances, data=st.data(), again=st.booleans())
