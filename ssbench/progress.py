@@ -131,6 +131,19 @@ def character(row: ResultRow) -> str:
     return (_FIRST if first else _LAST)[place]
 
 
+#: Whether the cursor stands behind result characters.
+_in_line = False
+
+
+def end_line() -> None:
+    """Begin a new line if result characters stand in this one."""
+    global _in_line  # noqa: PLW0603 - there is one terminal
+    if _in_line:
+        _in_line = False
+        sys.stderr.write("\n")
+        sys.stderr.flush()
+
+
 class ResultCharacters:
     """Writes one character a result to standard error, in chunks, after a legend."""
 
@@ -138,7 +151,6 @@ class ResultCharacters:
         self._wanted = wanted()
         self._chunks: list[str] = []
         self._wrote = 0.0
-        self._any = False
         if self._wanted:
             sys.stderr.write(LEGEND)
             sys.stderr.flush()
@@ -156,9 +168,10 @@ class ResultCharacters:
 
     def write(self, now: float) -> None:
         """Let what has gathered be seen, some tens of times a second at the most."""
+        global _in_line  # noqa: PLW0603 - see end_line
         if self._chunks and now - self._wrote >= _WRITE_SECONDS:
             self._wrote = now
-            self._any = True
+            _in_line = True
             sys.stderr.write("".join(self._chunks))
             sys.stderr.flush()
             self._chunks.clear()
@@ -166,6 +179,4 @@ class ResultCharacters:
     def end(self) -> None:
         """Write the rest and end the line."""
         self.write(float("inf"))
-        if self._any:
-            sys.stderr.write("\n")
-            sys.stderr.flush()
+        end_line()

@@ -5,12 +5,28 @@ from __future__ import annotations
 import logging
 import sys
 
+from ssbench.progress import end_line
+
+
+class _Handler(logging.Handler):
+    """Writes to what ``sys.stderr`` is at that moment, which a bar replaces while it is drawn."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            end_line()
+            sys.stderr.write(self.format(record) + "\n")
+            sys.stderr.flush()
+        except BrokenPipeError:
+            raise
+        except Exception:  # noqa: BLE001 - as the handlers of the library do
+            self.handleError(record)
+
 
 def set_up(*, verbose: bool = False, quiet: bool = False, time_stamps: bool = False) -> None:
     """Send log lines to standard error: INFO and above, DEBUG when verbose, WARNING when quiet."""
     stamped = verbose or time_stamps
     logging.basicConfig(
-        stream=sys.stderr,
+        handlers=[_Handler()],
         level=logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO,
         format="%(asctime)s %(levelname)s:%(message)s" if stamped else "%(levelname)s:%(message)s",
         force=True,
