@@ -23,6 +23,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from ssbench import terminal
 from ssbench.operations import OPERATIONS
 from ssbench.results import Failure, ResultRow
 
@@ -116,8 +117,7 @@ Benchmark run:
   _  <  1 s  last byte   (create, update)
   |  <  3 s  last byte
   ^  < 10 s  last byte
-  @ >= 10 s  last byte
-"""
+  @ >= 10 s  last byte"""
 
 _FIRST, _LAST = ".oO*", "_|^@"
 _FAST = "".join(_FIRST[0] if operation.times_first_byte else _LAST[0] for operation in OPERATIONS)
@@ -131,19 +131,6 @@ def character(row: ResultRow) -> str:
     return (_FIRST if first else _LAST)[place]
 
 
-#: Whether the cursor stands behind result characters.
-_in_line = False
-
-
-def end_line() -> None:
-    """Begin a new line if result characters stand in this one."""
-    global _in_line  # noqa: PLW0603 - there is one terminal
-    if _in_line:
-        _in_line = False
-        sys.stderr.write("\n")
-        sys.stderr.flush()
-
-
 class ResultCharacters:
     """Writes one character a result to standard error, in chunks, after a legend."""
 
@@ -152,8 +139,7 @@ class ResultCharacters:
         self._chunks: list[str] = []
         self._wrote = 0.0
         if self._wanted:
-            sys.stderr.write(LEGEND)
-            sys.stderr.flush()
+            terminal.write_line(LEGEND)
 
     def add(self, rows: Iterable[ResultRow], failures: dict[int, Failure]) -> None:
         """These results have come; ``failures`` is keyed by their position."""
@@ -168,15 +154,12 @@ class ResultCharacters:
 
     def write(self, now: float) -> None:
         """Let what has gathered be seen, some tens of times a second at the most."""
-        global _in_line  # noqa: PLW0603 - see end_line
         if self._chunks and now - self._wrote >= _WRITE_SECONDS:
             self._wrote = now
-            _in_line = True
-            sys.stderr.write("".join(self._chunks))
-            sys.stderr.flush()
+            terminal.write_in_row("".join(self._chunks))
             self._chunks.clear()
 
     def end(self) -> None:
         """Write the rest and end the line."""
         self.write(float("inf"))
-        end_line()
+        terminal.end_row()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import sys
 
-from ssbench.progress import end_line
+from ssbench import terminal
 
 
 class _Handler(logging.Handler):
@@ -13,9 +12,7 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            end_line()
-            sys.stderr.write(self.format(record) + "\n")
-            sys.stderr.flush()
+            terminal.write_line(self.format(record))
         except BrokenPipeError:
             raise
         except Exception:  # noqa: BLE001 - as the handlers of the library do
