@@ -10,11 +10,13 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import swiftclient
 from fault_server import Certificates, FaultServer
 
+from processes import Fleet
 from ssbench.local_swift import LocalSwift
 
 _numbers = itertools.count(1)
@@ -59,3 +61,10 @@ def fault_server() -> Iterator[FaultServer]:
 @pytest.fixture(scope="session")
 def certificates() -> Certificates:
     return Certificates()
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    """Ports for a master and its workers, which are ended with the test."""
+    with Fleet(tmp_path) as made:
+        yield made

@@ -1,0 +1,176 @@
+"""The programs as child processes: started with ports of their own, watched line by line, ended for sure."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+PATIENCE = 60.0
+
+#: What a program may inherit of the tests' environment; nothing that says how to authenticate.
+_ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_", "SSBENCH_"))
+}
+
+
+def free_ports(count: int = 2, ip: str = "127.0.0.1") -> list[int]:
+    """Ports that nobody listens on, below those that outgoing connections get."""
+    ports: list[int] = []
+    with ExitStack() as stack:
+        for port in range(20_000 + (os.getpid() * 37) % 9_000, 32_000):
+            listener = stack.enter_context(socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET))
+            try:
+                listener.bind((ip, port))
+            except OSError:
+                continue
+            ports.append(port)
+            if len(ports) == count:
+                return ports
+    raise RuntimeError("no free port")
+
+
+class Program:
+    """A running ssbench program; its output can be waited for, and its end too. A context manager."""
+
+    def __init__(
+        self, module: str, arguments: Sequence[object], environment: dict[str, str] | None = None
+    ) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, *map(str, arguments)],
+            env={**_ENVIRONMENT, "PYTHONUNBUFFERED": "1", "COLUMNS": "80", **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._changed = threading.Condition()
+        self._text = {"out": "", "err": ""}
+        self._threads = [
+            threading.Thread(target=self._read, args=(name, pipe))
+            for name, pipe in (("out", self.process.stdout), ("err", self.process.stderr))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self, name: str, pipe) -> None:
+        while data := os.read(pipe.fileno(), 65536):
+            with self._changed:
+                self._text[name] += data.decode(errors="replace")
+                self._changed.notify_all()
+
+    @property
+    def out(self) -> str:
+        return self._text["out"]
+
+    @property
+    def err(self) -> str:
+        return self._text["err"]
+
+    def wait_for(self, pattern: str, patience: float = PATIENCE) -> re.Match[str]:
+        """Wait until standard error has text that the pattern matches."""
+        end = time.monotonic() + patience
+        with self._changed:
+            while not (match := re.search(pattern, self.err)):
+                left = end - time.monotonic()
+                if left <= 0 or (self.process.poll() is not None and not self._threads[1].is_alive()):
+                    raise AssertionError(f"{pattern!r} did not come:\n{self.err}\n{self.out}")
+                self._changed.wait(min(left, 0.5))
+        return match
+
+    def end(self, patience: float = PATIENCE) -> int:
+        """Wait for its end; returns the exit code."""
+        try:
+            code = self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"did not end:\n{self.err}\n{self.out}") from None
+        for thread in self._threads:
+            thread.join(10)
+        return code
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.wait()
+        for thread in self._threads:
+            thread.join(10)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+class Fleet:
+    """Programs that share a pair of ports, and a folder for stat files. A context manager."""
+
+    def __init__(self, folder: Path, ip: str = "127.0.0.1") -> None:
+        self.folder = folder
+        self.ip = ip
+        self.work_port, self.results_port = free_ports(2, ip)
+        self._stack = ExitStack()
+        self._runs = 0
+
+    def _ports(self) -> list[object]:
+        return ["--zmq-work-port", self.work_port, "--zmq-results-port", self.results_port]
+
+    def worker(
+        self, worker_id: int, *arguments: object, environment: dict[str, str] | None = None
+    ) -> Program:
+        """Start ``ssbench-worker``."""
+        return self._stack.enter_context(
+            Program(
+                "ssbench.cli.worker",
+                ["--zmq-host", self.ip, *self._ports(), *arguments, worker_id],
+                environment,
+            )
+        )
+
+    def run(self, scenario: object, *arguments: object, environment: dict[str, str] | None = None) -> Program:
+        """Start ``ssbench-master run-scenario``; its stat file is :attr:`stats`."""
+        self._runs += 1
+        return self.master(
+            "run-scenario",
+            "-f",
+            scenario,
+            "--zmq-bind-ip",
+            self.ip,
+            *self._ports(),
+            "-s",
+            self.stats,
+            *arguments,
+            environment=environment,
+        )
+
+    @property
+    def stats(self) -> Path:
+        """The stat file of the last run."""
+        return self.folder / f"run{self._runs}.stat.gz"
+
+    def master(self, *arguments: object, environment: dict[str, str] | None = None) -> Program:
+        """Start ``ssbench-master``."""
+        return self._stack.enter_context(Program("ssbench.cli.master", arguments, environment))
+
+    def kill_workers(self) -> Program:
+        """Start ``ssbench-master kill-workers`` on the fleet's ports."""
+        return self.master("kill-workers", "--zmq-bind-ip", self.ip, *self._ports())
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
