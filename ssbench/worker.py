@@ -6,8 +6,10 @@ one job after another; there are at most ``concurrency``, made when first needed
 outbox that is sent once a turn of the event loop: nothing waits for a batch to fill, and what
 finishes together travels together.
 
-A worker serves one master after another. It drops a run's work when another run's parameters come
-or when the connection to the master ends, and it never ends by itself, unless it is told to.
+A worker serves one master after another. It drops a run's work when another run's parameters come,
+when the connection to the master ends, and when it was itself held up for so long (stopped, starved)
+that the master must count it as lost; what piled up meanwhile goes back unbegun. It never ends by
+itself, unless it is told to.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import secrets
 import socket as network
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import gevent
@@ -30,8 +32,8 @@ from gevent import getcurrent
 from zmq.utils.monitor import recv_monitor_message
 
 from ssbench import __version__, wire
-from ssbench.dispatch import HEARTBEAT_SECONDS
-from ssbench.errors import ExitCode, ProtocolError, WireError
+from ssbench.dispatch import HEARTBEAT_SECONDS, LOST_AFTER
+from ssbench.errors import ExitCode, ProtocolError, SsbenchError, WireError
 from ssbench.operations import OPERATIONS
 from ssbench.sockets import WorkerSockets
 from ssbench.swift.objects import Client, ClientSettings, Outcome
@@ -48,6 +50,9 @@ _RESULTS_A_MESSAGE = 2000
 
 #: Job kinds that are one request.
 _METHODS = {operation.code: operation.method for operation in OPERATIONS}
+
+#: What a server says is cut to so many characters; the wire takes no more than 4096.
+_LONGEST_TEXT = 500
 
 #: While no master is connected, a hello is tried this often (seconds).
 _HELLO_RETRY = 0.05
@@ -109,6 +114,7 @@ class Worker:
         self._hub = gevent.get_hub()
         self._host = network.gethostname()[:255]
         self._handshake_told = 0.0
+        self._beat_at = 0.0
         self._after_jobs = after_jobs
 
     # -- life ---------------------------------------------------------------------------------
@@ -132,6 +138,7 @@ class Worker:
         finally:
             heart.kill()
             self._flush()
+            self._receive()
             self._ticker.stop()
             for watcher, _ in watchers:
                 watcher.stop()
@@ -159,10 +166,11 @@ class Worker:
             gevent.sleep(HEARTBEAT_SECONDS if self._heartbeat() else _HELLO_RETRY)
 
     def _heartbeat(self) -> bool:
+        self._notice_silence()
         # A batch that a heartbeat no longer lists must have its results sent before it.
         self._flush()
         lag, self._lag = self._lag, [0] * LAG_BUCKETS
-        return self._send(
+        sent = self._send(
             wire.Heartbeat(
                 protocol=wire.PROTOCOL,
                 worker_id=self._options.worker_id,
@@ -178,6 +186,23 @@ class Worker:
                 version=__version__,
             )
         )
+        if sent:
+            self._beat_at = time.monotonic()
+        return sent
+
+    def _notice_silence(self) -> None:
+        silence = time.monotonic() - self._beat_at
+        if self._run is None or silence <= LOST_AFTER:
+            return
+        _log.warning(
+            "Held up for %.1f s: the master has given this worker's jobs up, and so does it", silence
+        )
+        self._forget_run()
+        while (message := self._next_message()) is not None:
+            try:
+                self._hand_back_all(*message)
+            except WireError as error:
+                _log.error("Dropped a message: %s", error)
 
     def _tick(self) -> None:
         now = time.monotonic()
@@ -203,28 +228,39 @@ class Worker:
 
     # -- work comes in ------------------------------------------------------------------------
 
+    def _next_message(self) -> tuple[bytes, bytes] | None:
+        """The two frames of a message, empty ones where there were not two; None when there is none."""
+        socket = self._sockets.work
+        try:
+            header = socket.recv(zmq.NOBLOCK)
+        except zmq.Again:
+            return None
+        body = socket.recv(zmq.NOBLOCK) if socket.getsockopt(zmq.RCVMORE) else b""
+        while socket.getsockopt(zmq.RCVMORE):
+            socket.recv(zmq.NOBLOCK)
+            body = b""
+        return header, body
+
     def _receive(self) -> None:
-        receive = self._sockets.work.recv
+        self._notice_silence()
         for _ in range(_MESSAGES_A_TURN):
-            try:
-                header = receive(zmq.NOBLOCK)
-            except zmq.Again:
+            message = self._next_message()
+            if message is None:
                 return
+            header, body = message
             try:
-                if not self._sockets.work.getsockopt(zmq.RCVMORE):
-                    raise WireError("one frame where two were expected")
-                body = receive(zmq.NOBLOCK)
-                while self._sockets.work.getsockopt(zmq.RCVMORE):
-                    receive(zmq.NOBLOCK)
-                    body = b""
                 if header != self._header:
                     self._take_parameters(header)
-                self._take_batch(wire.unpack_batch(body))
+                if self._done.ready():
+                    self._hand_back_all(header, body)
+                else:
+                    self._take_batch(wire.unpack_batch(body))
             except WireError as error:
                 _log.error("Dropped a message: %s", error)
         # The descriptor tells of a change once only; what is left is taken in the next turn, so
         # that a flood does not keep the slots from running.
-        self._hub.loop.run_callback(self._receive)
+        if not self._done.ready():
+            self._hub.loop.run_callback(self._receive)
 
     def _take_parameters(self, header: bytes) -> None:
         try:
@@ -238,12 +274,14 @@ class Worker:
             raise
         if parameters.exit:
             self.stop("the master told this worker to")
-        elif self._instance in parameters.refused:
+            return
+        if self._instance in parameters.refused:
             self.stop(
                 f"the master refuses a second worker with id {self._options.worker_id}:"
                 " give each worker an id of its own",
                 ExitCode.USAGE,
             )
+            return
         self._header = header
         if self._run is not None and self._run.parameters.run_id == parameters.run_id:
             self._run.parameters = parameters
@@ -263,6 +301,7 @@ class Worker:
         self._run = Run(parameters, client)
         self._expected_tick = time.monotonic() + _TICK
         self._ticker.start(self._tick)
+        self._beat_at = time.monotonic()
         # The master takes results only from a worker it has heard of.
         self._heartbeat()
 
@@ -278,7 +317,7 @@ class Worker:
 
     def _take_batch(self, batch: JobBatch) -> None:
         run = self._run
-        if run is None or not batch.jobs or self._done.ready():
+        if run is None or not batch.jobs:
             return
         if run.parameters.noop:
             self._noop(batch)
@@ -286,14 +325,7 @@ class Worker:
         room = self._options.concurrency - self._busy - len(self._queue)
         jobs, surplus = batch.jobs[:room] if room > 0 else [], batch.jobs[max(room, 0) :]
         if surplus:
-            self._send(
-                wire.Handback(
-                    run.parameters.run_id,
-                    self._options.worker_id,
-                    self._instance,
-                    [job[0] for job in surplus],
-                )
-            )
+            self._hand_back(run.parameters.run_id, surplus)
         if not jobs:
             return
         self._held[batch.batch_id] = len(jobs)
@@ -304,6 +336,16 @@ class Worker:
             elif self._slots < self._options.concurrency:
                 self._slots += 1
                 gevent.spawn(self._slot)
+
+    def _hand_back(self, run_id: int, jobs: Sequence[Job]) -> None:
+        job_ids = [job[0] for job in jobs]
+        self._send(wire.Handback(run_id, self._options.worker_id, self._instance, job_ids))
+
+    def _hand_back_all(self, header: bytes, body: bytes) -> None:
+        """Begin none of a message's jobs; raises WireError."""
+        run_id = wire.unpack_parameters(header).run_id
+        if jobs := wire.unpack_batch(body).jobs:
+            self._hand_back(run_id, jobs)
 
     def _noop(self, batch: JobBatch) -> None:
         now = time.monotonic()
@@ -324,8 +366,9 @@ class Worker:
             try:
                 outcome = self._perform(run, job, prior)
             except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
-                _log.exception("A job raised an exception")
-                detail = f"{type(error).__name__}: {error}"
+                if not isinstance(error, SsbenchError):
+                    _log.exception("A job raised an exception")
+                detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
                 outcome = Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail)
             self._busy -= 1
             if run is self._run:
@@ -365,6 +408,7 @@ class Worker:
         raise WireError(f"no job is of kind {kind}")
 
     def _finish(self, batch_id: int, job_id: int, outcome: Outcome) -> None:
+        trans_id = outcome.trans_id
         self._outbox.append(
             Result(
                 job_id,
@@ -373,9 +417,9 @@ class Worker:
                 outcome.completed,
                 outcome.size,
                 outcome.retries,
-                outcome.trans_id,
+                trans_id if trans_id is None else trans_id[:_LONGEST_TEXT],
                 outcome.cause,
-                outcome.detail,
+                outcome.detail[:_LONGEST_TEXT],
                 outcome.retried,
                 outcome.unauthorized,
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from typing import get_args
 
 import msgspec
