@@ -35,16 +35,13 @@ from ssbench.swift.http_response import (
     parse_head,
     status_line,
 )
-from ssbench.swift.payload import BLOCK_BYTES, SMALL_BYTES, STAMP_BYTES, Payload
+from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES, SMALL_BYTES, STAMP_BYTES, Payload
 
 #: What wakes a greenlet that waits for its connection.
 READABLE, WRITABLE, TIMED_OUT, CANCELLED = 1, 2, 3, 4
 
 #: The body of an error is read to its end up to here, so that the connection can be used again.
 DRAIN_BYTES = 65536
-
-#: At most this much of a large body in one system call when the kernel moves it.
-KERNEL_PIECE_BYTES = 1 << 20
 
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
@@ -70,7 +67,7 @@ class Shared:
     connections: set[Connection] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.sink = mmap.mmap(-1, KERNEL_PIECE_BYTES if self.sink_flags else self.block_size)
+        self.sink = mmap.mmap(-1, PIECE_BYTES if self.sink_flags else self.block_size)
 
 
 class Answer(NamedTuple):
@@ -215,7 +212,6 @@ class Connection:
     def _exchange(self, head: bytes, method: str, size: int) -> Answer:
         shared = self._shared
         self.ticks_left = shared.network_ticks
-        flags = 0
         if not size:
             message = head
         elif size <= SMALL_BYTES:
@@ -224,10 +220,9 @@ class Connection:
             stamp, self._offset = shared.payload.begin()
             self._left = size - STAMP_BYTES
             message = head + stamp
-            flags = self._more
         self.sent_at = sent_at = monotonic()
         try:
-            sent = self._sock.send(message, flags)
+            sent = self._send_first(message) if self._left else self._sock.send(message)
         except _WOULD_BLOCK:
             sent = 0
         except OSError as error:
@@ -241,7 +236,7 @@ class Connection:
         first_byte_at = self.received_at
         buffer = shared.buffer
         end = buffer.find(b"\r\n\r\n", 0, received)
-        raw: bytes | bytearray = buffer[: end + 2]
+        raw = bytes(buffer[: end + 2])
         answer_head = parse_head(raw, method == "HEAD") if end >= 0 else None
         if answer_head is None or answer_head.status < 200:
             data, answer_head, first_byte_at = self._read_head(bytes(buffer[:received]), method)
@@ -391,6 +386,22 @@ class Connection:
 
     _more = _MSG_MORE
 
+    def _send_first(self, message: bytes) -> int:
+        """Send the head and the beginning of a large body at once; how much of ``message`` went.
+
+        A body of 1 MB takes 0.21 ms so, 0.28 ms with sendfile alone; beyond, sendfile is cheaper.
+        """
+        piece = self._shared.payload.piece(self._offset, self._left)
+        more = self._more if len(piece) < self._left else 0
+        sent = self._sock.sendmsg((message, piece), (), more)
+        if sent > len(message):
+            self._advance(sent - len(message))
+        return min(sent, len(message))
+
+    def _advance(self, sent: int) -> None:
+        self._left -= sent
+        self._offset = (self._offset + sent) % BLOCK_BYTES
+
     def _send_rest(self) -> None:
         """Send what did not go at once, piece by piece; ends early when the server answers early."""
         shared = self._shared
@@ -404,9 +415,7 @@ class Connection:
                         flags = self._more if self._left else 0
                         self._pending = self._pending[self._sock.send(self._pending, flags) :]
                     else:
-                        sent = self._send_piece()
-                        self._left -= sent
-                        self._offset = (self._offset + sent) % BLOCK_BYTES
+                        self._advance(self._send_piece())
                 except _WOULD_BLOCK:
                     continue
                 self.ticks_left = shared.network_ticks
@@ -426,12 +435,11 @@ class Connection:
         return bool(event == WRITABLE)
 
     def _send_piece(self) -> int:
-        shared = self._shared
-        file = shared.payload.file()
+        """Send from the memory file: 0.1 ms a MB, where sending copies takes 0.2 to 0.3."""
+        file = self._shared.payload.file()
         if file is None:
             return self._send_copy()
-        count = min(self._left, BLOCK_BYTES - self._offset, KERNEL_PIECE_BYTES)
-        return os.sendfile(self._sock.fileno(), file, self._offset, count)
+        return os.sendfile(self._sock.fileno(), file, self._offset, min(self._left, PIECE_BYTES))
 
     def _send_copy(self) -> int:
         shared = self._shared

@@ -2,7 +2,7 @@
 
 Nearly every head that Swift or a proxy before it sends is HTTP/1.1 with one Content-Length and a
 connection that stays open. :func:`parse_head` takes from such a head what a benchmark needs with
-a few searches in C (1.1 µs; h11 takes 55 µs) and declines everything else: chunked or
+a few searches in C (2 µs; h11 takes 57) and declines everything else: chunked or
 close-delimited bodies, ``Connection: close``, HTTP/1.0, folded or doubled fields, lone line feeds.
 What it declines goes through :class:`CarefulReader`, which is h11 and slow, and right.
 """
@@ -22,7 +22,14 @@ HEAD_LIMIT = 65536
 #: Where a head ends for a reader that also takes lone line feeds, as h11 does.
 _LENIENT_END = re.compile(rb"\n\r?\n")
 
-_TRANS_ID_FIELDS = (b"\r\nx-trans-id:", b"\r\nx-openstack-request-id:")
+_STATUSES = {b"HTTP/1.1 %d" % status: status for status in range(100, 1000)}
+
+#: What matters of a usual head in lower case: its length and where its transaction id is; and what
+#: makes a head unusual: an empty or folded line, a framing or an end of the connection of another kind.
+_FIELDS = re.compile(
+    rb"\n(?:content-length: (\d{1,18})\r|(x-trans-id|x-openstack-request-id):"
+    rb"|(content-length|transfer-encoding|connection(?!: keep-alive\r)|[ \t\r\n]))"
+)
 
 
 class Head(NamedTuple):
@@ -51,56 +58,45 @@ def find_head_end(data: bytes) -> int:
     return -1
 
 
-def parse_head(head: bytes | bytearray, bodiless: bool) -> Head | None:
+def parse_head(head: bytes, bodiless: bool) -> Head | None:
     """Parse a head that comes without its empty line; None if it is not of the usual kind.
 
     ``bodiless``: the request was a HEAD, whose answer has no body whatever its length says.
     """
+    status = _STATUSES.get(head[:12])
+    if status is None or head[12] not in b" \r":
+        return None
+    length = -1
+    trans_id = None
     lower = head.lower()
-    digits = lower[9:12]
-    if lower[:9] != b"http/1.1 " or not digits.isdigit() or lower[12] not in b" \r" or digits < b"100":
-        return None
-    at = lower.find(b"\r\nconnection")
-    if (at >= 0 and not lower.startswith(b"\r\nconnection: keep-alive\r\n", at)) or (
-        b"\r\ntransfer-encoding" in lower
-        or b"\r\n " in lower
-        or b"\r\n\t" in lower
-        or lower.count(b"\n") != lower.count(b"\r\n")
-    ):
-        return None
-    status = int(digits)
-    at = lower.find(b"\r\ncontent-length")
+    # One pass for all of them took 1 µs, where a search for each took 3.5 µs, a fifth of a request.
+    for digits, identity, unusual in _FIELDS.findall(lower):
+        if unusual:
+            return None
+        if identity:
+            trans_id = trans_id or _value(head, lower.find(b"\n%b:" % identity) + len(identity) + 2)
+        elif length >= 0:
+            return None
+        else:
+            length = int(digits)
     if bodiless or status == 204 or status == 304 or status < 200:  # noqa: PLR1714 (a tuple costs more)
         length = 0
-    elif at < 0:
+    elif length < 0:
         return None
-    else:
-        stop = lower.find(b"\r\n", at + 2)
-        value = lower[at + 17 : stop].strip()
-        if (
-            lower[at + 16] != 58
-            or not value.isdigit()
-            or len(value) > 18
-            or lower.find(b"\r\ncontent-length", stop) >= 0
-        ):
-            return None
-        length = int(value)
-    for field in _TRANS_ID_FIELDS:
-        at = lower.find(field)
-        if at >= 0:
-            at += len(field)
-            trans_id = head[at : lower.find(b"\r\n", at)].decode("latin-1").strip()
-            return Head(status, length, len(head) + 2, trans_id)
-    return Head(status, length, len(head) + 2, None)
+    return Head(status, length, len(head) + 2, trans_id)
 
 
-def field_value(head: bytes | bytearray, name: bytes) -> str | None:
+def _value(head: bytes, start: int) -> str:
+    return head[start : head.find(b"\n", start)].decode("latin-1").strip()
+
+
+def field_value(head: bytes, name: bytes) -> str | None:
     """The value of the first header field called ``name`` (lower case), None if there is none."""
     found = re.search(rb"(?i)\n" + re.escape(name) + rb"[ \t]*:([^\r\n]*)", head)
     return found[1].decode("latin-1").strip() if found else None
 
 
-def status_line(head: bytes | bytearray) -> str:
+def status_line(head: bytes) -> str:
     """Status and reason as the server put them, for people."""
     line = head.split(b"\n", 1)[0].decode("latin-1").strip()
     return line.partition(" ")[2][:200]

@@ -22,6 +22,9 @@ STAMP_BYTES = 16
 #: what two system calls and a second wait cost.
 SMALL_BYTES = 65536
 
+#: The longest piece of a body that is in one piece in memory.
+PIECE_BYTES = 1 << 20
+
 #: Coprime to the block: the offsets visit each place once before they come back.
 _STRIDE = 2654435761 % BLOCK_BYTES
 
@@ -31,8 +34,8 @@ class Payload:
 
     def __init__(self) -> None:
         block = os.urandom(BLOCK_BYTES)
-        # The block's beginning once more at the end: each slice up to SMALL_BYTES is in one piece.
-        self._block = memoryview(block + block[:SMALL_BYTES])
+        # The block's beginning once more at the end: a piece may begin anywhere.
+        self._block = memoryview(block + block[:PIECE_BYTES])
         self._source = os.urandom(8)
         self._count = 0
         self._closed = False
@@ -51,16 +54,15 @@ class Payload:
         return b"".join((head, stamp, self._block[offset : offset + size - STAMP_BYTES]))
 
     def piece(self, offset: int, limit: int) -> memoryview:
-        """Up to ``limit`` bytes from ``offset`` of the block, fewer at its end."""
-        offset %= BLOCK_BYTES
-        return self._block[offset : min(offset + limit, BLOCK_BYTES)]
+        """The bytes from ``offset`` below BLOCK_BYTES on; ``limit`` of them, or PIECE_BYTES if less."""
+        return self._block[offset : offset + min(limit, PIECE_BYTES)]
 
     def file(self) -> int | None:
         """Descriptor of a memory file that holds the block, for ``sendfile``; None if there is none."""
         possible = hasattr(os, "memfd_create") and hasattr(os, "sendfile")
         if self._file is None and possible and not self._closed:
             self._file = os.memfd_create("ssbench-payload")
-            rest = self._block[:BLOCK_BYTES]
+            rest = self._block
             while rest:
                 rest = rest[os.write(self._file, rest) :]
         return self._file

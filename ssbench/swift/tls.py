@@ -136,5 +136,8 @@ class TlsConnection(Connection):
                 self.received_at = monotonic()
             return False
 
+    def _send_first(self, message: bytes) -> int:
+        return self._sock.send(message)
+
     def _send_piece(self) -> int:
         return self._send_copy()
