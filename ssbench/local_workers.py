@@ -6,12 +6,14 @@ does too, and so does the worker.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,10 +26,11 @@ _TAIL_LINES = 15
 
 
 def open_private(path: Path) -> tuple[int, Path]:
-    """Open a log in a folder that others may write to: (descriptor, the path it got).
+    """Open a file in a folder that others may write to: (descriptor, the path it got).
 
-    The well-known name is taken when it is new or an own plain file; a planted link or somebody
-    else's file is left alone, and the log gets a name that cannot be guessed.
+    The well-known name is taken when it is new or an own plain file that no other run is using; a
+    planted link or somebody else's file is left alone, and ours gets a name that cannot be guessed.
+    It counts as used for as long as the descriptor, or a copy of it in another process, is open.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -37,9 +40,11 @@ def open_private(path: Path) -> tuple[int, Path]:
     if descriptor >= 0:
         found = os.fstat(descriptor)
         if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
-            os.fchmod(descriptor, 0o600)
-            os.ftruncate(descriptor, 0)
-            return descriptor, path
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.fchmod(descriptor, 0o600)
+                os.ftruncate(descriptor, 0)
+                return descriptor, path
         os.close(descriptor)
     descriptor, name = tempfile.mkstemp(prefix=path.stem + "-", suffix=path.suffix, dir=path.parent)
     return descriptor, Path(name)
@@ -80,7 +85,9 @@ class LocalWorkers:
         descriptor, log = open_private(Path(tempfile.gettempdir()) / f"ssbench-worker-local-{worker_id}.log")
         command = [sys.executable, "-m", "ssbench.cli.worker", "--exit-with-stdin", *arguments]
         if profile:
-            self.profiles.append(log.with_suffix(".prof"))
+            profile_descriptor, profile_path = open_private(log.with_suffix(".prof"))
+            os.close(profile_descriptor)
+            self.profiles.append(profile_path)
             command += ["--profile-file", str(self.profiles[-1])]
         try:
             process = subprocess.Popen(  # noqa: S603 - our own program

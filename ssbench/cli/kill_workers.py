@@ -10,7 +10,8 @@ import zmq
 
 from ssbench import wire
 from ssbench.cli import zmq_options
-from ssbench.errors import ExitCode, WireError
+from ssbench.dispatch import MOST_WORKERS
+from ssbench.errors import ExitCode, ProtocolError, WireError
 from ssbench.sockets import MasterSockets
 
 _log = logging.getLogger(__name__)
@@ -26,6 +27,9 @@ _DEFAULT_IP = "0.0.0.0"  # noqa: S104 - the documented default
 #: Nobody is left when nobody has spoken for so long (seconds).
 _SILENCE = 5.0
 
+#: A worker that speaks but does not end must not keep us for ever (seconds).
+_PATIENCE = 30.0
+
 #: A worker that was told says goodbye at once; after so long it is told again.
 _TELL_AGAIN = 0.5
 
@@ -38,48 +42,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Tell them, until nobody answers any more."""
     with zmq_options.bind(arguments, _DEFAULT_IP) as sockets:
-        gone = _tell_all(sockets)
-    if not gone:
-        _log.info("No worker was there")
-    else:
+        roll = _Roll()
+        _tell_all(sockets, roll)
+    for name in roll.there.values():
+        _log.warning("%s did not say goodbye", name)
+    gone = len(roll.gone)
+    if gone:
         _log.info("%d worker%s told to exit", gone, "" if gone == 1 else "s")
+    elif not roll.there:
+        _log.info("No worker was there")
     return ExitCode.OK
 
 
-def _tell_all(sockets: MasterSockets) -> int:
+class _Roll:
+    """Who is there, by instance, and who is gone."""
+
+    def __init__(self) -> None:
+        self.there: dict[int, str] = {}
+        self.gone: set[int] = set()
+
+    def take(self, frame: bytes) -> bool:
+        """Take in a message; whether it tells of a worker that was not there before."""
+        try:
+            message = wire.unpack_from_worker(frame)
+        except ProtocolError as error:
+            # It ends too once it sees our order, because it cannot read that.
+            if error.worker is None:
+                return False
+            return self._meet(error.worker[1], f"Worker {error.worker[0]} (of another version)")
+        except WireError as error:
+            _log.warning("Dropped a message: %s", str(error)[:200])
+            return False
+        if isinstance(message, wire.Heartbeat):
+            name = f"Worker {message.worker_id} on {message.host} (pid {message.pid})"
+            return self._meet(message.instance, name)
+        if isinstance(message, wire.Goodbye) and message.instance not in self.gone:
+            self.gone.add(message.instance)
+            _log.info("%s has ended", self.there.pop(message.instance, f"Worker {message.worker_id}"))
+        return False
+
+    def _meet(self, instance: int, name: str) -> bool:
+        if instance in self.gone or instance in self.there or len(self.there) >= MOST_WORKERS:
+            return False
+        self.there[instance] = name
+        return True
+
+
+def _tell_all(sockets: MasterSockets, roll: _Roll) -> None:
     order = wire.pack(wire.RunParameters(protocol=wire.PROTOCOL, run_id=0, exit=True))
     nothing = wire.pack(wire.JobBatch(0, []))
-    there: dict[int, wire.Heartbeat] = {}
-    gone = 0
-    heard = time.monotonic()
+    began = heard = time.monotonic()
     told = 0.0
-    while (now := time.monotonic()) - heard < _SILENCE:
-        if there and now - told > _TELL_AGAIN:
+    while (now := time.monotonic()) - heard < _SILENCE and now - began < _PATIENCE:
+        if roll.there and now - told > _TELL_AGAIN:
             told = now
             # The socket deals messages out in turn, so each worker gets one of as many as there are.
-            for _ in there:
+            for _ in roll.there:
                 try:
                     sockets.work.send(order, zmq.NOBLOCK | zmq.SNDMORE)
                     sockets.work.send(nothing, zmq.NOBLOCK)
                 except zmq.Again:
                     break
-        if not sockets.poller.poll(100):
-            continue
-        try:
-            message = wire.unpack_from_worker(sockets.results.recv())
-        except WireError as error:
-            _log.warning("Dropped a message: %s", error)
-            continue
-        heard = time.monotonic()
-        if isinstance(message, wire.Heartbeat):
-            if message.instance not in there:
+        if sockets.poller.poll(100):
+            heard = now
+            if roll.take(sockets.results.recv()):
                 told = 0.0
-            there[message.instance] = message
-        elif isinstance(message, wire.Goodbye):
-            gone += 1
-            beat = there.pop(message.instance, None)
-            where = f" on {beat.host} (pid {beat.pid})" if beat else ""
-            _log.info("Worker %d%s has ended", message.worker_id, where)
-    for beat in there.values():
-        _log.warning("Worker %d on %s (pid %d) did not say goodbye", beat.worker_id, beat.host, beat.pid)
-    return gone
