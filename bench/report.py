@@ -29,11 +29,13 @@ from ssbench.results import ResultRow
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
 from ssbench.scenario import Scenario, SizeClass
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from old_formats import OLD_TYPES, Pickler
+
 CHUNK = 20_000
 START = 1_700_000_000.0
 CLASSES = (("tiny", 4_000, 8_000, 60), ("small", 20_000, 40_000, 30), ("medium", 1_000_000, 2_000_000, 10))
 WEIGHTS = (10.0, 75.0, 10.0, 5.0)
-OLD_TYPES = ("upload_object", "get_object", "update_object", "delete_object")
 GUNZIP = """
 import gzip, sys
 with gzip.open(sys.argv[1]) as stream:
@@ -146,44 +148,10 @@ def write_msgpack(path: Path, results: int, trans_ids: bool) -> None:
             out.write(packer.pack(batch))
 
 
-class Pickler:
-    """Writes what Python 2's cPickle wrote with protocol 0, numbering every object."""
-
-    def __init__(self) -> None:
-        self.number = 0
-
-    def put(self) -> str:
-        self.number += 1
-        return f"p{self.number}\n"
-
-    def dump(self, value: object) -> str:
-        match value:
-            case None:
-                return "N"
-            case int():
-                return f"I{value}\n"
-            case float():
-                return f"F{value!r}\n"
-            case str():
-                return f"S{value!r}\n{self.put()}"
-            case dict():
-                entries = "".join(f"{self.dump(key)}{self.dump(entry)}s" for key, entry in value.items())
-                return f"(d{self.put()}{entries}"
-            case list():
-                return f"(l{self.put()}" + "".join(self.dump(entry) + "a" for entry in value)
-        raise TypeError(value)
-
-
 def write_pickle(path: Path, results: int, trans_ids: bool) -> None:
-    pickler = Pickler()
-    with gzip.open(path, "wt", 1, encoding="latin-1", newline="") as out:
-        out.write(
-            f"(l{pickler.put()}ccopy_reg\n_reconstructor\n(cssbench.scenario\nScenario\nc__builtin__\nobject\nNtR"
-        )
-        out.write(f"{pickler.dump(old_scenario())}ba(l{pickler.put()}")
-        for result in old_results(results, trans_ids):
-            out.write(f"{pickler.dump(result)}a")
-        out.write("a.")
+    with gzip.open(path, "wb", 1) as out:
+        for piece in Pickler().file(old_results(results, trans_ids), old_scenario()):
+            out.write(piece)
 
 
 WRITERS = {"current": write_current, "msgpack": write_msgpack, "pickle": write_pickle}

@@ -13,6 +13,8 @@ from ssbench.run_results.damage import DamageError
 from ssbench.run_results.description import RunDescription, RunSummary
 from ssbench.run_results.stream import Stream
 
+_CHUNK = 1024 * 1024
+
 
 class RunResults(ABC):
     """The results of a run, read from a stat file, once, block by block.
@@ -42,13 +44,16 @@ class RunResults(ABC):
     def blocks(self) -> Iterator[ResultBlock]:
         """Yield the results in order of arrival, until the end or the first damage.
 
-        What was read before damage stands, and a warning says so; raises StatFileError when nothing stands.
+        What was read before damage stands, and a warning says so; raises StatFileError when
+        nothing stands.
         """
         damage: str | None = None
         try:
             for block in self._read_blocks():
                 self.results_read += len(block)
                 yield block
+            while self._stream.read_some(_CHUNK):
+                pass  # to the end, where the checksum of compressed data is
         except DamageError as error:
             damage = self._stream.damage or str(error)
         finally:

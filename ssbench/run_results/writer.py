@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from isal import isal_zlib
@@ -165,8 +166,9 @@ class RunResultsWriter:
             self._broken = True
             if self.failure is None:
                 self.failure = error
-            self._file.truncate(self._size)
-            self._file.seek(self._size)
+            with suppress(OSError):  # what is no regular file has no whole blocks to save
+                self._file.truncate(self._size)
+                self._file.seek(self._size)
             return False
         self._size += len(member)
         return True
