@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import swiftclient
 from fault_server import Certificates, FaultServer
-
 from processes import Fleet
+
 from ssbench.local_swift import LocalSwift
 
 _numbers = itertools.count(1)
@@ -67,4 +67,15 @@ def certificates() -> Certificates:
 def fleet(tmp_path: Path) -> Iterator[Fleet]:
     """Ports for a master and its workers, which are ended with the test."""
     with Fleet(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def fleet_v6(tmp_path: Path) -> Iterator[Fleet]:
+    """The same over IPv6; skips where there is none."""
+    try:
+        made = Fleet(tmp_path, "::1")
+    except (OSError, RuntimeError) as error:
+        pytest.skip(f"no IPv6 here: {error}")
+    with made:
         yield made

@@ -1,0 +1,324 @@
+"""run-scenario as a user runs it: real processes, real sockets, a real Swift."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ssbench.local_swift import LocalSwift
+from ssbench.run_results import open_results
+from ssbench.statistics import RunStatistics, summarize
+
+SCENARIO = {
+    "name": "A test/scenario",
+    "sizes": [
+        {"name": "zero", "size_min": 0, "size_max": 0},
+        {"name": "tiny", "size_min": 4000, "size_max": 8000, "crud_profile": [2, 4, 2, 1]},
+        {"name": "big", "size_min": 2_500_000, "size_max": 2_500_000},
+        {"name": "unused", "size_min": 1, "size_max": 1},
+    ],
+    "initial_files": {"zero": 4, "tiny": 12, "big": 2},
+    "operation_count": 80,
+    "crud_profile": [1, 1, 1, 1],
+    "user_count": 5,
+    "container_count": 4,
+}
+
+
+def write(folder: Path, base: str, **changes: object) -> Path:
+    path = folder / "scenario.yaml"
+    data = {**SCENARIO, "container_base": base, **changes}
+    path.write_text(yaml.safe_dump({key: value for key, value in data.items() if value is not None}))
+    return path
+
+
+def numbers(path: Path) -> RunStatistics:
+    return summarize(open_results(path))
+
+
+def environment(swift: LocalSwift) -> dict[str, str]:
+    return {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
+
+
+def accounted_for(statistics: RunStatistics) -> int:
+    """Operations that have a result, and those that could not be sent."""
+    return statistics.total.count + statistics.total.errors + sum(row[2] for row in statistics.not_sendable)
+
+
+def listing(account, base: str) -> dict[str, list[str]]:
+    containers = [row["name"] for row in account.get_account(prefix=base)[1]]
+    return {name: [row["name"] for row in account.get_container(name)[1]] for name in containers}
+
+
+def test_a_run_from_yaml_counts_up_reports_and_cleans_up(fleet, swift, account, container_base, tmp_path):
+    scenario = write(tmp_path, container_base)
+    run = fleet.run(scenario, "--workers", 2, "--pctile", "99.9", environment=environment(swift))
+    assert run.end() == 0, run.err
+
+    statistics = numbers(fleet.stats)
+    assert statistics.total.errors == 0
+    assert accounted_for(statistics) == 80
+    assert f"Count:{statistics.total.count:6d}" in run.out
+    assert "99.9%-ile" in run.out
+    assert "A test/scenario  (generated with ssbench version" in run.out
+    assert "Worker count:   2   Concurrency:   5" in run.out
+    for line in ("Benchmark run:", "  X    failed", f"INFO:Results saved to {fleet.stats}"):
+        assert line in run.err
+    characters = [line for line in run.err.splitlines() if line and not line.strip("._oO*|^@X")]
+    assert len("".join(characters)) == statistics.total.count
+    # Initial objects stay, each in its place; what the run created is gone.
+    left = listing(account, container_base)
+    assert sorted(left) == [f"{container_base}_{number:06d}" for number in range(4)]
+    names = sorted(name for names in left.values() for name in names)
+    assert set(names) <= {f"zero_{n:06d}" for n in range(1, 5)} | {f"tiny_{n:06d}" for n in range(1, 13)} | {
+        "big_000001",
+        "big_000002",
+    }
+    assert "tiny_000005" not in left[f"{container_base}_000001"]  # the ninth of all goes round to 0
+
+
+def test_json_and_a_second_run_with_what_is_there(fleet, swift, account, container_base, tmp_path):
+    scenario = write(tmp_path, container_base, crud_profile=[0, 1, 0, 0])
+    data = {**yaml.safe_load(scenario.read_text()), "operation_count": 20}
+    data["sizes"] = [{**each, "crud_profile": [0, 1, 0, 0]} for each in data["sizes"][:2]]
+    data["initial_files"] = {"tiny": 6}
+    path = tmp_path / "old.scenario"
+    path.write_text(json.dumps(data))
+    first = fleet.run(path, "--workers", 1, environment=environment(swift))
+    assert first.end() == 0, first.err
+    before = account.head_object(f"{container_base}_000000", "tiny_000001")
+    second = fleet.run(path, "--workers", 1, "--csv", environment=environment(swift))
+    assert second.end() == 0, second.err
+    assert (
+        account.head_object(f"{container_base}_000000", "tiny_000001")["x-timestamp"] == before["x-timestamp"]
+    )
+    header, row = csv.reader(second.out.splitlines())
+    report = dict(zip(header, row, strict=True))
+    assert (report["scenario_name"], report["total_count"], report["read_count"]) == (
+        data["name"],
+        "20",
+        "20",
+    )
+    assert "create_count" not in report
+
+
+def test_storage_urls_and_a_token_need_no_authentication(fleet, swift, account, container_base, tmp_path):
+    scenario = write(tmp_path, container_base, operation_count=20)
+    url, token = account.get_auth()
+    other = url.replace("127.0.0.1", "localhost")
+    run = fleet.run(scenario, "--workers", 1, "-S", url, "-S", other, "-T", token, "-k", "-R")
+    assert run.end() == 0, run.err
+    assert run.out == ""
+    assert accounted_for(numbers(fleet.stats)) == 20
+    assert token not in run.err + fleet.stats.read_bytes().decode("latin-1")
+
+
+def test_policies_and_expiry(fleet, swift, account, container_base, tmp_path):
+    scenario = write(tmp_path, container_base, crud_profile=[1, 0, 0, 0], policy="gold", delete_after=30)
+    arguments = ["--workers", 1, "-o", 15, "-k", "-p", "silver", "--delete-after", 500]
+    run = fleet.run(scenario, *arguments, environment=environment(swift))
+    assert run.end() == 0, run.err
+    name = f"{container_base}_000000_silver"
+    assert account.head_container(name)["x-storage-policy"] == "silver"
+    assert "Object expiration (X-Delete-After): 500 (sec)" in run.out
+    created = [
+        account.head_object(container, each)
+        for container, names in listing(account, container_base).items()
+        for each in names
+        if each > "tiny_000012" and each.startswith("tiny")
+    ]
+    assert created
+    assert all("x-delete-at" in head for head in created)
+    assert "x-delete-at" not in account.head_object(name, "zero_000001")
+
+    again = fleet.run(scenario, "--workers", 1, "-o", 1, "--delete-after", 0, environment=environment(swift))
+    assert again.end() == 0, again.err
+    assert "Object expiration" not in again.out
+
+
+def test_a_container_of_another_policy_is_an_error(fleet, swift, account, container_base, tmp_path):
+    account.put_container(f"{container_base}_000000_silver", {"X-Storage-Policy": "gold"})
+    scenario = write(tmp_path, container_base)
+    run = fleet.run(scenario, "--workers", 1, "-p", "silver", environment=environment(swift))
+    assert run.end() == 3
+    assert "gold" in run.err.splitlines()[-1]
+    assert not fleet.stats.exists()
+
+
+@pytest.mark.parametrize(("workers", "users", "batch"), [(1, 1, 1), (2, 7, 3), (5, 12, 5)])
+def test_counts_are_exact_whatever_the_fleet(fleet, swift, container_base, tmp_path, workers, users, batch):
+    scenario = write(tmp_path, container_base, user_count=users, operation_count=101)
+    arguments = ["--workers", workers, "--batch-size", batch, "--seed", 4, "-q"]
+    run = fleet.run(scenario, *arguments, environment=environment(swift))
+    assert run.end() == 0, run.err
+    assert run.err == ""
+    statistics = numbers(fleet.stats)
+    assert accounted_for(statistics) == 101
+    assert statistics.worker_count == workers
+    assert statistics.run.seed == 4
+
+
+def test_a_timed_run_ends_in_time(fleet, swift, container_base, tmp_path):
+    scenario = write(tmp_path, container_base)
+    run = fleet.run(scenario, "--workers", 1, "-r", 2, environment=environment(swift))
+    assert run.end() == 0, run.err
+    statistics = numbers(fleet.stats)
+    assert statistics.total.count > 0
+    assert statistics.run.scenario.operation_count is None
+    assert statistics.duration >= 1.0
+
+
+def test_no_op(fleet, tmp_path):
+    scenario = write(tmp_path, "nothing", operation_count=5000)
+    run = fleet.run(scenario, "--noop", "--workers", 2)
+    assert run.end() == 0, run.err
+    assert accounted_for(numbers(fleet.stats)) == 5000
+    assert "First-byte latency:  N/A" in run.out
+
+
+def test_ipv6(fleet_v6, container_base, tmp_path):
+    try:
+        swift = LocalSwift(bind_ip="::1")
+    except OSError as error:
+        pytest.skip(f"no IPv6 here: {error}")
+    with swift:
+        scenario = write(tmp_path, container_base, operation_count=20)
+        worker = fleet_v6.worker(1)
+        run = fleet_v6.run(scenario, environment=environment(swift))
+        assert run.end() == 0, run.err
+        assert accounted_for(numbers(fleet_v6.stats)) == 20
+        assert worker.process.poll() is None
+
+
+def test_tokens_that_expire_in_the_middle(fleet, container_base, tmp_path):
+    with LocalSwift(token_life=2) as swift:
+        scenario = write(tmp_path, container_base, operation_count=None, run_seconds=6)
+        run = fleet.run(scenario, "--workers", 2, environment=environment(swift))
+        assert run.end() == 0, run.err
+    statistics = numbers(fleet.stats)
+    assert "authenticating again" in run.err
+    assert statistics.total.errors == 0
+    assert statistics.retries["HTTP 401"] > 0
+
+
+def test_an_interrupted_run_reports_and_leaves_nothing(fleet, swift, account, container_base, tmp_path):
+    scenario = write(tmp_path, container_base, operation_count=100_000, crud_profile=[3, 1, 1, 0])
+    run = fleet.run(scenario, "--workers", 2, environment=environment(swift))
+    run.wait_for(r"@ >= 10 s.*\n\n?[._]{20}")
+    run.signal(signal.SIGINT)
+    assert run.end(30) == 130, run.err
+    statistics = numbers(fleet.stats)
+    assert f"Count:{statistics.total.count:6d}" in run.out
+    assert "Traceback" not in run.err
+    names = [name for names in listing(account, container_base).values() for name in names]
+    assert not [name for name in names if name > "zero_000004"]
+
+
+def test_twice_ends_it_at_once(fleet, swift, container_base, tmp_path):
+    scenario = write(tmp_path, container_base, operation_count=100_000)
+    run = fleet.run(scenario, "--workers", 1, environment=environment(swift))
+    run.wait_for(r"@ >= 10 s.*\n\n?[._]{5}")
+    run.signal(signal.SIGINT)
+    run.signal(signal.SIGTERM)
+    assert run.end(15) == 130, run.err
+    assert "Traceback" not in run.err
+
+
+def test_local_swift_is_started_and_removed(fleet, tmp_path):
+    scenario = write(tmp_path, "mine", operation_count=10)
+    run = fleet.run(scenario, "--workers", 1, "--local-swift", environment={"TMPDIR": str(tmp_path)})
+    assert run.end() == 0, run.err
+    assert accounted_for(numbers(fleet.stats)) == 10
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        "run1.stat.gz",
+        "scenario.yaml",
+        "ssbench-worker-local-0.log",
+    ]
+
+
+def test_profiles(fleet, swift, container_base, tmp_path):
+    scenario = write(tmp_path, container_base, operation_count=10)
+    variables = {**environment(swift), "TMPDIR": str(tmp_path)}
+    run = fleet.run(scenario, "--workers", 1, "--profile", environment=variables)
+    assert run.end() == 0, run.err
+    assert run.wait_for(r"Profile of the benchmark written to (\S+)")
+    assert len(list(tmp_path.glob("*.prof"))) == 2
+
+
+WRONG = [
+    (["-u", "0"], "argument -u/--user-count: '0' is not a whole number of 1 or more"),
+    (["-o", "1.5"], "'1.5' is not a whole number"),
+    (["--pctile", "101"], "'101' is not a percentile from 1 to 100"),
+    (["--zmq-work-port", "0"], "'0' is not a port number"),
+    (["--policy", "a\nb"], "policy"),
+    (["--zmq-key", "/nowhere/key"], "/nowhere/key: cannot be read"),
+    (["-s", "/proc/nowhere/file"], "/proc/nowhere/file.gz: cannot be written"),
+    (["-s", "/tmp"], "/tmp: is a folder"),
+    (["--no-such-option"], "unrecognized arguments: --no-such-option"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_a_wrong_command_line_is_one_line_and_exit_2(fleet, tmp_path, arguments, message):
+    run = fleet.run(write(tmp_path, "x"), "-q", "--noop", "--workers", 1, *arguments)
+    assert run.end() == 2
+    assert message in run.err
+    assert len(run.err.splitlines()) == 1
+    assert run.out == ""
+
+
+def test_a_port_in_use_is_one_line(fleet, tmp_path):
+    first = fleet.run(write(tmp_path, "x"), "--noop", "--worker-timeout", 30)
+    first.wait_for("Waiting for workers")
+    second = fleet.run(tmp_path / "scenario.yaml", "--noop", "-q")
+    assert second.end() == 2
+    assert "in use" in second.err
+    assert len(second.err.splitlines()) == 1
+    first.signal(signal.SIGINT)
+    assert first.end() == 130
+
+
+def test_old_spellings(fleet, swift, container_base, tmp_path):
+    scenario = write(tmp_path, container_base, operation_count=5)
+    arguments = ["--workers", 1, "--zmq-results_port", fleet.results_port, "--user_count=2"]
+    run = fleet.run(scenario, *arguments, environment=environment(swift))
+    assert run.end() == 0, run.err
+    assert "Concurrency:   2" in run.out
+
+
+def test_without_a_scenario():
+    run = subprocess.run(
+        [sys.executable, "-m", "ssbench.cli.master", "run-scenario"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 2
+    assert "--scenario-file is required" in run.stderr
+
+
+def test_a_reader_that_has_seen_enough(fleet, tmp_path):
+    scenario = write(tmp_path, "x", operation_count=10)
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = ["-f", scenario, "--noop", "--workers", "1", "-q", "-s", tmp_path / "x.stat"]
+    ports = ["--zmq-work-port", str(fleet.work_port), "--zmq-results-port", str(fleet.results_port)]
+    run = subprocess.run(
+        [sys.executable, "-m", "ssbench.cli.master", "run-scenario", *map(str, arguments), *ports],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert (run.returncode, run.stderr) == (0, "")
