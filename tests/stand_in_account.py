@@ -20,12 +20,16 @@ CONFLICT = Reply(409)
 
 
 class StandInAccount:
-    """``containers`` maps each name to the names of its objects."""
+    """``containers`` maps each name to the names of its objects, which are in order; see :meth:`hold`."""
 
-    def __init__(self, containers: Mapping[str, Iterable[str]], page: int = 10_000) -> None:
-        self.containers = {name: sorted(objects) for name, objects in containers.items()}
+    def __init__(self, page: int = 10_000) -> None:
+        self.containers: dict[str, list[str]] = {}
         self.page = page
         self.lock = threading.Lock()
+
+    def hold(self, containers: Mapping[str, Iterable[str]]) -> None:
+        """Have these containers and objects, and no others."""
+        self.containers = {name: sorted(objects) for name, objects in containers.items()}
 
     def __call__(self, request: Request) -> Reply:
         parts = urlsplit(request.target)

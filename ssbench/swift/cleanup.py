@@ -144,7 +144,10 @@ class CleanUp:
                 ca_certificates=session.ca_certificates,
             )
         )
-        self._threads = gevent.get_hub().threadpool
+        hub = gevent.get_hub()
+        # It would be printed, and then raised in the thread's main greenlet, which suffices.
+        hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
+        self._threads = hub.threadpool
         self._threads.maxsize = max(self._threads.maxsize, settings.concurrency)
         self._deletes = gevent.pool.Pool(settings.concurrency)
         self._failures_in_a_row = 0
@@ -218,15 +221,18 @@ class CleanUp:
     def _ask(self, function: Callable[..., Any], connection: Any, container: str) -> Any:
         """Call a function like python-swiftclient's on a thread, again with a new token after a 401."""
         place = (connection.parsed_url, connection)
-        session = self._session
-        while True:
+
+        def attempt(session: Session) -> Any:
             call = partial(function, connection.url, session.token, container, http_conn=place)
-            try:
-                return self._on_thread(partial(persistently, call))
-            except CLIENT_ERRORS as error:
-                if status(error) != 401 or not self._renew_session(session):
-                    raise
-            session = self._session
+            return self._on_thread(partial(persistently, call))
+
+        session = self._session
+        try:
+            return attempt(session)
+        except CLIENT_ERRORS as error:
+            if status(error) != 401 or not self._renew_session(session):
+                raise
+        return attempt(self._session)
 
     def _on_thread(self, call: Callable[[], Any]) -> Any:
         """Let other greenlets run while a thread does this; return or raise what it does."""
