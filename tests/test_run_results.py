@@ -246,7 +246,7 @@ def test_a_file_cut_off_anywhere_is_read_up_to_its_last_whole_block(
     data = whole if compressed else gzip.decompress(whole)
     path = tmp_path / "cut"
     counts = []
-    for length in range(len(data)):
+    for length in range(0, len(data), 7):
         path.write_bytes(data[:length])
         try:
             blocks, warnings = read(path)
@@ -258,7 +258,7 @@ def test_a_file_cut_off_anywhere_is_read_up_to_its_last_whole_block(
         assert len(warnings) == 1 or count == 300  # then that of the run itself is there
         counts.append(count)
     assert [count for count in counts if count >= 0] == sorted(count for count in counts if count >= 0)
-    assert set(counts) == {-1, 0, 100, 200, 300}
+    assert {-1, 100, 200, 300} <= set(counts) <= {-1, 0, 100, 200, 300}
 
 
 @settings(max_examples=300)

@@ -48,14 +48,17 @@ class _ReadingBar:
 @contextmanager
 def reading(path: Path) -> Iterator[RunResults]:
     """Open a stat file, and show on a terminal how far it has been read; raises StatFileError."""
-    if not (sys.stderr.isatty() and logging.getLogger().isEnabledFor(logging.INFO)):
-        yield open_results(path)
-        return
-    bar = _ReadingBar(path.name)
+    visible = sys.stderr.isatty() and logging.getLogger().isEnabledFor(logging.INFO)
+    bar = _ReadingBar(path.name) if visible else None
+    results = None
     try:
-        yield open_results(path, bar)
+        results = open_results(path, bar)
+        yield results
     finally:
-        bar.stop()
+        if results:
+            results.close()
+        if bar:
+            bar.stop()
 
 
 def refuse_to_overwrite(stats_file: Path, output: Path) -> None:

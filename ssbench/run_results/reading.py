@@ -41,6 +41,10 @@ class RunResults(ABC):
             raise StatFileError(f"{self.path}: {stream.damage or error}") from None
         self.size_classes = [size_class.name for size_class in self.run.scenario.size_classes]
 
+    def close(self) -> None:
+        """Close the file; :meth:`blocks` does it too when it has come to its end."""
+        self._stream.close()
+
     def blocks(self) -> Iterator[ResultBlock]:
         """Yield the results in order of arrival, until the end or the first damage.
 
@@ -57,7 +61,7 @@ class RunResults(ABC):
         except DamageError as error:
             damage = self._stream.damage or str(error)
         finally:
-            self._stream.close()
+            self.close()
         damage = damage or self._stream.damage
         if damage and not self.results_read:
             raise StatFileError(f"{self.path}: {damage}; no result stands before that")
