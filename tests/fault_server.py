@@ -103,7 +103,8 @@ class _GoneError(Exception):
 class FaultServer:
     """The server; ``keep_bodies`` keeps what was uploaded, else only its length is kept as zeros.
 
-    ``tls`` makes it an HTTPS server. ``requests`` lists what came, ``connections`` how many were made.
+    ``tls`` makes it an HTTPS server. ``requests`` lists what came, ``connections`` how many were
+    made, ``ignored`` the bytes of bodies that came after an early answer.
     """
 
     host: str = "127.0.0.1"
@@ -114,6 +115,7 @@ class FaultServer:
     keep_bodies: bool = True
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
+    ignored: int = 0
 
     def __post_init__(self) -> None:
         self._script: deque[Reply] = deque()
@@ -269,8 +271,8 @@ class FaultServer:
                 # Closing with unread bytes would reset the connection and lose the answer.
                 connection.shutdown(socket.SHUT_WR)
                 with contextlib.suppress(OSError):
-                    while connection.recv(1 << 16):
-                        pass
+                    while ignored := len(connection.recv(1 << 16)):
+                        self.ignored += ignored
             raise _GoneError
 
     def _wait(self, seconds: float) -> None:

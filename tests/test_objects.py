@@ -339,6 +339,7 @@ WRONG: dict[str, tuple[Reply, str]] = {
     "short, large": (Reply(body=bytes(200_000), claim=900_000, drops=True), "short body"),
     "short, chunked": (Reply(body=bytes(5000), chunked=True, cut=3000), "short body"),
     "long": (Reply(body=b"abcdefgh", claim=3), "bad response"),
+    "long, large": (Reply(body=bytes(200_000), claim=150_000), "bad response"),
     "long, empty": (Reply(body=b"abcdefgh", claim=0), "bad response"),
     "garbage": (Reply(raw=b"SSH-2.0-OpenSSH_9.2\r\n"), "bad response"),
     "garbage head": (Reply(raw=b"HTTP/1.1 abc def\r\n\r\n"), "bad response"),
@@ -475,6 +476,17 @@ def test_connection_found_closed_on_reuse_is_no_retry(
     assert (fault_server.connections, len(fault_server.requests)) == (2, 3)
 
 
+def test_latency_counts_from_what_was_sent_on_the_closed_connection(
+    client: Client, fault_server: FaultServer
+) -> None:
+    fault_server.script(Reply(), Reply(cut=0, delay=0.2), Reply())
+    get(client, fault_server)
+    outcome = get(client, fault_server)
+    assert outcome.retries == 0
+    assert outcome.first_byte is not None
+    assert outcome.first_byte > 0.2
+
+
 def test_a_fresh_connection_that_breaks_is_a_retry(client: Client, fault_server: FaultServer) -> None:
     fault_server.script(Reply(), Reply(cut=0), Reply(cut=0), Reply())
     get(client, fault_server)
@@ -504,6 +516,8 @@ def test_answer_before_the_body_is_sent(
     outcome = put(client, fault_server, size)
     assert outcome.cause == f"HTTP {status}"
     assert put(client, fault_server, 10).cause is None
+    fault_server.stop()
+    assert fault_server.ignored < 20_000_000
 
 
 def test_refused(make_client: MakeClient, fault_server: FaultServer) -> None:
