@@ -117,8 +117,8 @@ class Exchange:
 
     # -- workers ------------------------------------------------------------------------------
 
-    def wait_for_workers(self, expected: int, timeout: float, advice: str) -> None:
-        """Return once that many workers are there, or fewer after ``timeout`` seconds.
+    def wait_for_workers(self, expected: Callable[[], int], timeout: float, advice: str) -> None:
+        """Return once ``expected()`` workers are there, or fewer after ``timeout`` seconds.
 
         Says every few seconds what it waits for; raises WorkerError when there is none at the end.
         """
@@ -128,7 +128,7 @@ class Exchange:
             now = time.monotonic()
             self._tick(now)
             there = len(self.dispatcher.living())
-            if there >= expected or self.interrupted.is_set():
+            if there >= max(1, expected()) or self.interrupted.is_set():
                 return
             if now >= deadline:
                 break
@@ -137,14 +137,16 @@ class Exchange:
                 _log.info(
                     "Waiting for workers: %d of %d there, %.0f s left. %s",
                     there,
-                    expected,
+                    expected(),
                     deadline - now,
                     advice,
                 )
             self._take_in(min(_TICK, deadline - now), None)
         if not there:
             raise WorkerError(f"no worker has come within {timeout:g} s. {advice}")
-        self._warn(f"Only {there} of {expected} workers have come within {timeout:g} s; starting with those")
+        self._warn(
+            f"Only {there} of {expected()} workers have come within {timeout:g} s; starting with those"
+        )
 
     def change(self, **changes: object) -> None:
         """Change parameters in the middle of the run; workers see it with their next batch."""

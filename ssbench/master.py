@@ -83,6 +83,7 @@ class Master:
         self._local = local_workers
         self._state: RunState | None = None
         self._trouble = False
+        self._died = 0
         exchange.on_tick = self._look_after_local_workers
 
     def _stop(self) -> bool:
@@ -100,7 +101,7 @@ class Master:
         """
         settings, scenario = self._settings, self._settings.scenario
         self._exchange.wait_for_workers(
-            settings.expected_workers, settings.worker_timeout, settings.worker_advice
+            lambda: settings.expected_workers - self._died, settings.worker_timeout, settings.worker_advice
         )
         capacity = self._exchange.dispatcher.capacity
         if capacity < scenario.user_count and not self._stop():
@@ -130,7 +131,13 @@ class Master:
             for number in range(scenario.container_count)
         ]
         with Bar("Containers", len(names)) as bar:
-            self._ensure_containers(names, scenario.policy, scenario.container_concurrency, bar.advance)
+
+            def advance() -> None:
+                bar.advance()
+                if self._stop():
+                    raise KeyboardInterrupt
+
+            self._ensure_containers(names, scenario.policy, scenario.container_concurrency, advance)
 
     def _upload(self, workload: Workload, state: RunState) -> None:
         total = sum(each.initial_files for each in self._settings.scenario.size_classes)
@@ -257,6 +264,7 @@ class Master:
         if self._local is None:
             return
         for worker in self._local.newly_ended():
+            self._died += 1
             if worker.ended:
                 _log.error(
                     "Local worker %d ended with exit code %d; the end of its log %s:\n%s",
