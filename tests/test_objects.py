@@ -410,9 +410,12 @@ def test_broken_connections_end_as_errors(
     assert outcome.detail
 
 
-def test_slow_but_steady_is_no_timeout(make_client: MakeClient, fault_server: FaultServer) -> None:
+@pytest.mark.parametrize("chunked", [False, True])
+def test_slow_but_steady_is_no_timeout(
+    make_client: MakeClient, fault_server: FaultServer, chunked: bool
+) -> None:
     client = make_client(network_timeout=0.5)
-    fault_server.default = Reply(body=bytes(100_000), pieces=10_000, pause=0.12)
+    fault_server.default = Reply(body=bytes(100_000), chunked=chunked, pieces=10_000, pause=0.12)
     outcome = get(client, fault_server)
     assert (outcome.cause, outcome.retries) == (None, 0)
     assert outcome.last_byte is not None
@@ -549,7 +552,7 @@ def test_one_dead_address_of_several(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, dead: str
 ) -> None:
     """The name is made up, for want of a name server; the addresses behind it are real."""
-    client = make_client(connect_timeout=1.0, retries=0)
+    client = make_client(connect_timeout=1.6, retries=0)
     asked = []
 
     def resolve(host: str, port: int, **_: object) -> list[Any]:
@@ -562,8 +565,10 @@ def test_one_dead_address_of_several(
     monkeypatch.setattr(gevent.socket, "getaddrinfo", resolve)
     with black_hole() as port, FaultServer(host="127.0.0.2", port=port if dead == "silent" else 0) as server:
         url = f"http://two.test:{server.port}/v1"
+        began = time.monotonic()
         first = client.request(url, "GET", "c", "o")
         assert (first.cause, first.retries) == (None, 0)
+        assert time.monotonic() - began < 1.5  # its share of the time-out, and no more
         server.drop_connections()
         began = time.monotonic()
         assert client.request(url, "GET", "c", "o").cause is None

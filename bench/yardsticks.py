@@ -1,0 +1,161 @@
+"""What ours is measured against: nginx on memory as the server, wrk as the other client."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import trustme
+
+_CONFIGURATION = """
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/t1; fastcgi_temp_path {folder}/t2;
+    uwsgi_temp_path {folder}/t3; scgi_temp_path {folder}/t4;
+    keepalive_requests 1000000000;
+    client_max_body_size 0;
+    client_body_buffer_size 64k;
+    sendfile on;
+    tcp_nopush on;
+    server {{
+        listen 127.0.0.1:{port};
+        listen 127.0.0.1:{tls_port} ssl;
+        ssl_certificate {folder}/cert.pem;
+        ssl_certificate_key {folder}/key.pem;
+        root {folder}/data;
+        location / {{ dav_methods PUT DELETE; create_full_put_path on; }}
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One round: operations, CPU seconds of the client's process, median latency in seconds, bytes."""
+
+    operations: int
+    seconds: float
+    cpu: float
+    median_latency: float
+    transferred: int
+
+    @property
+    def cpu_us(self) -> float:
+        return self.cpu / self.operations * 1e6
+
+    @property
+    def cpu_ms_per_mb(self) -> float:
+        return self.cpu / self.transferred * 1e9
+
+
+def require(*programs: str) -> None:
+    """End with a hint where a program is not installed."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
+        names = " ".join(missing)
+        sys.exit(f"not found: {names}. On Debian and Ubuntu: sudo apt-get install {names}")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+class Nginx:
+    """nginx with WebDAV over a folder on tmpfs, over HTTP and HTTPS, gone at the end."""
+
+    def __enter__(self) -> Self:
+        base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self._folder = tempfile.TemporaryDirectory(prefix="ssbench-bench-", dir=base)
+        folder = Path(self._folder.name)
+        folder.chmod(0o755)
+        self.data = folder / "data"
+        self.data.mkdir()
+        self.data.chmod(0o777)
+        self.port, self.tls_port = free_port(), free_port()
+        self._certify(folder)
+        configuration = folder / "nginx.conf"
+        configuration.write_text(_CONFIGURATION.format(folder=folder, port=self.port, tls_port=self.tls_port))
+        self._process = subprocess.Popen(
+            ["nginx", "-c", str(configuration)], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+        )
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return self
+            time.sleep(0.05)
+        self.__exit__()
+        sys.exit("nginx did not start")
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+        self._folder.cleanup()
+
+    @staticmethod
+    def _certify(folder: Path) -> None:
+        authority = trustme.CA()
+        leaf = authority.issue_cert("127.0.0.1")
+        leaf.private_key_pem.write_to_path(folder / "key.pem")
+        leaf.cert_chain_pems[0].write_to_path(folder / "cert.pem")
+
+    def url(self, tls: bool = False) -> str:
+        return f"https://127.0.0.1:{self.tls_port}" if tls else f"http://127.0.0.1:{self.port}"
+
+    def store(self, path: str, size: int) -> None:
+        """An object of ``size`` random bytes; of zeros, which take no memory, beyond 1 GB."""
+        place = self.data / path
+        place.parent.mkdir(exist_ok=True)
+        place.parent.chmod(0o777)
+        with place.open("wb") as stream:
+            if size > 1_000_000_000:
+                stream.truncate(size)
+            else:
+                stream.write(os.urandom(size))
+
+
+def wrk(url: str, method: str, size: int, connections: int, seconds: float) -> Measured:
+    """wrk with one thread; PUT sends a body of ``size`` bytes in one piece with the head."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "request.lua"
+        lines = [f'wrk.method = "{method}"']
+        if method == "PUT":
+            lines.append(f'wrk.body = string.rep("x", {size})')
+        lines.append(
+            "done = function(summary, latency)"
+            ' io.write(string.format("JSON %d %d %d %f\\n", summary.requests, summary.bytes,'
+            " summary.duration, latency:percentile(50.0))) end"
+        )
+        script.write_text("\n".join(lines))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        output = subprocess.run(
+            ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s", str(script), url],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if "Non-2xx" in output or "Socket errors" in output:
+        print("wrk says:", *re.findall(r".*(?:Non-2xx|Socket errors).*", output), file=sys.stderr)
+    found = re.search(r"JSON (\d+) (\d+) (\d+) ([\d.]+)", output)
+    assert found, output
+    requests, received, duration, latency = (float(text) for text in found.groups())
+    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    transferred = requests * size if method == "PUT" else received
+    return Measured(int(requests), duration / 1e6, cpu, latency / 1e6, int(transferred))
