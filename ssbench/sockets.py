@@ -8,7 +8,6 @@ from types import TracebackType
 
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
-from zmq.utils import z85
 
 from ssbench.errors import UsageError
 from ssbench.fleet_key import FleetKey
@@ -57,10 +56,10 @@ class BindAddress:
 
 
 class _OneClient:
-    """Tells the ZAP handler which client key may come in: the one of the key file."""
+    """Tells the ZAP handler which client key (in Z85) may come in: the one of the key file."""
 
     def __init__(self, key: FleetKey) -> None:
-        self._public = z85.decode(key.client_public)
+        self._public = key.client_public
 
     def callback(self, _domain: str, key: bytes) -> bool:
         return key == self._public
