@@ -202,7 +202,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "dispatch.json")
-    parser.add_argument("--only", nargs="*", default=[""], metavar="WORD", help="u24-b1-w2, uneven, memory ...")
+    parser.add_argument(
+        "--only", nargs="*", default=[""], metavar="WORD", help="u24-b1-w2, uneven, memory ..."
+    )
     options = parser.parse_args()
 
     def wanted(name: str) -> bool:

@@ -7,7 +7,7 @@ from logging.handlers import SysLogHandler
 from typing import Any
 
 
-def log_to_stderr(  # noqa: PLR0917 - Swift calls it so (log_custom_handlers)
+def log_to_stderr(
     conf: Any, name: str, to_console: bool, route: str, fmt: str | None, logger: logging.Logger, adapted: Any
 ) -> None:
     """Turn Swift's logging from syslog to this process's standard error, which is a file."""

@@ -123,7 +123,7 @@ class Client:
         self._pools: dict[Endpoint, Pool] = {}
         self._targets: dict[str, _Target] = {}
 
-    def request(  # noqa: PLR0917 - the six that every request has; keywords cost the hot path
+    def request(
         self,
         storage_url: str,
         method: str,

@@ -1,0 +1,157 @@
+"""What tests of whole runs share: scenario files, a stand-in store, what a stat file holds."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+from fault_server import FaultServer, Reply, Request
+
+from ssbench.errors import StatFileError
+from ssbench.operations import OPERATIONS
+from ssbench.run_results import RunSummary, open_results
+
+#: A storage URL and a token of a run that asks for neither.
+TOKEN = "AUTH_tk0123456789abcdefsecret"
+
+
+def write_scenario(folder: Path, **changes: object) -> Path:
+    """A small scenario of one size class, with these changes."""
+    scenario: dict[str, object] = {
+        "name": "fleet",
+        "sizes": [{"name": "tiny", "size_min": 100, "size_max": 200}],
+        "initial_files": {"tiny": 10},
+        "operation_count": 200,
+        "crud_profile": [3, 4, 2, 1],
+        "user_count": 8,
+        "container_base": "fleet",
+        "container_count": 2,
+        "container_concurrency": 2,
+    }
+    path = folder / "scenario.yaml"
+    path.write_text(yaml.safe_dump(scenario | changes))
+    return path
+
+
+class Store:
+    """The rule of a :class:`FaultServer` that keeps names; each answer takes ``delay`` seconds.
+
+    ``fault``, where set, answers instead.
+    """
+
+    def __init__(self, delay: float = 0.0) -> None:
+        self.delay = delay
+        self.names: set[str] = set()
+        self.counts: Counter[str] = Counter()
+        self.fault: Callable[[Request], Reply | None] = lambda _request: None
+
+    def __call__(self, request: Request) -> Reply:
+        self.counts[request.method] += 1
+        fault = self.fault(request)
+        if fault is not None:
+            return fault
+        there = request.target in self.names
+        delay = self.delay if request.target.count("/") > 3 else 0.0
+        match request.method:
+            case "PUT":
+                self.names.add(request.target)
+                return Reply(201, delay=delay)
+            case "DELETE":
+                self.names.discard(request.target)
+                return Reply(204 if there else 404, delay=delay)
+            case "GET":
+                return Reply(200 if there else 404, body=b"x" * 100, delay=delay)
+        return Reply(200 if there else 404, delay=delay)
+
+    def objects(self) -> set[str]:
+        return {name for name in set(self.names) if name.count("/") > 4}
+
+
+@contextlib.contextmanager
+def store(delay: float = 0.0) -> Iterator[tuple[Store, list[str]]]:
+    """A running stand-in store, and the options of run-scenario for it."""
+    rule = Store(delay)
+    with FaultServer(rule=rule) as server:
+        yield rule, ["-S", server.url, "-T", TOKEN]
+
+
+@dataclass
+class Outcome:
+    """What a stat file holds. ``causes`` has None for successes."""
+
+    causes: Counter[str | None] = field(default_factory=Counter)
+    operations: Counter[str] = field(default_factory=Counter)
+    workers: Counter[int] = field(default_factory=Counter)
+    retried: Counter[str] = field(default_factory=Counter)
+    details: set[str] = field(default_factory=set)
+    summary: RunSummary | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return self.causes.total()
+
+
+def outcome(path: Path) -> Outcome:
+    """Read a stat file."""
+    results = open_results(path)
+    found = Outcome()
+    for block in results.blocks():
+        failures = block.failures
+        for row in range(len(block)):
+            failure = failures.get(row)
+            found.causes[failure.cause if failure else None] += 1
+            found.operations[OPERATIONS[int(block.operation[row])].name] += 1
+            if failure is None or failure.cause is None:
+                found.workers[int(block.worker[row])] += 1
+            if failure is not None:
+                found.retried.update(failure.retried)
+                found.details.add(failure.detail)
+    found.summary = results.summary
+    found.warnings = results.warnings
+    return found
+
+
+def results_so_far(path: Path) -> int:
+    """How many results can be read of a stat file that is still written, 0 when none."""
+    try:
+        return outcome(path).count
+    except (StatFileError, OSError):
+        return 0
+
+
+def wait_until(condition: Callable[[], object], what: str, patience: float = 20.0) -> None:
+    """Wait for something that has no event of its own."""
+    end = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def children(pid: int) -> list[int]:
+    """The child processes of one."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found.extend(map(int, task.read_text().split()))
+    return found
+
+
+def listens(port: int) -> bool:
+    """Whether somebody listens on a port of 127.0.0.1."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

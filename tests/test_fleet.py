@@ -1,0 +1,328 @@
+"""Masters and workers as real processes: who is used, who is refused, and what is counted."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import signal
+import stat
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+import zmq
+from fault_server import Reply
+from processes import Fleet
+from runs import TOKEN, alive, children, listens, outcome, store, wait_until, write_scenario
+
+from ssbench import wire
+from ssbench.errors import ExitCode
+
+
+def joined(worker_id: int) -> str:
+    return rf"Worker {worker_id} on \S+ \(pid \d+\) joined"
+
+
+def test_no_worker_is_said_every_few_seconds_with_what_to_do(fleet: Fleet, tmp_path: Path) -> None:
+    run = fleet.run(write_scenario(tmp_path), "--noop", "--worker-timeout", 7)
+    assert run.end() == ExitCode.WORKERS
+    lines = re.findall(r"INFO:Waiting for workers.*", run.err)
+    assert len(lines) == 2
+    assert "0 of 1" in lines[0]
+    assert f"ssbench-worker --zmq-host 127.0.0.1 --zmq-work-port {fleet.work_port}" in lines[0]
+    assert re.search(r"ERROR:.*no worker has come within 7 s", run.err)
+    assert "Traceback" not in run.err
+    assert not fleet.stats.exists()
+
+
+def test_one_fleet_serves_one_master_after_another(fleet: Fleet, tmp_path: Path) -> None:
+    workers = [fleet.worker(number, "-c", 4) for number in (3, 8)]
+    scenario = write_scenario(tmp_path, operation_count=3001)
+    for _ in range(2):
+        run = fleet.run(scenario, "--noop", "--expect-workers", 2)
+        assert run.end() == ExitCode.OK, run.err
+        found = outcome(fleet.stats)
+        assert found.count + sum(count for *_, count in found.summary.not_sendable) == 3001
+        assert set(found.causes) == {None}
+        assert set(found.workers) == {3, 8}
+    assert all(worker.process.poll() is None for worker in workers)
+    killer = fleet.kill_workers()
+    assert killer.end() == ExitCode.OK
+    assert len(re.findall(r"INFO:Worker \d on \S+ \(pid \d+\) has ended", killer.err)) == 2
+    assert "2 workers told to exit" in killer.err
+    assert "WARNING" not in killer.err
+    for worker in workers:
+        assert worker.end(10) == ExitCode.OK
+        assert "the master told this worker to" in worker.err
+
+
+def test_kill_workers_says_so_when_nobody_is_there(fleet: Fleet) -> None:
+    killer = fleet.kill_workers()
+    assert killer.end(15) == ExitCode.OK
+    assert "No worker was there" in killer.err
+
+
+@pytest.mark.parametrize(
+    ("workers", "users", "batch_size"), [(1, 1, 1), (1, 7, 5), (2, 7, 3), (5, 13, 4), (5, 3, 3)]
+)
+def test_any_number_of_workers_counts_up_exactly(
+    fleet: Fleet, tmp_path: Path, workers: int, users: int, batch_size: int
+) -> None:
+    scenario = write_scenario(tmp_path, operation_count=503, crud_profile=[1, 0, 0, 0])
+    run = fleet.run(scenario, "--noop", "--workers", workers, "-u", users, "--batch-size", batch_size)
+    assert run.end() == ExitCode.OK, run.err
+    found = outcome(fleet.stats)
+    assert found.causes == {None: 503}
+    assert set(found.workers) <= set(range(workers))
+    assert found.summary.lost_jobs == 0
+
+
+def test_each_operation_is_one_request(fleet: Fleet, tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path, operation_count=301)
+    with store() as (rule, options):
+        run = fleet.run(scenario, "--workers", 2, "-u", 7, "--batch-size", 3, *options)
+        assert run.end() == ExitCode.OK, run.err
+    found = outcome(fleet.stats)
+    operations = found.operations
+    # With nobody retrying there is a request for each result, each initial object and each deletion;
+    # what is left of the initial objects stays for the next run.
+    initial = {f"tiny_{number:06d}" for number in range(1, 11)}
+    kept = {name.rpartition("/")[2] for name in rule.objects()}
+    assert kept <= initial
+    created_and_left = operations["create"] - (operations["delete"] - len(initial - kept))
+    assert rule.counts["PUT"] == 10 + operations["create"] + operations["update"]
+    assert rule.counts["GET"] == operations["read"]
+    assert rule.counts["DELETE"] == operations["delete"] + created_and_left
+    assert found.count + sum(count for *_, count in found.summary.not_sendable) == 301
+
+
+def test_a_worker_that_joins_in_the_middle_is_used(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.02) as (_, options):
+        fleet.worker(1, "-c", 4)
+        run = fleet.run(write_scenario(tmp_path), "-r", 4, *options)
+        run.wait_for("Starting the benchmark")
+        fleet.worker(2, "-c", 4)
+        run.wait_for(joined(2))
+        assert run.end() == ExitCode.OK, run.err
+    found = outcome(fleet.stats)
+    assert set(found.causes) == {None}
+    assert found.workers[2] > 20
+    assert {worker.worker_id for worker in found.summary.workers} == {1, 2}
+
+
+def test_of_two_workers_with_one_id_the_second_is_refused(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.02) as (_, options):
+        first = fleet.worker(1, "-c", 4)
+        run = fleet.run(write_scenario(tmp_path), "-r", 4, *options)
+        run.wait_for("Starting the benchmark")
+        second = fleet.worker(1, "-c", 4)
+        run.wait_for(
+            rf"WARNING:Worker 1 .*pid {second.process.pid}\) has the id of .*pid {first.process.pid}\)"
+        )
+        assert second.end(10) == ExitCode.USAGE
+        assert "refuses a second worker with id 1" in second.err
+        assert run.end() in {ExitCode.OK, ExitCode.FAILED}
+    assert first.process.poll() is None
+    found = outcome(fleet.stats)
+    assert set(found.causes) <= {None, "lost worker"}
+    assert found.causes["lost worker"] <= 8
+    assert any("has the id of" in warning for warning in found.summary.warnings)
+
+
+def test_a_worker_of_another_version_is_refused_by_the_master(fleet: Fleet, tmp_path: Path) -> None:
+    with zmq.Context() as context, context.socket(zmq.PUSH) as results, context.socket(zmq.PULL) as work:
+        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
+            socket.linger = 0
+            socket.connect(f"tcp://127.0.0.1:{port}")
+        run = fleet.run(write_scenario(tmp_path), "--noop", "--worker-timeout", 4)
+        results.send(msgspec.msgpack.encode([1, wire.PROTOCOL + 1, 7, 4711, {"more": "fields"}]))
+        run.wait_for(
+            rf"WARNING:Worker 7 .*speaks protocol {wire.PROTOCOL + 1}, this master {wire.PROTOCOL}: refused"
+        )
+        # What it is told, it can read: the first element of the first frame is the version.
+        assert work.poll(5000)
+        assert msgspec.msgpack.decode(work.recv_multipart()[0])[0] == wire.PROTOCOL
+        assert run.end() == ExitCode.WORKERS
+
+
+def test_a_worker_ends_when_the_master_is_of_another_version(fleet: Fleet) -> None:
+    with zmq.Context() as context, context.socket(zmq.PUSH) as work, context.socket(zmq.PULL) as results:
+        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
+            socket.linger = 0
+            socket.bind(f"tcp://127.0.0.1:{port}")
+        worker = fleet.worker(5)
+        assert results.poll(20_000)
+        work.send_multipart([msgspec.msgpack.encode([wire.PROTOCOL + 1, "anything"]), b"anything"])
+        assert worker.end(10) == ExitCode.USAGE
+        assert f"the master speaks protocol {wire.PROTOCOL + 1}" in worker.err
+        goodbyes = []
+        while results.poll(1000):
+            goodbyes.append(wire.unpack_from_worker(results.recv()))
+        assert isinstance(goodbyes[-1], wire.Goodbye)
+
+
+def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
+    with zmq.Context() as context, context.socket(zmq.PUSH) as work, context.socket(zmq.PULL) as results:
+        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
+            socket.linger = 0
+            socket.bind(f"tcp://127.0.0.1:{port}")
+        worker = fleet.worker(5)
+        assert results.poll(20_000)
+        parameters = wire.pack(wire.RunParameters(wire.PROTOCOL, 1, noop=True))
+        for frames in ([b""], [b"\xff"], [b"x", b"y"], [parameters], [parameters, b"\xc1"], [parameters] * 3):
+            work.send_multipart(frames)
+        work.send_multipart([parameters, wire.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
+        while True:
+            assert results.poll(10_000)
+            message = wire.unpack_from_worker(results.recv())
+            if isinstance(message, wire.Results):
+                break
+        assert [result.job_id for result in message.results] == [1]
+        assert worker.process.poll() is None
+        wait_until(lambda: worker.err.count("ERROR:Dropped a message") == 6, "the log's lines")
+        assert "Traceback" not in worker.err
+
+
+def test_a_local_worker_that_dies_at_start_is_told_with_the_end_of_its_log(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    key = tmp_path / "key"
+    assert fleet.master("keygen", key).end() == ExitCode.OK
+    # gevent refuses to start with a loop of that name: a fault that only workers have.
+    run = fleet.run(
+        write_scenario(tmp_path), "--noop", "--workers", 2, environment={"GEVENT_LOOP": "no-such-loop"}
+    )
+    assert run.end(20) == ExitCode.WORKERS
+    assert (
+        len(re.findall(r"ERROR:Local worker [01] ended with exit code \d+; the end of its log", run.err)) == 2
+    )
+    assert "no-such-loop" in run.err
+    assert "ERROR:all local workers have ended" in run.err
+
+
+def test_one_interrupt_ends_a_run_early_with_a_report(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.02) as (rule, options):
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--workers", 2, *options)
+        run.wait_for(r"[._]{20}")
+        workers = children(run.process.pid)
+        began = time.monotonic()
+        run.signal(signal.SIGINT)
+        assert run.end(15) == ExitCode.INTERRUPTED
+        assert time.monotonic() - began < 10
+        assert len(rule.objects()) <= 10  # the initial ones
+    assert "Traceback" not in run.err
+    assert "Distribution of requests per worker-ID" in run.out
+    found = outcome(fleet.stats)
+    assert found.summary.interrupted
+    assert found.causes[None] > 20
+    assert len(workers) >= 2
+    assert not any(alive(pid) for pid in workers)
+
+
+def test_sigterm_does_what_ctrl_c_does(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.02) as (_, options):
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--workers", 1, "-k", *options)
+        run.wait_for(r"[._]{20}")
+        run.signal(signal.SIGTERM)
+        assert run.end(15) == ExitCode.INTERRUPTED
+    assert outcome(fleet.stats).summary.interrupted
+
+
+def test_a_second_interrupt_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        rule.fault = lambda request: Reply(delay=15) if "tiny_000001" not in request.target else None
+        # Nobody answers: the first interrupt waits for what is in flight, the second does not.
+        run = fleet.run(
+            write_scenario(tmp_path, initial_files={"tiny": 1}), "-r", 600, "--workers", 2, *options
+        )
+        run.wait_for("Starting the benchmark")
+        workers = children(run.process.pid)
+        run.signal(signal.SIGINT)
+        run.wait_for("once more ends it at once")
+        began = time.monotonic()
+        run.signal(signal.SIGINT)
+        assert run.end(10) == ExitCode.INTERRUPTED
+        assert time.monotonic() - began < 4
+    assert "Traceback" not in run.err
+    wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
+    outcome_found = outcome(fleet.stats)
+    assert outcome_found.summary is not None
+
+
+def test_an_interrupt_while_it_waits_for_workers(fleet: Fleet, tmp_path: Path) -> None:
+    run = fleet.run(write_scenario(tmp_path), "--noop")
+    run.wait_for("Waiting for workers")
+    run.signal(signal.SIGINT)
+    assert run.end(5) == ExitCode.INTERRUPTED
+    assert "Traceback" not in run.err
+
+
+def test_a_sealed_fleet_works_for_those_who_have_the_key_only(fleet: Fleet, tmp_path: Path) -> None:
+    keys = [tmp_path / "key", tmp_path / "other-key"]
+    for key in keys:
+        assert fleet.master("keygen", key).end() == ExitCode.OK
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    with store(0.01) as (_, options):
+        strangers = [fleet.worker(11), fleet.worker(12, "--zmq-key", keys[1])]
+        insider = fleet.worker(13, "-c", 8, environment={"SSBENCH_ZMQ_KEY": str(keys[0])})
+        run = fleet.run(write_scenario(tmp_path), "-r", 3, "--zmq-key", keys[0], *options)
+        assert run.end() == ExitCode.OK, run.err
+        for stranger in strangers:
+            stranger.wait_for("is the --zmq-key the same on both sides")
+    found = outcome(fleet.stats)
+    assert set(found.workers) == {13}
+    assert set(found.causes) == {None}
+    assert [worker.worker_id for worker in found.summary.workers] == [13]
+    assert insider.process.poll() is None
+    assert "Anybody who reaches" not in run.err
+
+
+def test_a_sealed_run_with_local_workers(fleet: Fleet, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    assert fleet.master("keygen", key).end() == ExitCode.OK
+    run = fleet.run(write_scenario(tmp_path), "--noop", "--workers", 2, "--zmq-key", key)
+    assert run.end() == ExitCode.OK, run.err
+
+
+def test_the_token_is_seen_nowhere(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.01) as (_, options):
+        worker = fleet.worker(1, "-v")
+        # Of the token on the command line only its own process tells, as the user asked for.
+        run = fleet.master(
+            "-v", "run-scenario", "-f", write_scenario(tmp_path), "--zmq-bind-ip", fleet.ip, *fleet._ports(),
+            "-s", tmp_path / "run.stat.gz", "-r", "2", "--workers", "1", *options,
+        )  # fmt: skip
+        run.wait_for("[._]{20}")
+        for pid in children(run.process.pid):
+            for name in ("cmdline", "environ"):
+                assert TOKEN.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
+        assert run.end() == ExitCode.OK, run.err
+        log = re.search(r"Local worker 0: .* log (\S+)", run.err)[1]
+    for text in (run.err, run.out, worker.err, Path(log).read_text()):
+        assert TOKEN not in text
+    assert TOKEN.encode() not in gzip.decompress((tmp_path / "run.stat.gz").read_bytes())
+
+
+def test_open_to_the_network_without_a_key_is_one_warning(fleet: Fleet, tmp_path: Path) -> None:
+    ports = fleet._ports()
+    run = fleet.master(
+        "run-scenario", "-f", write_scenario(tmp_path), "--noop", "--worker-timeout", 1, *ports
+    )
+    assert run.end() == ExitCode.WORKERS
+    warnings = re.findall("WARNING:.*", run.err)
+    assert len(warnings) == 1
+    assert "keygen" in warnings[0]
+
+
+def test_a_port_in_use_is_one_line(fleet: Fleet, tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path)
+    first = fleet.run(scenario, "--noop")
+    wait_until(lambda: listens(fleet.work_port), "the first master's port")
+    second = fleet.run(scenario, "--noop")
+    assert second.end(10) == ExitCode.USAGE
+    assert re.search(
+        rf"ERROR:cannot bind tcp://127.0.0.1:{fleet.work_port}: Address already in use", second.err
+    )
+    assert "Traceback" not in second.err
+    assert first.process.poll() is None
