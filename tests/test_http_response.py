@@ -110,6 +110,11 @@ field_names = st.sampled_from(
 field_values = st.sampled_from(
     [b"0", b"5", b"007", b"+5", b"5 ", b"", b"chunked", b"identity", b"close", b"keep-alive", b"tx1", b"a\tb"]
 )
+#: The quick way does not look at fields that do not matter, so those are well-formed here.
+framing = (b"content-length", b"transfer-encoding", b"connection", b" folded")
+fields = st.tuples(
+    field_names, st.sampled_from([b": ", b":", b" : "]), field_values, st.sampled_from([b"\r\n", b"\n"])
+).filter(lambda field: field[1] != b" : " or field[0].lower() in framing)
 heads = st.builds(
     lambda line, fields, end: line + end + b"".join(n + s + v + e for n, s, v, e in fields) + end,
     st.sampled_from(
@@ -121,15 +126,7 @@ heads = st.builds(
             b"HTTP/1.1 200",
         ]
     ),
-    st.lists(
-        st.tuples(
-            field_names,
-            st.sampled_from([b": ", b":", b" : "]),
-            field_values,
-            st.sampled_from([b"\r\n", b"\n"]),
-        ),
-        max_size=5,
-    ),
+    st.lists(fields, max_size=5),
     st.sampled_from([b"\r\n", b"\n"]),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import socket
 import ssl
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -97,10 +98,20 @@ def test_authorities_that_are_none(make_client: MakeClient, server: FaultServer)
         ask(make_client(ca_certificates="nonsense"), server)
 
 
-def test_server_without_tls(make_client: MakeClient, fault_server: FaultServer) -> None:
-    client = make_client()
-    outcome = client.request(fault_server.url.replace("http:", "https:"), "GET", "c", "o")
-    assert outcome.cause in {"TLS error", "closed", "reset"}
+def test_server_without_tls(make_client: MakeClient) -> None:
+    def answer(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answering = threading.Thread(target=answer, args=(listener,), daemon=True)
+        answering.start()
+        outcome = make_client().request(f"https://127.0.0.1:{listener.getsockname()[1]}/v1", "GET", "c", "o")
+        answering.join(5)
+    assert (outcome.cause, outcome.retries) == ("TLS error", 0)
+    assert outcome.detail
 
 
 def test_handshake_times_out(make_client: MakeClient) -> None:

@@ -32,6 +32,23 @@ _FIELDS = re.compile(
 )
 
 
+class Answer(NamedTuple):
+    """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body.
+
+    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only.
+    """
+
+    status: int
+    size: int
+    sent_at: float
+    first_byte_at: float
+    last_byte_at: float
+    trans_id: str | None
+    keep_alive: bool
+    detail: str
+    retry_after: str | None
+
+
 class Head(NamedTuple):
     """A head of the usual kind; ``length`` is that of the body, ``start`` where it begins."""
 
@@ -62,6 +79,7 @@ def parse_head(head: bytes, bodiless: bool) -> Head | None:
     """Parse a head that comes without its empty line; None if it is not of the usual kind.
 
     ``bodiless``: the request was a HEAD, whose answer has no body whatever its length says.
+    Fields that do not matter are not looked at.
     """
     status = _STATUSES.get(head[:12])
     if status is None or head[12] not in b" \r":
@@ -69,7 +87,7 @@ def parse_head(head: bytes, bodiless: bool) -> Head | None:
     length = -1
     trans_id = None
     lower = head.lower()
-    # One pass for all of them took 1 µs, where a search for each took 3.5 µs, a fifth of a request.
+    # One pass: 1.6 µs for all of this function, where a search for each field made it 3.7, of 17 in all.
     for digits, identity, unusual in _FIELDS.findall(lower):
         if unusual:
             return None

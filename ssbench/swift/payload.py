@@ -18,10 +18,6 @@ BLOCK_BYTES = 4194301
 
 STAMP_BYTES = 16
 
-#: Bodies up to here go into one send with the head. Joining 64 kB costs 5 µs, which is less than
-#: what two system calls and a second wait cost.
-SMALL_BYTES = 65536
-
 #: The longest piece of a body that is in one piece in memory.
 PIECE_BYTES = 1 << 20
 
@@ -45,13 +41,6 @@ class Payload:
         """Stamp and offset of the next body."""
         self._count = count = self._count + 1
         return struct.pack("<Q", count) + self._source, count * _STRIDE % BLOCK_BYTES
-
-    def message(self, head: bytes, size: int) -> bytes:
-        """A request with a body of ``size`` bytes, at most SMALL_BYTES, ready to be sent."""
-        stamp, offset = self.begin()
-        if size <= STAMP_BYTES:
-            return head + stamp[:size]
-        return b"".join((head, stamp, self._block[offset : offset + size - STAMP_BYTES]))
 
     def piece(self, offset: int, limit: int) -> memoryview:
         """The bytes from ``offset`` below BLOCK_BYTES on; ``limit`` of them, or PIECE_BYTES if less."""

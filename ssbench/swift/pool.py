@@ -6,7 +6,6 @@ import errno
 import os
 import socket
 import ssl
-import sys
 from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -17,7 +16,8 @@ from gevent.lock import Semaphore
 
 from ssbench.errors import UsageError
 from ssbench.swift.causes import NAME_RESOLUTION, AttemptError, connect_fault
-from ssbench.swift.connection import TIMED_OUT, Connection, Shared, cancelled
+from ssbench.swift.connection import TIMED_OUT, Connection, cancelled
+from ssbench.swift.shared import Shared
 from ssbench.swift.tls import TlsConnection
 
 Address = tuple[socket.AddressFamily, Any]
@@ -166,26 +166,3 @@ class Sweeper:
     def close(self) -> None:
         """Stop counting."""
         self._timer.close()
-
-
-def discarding_flags() -> int:
-    """MSG_TRUNC where it makes ``recv`` count bytes of a TCP stream and drop them, else 0.
-
-    That is so on Linux (tcp(7)), but not on everything that calls itself Linux: so try.
-    """
-    if sys.platform != "linux":
-        return 0
-    try:
-        with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as near:
-            near.settimeout(2)
-            near.connect(server.getsockname())
-            far, _ = server.accept()
-            with far:
-                far.sendall(b"droppedkept")
-                untouched = bytearray(7)
-                dropped = near.recv_into(untouched, 7, socket.MSG_TRUNC)
-                kept = near.recv(11)
-    except OSError:
-        return 0
-    works = dropped == 7 and untouched == bytes(7) and kept == b"kept"
-    return socket.MSG_TRUNC if works else 0

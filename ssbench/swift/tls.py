@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 from time import monotonic
 
 from ssbench.errors import UsageError
 from ssbench.swift.causes import CONNECT_TIMEOUT, TLS_ERROR, AttemptError, transfer_fault
-from ssbench.swift.connection import CANCELLED, READABLE, TIMED_OUT, Connection, Shared, cancelled
+from ssbench.swift.connection import CANCELLED, READABLE, TIMED_OUT, Connection, cancelled
 from ssbench.swift.http_response import HEAD_LIMIT
+from ssbench.swift.shared import Shared
 
-#: So many records of 16 kB in a row, about a millisecond of decrypting, before others have a turn.
+_RECORD_BYTES = 16384
+
+#: So many records in a row, about a millisecond of decrypting, before others have a turn.
 _RECORDS_IN_A_ROW = 32
 
 _INTERRUPTED = (TIMED_OUT, CANCELLED)
@@ -137,7 +141,14 @@ class TlsConnection(Connection):
             return False
 
     def _send_first(self, message: bytes) -> int:
-        return self._sock.send(message)
+        # OpenSSL wants to be given again what it could not write: so that is what is kept.
+        piece = self._shared.payload.piece(self._offset, min(self._left, _RECORD_BYTES))
+        self._advance(len(piece))
+        joined = b"".join((message, piece))
+        self._pending = memoryview(joined)
+        with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            self._pending = self._pending[self._sock.send(joined) :]
+        return len(message)
 
     def _send_piece(self) -> int:
         return self._send_copy()
