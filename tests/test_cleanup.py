@@ -104,7 +104,7 @@ def test_whatever_ssbench_names_matches(base, number, policy):
 
 def test_deletes_its_own_and_nothing_else(swift_environment, account, container_base):
     own = [
-        container_name(container_base, number, policy) for number in range(20) for policy in (None, "silver")
+        container_name(container_base, number, policy) for number in range(9) for policy in (None, "silver")
     ]
     others = [
         f"{container_base}_backup",
