@@ -13,7 +13,7 @@ The rules, which make every job end exactly once:
 * A worker that is silent for :data:`LOST_AFTER` seconds is lost, with all batches it owns.
   If it speaks again it is used again; its late results are known by their old numbers.
 * A batch that nobody has claimed :data:`LOST_AFTER` seconds after it was sent is lost: it sat in
-  the pipe of a worker that is gone.
+  the pipe of a worker that is gone, which is known when only one fell silent about then.
 * Of two workers with one id the later one is refused, as soon as the earlier one speaks again: one
   that was killed and started again at once is welcome.
 """
@@ -384,7 +384,17 @@ class Dispatcher:
             if batch.owner is None and now - batch.sent_at > LOST_AFTER
         ]
         for batch in unclaimed:
+            batch.owner = self._suspect(batch)
             self._lose(batch)
+
+    def _suspect(self, batch: Batch) -> Worker | None:
+        """Whoever had an unclaimed batch: the one worker that fell silent about when it was sent.
+
+        None when it could have been one of several.
+        """
+        earliest, latest = batch.sent_at - LOST_AFTER, batch.sent_at + 1.5 * HEARTBEAT_SECONDS
+        suspects = [worker for worker in self.workers.values() if earliest <= worker.last_seen <= latest]
+        return suspects[0] if len(suspects) == 1 else None
 
     def _join(self, beat: Heartbeat, now: float) -> Worker | None:
         worker = self._enter(

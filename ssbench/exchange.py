@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ _SAY_SECONDS = 5.0
 
 #: Refused workers are told so every so many seconds, until they are heard of no more; so many at once.
 _TELL_SECONDS = 1.0
-_MOST_REFUSED = 256
+_MOST_REFUSED = 32
 
 #: Most warnings that are kept for the report.
 _MOST_WARNINGS = 200
@@ -176,7 +177,8 @@ class Exchange:
         However it ends, every task that was sent has been reported to the phase.
         """
         dispatcher = self.dispatcher
-        self._somebody_at = time.monotonic()
+        if dispatcher.living():
+            self._somebody_at = time.monotonic()
         draining_since: float | None = None
         try:
             while True:
@@ -207,6 +209,8 @@ class Exchange:
             self._unauthorized.clear()
             if given_up:
                 phase.lost(given_up, given_up=UNFINISHED if dispatcher.living() else LOST)
+                # Workers drop what they still have of it, and have their slots free for the next phase.
+                self.change(run_id=secrets.randbits(62) + 1)
             self._take_events()
 
     def _send(self, phase: Phase, now: float, *, only_backlog: bool) -> bool:
@@ -320,7 +324,7 @@ class Exchange:
             _log.warning("Dropped a message that is none of a worker's: %s", why[:200])
 
     def _refuse_version(self, error: ProtocolError) -> None:
-        if error.worker is None:
+        if error.worker is None or len(self.dispatcher.refused()) >= _MOST_REFUSED:
             self._drop(str(error))
             return
         worker_id, instance = error.worker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from dataclasses import dataclass
 from types import TracebackType
@@ -140,16 +141,28 @@ class WorkerSockets:
                 socket.curve_publickey = key.client_public
                 socket.curve_secretkey = key.client_secret
         self.monitor = self.work.get_monitor_socket(
-            zmq.EVENT_DISCONNECTED
+            zmq.EVENT_HANDSHAKE_SUCCEEDED
+            | zmq.EVENT_DISCONNECTED
             | zmq.EVENT_HANDSHAKE_FAILED_AUTH
             | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
             | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
         )
-        for socket, address in ((self.work, work), (self.results, results)):
+        self._addresses = {self.work: work, self.results: results}
+        for socket, address in self._addresses.items():
             try:
                 socket.connect(address)
             except zmq.ZMQError as error:
                 raise UsageError(f"cannot connect to {address}: {zmq.strerror(error.errno or 0)}") from None
+
+    def connect_again(self, socket: zmq.Socket[bytes]) -> None:
+        """Begin anew to connect one of the two.
+
+        libzmq tries again by itself where nobody answers, but gives an address up for good once a
+        peer there broke the protocol: a sealed master met without a key, some other server.
+        """
+        with contextlib.suppress(zmq.ZMQError):
+            socket.disconnect(self._addresses[socket])
+        socket.connect(self._addresses[socket])
 
     def close(self, linger_milliseconds: int = 500) -> None:
         """Close both sockets, giving what was sent last that long to leave."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import os
 import random
 import secrets
@@ -53,6 +54,9 @@ _METHODS = {operation.code: operation.method for operation in OPERATIONS}
 
 #: What a server says is cut to so many characters; the wire takes no more than 4096.
 _LONGEST_TEXT = 500
+
+#: A socket that has not been connected for so long is connected anew (seconds).
+_CONNECT_AGAIN = 5.0
 
 #: While no master is connected, a hello is tried this often (seconds).
 _HELLO_RETRY = 0.05
@@ -113,7 +117,8 @@ class Worker:
         self._done = gevent.event.AsyncResult()
         self._hub = gevent.get_hub()
         self._host = network.gethostname()[:255]
-        self._handshake_told = 0.0
+        self._connected = False
+        self._handshake_told = -math.inf
         self._beat_at = 0.0
         self._after_jobs = after_jobs
 
@@ -128,6 +133,8 @@ class Worker:
         ]
         for watcher, callback in watchers:
             watcher.start(callback)
+            # The descriptor of a socket tells of what comes only after somebody has found it empty.
+            loop.run_callback(callback)
         self._ticker = loop.timer(_TICK, _TICK)
         heart = gevent.spawn(self._beat)
         # What exists now lives as long as the process: the collector need not look at it again.
@@ -162,8 +169,17 @@ class Worker:
         return True
 
     def _beat(self) -> None:
+        sockets = self._sockets
+        connected_at = dict.fromkeys((sockets.work, sockets.results), time.monotonic())
         while True:
-            gevent.sleep(HEARTBEAT_SECONDS if self._heartbeat() else _HELLO_RETRY)
+            sent = self._heartbeat()
+            now = time.monotonic()
+            for socket, connected in ((sockets.work, self._connected), (sockets.results, sent)):
+                if connected or now - connected_at[socket] > _CONNECT_AGAIN:
+                    connected_at[socket] = now
+                    if not connected:
+                        sockets.connect_again(socket)
+            gevent.sleep(HEARTBEAT_SECONDS if sent else _HELLO_RETRY)
 
     def _heartbeat(self) -> bool:
         self._notice_silence()
@@ -216,7 +232,10 @@ class Worker:
                 event = recv_monitor_message(self._sockets.monitor, zmq.NOBLOCK)
             except zmq.Again:
                 return
-            if event["event"] == zmq.EVENT_DISCONNECTED:
+            if event["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._connected = True
+            elif event["event"] == zmq.EVENT_DISCONNECTED:
+                self._connected = False
                 if self._run is not None:
                     _log.info("The master is gone; waiting for the next one")
                 self._forget_run()

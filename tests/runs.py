@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -49,10 +50,12 @@ class Store:
         self.delay = delay
         self.names: set[str] = set()
         self.counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
         self.fault: Callable[[Request], Reply | None] = lambda _request: None
 
     def __call__(self, request: Request) -> Reply:
-        self.counts[request.method] += 1
+        with self._lock:
+            self.counts[request.method] += 1
         fault = self.fault(request)
         if fault is not None:
             return fault
@@ -70,7 +73,7 @@ class Store:
         return Reply(200 if there else 404, delay=delay)
 
     def objects(self) -> set[str]:
-        return {name for name in set(self.names) if name.count("/") > 4}
+        return {name for name in set(self.names) if name.count("/") > 3}
 
 
 @contextlib.contextmanager

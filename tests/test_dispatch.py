@@ -162,6 +162,18 @@ def test_a_batch_that_nobody_claims_is_lost_by_nobody() -> None:
     assert kinds(dispatcher) == []
 
 
+@pytest.mark.parametrize(("silent", "whose"), [((1,), 1), ((1, 2), None)])
+def test_an_unclaimed_batch_was_with_the_only_worker_that_fell_silent(
+    silent: tuple[int, ...], whose: int | None
+) -> None:
+    dispatcher = joined(1, 2, 3)
+    living = [beat(number) for number in (1, 2, 3) if number not in silent]
+    now = pass_time(dispatcher, 0.0, 10.0, beat(1), beat(2), beat(3))
+    dispatcher.send(tasks(1), now + 0.5)
+    pass_time(dispatcher, now, 5.0, *living)
+    assert lost_numbers(dispatcher) == [(0, whose)]
+
+
 def test_a_batch_that_its_owner_leaves_out_is_lost() -> None:
     dispatcher = joined(1)
     first, _ = dispatcher.send(tasks(3), 0.0)
@@ -224,7 +236,7 @@ def test_a_lost_worker_owns_nothing_that_its_result_is_part_of() -> None:
     assert kinds(dispatcher) == ["lost"]
     assert dispatcher.settle(first, worker_of(dispatcher, 1)) is not None
     pass_time(dispatcher, now, LOST_AFTER, beat(2))
-    assert lost_numbers(dispatcher) == [(1, None)]
+    assert lost_numbers(dispatcher) == [(1, 1)]
     assert not dispatcher.in_flight
 
 
@@ -250,7 +262,7 @@ def test_the_gap_of_a_master_that_was_stopped_is_nobodys_silence() -> None:
     assert lost_numbers(dispatcher) == []
     pass_time(dispatcher, 60.1, LOST_AFTER + 0.2)
     assert kinds(dispatcher) == ["lost"]
-    assert lost_numbers(dispatcher) == [(0, None)]
+    assert lost_numbers(dispatcher) == [(0, 1)]
 
 
 def test_the_second_worker_with_an_id_is_refused_once_the_first_one_speaks() -> None:
