@@ -5,7 +5,7 @@
 Cases are named like GET-4096; --only takes those that contain a WORD. Each case runs ours, then wrk,
 then ours again, and so on. CPU is that of the client's process alone, so that the server on the same
 cores does not count; what tells is the ratio within a round. "memory" shows the highest resident
-memory of a process that moves objects of 5 GB on 64 connections both ways. doc/development.rst
+memory of a process that moves objects of 5 GB on 64 connections both ways. bench/README.rst
 says how to read the table.
 """
 
@@ -120,6 +120,7 @@ def compare(nginx: Nginx, case: Case, rounds: int, seconds: float) -> dict[str, 
     nginx.store("c/o_000000", case.size)
     path = f"{url}/c/o_{'000099' if case.method == 'PUT' else '000000'}"
     cost = "cpu_ms_per_mb" if case.large else "cpu_us"
+    seconds = max(seconds, case.size / 20_000_000)  # so that each connection ends several
     ours_rounds, wrk_rounds = [], []
     for _ in range(rounds):
         ours_rounds.append(ours(url, case, seconds))
