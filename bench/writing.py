@@ -2,9 +2,8 @@
 
     python bench/writing.py [--operations N] [--users N] [--batch-size N] [--repeat N]
 
-1. Real no-op runs with two local workers, by turns with the stat file being written and with a
-   writer that drops everything: CPU microseconds of the master (all its threads) for each operation,
-   the benchmark phase alone. The difference is what writing costs.
+1. Real no-op runs with two local workers: the CPU time of the master in the benchmark phase, all
+   its threads, and what part of it goes into the stat file.
 2. Rows handed to a writer whose file is a pipe that nobody empties, so that every write stands
    still: the longest and the mean time that handing over took.
 """
@@ -25,20 +24,27 @@ from report import draw, scenario
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
 
 RUN = """
-import resource, sys
+import resource, sys, time
 from ssbench.cli.master import main
 from ssbench.master import Master
 from ssbench.run_results.writer import RunResultsWriter
-if sys.argv.pop(1) == "dropped":
-    RunResultsWriter.add = lambda self, *rows: None
+spent = [0.0, 0.0]
+def timed(place, function):
+    def call(*arguments):
+        before = time.thread_time()
+        function(*arguments)
+        spent[place] += time.thread_time() - before
+    return call
+RunResultsWriter.add = timed(0, RunResultsWriter.add)
+RunResultsWriter._write = timed(1, RunResultsWriter._write)
 measure = Master.measure
-def timed(*arguments):
+def measured(*arguments):
     before = resource.getrusage(resource.RUSAGE_SELF)
     outcome = measure(*arguments)
     after = resource.getrusage(resource.RUSAGE_SELF)
-    print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, *spent)
     return outcome
-Master.measure = timed
+Master.measure = measured
 sys.exit(main(sys.argv[1:]))
 """
 SCENARIO = """
@@ -52,40 +58,29 @@ container_count: 2
 """
 
 
-def master_seconds(kind: str, arguments: argparse.Namespace, folder: Path) -> float:
-    """Run a no-op benchmark; return the CPU seconds of the master in its benchmark phase."""
-    command = [
-        sys.executable,
-        "-c",
-        RUN,
-        kind,
-        "-q",
-        "run-scenario",
-        "-f",
-        str(folder / "noop.yaml"),
-        "--noop",
-    ]
+def no_op_run(arguments: argparse.Namespace, folder: Path) -> list[float]:
+    """Run a no-op benchmark; return CPU seconds: the master's, those of add and of the writer's thread."""
+    command = [sys.executable, "-c", RUN, "-q", "run-scenario", "-f", str(folder / "noop.yaml"), "--noop"]
     command += ["--workers", "2", "-o", str(arguments.operations), "-u", str(arguments.users), "-R"]
     command += ["--batch-size", str(arguments.batch_size), "-s", str(folder / "noop.stat.gz")]
     command += ["-S", "http://127.0.0.1:1/v1/x", "-T", "none", "--zmq-work-port", "23579"]
     command += ["--zmq-results-port", "23580"]
     process = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
-    return float(process.stdout.splitlines()[0])
+    return [float(seconds) for seconds in process.stdout.splitlines()[0].split()]
 
 
-def noop_runs(arguments: argparse.Namespace) -> None:
-    seconds: dict[str, list[float]] = {"written": [], "dropped": []}
+def no_op_runs(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "noop.yaml").write_text(SCENARIO)
-        for _ in range(arguments.repeat):
-            for kind, taken in seconds.items():
-                taken.append(master_seconds(kind, arguments, folder))
-    each = {kind: statistics.median(taken) / arguments.operations * 1e6 for kind, taken in seconds.items()}
-    for kind, taken in seconds.items():
-        spread = f"{min(taken):.2f} to {max(taken):.2f} s"
-        print(f"no-op run, results {kind}: {each[kind]:.2f} µs of the master's CPU each ({spread})")
-    print(f"writing: {100 * (each['written'] - each['dropped']) / each['written']:.0f} % of it")
+        runs = [no_op_run(arguments, folder) for _ in range(arguments.repeat)]
+    shares = [100 * (add + thread) / master for master, add, thread in runs]
+    each = [statistics.median(column) / arguments.operations * 1e9 for column in zip(*runs, strict=True)]
+    print(
+        f"no-op run: {each[0]:.0f} ns of the master's CPU an operation; of these {each[1]:.0f} hand "
+        f"results over and {each[2]:.0f} write them: "
+        f"{statistics.median(shares):.1f} % ({min(shares):.1f} to {max(shares):.1f})"
+    )
 
 
 def slow_disk() -> None:
@@ -118,7 +113,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
     slow_disk()
-    noop_runs(arguments)
+    no_op_runs(arguments)
 
 
 if __name__ == "__main__":

@@ -287,7 +287,7 @@ def test_a_record_that_is_whole_but_makes_no_sense(
     payload: bytes, kind: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "nonsense"
-    good = layout.pack_rows(layout.PendingRows(1, [layout.pack_row_numbers([row()])]))[0]
+    good = layout.pack_rows(layout.PendingRows(1, bytearray(layout.pack_row_numbers([row()]))))[0]
     for data in (layout.record(kind, payload), layout.record(kind, good[12:20] + payload)):
         path.write_bytes(layout.PREAMBLE + layout.run_record(RUN) + good + data)
         blocks, warnings = read(path)

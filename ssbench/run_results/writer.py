@@ -92,8 +92,8 @@ class RunResultsWriter:
                 self._lose(len(rows), OSError(errno.ETIMEDOUT, "the disk is slower than the results"))
                 return
             pending = self._pending
-            pending.packed.append(packed)
-            if any(trans_ids):
+            pending.packed += packed
+            if trans_ids.count(None) < len(trans_ids):
                 pending.trans_ids.append((pending.rows, trans_ids))
             if failures:
                 for position, failure in failures.items():
