@@ -75,11 +75,13 @@ class ClockOffset:
 
     def observe(self, sent: float, received: float) -> None:
         """Take note of a message: when it was sent (worker's clock) and received (master's)."""
+        difference = received - sent
         if received >= self._window_ends:
             self._window_ends = received + CLOCK_WINDOW
             self._smallest_before, self._smallest = self._smallest, math.inf
-        self._smallest = min(self._smallest, received - sent)
-        self.seconds = min(self._smallest_before, self._smallest)
+        if difference < self._smallest:
+            self._smallest = difference
+            self.seconds = min(self._smallest_before, difference)
 
 
 class Load:
@@ -186,6 +188,8 @@ class Dispatcher:
         self.events: list[Event] = []
         self.late_results = 0
         self._batches: dict[int, Batch] = {}
+        #: What each living worker gets of the limit when all get the same, and never nothing.
+        self.share = max(1, limit)
         self._next_id = 1
         self._capacity = 0
         #: Tasks that were lost and not taken yet, each with the worker that had it, if any had.
@@ -212,13 +216,11 @@ class Dispatcher:
         first = self._next_id
         self._next_id = first + len(tasks)
         batch = self._batches[first] = Batch(first, len(tasks), now)
-        jobs: list[Job] = []
-        number = first
         in_flight = self.in_flight
-        for task in tasks:
+        jobs: list[Job] = []
+        for number, task in enumerate(tasks, first):
             in_flight[number] = (task, batch, None)
             jobs.append((number, *task))
-            number += 1
         for number, prior in enumerate(priors, first):
             in_flight[number] = (*in_flight[number][:2], prior)
         return first, jobs
@@ -454,7 +456,9 @@ class Dispatcher:
         self._count_capacity()
 
     def _count_capacity(self) -> None:
-        self._capacity = sum(worker.capacity for worker in self.living())
+        living = self.living()
+        self._capacity = sum(worker.capacity for worker in living)
+        self.share = max(1, self.limit // max(1, len(living)))
 
     def _event(self, kind: str, worker: Worker, text: str) -> None:
         name = f"Worker {worker.worker_id} on {worker.host} (pid {worker.pid})"

@@ -53,6 +53,10 @@ _MESSAGES_A_TURN = 256
 #: A job is sent again after so many refusals of its token.
 _MOST_RENEWALS = 10
 
+#: Flags of the sockets as plain numbers: to put two of zmq's together costs as much as the send.
+_AT_ONCE = int(zmq.NOBLOCK)
+_AT_ONCE_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
+
 UNAUTHORIZED = "HTTP 401"
 
 
@@ -219,16 +223,18 @@ class Exchange:
         room = dispatcher.room()
         if room <= 0 or self._renewal.under_way:
             return True
-        share = max(1, dispatcher.limit // max(1, len(dispatcher.living())))
-        most = min(self._batch_size, share, _MOST_JOBS)
+        most = min(self._batch_size, dispatcher.share, _MOST_JOBS)
         while room > 0:
-            priors: list[Prior | None] = []
             tasks: Sequence[Task]
+            priors: list[Prior | None] = []
+            again: list[tuple[int, float]] = []
             if dispatcher.backlog:
                 count = min(most, room, len(dispatcher.backlog))
                 taken = [dispatcher.backlog.popleft() for _ in range(count)]
                 tasks = [task for task, _ in taken]
                 priors = [prior for _, prior in taken]
+                if any(priors):
+                    again = [(p.retries, max(0.0, now - p.began)) if p else (0, 0.0) for p in priors]
             elif only_backlog:
                 return True
             else:
@@ -236,11 +242,6 @@ class Exchange:
                 if not tasks:
                     return False
             first, jobs = dispatcher.send(tasks, now, priors)
-            again = []
-            if any(priors):
-                again = [
-                    (prior.retries, max(0.0, now - prior.began)) if prior else (0, 0.0) for prior in priors
-                ]
             if not self._send_frames(wire.pack(wire.JobBatch(first, jobs, again))):
                 dispatcher.unsend(first)
                 return True
@@ -249,8 +250,9 @@ class Exchange:
 
     def _send_frames(self, body: bytes) -> bool:
         try:
-            self._sockets.work.send(self._header, zmq.NOBLOCK | zmq.SNDMORE)
-            self._sockets.work.send(body, zmq.NOBLOCK)
+            send = self._sockets.work.send
+            send(self._header, _AT_ONCE_AND_MORE)
+            send(body, _AT_ONCE)
         except zmq.Again:
             return False  # nobody is connected at this moment
         return True
@@ -268,7 +270,7 @@ class Exchange:
                 frame = results.recv(flags)
             except zmq.Again:
                 return
-            flags = zmq.NOBLOCK
+            flags = _AT_ONCE
             try:
                 message = wire.unpack_from_worker(frame)
             except ProtocolError as error:

@@ -140,6 +140,8 @@ class Benchmark:
         self._writer = writer
         self._characters = characters
         self._stop = stop
+        self._ended: list[tuple[Sequence[tuple[Task, Result]], Worker]] = []
+        self._waiting = 0
         self._rows: list[ResultRow] = []
         self._trans_ids: list[str | None] = []
         self._failures: dict[int, Failure] = {}
@@ -160,17 +162,36 @@ class Benchmark:
         return self._wanted is not None and self._state.drawn >= self._wanted
 
     def done(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
+        finished = self._state.finished
+        for (operation, size_class, container, number, _), result in ended:
+            finished(operation, size_class, container, number, result.cause is None)
+        # All else can wait until the next jobs are on their way.
+        self._ended.append((ended, worker))
+        self._waiting += len(ended)
+        if self._waiting >= _ROWS_AT_ONCE:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        for ended, worker in self._ended:
+            self._make_rows(ended, worker)
+        self._ended.clear()
+        self._waiting = 0
+        rows, trans_ids, failures = self._rows, self._trans_ids, self._failures
+        if rows:
+            self._rows, self._trans_ids, self._failures = [], [], {}
+            self.count += len(rows)
+            self._writer.add(rows, trans_ids, failures)
+            self._characters.add(rows, failures)
+
+    def _make_rows(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
         rows, trans_ids = self._rows, self._trans_ids
         to_epoch = worker.offset.seconds + self.epoch
         worker_id = worker.worker_id
-        finished = self._state.finished
-        for task, result in ended:
-            operation, size_class, container, number, size = task
+        for (operation, size_class, container, number, size), result in ended:
             failed = result.cause is not None
             if failed or result.retried:
                 self._failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
                 self.errors += failed
-            finished(operation, size_class, container, number, not failed)
             first, last = result.first_byte, result.last_byte
             rows.append(
                 (
@@ -187,16 +208,6 @@ class Benchmark:
                 )
             )
             trans_ids.append(result.trans_id)
-        if len(rows) >= _ROWS_AT_ONCE:
-            self._hand_over()
-
-    def _hand_over(self) -> None:
-        rows, trans_ids, failures = self._rows, self._trans_ids, self._failures
-        if rows:
-            self._rows, self._trans_ids, self._failures = [], [], {}
-            self.count += len(rows)
-            self._writer.add(rows, trans_ids, failures)
-            self._characters.add(rows, failures)
 
     def lost(
         self, tasks: Sequence[Task], *, given_up: str | None, worker: Worker | None = None
