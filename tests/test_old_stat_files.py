@@ -219,6 +219,11 @@ def test_texts_may_be_any(tmp_path: Path) -> None:
         assert statistics.total.lines[1].size_class == name
 
 
+@pytest.mark.parametrize("name", ["\\ ' \" \t \n \r \x00 \x7f \\n \\x41", "'", '"'])
+def test_what_repr_escapes_comes_back(name: str, tmp_path: Path) -> None:
+    assert read(pickle_file([success()], name=name), tmp_path).run.scenario.name == name
+
+
 def test_bytes_that_are_no_utf8_are_shown_somehow(tmp_path: Path) -> None:
     pickled = read(pickle_file([success()], name=b"caf\xe9"), tmp_path)
     assert pickled.run.scenario.name == "café"
@@ -325,6 +330,9 @@ BOMB = msgpack.packb(state(), use_bin_type=False)
         b"(lp1\ng99999999999999999999\n.",
         b"(lp1\nL" + b"9" * 100_000 + b"L\na.",
         b"(lp1\nS'\\x'\na.",
+        b"(lp1\nS'\\sizes'\na.",
+        b"(lp1\nS'\\777'\na.",
+        b"(lp1\nS'\\'\na.",
         b"(lp1\nFone\na.",
         b"ssbench results 2\n",
         b"ssbench results 1\n",

@@ -11,6 +11,7 @@ pass over the file finds the few numbers that are referred to; only these object
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -48,6 +49,8 @@ _GLOBALS = {
     b"collections OrderedDict": _ORDERED_DICT,
     b"ssbench.ordered_dict OrderedDict": _ORDERED_DICT,
 }
+#: All that Python 2's repr makes of bytes.
+_REPR = re.compile(rb"(?:[^\\]++|\\[\\'\"tnr]|\\x[0-9a-f]{2})*+")
 #: Instructions that have an argument up to the end of the line; that of GLOBAL is two lines.
 _WITH_LINE = frozenset(b"pgSVILFc")
 
@@ -292,7 +295,11 @@ def _string(line: bytes) -> str:
     """Decode what Python 2's repr made of bytes; they are UTF-8, or else latin-1."""
     if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
         raise ValueError("a string without quotes")
-    data, _ = codecs.escape_decode(line[1:-1])
+    data = line[1:-1]
+    if b"\\" in data:
+        if not _REPR.fullmatch(data):
+            raise ValueError("a string with an escape that Python 2 does not write")
+        data, _ = codecs.escape_decode(data)
     try:
         return data.decode()
     except UnicodeDecodeError:
