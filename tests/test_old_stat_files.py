@@ -358,6 +358,14 @@ def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
     assert not witness.exists()
 
 
+def test_no_control_character_of_a_file_gets_into_a_message(tmp_path: Path) -> None:
+    path = tmp_path / "evil"
+    path.write_bytes(b"(lp1\ncos\x1b[2J\r\nsystem\np2\n(S'true'\ntR.")
+    with pytest.raises(StatFileError) as caught:
+        open_results(path)
+    assert str(caught.value).isprintable()
+
+
 def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(StatFileError, match="not a file"):
         open_results(tmp_path)
@@ -393,6 +401,16 @@ def test_damage_in_the_middle_leaves_what_stands_before_it(tmp_path: Path) -> No
         results_, count = rows(path)
         assert count > 1500
         assert f"{count:,} results before that" in results_.warnings[0]
+
+
+def test_damage_that_shows_only_in_one_piece_of_input(tmp_path: Path) -> None:
+    # The checksum of this header is wrong, which isal finds only when it is given the header whole.
+    header = b"\x1f\x8b\x08\xb3\x01;\x01\x00k\x00\xff\xff\xff\xfe\x00\x01\xea\xef\xaa"
+    path = tmp_path / "damaged"
+    path.write_bytes(gzip.compress(msgpack_file([[success()]])) + header)
+    results, count = rows(path)
+    assert count == 1
+    assert "the compressed data are damaged" in results.warnings[0]
 
 
 def assert_read_or_refused(data: bytes, tmp_path: Path) -> None:

@@ -295,6 +295,21 @@ def test_a_record_that_is_whole_but_makes_no_sense(
         assert warnings
 
 
+@pytest.mark.parametrize(
+    "failures", [b"[", b"[[0]]", b'[[-1,"x","",{}]]', b'[[0,"\x95","",{}]]', b"[" * 2000]
+)
+def test_failures_that_are_none(failures: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "nonsense"
+    good = layout.pack_rows(layout.PendingRows(1, bytearray(layout.pack_row_numbers([row()]))))[0]
+    bad = layout.record(
+        layout.ROWS, good[layout.RECORD_HEADER.size :] + layout._text(layout.Column.FAILURES, failures)
+    )
+    path.write_bytes(layout.PREAMBLE + layout.run_record(RUN) + good + bad)
+    blocks, warnings = read(path)
+    assert numbers(blocks) == [0]
+    assert "1 results before that" in warnings[0]
+
+
 def test_a_column_cannot_claim_more_than_there_is(tmp_path: Path) -> None:
     path = tmp_path / "bomb"
     header = layout._ROWS_HEADER.pack(2**32 - 1, 0) + bytes([1, 0])

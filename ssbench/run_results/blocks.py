@@ -221,7 +221,9 @@ def unpack_rows(payload: bytes, size_classes: int) -> ResultBlock:
     """Decode the payload of a ROWS record of a run with that many size classes; raises DamageError."""
     try:
         return _unpack_rows(payload, size_classes)
-    except (struct.error, IndexError, KeyError, msgspec.MsgspecError, RecursionError) as error:
+    except DamageError:
+        raise
+    except (struct.error, LookupError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise DamageError(f"a block of results: {error}") from None
 
 

@@ -213,7 +213,7 @@ class _Interpreter:
 
     def _global(self, name: bytes) -> None:
         if name not in _GLOBALS:
-            shown = name.decode("ascii", "replace")[:80].replace(" ", ".")
+            shown = ascii(name[:80].replace(b" ", b".").decode("latin-1"))[1:-1]
             raise DamageError(
                 f"a pickle that names {shown}, which no stat file of ssbench does; it was not run"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -122,19 +123,18 @@ class Stream:
         again up to that piece, and the piece byte by byte.
         """
         self._done = True
+        position = 0
         member = isal_zlib.decompressobj(_GZIP)
         self._file.seek(self._member_start)
         left = self._fed
-        while left:
-            member_input = self._file.read(min(left, _CHUNK))
-            left -= len(member_input)
-            while member_input:
-                member.decompress(member_input, _MAX_OUTPUT)
-                member_input = member.unconsumed_tail
-        for position in range(len(given)):
-            try:
+        with suppress(*_INFLATE_ERRORS):
+            while left:
+                member_input = self._file.read(min(left, _CHUNK))
+                left -= len(member_input)
+                while member_input:
+                    member.decompress(member_input, _MAX_OUTPUT)
+                    member_input = member.unconsumed_tail
+            for position in range(len(given)):
                 self._output += member.decompress(given[position : position + 1])
-            except _INFLATE_ERRORS:
-                where = self._member_start + self._fed + position
-                self.damage = f"the compressed data are damaged at or before byte {where:,} of the file"
-                return
+        where = self._member_start + self._fed + position
+        self.damage = f"the compressed data are damaged at or before byte {where:,} of the file"
