@@ -19,6 +19,9 @@ from ssbench.wire import MAX_MESSAGE_BYTES
 _PING_MILLISECONDS = 500
 _DROP_MILLISECONDS = 1500
 
+#: libzmq asks its ZAP handler only where a socket has a domain.
+_ZAP_DOMAIN = "ssbench"
+
 DEFAULT_WORK_PORT = 13579
 DEFAULT_RESULTS_PORT = 13580
 
@@ -75,8 +78,7 @@ class MasterSockets:
         self.work = self._context.socket(zmq.PUSH)
         self.results = self._context.socket(zmq.PULL)
         try:
-            if key is not None:
-                self._seal(key)
+            self._ask_who_comes(key)
             for socket, port in ((self.work, address.work_port), (self.results, address.results_port)):
                 _common(socket)
                 self._bind(socket, address.ip, port)
@@ -86,14 +88,24 @@ class MasterSockets:
         self.poller = zmq.Poller()
         self.poller.register(self.results, zmq.POLLIN)
 
-    def _seal(self, key: FleetKey) -> None:
+    def _ask_who_comes(self, key: FleetKey | None) -> None:
+        """Start the ZAP handler; with a key, let in who has it, otherwise everybody who speaks ZMTP 3.
+
+        Without a handler libzmq takes any bytes for a peer of ZMTP 1, whose kind it cannot know, and
+        deals jobs to a port scanner.
+        """
         self._authenticator = ThreadAuthenticator(self._context)
         self._authenticator.start()
-        self._authenticator.configure_curve_callback(domain="*", credentials_provider=_OneClient(key))
+        if key is not None:
+            self._authenticator.configure_curve_callback(
+                domain=_ZAP_DOMAIN, credentials_provider=_OneClient(key)
+            )
         for socket in (self.work, self.results):
-            socket.curve_server = True
-            socket.curve_publickey = key.server_public
-            socket.curve_secretkey = key.server_secret
+            socket.zap_domain = _ZAP_DOMAIN.encode()
+            if key is not None:
+                socket.curve_server = True
+                socket.curve_publickey = key.server_public
+                socket.curve_secretkey = key.server_secret
 
     @staticmethod
     def _bind(socket: zmq.Socket[bytes], ip: str, port: int) -> None:
