@@ -7,6 +7,9 @@ The line is two arrays of object numbers. One is being consumed by an iterator; 
 is appended to the other, which takes the place of the first when that is used up. That keeps the
 order, costs two calls into C an operation, and at most 8.5 bytes an object; the container of each
 number ever used takes 4 more.
+
+A delete may overtake an update of the same object, which then makes the object anew. So an object
+counts as gone only when no update of it ended after the delete was handed out.
 """
 
 from __future__ import annotations
@@ -23,9 +26,14 @@ from ssbench.workload import Workload
 #: In place of the container of a created object that is known to be deleted.
 _GONE = 2**32 - 1
 
+#: Added to the container of an object whose delete was handed out, and when an update ended after that.
+_LEAVING = 2**31
+_REWRITTEN = 2**30
+
 _ADDS = [operation.effect is Effect.ADDS for operation in OPERATIONS]
 _VISITS = [operation.effect is Effect.VISITS for operation in OPERATIONS]
 _REMOVES = [operation.effect is Effect.REMOVES for operation in OPERATIONS]
+_REWRITES = [operation.effect is Effect.VISITS and operation.sends_body for operation in OPERATIONS]
 
 #: (operation code, size-class index, container number, object number, bytes to send)
 Target = tuple[int, int, int, int, int]
@@ -80,9 +88,12 @@ class RunState:
                     continue
                 self._turn(index)
                 number = next(oldest[index])
+            place = containers[index][number]
+            add_job((code, index, place, number, size))
             if _VISITS[code]:
                 join[index](number)
-            add_job((code, index, containers[index][number], number, size))
+            else:
+                containers[index][number] = place | _LEAVING
         self.drawn += count
         return jobs
 
@@ -95,22 +106,25 @@ class RunState:
     def finished(self, operation: int, size_class: int, container: int, number: int, ok: bool) -> None:
         """An operation of :meth:`next_jobs` has ended; to be told once for each.
 
-        Only success changes anything: an object whose create failed is never handed out, but may
-        exist; one whose delete failed is out of the line, but may exist too.
+        An object whose create failed is never handed out, but may exist; one whose delete failed is
+        out of the line, but may exist too, as may one that an update, failed or not, wrote meanwhile.
         """
-        if not ok:
+        if _REWRITES[operation]:
+            if self._containers[size_class][number] >= _LEAVING:
+                self._containers[size_class][number] = container | _LEAVING | _REWRITTEN
+        elif not ok:
             return
-        if _ADDS[operation]:
+        elif _ADDS[operation]:
             self._join[size_class](number)
-        elif _REMOVES[operation]:
+        elif _REMOVES[operation] and self._containers[size_class][number] == container | _LEAVING:
             self._containers[size_class][number] = _GONE
 
     def leftovers(self) -> Iterator[tuple[int, int, int]]:
         """Objects the run created that may exist still: (size-class index, container, number).
 
-        That is every create handed out, less those deleted successfully; initial objects are none.
+        That is every create handed out, less those known to be gone; initial objects are none.
         """
         for index, (containers, first) in enumerate(zip(self._containers, self._first_created, strict=True)):
             for number, container in enumerate(islice(containers, first, None), first):
                 if container != _GONE:
-                    yield index, container, number
+                    yield index, container & ~(_LEAVING | _REWRITTEN), number

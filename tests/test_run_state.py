@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from itertools import islice
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -97,6 +98,31 @@ def test_a_deleted_object_is_not_left_over_and_a_failed_delete_is():
     assert failed & open_numbers
 
 
+@pytest.mark.parametrize("update_first", [True, False])
+@pytest.mark.parametrize("update_ok", [True, False])
+def test_an_update_that_is_under_way_while_its_object_is_deleted_may_make_it_anew(update_first, update_ok):
+    _, state = make((1, 0, 3, 3))
+    under_way, overlapped = {}, set()
+    for _ in range(2000):
+        for code, index, container, number, _ in state.next_jobs(1):
+            job = (code, index, container, number)
+            if code == CREATE.code:
+                state.finished(*job, ok=True)
+            elif code == UPDATE.code:
+                under_way.setdefault(number, job)
+            elif number in under_way:
+                overlapped.add(number)
+                ends = [(under_way.pop(number), update_ok), (job, True)]
+                for ended, ok in ends if update_first else reversed(ends):
+                    state.finished(*ended, ok=ok)
+            else:
+                state.finished(*job, ok=True)
+    assert overlapped
+    left = {number for _, _, number in state.leftovers()}
+    assert overlapped <= left
+    assert {container for _, container, _ in state.leftovers()} <= set(range(5))
+
+
 WEIGHTS = st.tuples(*[st.sampled_from([0.0, 1.0, 3.0])] * 4).filter(any)
 ACTIONS = st.lists(
     st.one_of(
@@ -110,7 +136,7 @@ ACTIONS = st.lists(
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(WEIGHTS, min_size=1, max_size=3), ACTIONS, st.integers(1, 6))
-def test_any_order_of_events(profiles, actions, initial):
+def test_any_order_of_events(profiles, actions, initial):  # noqa: PLR0912 - a whole model in one piece
     """Against one deque a class: the same objects in the same order, whatever is interleaved."""
     workload, state = make(*profiles, initial=initial)
     expected_draws = workload.draws()
@@ -119,6 +145,7 @@ def test_any_order_of_events(profiles, actions, initial):
     waiting = [(index, number) for index, number in containers]
     in_flight, handed_out, possible = [], set(), {}
     not_sendable, drawn = Counter(), 0
+    leaving, rewritten = set(), set()
     for action in actions:
         if action[0] == "initial" and waiting:
             index, number = waiting.pop(action[1] % len(waiting))
@@ -129,8 +156,12 @@ def test_any_order_of_events(profiles, actions, initial):
             state.finished(*job[:4], ok)
             if ok and job[0] == CREATE.code:
                 lines[job[1]].append(job[3])
-            elif ok and job[0] == DELETE.code:
+            elif ok and job[0] == DELETE.code and (job[1], job[3]) not in rewritten:
                 possible.pop((job[1], job[3]), None)
+            elif job[0] == UPDATE.code and (job[1], job[3]) in leaving:
+                rewritten.add((job[1], job[3]))
+                if job[3] > initial:
+                    possible[job[1], job[3]] = job[2]
         elif action[0] == "draw":
             expected = []
             for code, index, place, size in islice(expected_draws, action[1]):
@@ -141,7 +172,9 @@ def test_any_order_of_events(profiles, actions, initial):
                     possible[index, number] = place
                 elif lines[index]:
                     number = lines[index].popleft()
-                    if code != DELETE.code:
+                    if code == DELETE.code:
+                        leaving.add((index, number))
+                    else:
                         lines[index].append(number)
                 else:
                     not_sendable[code, index] += 1
