@@ -10,34 +10,25 @@ The rules, which make every job end exactly once:
 * A batch belongs to the first living worker that claims it, in a heartbeat or with a result or a
   handback. A worker sends its results before the heartbeat that no longer lists their batch, so a
   batch that its owner's heartbeat leaves out is lost; all are when it serves no run, or another one.
-* A worker that is silent for :data:`LOST_AFTER` seconds is lost, with all batches it owns.
+* A worker that is silent for :data:`~ssbench.wire.LOST_AFTER` seconds is lost, with all batches it owns.
   If it speaks again it is used again; its late results are known by their old numbers.
-* A batch that nobody has claimed :data:`LOST_AFTER` seconds after it was sent is lost: it sat in
-  the pipe of a worker that is gone, which is known when only one fell silent about then.
+* A batch that nobody has claimed as long after it was sent is lost: it sat in the pipe of a worker
+  that is gone, which is known when only one fell silent about then.
 * Of two workers with one id the later one is refused, as soon as the earlier one speaks again: one
   that was killed and started again at once is welcome.
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ssbench.wire import LAG_BUCKETS, PROTOCOL, Heartbeat, Job
-
-#: Seconds between two heartbeats of a worker.
-HEARTBEAT_SECONDS = 1.0
-
-#: Seconds of silence after which a worker, or an unclaimed batch, counts as lost.
-LOST_AFTER = 3.5
+from ssbench.wire import HEARTBEAT_SECONDS, LOST_AFTER, PROTOCOL, Heartbeat, Job
+from ssbench.worker_state import WorkerState
 
 #: Most workers that the book has room for; strangers can pretend to be any number.
 MOST_WORKERS = 4096
-
-#: Seconds over which the smallest difference of two hosts' clocks is sought.
-CLOCK_WINDOW = 30.0
 
 #: What is to be done: (kind, size class, container, object number, bytes).
 Task = tuple[int, int, int, int, int]
@@ -59,98 +50,6 @@ class Prior:
 Entry = tuple[Task, "Batch", Prior | None]
 
 
-class ClockOffset:
-    """What to add to a worker's clock to get the master's.
-
-    Each message says when it was sent; arrival less sending is the true offset plus the time on
-    the way, so the smallest difference seen is the best estimate, and errs by the shortest time on
-    the way. Only the last one or two :data:`CLOCK_WINDOW` count, because clocks drift.
-    """
-
-    def __init__(self) -> None:
-        self.seconds = math.inf
-        self._smallest = math.inf
-        self._smallest_before = math.inf
-        self._window_ends = -math.inf
-
-    def observe(self, sent: float, received: float) -> None:
-        """Take note of a message: when it was sent (worker's clock) and received (master's)."""
-        difference = received - sent
-        if received >= self._window_ends:
-            self._window_ends = received + CLOCK_WINDOW
-            self._smallest_before, self._smallest = self._smallest, math.inf
-        if difference < self._smallest:
-            self._smallest = difference
-            self.seconds = min(self._smallest_before, difference)
-
-
-class Load:
-    """How busy a worker was since it was last cleared, from its heartbeats."""
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Begin anew with the next heartbeat."""
-        self._lag = [0] * LAG_BUCKETS
-        self._first: tuple[float, float] | None = None
-        self._last: tuple[float, float] | None = None
-
-    def observe(self, clock: float, cpu: float, lag: Sequence[int]) -> None:
-        """Take in a heartbeat."""
-        self._last = (clock, cpu)
-        if self._first is None:
-            self._first = self._last
-            return
-        for place, count in enumerate(lag[:LAG_BUCKETS]):
-            self._lag[place] += count
-
-    @property
-    def cpu_share(self) -> float | None:
-        """Share of one core that the main thread used; None before there were two heartbeats."""
-        if self._first is None or self._last is None or self._last[0] <= self._first[0]:
-            return None
-        return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
-
-    @property
-    def late_share(self) -> float | None:
-        """Share of ticks that came more than a millisecond late; None when there were none."""
-        ticks = sum(self._lag)
-        return sum(self._lag[1:]) / ticks if ticks else None
-
-    def lag_percentile(self, percentile: float) -> float | None:
-        """Upper end, in seconds, of the bucket that holds that percentile of the lateness."""
-        below = sum(self._lag) * percentile / 100
-        for place, count in enumerate(self._lag):
-            below -= count
-            if count and below <= 0:
-                return float(2**place) / 1000
-        return None
-
-
-@dataclass(slots=True, eq=False)
-class Worker:
-    """What is known of one worker process.
-
-    ``rivals`` came with the same id while this one had it. ``ended`` is set for good.
-    """
-
-    worker_id: int
-    instance: int
-    host: str
-    pid: int
-    version: str
-    capacity: int
-    last_seen: float
-    refused: bool = False
-    alive: bool = True
-    ended: bool = False
-    rivals: list[Worker] = field(default_factory=list)
-    batches: set[int] = field(default_factory=set)
-    offset: ClockOffset = field(default_factory=ClockOffset)
-    load: Load = field(default_factory=Load)
-
-
 class Batch:
     """A message of jobs on its way or with a worker. The jobs' numbers follow one another."""
 
@@ -161,7 +60,7 @@ class Batch:
         self.size = size
         self.remaining = size
         self.sent_at = sent_at
-        self.owner: Worker | None = None
+        self.owner: WorkerState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +68,7 @@ class Event:
     """Something to tell the user. ``kind``: joined, back, lost, refused, left."""
 
     kind: str
-    worker: Worker
+    worker: WorkerState
     text: str
 
 
@@ -182,7 +81,7 @@ class Dispatcher:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.workers: dict[int, Worker] = {}
+        self.workers: dict[int, WorkerState] = {}
         self.in_flight: dict[int, Entry] = {}
         self.backlog: deque[tuple[Task, Prior | None]] = deque()
         self.events: list[Event] = []
@@ -193,8 +92,8 @@ class Dispatcher:
         self._next_id = 1
         self._capacity = 0
         #: Tasks that were lost and not taken yet, each with the worker that had it, if any had.
-        self.lost: list[tuple[Task, Worker | None]] = []
-        self._holders: dict[int, Worker] = {}
+        self.lost: list[tuple[Task, WorkerState | None]] = []
+        self._holders: dict[int, WorkerState] = {}
         self._full = False
         self._ticked: float | None = None
 
@@ -232,7 +131,7 @@ class Dispatcher:
             task, _, prior = self.in_flight.pop(number)
             self.backlog.appendleft((task, prior))
 
-    def settle(self, job_id: int, worker: Worker) -> Entry | None:
+    def settle(self, job_id: int, worker: WorkerState) -> Entry | None:
         """A result has come: the entry it ends, or None when that job is not in flight."""
         entry = self.in_flight.pop(job_id, None)
         if entry is None:
@@ -250,7 +149,7 @@ class Dispatcher:
         """Put a settled task in line to be sent once more."""
         self.backlog.append((task, prior))
 
-    def hand_back(self, job_ids: Iterable[int], worker: Worker) -> None:
+    def hand_back(self, job_ids: Iterable[int], worker: WorkerState) -> None:
         """A worker had no room for these; they go to the head of the line."""
         for job_id in job_ids:
             if job_id in self.in_flight:
@@ -258,7 +157,7 @@ class Dispatcher:
                 if entry is not None:
                     self.backlog.appendleft((entry[0], entry[2]))
 
-    def take_lost(self) -> list[tuple[Task, Worker | None]]:
+    def take_lost(self) -> list[tuple[Task, WorkerState | None]]:
         """The tasks that were lost since the last call, each with the worker that had it.
 
         None where nobody had claimed it. Each was in flight and is no longer.
@@ -288,7 +187,7 @@ class Dispatcher:
         self._close(batch)
 
     @staticmethod
-    def _own(worker: Worker, batch: Batch) -> None:
+    def _own(worker: WorkerState, batch: Batch) -> None:
         # A worker that counts as lost owns nothing: nobody would look after it.
         if worker.alive:
             batch.owner = worker
@@ -296,11 +195,11 @@ class Dispatcher:
 
     # -- workers ------------------------------------------------------------------------------
 
-    def living(self) -> list[Worker]:
+    def living(self) -> list[WorkerState]:
         """The workers that can be given work."""
         return [worker for worker in self.workers.values() if worker.alive and not worker.refused]
 
-    def known(self, instance: int) -> Worker | None:
+    def known(self, instance: int) -> WorkerState | None:
         """The worker of that instance, if it has said hello."""
         return self.workers.get(instance)
 
@@ -336,7 +235,7 @@ class Dispatcher:
         """Turn a worker away for good."""
         worker = self.workers.get(instance)
         if worker is None:
-            worker = self._enter(Worker(worker_id, instance, host, 0, "", 0, now))
+            worker = self._enter(WorkerState(worker_id, instance, host, 0, "", 0, now))
             if worker is None:
                 return
         worker.last_seen = now
@@ -389,7 +288,7 @@ class Dispatcher:
             batch.owner = self._suspect(batch)
             self._lose(batch)
 
-    def _suspect(self, batch: Batch) -> Worker | None:
+    def _suspect(self, batch: Batch) -> WorkerState | None:
         """Whoever had an unclaimed batch: the one worker that fell silent about when it was sent.
 
         None when it could have been one of several.
@@ -398,9 +297,9 @@ class Dispatcher:
         suspects = [worker for worker in self.workers.values() if earliest <= worker.last_seen <= latest]
         return suspects[0] if len(suspects) == 1 else None
 
-    def _join(self, beat: Heartbeat, now: float) -> Worker | None:
+    def _join(self, beat: Heartbeat, now: float) -> WorkerState | None:
         worker = self._enter(
-            Worker(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
+            WorkerState(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
         )
         if worker is None:
             return None
@@ -411,7 +310,7 @@ class Dispatcher:
             self.refuse(worker.instance, worker.worker_id, worker.host, reason, now)
         return worker
 
-    def _enter(self, worker: Worker) -> Worker | None:
+    def _enter(self, worker: WorkerState) -> WorkerState | None:
         if len(self.workers) >= MOST_WORKERS:
             forgotten = next((other for other in self.workers.values() if not other.alive), None)
             if forgotten is None:
@@ -423,7 +322,7 @@ class Dispatcher:
         self.workers[worker.instance] = worker
         return worker
 
-    def _refuse_rivals(self, worker: Worker) -> None:
+    def _refuse_rivals(self, worker: WorkerState) -> None:
         holder = self._holders.get(worker.worker_id)
         if holder is None or not holder.alive or holder.refused:
             self._holders[worker.worker_id] = worker
@@ -441,7 +340,7 @@ class Dispatcher:
                 self.refuse(rival.instance, rival.worker_id, rival.host, reason, rival.last_seen)
         worker.rivals.clear()
 
-    def _claim(self, worker: Worker, held: Sequence[int]) -> None:
+    def _claim(self, worker: WorkerState, held: Sequence[int]) -> None:
         for first in held:
             batch = self._batches.get(first)
             if batch is not None and batch.owner is None:
@@ -449,7 +348,7 @@ class Dispatcher:
         for first in worker.batches.difference(held):
             self._lose(self._batches[first])
 
-    def _bury(self, worker: Worker) -> None:
+    def _bury(self, worker: WorkerState) -> None:
         worker.alive = False
         for first in list(worker.batches):
             self._lose(self._batches[first])
@@ -460,6 +359,6 @@ class Dispatcher:
         self._capacity = sum(worker.capacity for worker in living)
         self.share = max(1, self.limit // max(1, len(living)))
 
-    def _event(self, kind: str, worker: Worker, text: str) -> None:
+    def _event(self, kind: str, worker: WorkerState, text: str) -> None:
         name = f"Worker {worker.worker_id} on {worker.host} (pid {worker.pid})"
         self.events.append(Event(kind, worker, f"{name} {text}"))

@@ -19,12 +19,13 @@ import msgspec
 import zmq
 
 from ssbench import wire
-from ssbench.dispatch import Dispatcher, Prior, Task, Worker
+from ssbench.dispatch import Dispatcher, Prior, Task
 from ssbench.errors import ProtocolError, SsbenchError, WireError, WorkerError
 from ssbench.results import LOST, UNFINISHED
 from ssbench.sockets import MasterSockets
 from ssbench.token_renewal import TokenRenewal
 from ssbench.wire import Result, RunParameters
+from ssbench.worker_state import WorkerState
 
 _log = logging.getLogger(__name__)
 
@@ -74,11 +75,11 @@ class Phase(Protocol):
     def exhausted(self, now: float) -> bool:
         """Whether no more tasks are to be sent (and :meth:`next_tasks` is asked no more)."""
 
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         """These tasks ended, well or not."""
 
     def lost(
-        self, tasks: Sequence[Task], *, given_up: str | None, worker: Worker | None = None
+        self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
     ) -> Sequence[Task]:
         """These were lost with a worker, or given up (and why); returns those to send again.
 

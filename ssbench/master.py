@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssbench import __version__
-from ssbench.dispatch import Worker
 from ssbench.errors import ClusterError, WorkerError
 from ssbench.exchange import Exchange
 from ssbench.local_workers import LocalWorkers
@@ -20,6 +19,7 @@ from ssbench.run_results.writer import RunResultsWriter
 from ssbench.run_state import RunState
 from ssbench.scenario import Scenario
 from ssbench.wire import container_name
+from ssbench.worker_state import WorkerState
 from ssbench.workload import Workload
 
 _log = logging.getLogger(__name__)
@@ -280,7 +280,7 @@ class Master:
             raise WorkerError("all local workers have ended")
 
 
-def _limits(worker: Worker) -> list[str]:
+def _limits(worker: WorkerState) -> list[str]:
     """Why this worker, rather than Swift, was the limit of what was measured."""
     load = worker.load
     texts = []
@@ -299,7 +299,7 @@ def _limits(worker: Worker) -> list[str]:
 
 
 def describe_run(
-    settings: RunSettings, run_id: int, host: str, options: dict[str, object], workers: Sequence[Worker]
+    settings: RunSettings, run_id: int, host: str, options: dict[str, object], workers: Sequence[WorkerState]
 ) -> RunDescription:
     """The first document of the run's stat file."""
     return RunDescription(

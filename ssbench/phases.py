@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from ssbench.dispatch import Task, Worker
+from ssbench.dispatch import Task
 from ssbench.progress import Bar, ResultCharacters
 from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, Failure, ResultRow
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.run_state import RunState
 from ssbench.wire import REMOVE, UPLOAD_IF_MISSING, Result
+from ssbench.worker_state import WorkerState
 
 #: Results handed over together: to the writer message by message costs 4 µs a message.
 _ROWS_AT_ONCE = 2048
@@ -58,7 +59,7 @@ class _Errand:
             return True
         return self._exhausted
 
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         for task, result in ended:
             if result.cause is None:
                 self.succeeded += 1
@@ -72,7 +73,7 @@ class _Errand:
         pass
 
     def lost(
-        self, tasks: Sequence[Task], *, given_up: str | None, worker: Worker | None = None
+        self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
     ) -> Sequence[Task]:
         if given_up is None:
             return tasks  # somebody else does them
@@ -140,7 +141,7 @@ class Benchmark:
         self._writer = writer
         self._characters = characters
         self._stop = stop
-        self._ended: list[tuple[Sequence[tuple[Task, Result]], Worker]] = []
+        self._ended: list[tuple[Sequence[tuple[Task, Result]], WorkerState]] = []
         self._waiting = 0
         self._rows: list[ResultRow] = []
         self._trans_ids: list[str | None] = []
@@ -161,7 +162,7 @@ class Benchmark:
             return now >= self._ends_at
         return self._wanted is not None and self._state.drawn >= self._wanted
 
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         finished = self._state.finished
         for (operation, size_class, container, number, _), result in ended:
             finished(operation, size_class, container, number, result.cause is None)
@@ -183,7 +184,7 @@ class Benchmark:
             self._writer.add(rows, trans_ids, failures)
             self._characters.add(rows, failures)
 
-    def _make_rows(self, ended: Sequence[tuple[Task, Result]], worker: Worker) -> None:
+    def _make_rows(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         rows, trans_ids = self._rows, self._trans_ids
         to_epoch = worker.offset.seconds + self.epoch
         worker_id = worker.worker_id
@@ -210,7 +211,7 @@ class Benchmark:
             trans_ids.append(result.trans_id)
 
     def lost(
-        self, tasks: Sequence[Task], *, given_up: str | None, worker: Worker | None = None
+        self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
     ) -> Sequence[Task]:
         now = time.monotonic() + self.epoch
         cause = given_up or LOST

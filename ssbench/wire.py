@@ -33,6 +33,12 @@ MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 MAX_JOBS = 100_000
 MAX_RESULTS = 10_000
 
+#: Seconds between two heartbeats of a worker.
+HEARTBEAT_SECONDS = 1.0
+
+#: Seconds of silence after which a worker, or an unclaimed batch, counts as lost.
+LOST_AFTER = 3.5
+
 #: Buckets of :attr:`Heartbeat.lag`; the last one is for ticks over a second late.
 LAG_BUCKETS = 12
 

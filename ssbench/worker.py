@@ -18,7 +18,6 @@ import gc
 import logging
 import math
 import os
-import random
 import secrets
 import socket as network
 import time
@@ -33,12 +32,11 @@ from gevent import getcurrent
 from zmq.utils.monitor import recv_monitor_message
 
 from ssbench import __version__, wire
-from ssbench.dispatch import HEARTBEAT_SECONDS, LOST_AFTER
-from ssbench.errors import ExitCode, ProtocolError, SsbenchError, WireError
-from ssbench.operations import OPERATIONS
+from ssbench.errors import ExitCode, ProtocolError, WireError
+from ssbench.served_run import Run, as_result
 from ssbench.sockets import WorkerSockets
-from ssbench.swift.objects import Client, ClientSettings, Outcome
-from ssbench.wire import LAG_BUCKETS, Job, JobBatch, Result, RunParameters
+from ssbench.swift.objects import Outcome
+from ssbench.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, Job, JobBatch, Result
 
 _log = logging.getLogger(__name__)
 
@@ -48,12 +46,6 @@ _TICK = 0.02
 #: Most messages that one turn of the event loop takes in, and most results of one message.
 _MESSAGES_A_TURN = 200
 _RESULTS_A_MESSAGE = 2000
-
-#: Job kinds that are one request.
-_METHODS = {operation.code: operation.method for operation in OPERATIONS}
-
-#: What a server says is cut to so many characters; the wire takes no more than 4096.
-_LONGEST_TEXT = 500
 
 #: A socket that has not been connected for so long is connected anew (seconds).
 _CONNECT_AGAIN = 5.0
@@ -69,23 +61,6 @@ class WorkerOptions:
     worker_id: int
     concurrency: int = 64
     retries: int = 10
-
-
-class Run:
-    """The run that is served: its parameters and what is derived from them once."""
-
-    def __init__(self, parameters: RunParameters, client: Client) -> None:
-        self.parameters = parameters
-        self.client = client
-        self.containers: dict[int, str] = {}
-
-    def container(self, number: int) -> str:
-        """Name of a container, made once."""
-        name = self.containers.get(number)
-        if name is None:
-            name = wire.container_name(self.parameters.container_base, number, self.parameters.policy)
-            self.containers[number] = name
-        return name
 
 
 class Worker:
@@ -306,18 +281,7 @@ class Worker:
             self._run.parameters = parameters
             return
         self._forget_run()
-        client = Client(
-            ClientSettings(
-                connect_timeout=parameters.connect_timeout,
-                network_timeout=parameters.network_timeout,
-                block_size=parameters.block_size,
-                max_connections=self._options.concurrency,
-                retries=self._options.retries,
-                insecure=parameters.insecure,
-                ca_certificates=parameters.ca_certificates,
-            )
-        )
-        self._run = Run(parameters, client)
+        self._run = Run(parameters, self._options.concurrency, self._options.retries)
         self._expected_tick = time.monotonic() + _TICK
         self._ticker.start(self._tick)
         self._beat_at = time.monotonic()
@@ -332,7 +296,7 @@ class Worker:
         self._held.clear()
         self._outbox.clear()
         if run is not None:
-            run.client.close()
+            run.close()
 
     def _take_batch(self, batch: JobBatch) -> None:
         run = self._run
@@ -382,67 +346,13 @@ class Worker:
                 continue
             run, batch_id, job, prior = queue.popleft()
             self._busy += 1
-            try:
-                outcome = self._perform(run, job, prior)
-            except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
-                if not isinstance(error, SsbenchError):
-                    _log.exception("A job raised an exception")
-                detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
-                outcome = Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail)
+            outcome = run.perform(job, prior)
             self._busy -= 1
             if run is self._run:
                 self._finish(batch_id, job[0], outcome)
 
-    @staticmethod
-    def _perform(run: Run, job: Job, prior: tuple[int, float] | None) -> Outcome:
-        _, kind, size_class, container_number, number, size = job
-        parameters, request = run.parameters, run.client.request
-        urls, token = parameters.storage_urls, parameters.token
-        url = urls[0] if len(urls) == 1 else random.choice(urls)
-        container = run.container(container_number)
-        name = wire.object_name(parameters.size_classes[size_class], number)
-        retries, seconds = prior or (0, 0.0)
-        method = _METHODS.get(kind)
-        if method is not None:
-            return request(
-                url,
-                method,
-                container,
-                name,
-                token,
-                size,
-                delete_after=parameters.delete_after if method == "PUT" else None,
-                prior_retries=retries,
-                prior_seconds=seconds,
-            )
-        if kind == wire.UPLOAD_IF_MISSING:
-            outcome = request(url, "HEAD", container, name, token)
-            if outcome.cause == "HTTP 404":
-                outcome = request(
-                    url, "PUT", container, name, token, size, prior_retries=retries, prior_seconds=seconds
-                )
-            return outcome
-        if kind == wire.REMOVE:
-            return request(url, "DELETE", container, name, token, missing_ok=True)
-        raise WireError(f"no job is of kind {kind}")
-
     def _finish(self, batch_id: int, job_id: int, outcome: Outcome) -> None:
-        trans_id = outcome.trans_id
-        self._outbox.append(
-            Result(
-                job_id,
-                outcome.first_byte,
-                outcome.last_byte,
-                outcome.completed,
-                outcome.size,
-                outcome.retries,
-                trans_id if trans_id is None else trans_id[:_LONGEST_TEXT],
-                outcome.cause,
-                outcome.detail[:_LONGEST_TEXT],
-                outcome.retried,
-                outcome.unauthorized,
-            )
-        )
+        self._outbox.append(as_result(job_id, outcome))
         left = self._held[batch_id] - 1
         if left:
             self._held[batch_id] = left

@@ -15,9 +15,14 @@ from pathlib import Path
 import pytest
 import swiftclient
 from fault_server import Certificates, FaultServer
+from hypothesis import HealthCheck, settings
 from processes import Fleet
 
 from ssbench.local_swift import LocalSwift
+
+# Speed is nothing that tests judge.
+settings.register_profile("ssbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ssbench")
 
 _numbers = itertools.count(1)
 

@@ -9,19 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ssbench.dispatch import (
-    CLOCK_WINDOW,
-    HEARTBEAT_SECONDS,
-    LOST_AFTER,
-    MOST_WORKERS,
-    ClockOffset,
-    Dispatcher,
-    Load,
-    Prior,
-    Task,
-    Worker,
-)
-from ssbench.wire import LAG_BUCKETS, PROTOCOL, Heartbeat
+from ssbench.dispatch import MOST_WORKERS, Dispatcher, Prior, Task
+from ssbench.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat
+from ssbench.worker_state import CLOCK_WINDOW, ClockOffset, Load, WorkerState
 
 RUN = 77
 
@@ -78,7 +68,7 @@ def joined(*instances: int, limit: int = 100) -> Dispatcher:
     return dispatcher
 
 
-def worker_of(dispatcher: Dispatcher, instance: int) -> Worker:
+def worker_of(dispatcher: Dispatcher, instance: int) -> WorkerState:
     worker = dispatcher.known(instance)
     assert worker is not None
     return worker

@@ -11,16 +11,17 @@ from ssbench.scenario import Scenario
 class WorkerFacts:
     """A worker as the master saw it; None where it was never told.
 
-    ``cpu_max`` is the largest share of one core (1.0 is all of it) and ``lag_max`` the largest
-    lateness of its event loop, in seconds, in any second of the run; ``clock_offset`` what is
-    added to the worker's monotonic clock to have the master's time since 1970, in seconds.
+    ``cpu_share`` is the share of one core that it used during the benchmark (1.0 is all of it) and
+    ``lag_p99`` the 99th percentile, in seconds, of how late its event loop was meanwhile;
+    ``clock_offset`` is what is added to the worker's monotonic clock to have the master's time
+    since 1970, in seconds.
     """
 
     worker_id: int
     host: str = ""
     version: str = ""
-    cpu_max: float | None = None
-    lag_max: float | None = None
+    cpu_share: float | None = None
+    lag_p99: float | None = None
     clock_offset: float | None = None
 
 
