@@ -1,0 +1,409 @@
+"""The real program under faults at random: nothing may be lost, counted twice, or leak.
+
+    python bench/soak.py --seconds N [--seed S] [--workers W] [--noop] [--json FILE]
+
+Workers are killed, started anew, stopped and continued, and the proxy of an embedded Swift
+(``pip install 'ssbench[swift]'``) is stopped and restarted while a master runs a benchmark. A first
+master is killed in the middle; the same workers serve the second one, which has to end by itself.
+``--noop`` does without Swift: some hundred times the operations, so more of the master's book-keeping
+and less of the rest. Same seed, same faults, at about the same moments.
+
+Prints one table and a verdict; exit code 1 when anything is wrong. Worker 0 is stopped now and then
+but never killed, so that what it holds can be compared over the whole time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import swiftclient
+from watched import Watched
+from yardsticks import free_port
+
+from ssbench.dispatch import LOST_AFTER
+from ssbench.local_swift import LocalSwift
+from ssbench.operations import CREATE
+from ssbench.results import LOST, UNFINISHED
+from ssbench.run_results import open_results
+from ssbench.statistics import summarize
+from ssbench.swift import causes
+
+#: What a fault may end an operation with. HTTP 404: an object is read while it is deleted, or deleted
+#: again because the first answer was cut off.
+KNOWN = frozenset(
+    {None, LOST, UNFINISHED, causes.RESET, causes.CLOSED, causes.SHORT_BODY, causes.CONNECT_REFUSED}
+    | {causes.CONNECT_TIMEOUT, causes.READ_TIMEOUT, "HTTP 401", "HTTP 404", "HTTP 503"}
+)
+
+CONCURRENCY = 4  # of a worker
+NETWORK_TIMEOUT = 3.0
+
+#: Seconds that the master may take besides its time: workers, containers, uploads, last operations,
+#: clean-up; all of it under faults.
+ALLOWANCE = 120.0
+
+SIZES = {"small": (100, 10_000), "large": (200_000, 400_000)}
+INITIAL = {"small": 40, "large": 10}
+
+
+def scenario(base: str) -> dict[str, object]:
+    """As many creates as deletes, so that the number of objects goes nowhere."""
+    return {
+        "name": "Soak",
+        "sizes": [{"name": name, "size_min": low, "size_max": high} for name, (low, high) in SIZES.items()],
+        "initial_files": INITIAL,
+        "operation_count": 1,
+        "crud_profile": [2, 4, 2, 2],
+        "user_count": 1,
+        "container_base": base,
+        "container_count": 4,
+        "container_concurrency": 2,
+    }
+
+
+class Fleet:
+    """Masters and workers over one pair of ports and one Swift, if any. Ended with the stack."""
+
+    def __init__(self, folder: Path, workers: int, swift: LocalSwift | None, stack: ExitStack) -> None:
+        self.port = swift.port if swift else 0  # of no connection at all
+        self.everybody: list[Watched] = []
+        self.workers: dict[int, Watched] = {}
+        self.swift = swift
+        self._folder = folder
+        self._stack = stack
+        self._sockets = [f"--zmq-work-port={free_port()}", f"--zmq-results-port={free_port()}"]
+        for worker_id in range(workers):
+            self.start_worker(worker_id)
+
+    def _start(self, name: str, module: str, *arguments: object) -> Watched:
+        program = Watched(self._folder, f"{len(self.everybody)}-{name}", module, arguments)
+        self.everybody.append(program)
+        self._stack.callback(program.end)
+        return program
+
+    def start_worker(self, worker_id: int) -> None:
+        arguments = [*self._sockets, f"--concurrency={CONCURRENCY}", worker_id]
+        self.workers[worker_id] = self._start(f"worker{worker_id}", "ssbench.cli.worker", *arguments)
+
+    def start_run(self, base: str, seconds: float, seed: int) -> tuple[Watched, Path]:
+        path, stats = self._folder / f"{base}.json", self._folder / f"{base}.stat.gz"
+        path.write_text(json.dumps(scenario(base)))
+        count = len(self.workers)
+        arguments: list[object] = ["-f", path, "-s", stats, "-r", seconds, "--seed", seed]
+        arguments += ["-u", CONCURRENCY * count, "--expect-workers", count, "--zmq-bind-ip=127.0.0.1"]
+        arguments += [
+            "--network-timeout",
+            NETWORK_TIMEOUT,
+            *self._sockets,
+            *(self._credentials or ["--noop"]),
+        ]
+        return self._start(f"master-{base}", "ssbench.cli.master", "run-scenario", *arguments), stats
+
+    @property
+    def _credentials(self) -> list[str]:
+        swift = self.swift
+        return ["-A", swift.auth_url, "-U", swift.user, "-K", swift.key] if swift else []
+
+    def master(self, command: str, *arguments: object) -> Watched:
+        """Another sub-command of ssbench-master, to its end (a minute at most)."""
+        if command == "kill-workers":
+            arguments = ("--zmq-bind-ip=127.0.0.1", *self._sockets)
+        else:
+            arguments = (*arguments, *self._credentials)
+        program = self._start(command, "ssbench.cli.master", command, *arguments)
+        program.process.wait(60)
+        return program
+
+
+class Faults:
+    """What goes wrong and when: kinds are dealt from a deck, so that each has its turn."""
+
+    def __init__(self, numbers: random.Random, fleet: Fleet) -> None:
+        self.counts: Counter[str] = Counter()
+        self._numbers = numbers
+        self._fleet = fleet
+        self._deck: list[Callable[[float], None]] = []
+        self._next = 0.0
+        #: What ends faults that last: (when, what to do), by worker id, or -1 for the server.
+        self._ends: dict[int, tuple[float, Callable[[], None]]] = {}
+
+    def step(self, now: float, *, server: bool) -> None:
+        """Begin and end what is due; faults of the server only when told so."""
+        for which, (when, end) in list(self._ends.items()):
+            if now >= when:
+                del self._ends[which]
+                end()
+        if now < self._next:
+            return
+        self._next = now + self._numbers.uniform(0.2, 2.5)
+        if not self._deck:
+            self._deck = [self._kill, self._kill, self._stop, self._stop, self._restart, self._stall]
+            self._numbers.shuffle(self._deck)
+        fault = self._deck.pop()
+        if server or fault not in (self._restart, self._stall):
+            fault(now)
+
+    def heal(self) -> None:
+        """End all faults that last."""
+        for _, end in self._ends.values():
+            end()
+        self._ends.clear()
+
+    def _victim(self, first: int) -> int | None:
+        """A worker that runs, when another one does too."""
+        able = [worker_id for worker_id in self._fleet.workers if worker_id not in self._ends]
+        candidates = [worker_id for worker_id in able if worker_id >= first]
+        return self._numbers.choice(candidates) if len(able) > 1 and candidates else None
+
+    def _kill(self, now: float) -> None:
+        if (victim := self._victim(1)) is not None:
+            self.counts["workers killed and started"] += 1
+            self._fleet.workers[victim].end()
+            again = now + self._numbers.choice([0.0, self._numbers.uniform(0.0, 8.0)])
+            self._ends[victim] = (again, lambda: self._fleet.start_worker(victim))
+
+    def _stop(self, now: float) -> None:
+        if (victim := self._victim(0)) is not None:
+            self.counts["workers stopped and continued"] += 1
+            process = self._fleet.workers[victim].process
+            process.send_signal(signal.SIGSTOP)
+            # About half of them for less than counts as lost.
+            until = now + self._numbers.uniform(0.1, 2 * LOST_AFTER)
+            self._ends[victim] = (until, lambda: process.send_signal(signal.SIGCONT))
+
+    def _restart(self, _now: float) -> None:
+        if self._fleet.swift is not None and -1 not in self._ends:
+            self.counts["proxy restarted"] += 1
+            self._fleet.swift.proxy.restart()
+
+    def _stall(self, now: float) -> None:
+        if self._fleet.swift is not None and -1 not in self._ends:
+            self.counts["proxy stopped and continued"] += 1
+            self._fleet.swift.proxy.stop()
+            until = now + self._numbers.uniform(0.1, 1.5 * NETWORK_TIMEOUT)
+            self._ends[-1] = (until, self._fleet.swift.proxy.resume)
+
+
+class Verdict:
+    """Figures, and what is wrong."""
+
+    def __init__(self) -> None:
+        self.figures: dict[str, object] = {}
+        self.wrong: list[str] = []
+
+    def expect(self, right: bool, otherwise: str) -> None:
+        if not right:
+            self.wrong.append(otherwise)
+
+    def show(self) -> None:
+        width = max(map(len, self.figures))
+        for name, value in self.figures.items():
+            print(f"{name:{width}}  {value}")
+        for text in self.wrong:
+            print(f"WRONG: {text}")
+        print(f"Verdict: {len(self.wrong)} things are wrong" if self.wrong else "Verdict: all is well")
+
+
+def rage(faults: Faults, master: Watched, fleet: Fleet, until: float, measured: float = math.inf) -> None:
+    """Let things go wrong until the master ends, that time, or so many seconds of its benchmark."""
+    look_at = 0.0
+    measures = False
+    while master.runs and (now := time.monotonic()) < until:
+        # Before the benchmark, a Swift that is away ends the run, rightly.
+        if not measures and "Starting the benchmark" in master.said:
+            measures = True
+            until = min(until, now + measured)
+        faults.step(now, server=measures)
+        if now >= look_at:
+            look_at = now + 1.0
+            for program in (master, *fleet.workers.values()):
+                program.look(fleet.port)
+        time.sleep(0.05)
+    faults.heal()
+
+
+def check_results(verdict: Verdict, stats: Path, what: str) -> Counter[str | None]:
+    """Each operation is there once, and ended in a known way; returns the causes."""
+    results = open_results(stats)
+    found: Counter[str | None] = Counter()
+    workers: Counter[int] = Counter()
+    created: list[np.ndarray] = []
+    trans_ids: list[str | None] = []
+    for block in results.blocks():
+        found[None] += len(block) - int(block.failed.sum())
+        found.update(failure.cause for failure in block.failures.values() if failure.cause is not None)
+        workers.update(block.worker[~block.failed].tolist())
+        rows = block.operation == CREATE.code
+        created.append(block.size_class[rows].astype(np.int64) << 40 | np.asarray(block.object)[rows])
+        trans_ids += [text for text, failed in zip(block.trans_ids, block.failed, strict=True) if not failed]
+    names = np.concatenate(created) if created else np.empty(0)
+    verdict.expect(len(np.unique(names)) == len(names), f"{what}: creates of one object appear twice")
+    answered = [trans_id for trans_id in trans_ids if trans_id is not None]
+    verdict.expect(len(set(answered)) == len(answered), f"{what}: transaction ids appear twice")
+    verdict.expect(found.keys() <= KNOWN, f"{what}: unknown causes {set(found) - KNOWN}")
+    summary = results.summary
+    if summary is not None:
+        not_sendable = sum(times for *_, times in summary.not_sendable)
+        drawn = summary.counters["drawn"]
+        count = found.total()
+        text = f"{what}: {count} results + {not_sendable} not sendable are not {drawn:.0f} operations"
+        verdict.expect(count + not_sendable == drawn, text)
+        text = f"{what}: {found[LOST]} results lost, {summary.lost_jobs} lost jobs in the summary"
+        verdict.expect(found[LOST] == summary.lost_jobs, text)
+        known = {worker.worker_id for worker in summary.workers}
+        verdict.expect(workers.keys() <= known, f"{what}: results of workers {set(workers) - known}")
+        total = summarize(open_results(stats)).sections[0]
+        counted = (total.count, total.errors, total.lost)
+        expected = (found[None], count - found[None] - found[LOST], found[LOST])
+        text = f"{what}: the report counts {counted} successes, errors and lost ones, not {expected}"
+        verdict.expect(counted == expected, text)
+        verdict.figures["late results dropped"] = int(summary.counters["late_results"])
+        verdict.figures["not sendable"] = not_sendable
+    return found
+
+
+def names_left(swift: LocalSwift, base: str) -> Iterator[str]:
+    """The objects in the containers of a run, less its initial ones."""
+    account = swiftclient.Connection(swift.auth_url, swift.user, swift.key, retries=2)
+    initial = {f"{size}_{number:06d}" for size, count in INITIAL.items() for number in range(1, count + 1)}
+    try:
+        for container in account.get_account(prefix=base, full_listing=True)[1]:
+            for each in account.get_container(container["name"], full_listing=True)[1]:
+                if each["name"] not in initial:
+                    yield f"{container['name']}/{each['name']}"
+    finally:
+        account.close()
+
+
+def check_growth(verdict: Verdict, program: Watched, name: str, descriptors: int, allowed: float) -> None:
+    """Memory and descriptors late in the run are those of its beginning; ``allowed`` is in bytes."""
+    early, late = program.early_and_late("descriptors")
+    verdict.figures[f"{name}: descriptors"] = f"{early:.0f} -> {late:.0f}"
+    verdict.expect(late <= early + descriptors, f"{name}: descriptors grew from {early:.0f} to {late:.0f}")
+    early, late = program.early_and_late("resident")
+    text = f"{early / 1e6:.1f} -> {late / 1e6:.1f} MB"
+    verdict.figures[f"{name}: memory"] = text
+    verdict.expect(late <= 1.25 * early + 8e6 + allowed, f"{name}: memory grew: {text}")
+
+
+def check_idle(verdict: Verdict, fleet: Fleet, idle_before: int) -> None:
+    """Without a run, workers hold no connection, and worker 0 no descriptor more than at first."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        looks = {worker_id: worker.look(fleet.port) for worker_id, worker in fleet.workers.items()}
+        idle = all(look is not None and look.connections == 0 for look in looks.values())
+        if idle and looks[0].descriptors <= idle_before + 2:
+            break
+        time.sleep(0.2)
+    for worker_id, look in looks.items():
+        verdict.expect(look is not None, f"worker {worker_id} has ended by itself")
+        if look is not None:
+            verdict.expect(not look.connections, f"idle worker {worker_id}: {look.connections} connections")
+    if (look := looks[0]) is not None:
+        verdict.figures["worker 0 idle: descriptors"] = f"{idle_before} -> {look.descriptors}"
+        # One that tries to connect has one or two more at times.
+        verdict.expect(look.descriptors <= idle_before + 2, f"idle worker 0: {look.descriptors} descriptors")
+
+
+def check_account(verdict: Verdict, fleet: Fleet, swift: LocalSwift, said: str) -> None:
+    """What the second run created is gone, but for what it says; cleanup-containers removes the rest."""
+    left = sorted(names_left(swift, "second"))
+    told = re.search(r"(\d+) objects that the run created are still there", said)
+    verdict.figures["objects left by the run"] = f"{len(left)}, {told[1] if told else 0} of them known to it"
+    text = f"{len(left)} objects are left that the run does not tell of: {left[:5]}"
+    verdict.expect(len(left) <= (int(told[1]) if told else 0), text)
+    for base in ("first", "second"):
+        code = fleet.master("cleanup-containers", "--yes", "-b", base).process.returncode
+        verdict.expect(code == 0, f"cleanup-containers -b {base} ended with {code}")
+        verdict.expect(not list(names_left(swift, base)), f"{base}: objects survive cleanup-containers")
+
+
+def soak(options: argparse.Namespace, folder: Path, stack: ExitStack) -> Verdict:
+    verdict = Verdict()
+    swift = None if options.noop else stack.enter_context(LocalSwift())
+    fleet = Fleet(folder, options.workers, swift, stack)
+    for worker in fleet.workers.values():
+        worker.wait_for("waiting for a master", 60)
+    time.sleep(1.0)  # until it has tried to connect
+    before = fleet.workers[0].look(fleet.port)
+    assert before is not None
+    faults = Faults(random.Random(options.seed), fleet)
+    began = time.monotonic()
+
+    first, first_stats = fleet.start_run("first", options.seconds, options.seed)
+    rage(faults, first, fleet, began + ALLOWANCE, measured=options.seconds * 0.2)
+    verdict.expect(first.runs, f"the first master ended by itself: {first.said[-500:]}")
+    first.end()
+    for worker in fleet.workers.values():
+        worker.looks.clear()
+    left = max(1.0, began + options.seconds - time.monotonic())
+    second, second_stats = fleet.start_run("second", left, options.seed + 1)
+    due = time.monotonic() + left
+    rage(faults, second, fleet, due + ALLOWANCE)
+    ended = time.monotonic()
+    verdict.expect(not second.runs, f"the master did not end within {ALLOWANCE:.0f} s of its time")
+    code = second.process.poll()
+    verdict.expect(code in (0, 1), f"the master ended with {code}: {second.said[-500:]}")
+    verdict.figures |= {"seconds": round(ended - began, 1), "seed": options.seed, **faults.counts}
+    if code in (0, 1):
+        killed = check_results(verdict, first_stats, "first run")
+        verdict.figures["results of the killed run"] = killed.total()
+        found = check_results(verdict, second_stats, "second run")
+        verdict.figures["results"] = found.total()
+        verdict.figures |= {f"  {cause or 'success'}": count for cause, count in found.most_common()}
+        verdict.figures["end after its time"] = f"{ended - due:.1f} s"
+        # Four bytes are kept of each object that was ever created.
+        check_growth(verdict, second, "master", 2 * options.workers + 4, 2.0 * found.total())
+        check_growth(verdict, fleet.workers[0], "worker 0", CONCURRENCY + 2, 0)
+        check_idle(verdict, fleet, before.descriptors)
+        if swift is not None:
+            check_account(verdict, fleet, swift, second.said)
+    fleet.master("kill-workers")
+    for worker in fleet.workers.values():
+        verdict.expect(
+            worker.process.poll() == 0, f"{worker.name}: kill-workers left {worker.process.poll()}"
+        )
+    for program in fleet.everybody:
+        said = program.said + program.printed
+        verdict.expect("Traceback" not in said, f"{program.name} printed a traceback:\n{said[-2000:]}")
+    return verdict
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long (%(default)g)")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the faults (random)")
+    parser.add_argument("--workers", type=int, default=3, help="at least two (%(default)s)")
+    parser.add_argument("--noop", action="store_true", help="without Swift")
+    parser.add_argument("--json", type=Path, help="write the figures there too")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave logs and stat files there")
+    options = parser.parse_args()
+    if options.workers < 2 or options.seconds < 5:
+        parser.error("two workers and five seconds are the least")
+    with ExitStack() as stack:
+        folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
+        verdict = soak(options, folder, stack)
+    verdict.show()
+    if options.json:
+        options.json.write_text(
+            json.dumps({"figures": verdict.figures, "wrong": verdict.wrong}, indent=1) + "\n"
+        )
+    sys.exit(1 if verdict.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
