@@ -6,7 +6,8 @@ Draws stat files in a temporary folder, of today's format through the same write
 old formats from their description. For each it runs, each in a process of its own and by turns,
 ``report-scenario`` and a loop over the standard gzip module, and prints the medians of the
 CPU seconds (the start of Python included, which an empty program shows; all of it is one thread, and
-other work on the machine disturbs them less than seconds of the clock) and the largest memory.
+other work on the machine disturbs them less than seconds of the clock), the range of their ratio, the
+largest memory, and by how many bytes a result it grew since the first number of results.
 """
 
 from __future__ import annotations
@@ -175,10 +176,11 @@ def main() -> None:
     parser.add_argument("--no-trans-ids", action="store_true")
     arguments = parser.parse_args()
     print(f"empty program: {statistics.median(measure('')[0] for _ in range(5)):.2f} s")
-    print("format      results      MB bytes each   gzip s report s  ratio report MB")
+    print("format      results      MB bytes each   gzip s report s  ratio (range)       report MB  growth B")
     with tempfile.TemporaryDirectory(prefix="ssbench-bench-") as folder:
         path = Path(folder) / "drawn.stat.gz"
         for name in arguments.format:
+            least: tuple[int, float] | None = None
             for results in arguments.results:
                 WRITERS[name](path, results, not arguments.no_trans_ids)
                 gunzips, reports, memories = [], [], []
@@ -188,10 +190,16 @@ def main() -> None:
                     reports.append(seconds)
                     memories.append(memory)
                 size = path.stat().st_size
-                gunzip, report = statistics.median(gunzips), statistics.median(reports)
+                gunzip, report, memory = map(statistics.median, (gunzips, reports, memories))
+                ratios = sorted(r / g for r, g in zip(reports, gunzips, strict=True))
+                growth = "-"
+                if least and results > least[0]:
+                    growth = f"{1e6 * (memory - least[1]) / (results - least[0]):.1f}"
+                least = least or (results, memory)
                 print(
                     f"{name:8} {results:10,} {size / 1e6:7.1f} {size / results:10.1f} {gunzip:8.2f} "
-                    f"{report:8.2f} {report / gunzip:6.2f} {max(memories):9.0f}",
+                    f"{report:8.2f} {report / gunzip:6.2f} ({ratios[0]:.2f}-{ratios[-1]:.2f})".ljust(70)
+                    + f"{max(memories):9.0f} {growth:>9}",
                     flush=True,
                 )
 

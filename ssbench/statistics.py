@@ -15,6 +15,7 @@ Memory: 16 bytes a result, for its two latencies. Everything else is folded in b
 from __future__ import annotations
 
 import math
+import struct
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -32,6 +33,7 @@ from ssbench.run_results import RunDescription, RunResults
 _MAX_GAP_SECONDS = 86400
 #: So many latencies are put in order together.
 _PART_SIZE = 1 << 18
+_UPPER_BITS_OF_INFINITY = 0x7FF0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +73,28 @@ class Latencies:
     def _smallest(self, place: int) -> float:
         """Return the ``place``-th smallest value of all parts together.
 
-        Each part is ordered by the upper 16 bits of its values only, so these are bisected, and what
-        shares them with the value looked for is taken from all parts. Bits of floats that are not
-        negative have the order of the floats; the 12th to the 16th divide an octave in 16.
+        Each part is ordered by the upper 16 bits of its values only, which is enough to find by
+        bisection how many are below a number whose other bits are 0. So the upper bits are bisected,
+        and what shares them with the value looked for is taken from all parts. Bits of floats that
+        are not negative have the order of the floats; the 12th to the 16th divide an octave in 16.
         """
-        uppers = [_upper_bits(part) for part in self._parts]
-        low, high = 0, (1 << 15) - 1
+        low, high = 0, _UPPER_BITS_OF_INFINITY - 1
         while low < high:
             middle = (low + high) // 2
-            if sum(int(upper.searchsorted(middle, "right")) for upper in uppers) >= place:
+            if sum(self._places(middle + 1)) >= place:
                 high = middle
             else:
                 low = middle + 1
-        starts = [int(upper.searchsorted(low, "left")) for upper in uppers]
-        ends = [int(upper.searchsorted(low, "right")) for upper in uppers]
-        slices = zip(self._parts, starts, ends, strict=True)
+        starts = self._places(low)
+        slices = zip(self._parts, starts, self._places(low + 1), strict=True)
         candidates = np.concatenate([part[start:end] for part, start, end in slices])
         index = place - sum(starts) - 1
         return float(np.partition(candidates, index)[index])
+
+    def _places(self, upper_bits: int) -> list[int]:
+        """Return for each part how many values have lesser upper bits."""
+        (least,) = struct.unpack("=d", struct.pack("=Q", upper_bits << 48))
+        return [int(part.searchsorted(least)) for part in self._parts]
 
 
 def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
@@ -262,7 +268,7 @@ class _Group:
                 return
         self.count += len(rows)
         last_byte = block.last_byte[rows]
-        self.start = min(self.start, float((completed - np.nan_to_num(last_byte)).min()))
+        self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
         self.first_byte.add(block, rows, block.first_byte[rows], before)
         self.last_byte.add(block, rows, last_byte, before)
 

@@ -403,6 +403,18 @@ def test_damage_in_the_middle_leaves_what_stands_before_it(tmp_path: Path) -> No
         assert f"{count:,} results before that" in results_.warnings[0]
 
 
+def test_zeros_between_and_behind_members_are_padding(tmp_path: Path) -> None:
+    members = msgpack_file([]), msgpack_file([[success()]])[len(msgpack_file([])) :]
+    path = tmp_path / "padded"
+    path.write_bytes(gzip.compress(members[0]) + bytes(9) + gzip.compress(members[1]) + bytes(70_000))
+    results, count = rows(path)
+    assert count == 1
+    assert results.warnings == []
+    path.write_bytes(path.read_bytes() + b"X")
+    results, count = rows(path)
+    assert f"before byte {path.stat().st_size - 1:,} of" in results.warnings[0]
+
+
 def test_damage_that_shows_only_in_one_piece_of_input(tmp_path: Path) -> None:
     # The checksum of this header is wrong, which isal finds only when it is given the header whole.
     header = b"\x1f\x8b\x08\xb3\x01;\x01\x00k\x00\xff\xff\xff\xfe\x00\x01\xea\xef\xaa"

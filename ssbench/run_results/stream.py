@@ -99,9 +99,12 @@ class Stream:
 
     def _inflate(self) -> None:
         given = self._input
-        if not self._fed and given.strip(b"\0") == b"":  # padding, as tapes and some copies leave it
-            self._input = b""
-            return
+        if not self._fed:  # between members may be padding, as tapes and some copies leave it
+            given = given.lstrip(b"\0")
+            self._member_start += len(self._input) - len(given)
+            self._input = given
+            if not given:
+                return
         try:
             self._output += self._member.decompress(given, _MAX_OUTPUT)
         except _INFLATE_ERRORS:
