@@ -59,7 +59,9 @@ class CurrentResults(RunResults):
                     lost = f"{closing.results_lost:,}"
                     self.warnings.append(f"results that could not be written to the stat file: {lost}")
                 return
-        self.warnings.append("the run did not end by itself: its summary is missing, and perhaps results")
+        self.warnings.append(
+            "the run was killed, or its disk was full: its summary is missing, and perhaps results"
+        )
 
     def _record(self) -> tuple[bytes, bytes] | None:
         """Return kind and payload of the next record, None at the end; raises DamageError."""
