@@ -348,6 +348,16 @@ def test_what_is_no_stat_file_is_said_so_in_one_line(data: bytes, tmp_path: Path
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "data", [PNG, gzip.compress(PNG * 1000), b"\x85", b"\xde\0\1", b"\xdf\xff\xff\xff\xff", b"\xdd"]
+)
+def test_what_begins_like_no_stat_file_is_called_that(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "other"
+    path.write_bytes(data)
+    with pytest.raises(StatFileError, match="not a stat file of ssbench"):
+        open_results(path)
+
+
 def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
     witness = tmp_path / "witness"
     for module in ("os", "posix", "nt", "subprocess"):

@@ -315,6 +315,16 @@ def test_report_scenario_says_where_a_damaged_file_breaks_off(
     assert err == f"WARNING:{path}: {warning}\n"
 
 
+def test_a_warning_of_a_file_cannot_move_the_cursor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "evil.stat.gz", summary=RunSummary(ended=1e9, warnings=("\x1b[2J\r\x9bhello",)))
+    assert main(["report-scenario", "-s", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert err == f"WARNING:{path}: \ufffd[2J\ufffd\ufffdhello\n"
+    assert "\ufffd[2J\ufffd\ufffdhello\n" in out
+
+
 def test_a_profile_says_where_it_is(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report-scenario", "-s", str(known), "--profile"]) == 0
     line = capsys.readouterr().err.splitlines()[-1]

@@ -195,7 +195,8 @@ def test_results_are_on_the_disk_within_a_second(tmp_path: Path) -> None:
         threading.Event().wait(0.1)
     blocks, warnings = read(path)
     assert numbers(blocks) == [1]
-    assert warnings == ["the run was killed, or its disk was full: its summary is missing, and perhaps results"]
+    (warning,) = warnings
+    assert "its summary is missing, and perhaps results" in warning
     writer.finish(SUMMARY)
 
 

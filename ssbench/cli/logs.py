@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 
 from ssbench import terminal
+
+#: What would move the cursor of a terminal; names come from files and from other hosts.
+_CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class _Handler(logging.Handler):
@@ -12,7 +16,7 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            terminal.write_line(self.format(record))
+            terminal.write_line(_CONTROL_CHARACTERS.sub("\ufffd", self.format(record)))
         except BrokenPipeError:
             raise
         except Exception:  # noqa: BLE001 - as the handlers of the library do

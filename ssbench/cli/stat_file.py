@@ -33,10 +33,11 @@ class _ReadingBar:
             if time.monotonic() - self._begun < _PATIENCE_SECONDS:
                 return
             from rich.console import Console  # noqa: PLC0415  (a tenth of a second that few reports need)
+            from rich.markup import escape  # noqa: PLC0415
             from rich.progress import Progress  # noqa: PLC0415
 
             self._bar = Progress(console=Console(stderr=True), transient=True)
-            self._bar.add_task(f"Reading {self._name}", total=total)
+            self._bar.add_task(escape(f"Reading {self._name}"), total=total)
             self._bar.start()
         self._bar.update(self._bar.task_ids[0], completed=done)
 

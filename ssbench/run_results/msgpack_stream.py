@@ -93,8 +93,12 @@ class MsgpackResults(OldRunResults):
 
 
 def _recognises(head: bytes) -> bool:
-    """Whether there is a map of a few entries: fixmap, map 16 or map 32."""
-    return head[:1] in (b"\xde", b"\xdf") or 0x81 <= (head or b"\0")[0] <= 0x8F
+    """Whether there is a map, and a text as its first key."""
+    if 0x81 <= (head or b"\0")[0] <= 0x8F:  # fixmap, of at least one entry
+        key = head[1:2]
+    else:
+        key = head[{b"\xde": 3, b"\xdf": 5}.get(head[:1], len(head)) :][:1]  # map 16 or map 32
+    return b"\xa0" <= key <= b"\xbf" or key in (b"\xda", b"\xdb")  # fixraw, raw 16 or raw 32
 
 
 FORMAT = Format("ssbench 0.2.14 to 0.3.9", _recognises, MsgpackResults)
