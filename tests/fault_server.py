@@ -285,6 +285,7 @@ def black_hole(host: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
     """A port that neither accepts nor refuses: its queue of connections is full; yields the port."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         listener.listen(0)
         for _ in range(4):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import time
 import zlib
@@ -186,6 +187,25 @@ def test_latency_counts_from_the_first_attempt(client: Client, fault_server: Fau
 def test_transaction_id(make_client: MakeClient, fault_server: FaultServer, name: str, status: int) -> None:
     fault_server.default = Reply(status, headers=((name, "tx1234-AB"),))
     assert get(make_client(retries=0), fault_server).trans_id == "tx1234-AB"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(body=b"abc", claim=9, drops=True),
+        Reply(body=b"abcdefgh", claim=3),
+        Reply(body=bytes(500_000), stall=True, cut=300_000),
+        Reply(body=bytes(5000), chunked=True, cut=3000),
+        Reply(body=bytes(5000), chunked=True, stall=True, cut=3000),
+    ],
+)
+def test_transaction_id_of_a_body_that_fails(
+    make_client: MakeClient, fault_server: FaultServer, reply: Reply
+) -> None:
+    fault_server.default = dataclasses.replace(reply, headers=(("X-Trans-Id", "tx1234-AB"),))
+    outcome = get(make_client(retries=0, network_timeout=0.3), fault_server)
+    assert outcome.cause is not None
+    assert outcome.trans_id == "tx1234-AB"
 
 
 # Retries

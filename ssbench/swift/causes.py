@@ -40,13 +40,15 @@ def status_cause(status: int) -> str:
 class AttemptError(SsbenchError):
     """An attempt broke; ``cause`` is one of the labels above, the text is for people.
 
-    ``began`` is when the attempt began (``time.monotonic``), set by whoever knows it.
+    ``began`` is when the attempt began (``time.monotonic``) and ``trans_id`` what the head of the answer
+    called it, each set by whoever knows it.
     """
 
     def __init__(self, cause: str, detail: str) -> None:
         super().__init__(detail)
         self.cause = cause
         self.began = 0.0
+        self.trans_id: str | None = None
 
 
 def connect_fault(error: OSError, where: str) -> AttemptError:

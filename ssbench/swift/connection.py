@@ -208,7 +208,11 @@ class Connection:
         good = 200 <= status < 300
         if left:
             if good or left <= DRAIN_BYTES:
-                self._discard(left, length)
+                try:
+                    self._discard(left, length)
+                except AttemptError as fault:
+                    fault.trans_id = trans_id
+                    raise
             else:
                 keep_alive = False
         if good:
@@ -313,12 +317,16 @@ class Connection:
 
     def _read_carefully(self, data: bytes, method: str, first_byte_at: float) -> Answer:
         reader = CarefulReader(method)
-        whole = reader.feed(data)
-        good = 200 <= reader.status < 300
-        while not whole and (good or not reader.status or reader.size <= DRAIN_BYTES):
-            received = self._receive_more()
-            whole = reader.feed(bytes(self._shared.buffer[:received]))
+        try:
+            whole = reader.feed(data)
             good = 200 <= reader.status < 300
+            while not whole and (good or not reader.status or reader.size <= DRAIN_BYTES):
+                received = self._receive_more()
+                whole = reader.feed(bytes(self._shared.buffer[:received]))
+                good = 200 <= reader.status < 300
+        except AttemptError as fault:
+            fault.trans_id = reader.trans_id
+            raise
         return Answer(
             reader.status,
             reader.size,

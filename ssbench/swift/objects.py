@@ -155,7 +155,7 @@ class Client:
                 answer = self._attempt(target.pool, head, method, size)
             except AttemptError as fault:
                 began += fault.began if first else 0.0
-                unauthorized, trans_id, asked = False, None, None
+                unauthorized, trans_id, asked = False, fault.trans_id, None
                 cause, detail = fault.cause, str(fault)
                 again = cause in TRANSIENT
             else:

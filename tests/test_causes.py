@@ -1,0 +1,170 @@
+"""Whole runs against servers that misbehave: what each fault is called, and how the report tells of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import re
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fault_server import Certificates, FaultServer, Reply, Request, black_hole
+from processes import Fleet, Program
+from runs import TOKEN, Store, outcome, wait_until, write_scenario
+
+from ssbench.errors import ExitCode
+
+_TX = "tx{:021x}-0065f0aa00"
+
+#: What happens to reads, and what it is called: None for no error at all.
+FAULTS: tuple[tuple[str | None, Reply], ...] = (
+    ("HTTP 429", Reply(429, retry_after="0.2", body=b"slow down")),
+    ("HTTP 498", Reply(498, retry_after="0", body=b"rate limited")),
+    ("HTTP 503", Reply(503, body=b"busy")),
+    ("HTTP 500", Reply(500)),
+    ("HTTP 302", Reply(302)),
+    ("reset", Reply(reset=True)),
+    ("closed", Reply(cut=30)),
+    ("read timeout", Reply(stall=True)),
+    ("read timeout", Reply(body=bytes(9000), stall=True, cut=5000)),
+    ("short body", Reply(body=b"abc", claim=9, drops=True)),
+    ("bad response", Reply(body=b"abcdefgh", claim=3)),
+    ("bad response", Reply(raw=b"SSH-2.0-OpenSSH_9.2\r\n")),
+    ("bad response", Reply(raw=b"HTTP/1.1 200 OK\r\n" + b"X-More: yes\r\n" * 100, endless=True)),
+    (None, Reply(body=bytes(5000), chunked=True)),
+    (None, Reply(body=b"a" * 5000, gzipped=True)),
+    (None, Reply(body=b"abc", closes=True)),
+    (None, Reply(body=b"abc", unframed=True)),
+)
+#: Those that have no transaction id, because no whole head of an answer came.
+_NO_HEAD = {"reset", "closed"}
+
+
+def causes_in(report: str) -> dict[str, tuple[int, str]]:
+    """The report's table of causes: count and transaction id."""
+    table = re.search(r"Causes of errors\n +Count  Cause +TX ID of the first\n((?: +\d+  .*\n)+)", report)
+    assert table, report
+    rows = re.findall(r" +(\d+)  (\S.*?)(?:  +(\S+))?\n", table[1])
+    return {cause: (int(count), trans_id) for count, cause, trans_id in rows}
+
+
+def test_each_fault_is_counted_by_its_cause_with_a_transaction_id(fleet: Fleet, tmp_path: Path) -> None:
+    count = len(FAULTS)
+    rule = Store()
+
+    def fault(request: Request) -> Reply | None:
+        name = request.target.rpartition("/")[2]
+        if request.method != "GET" or not name.startswith("tiny_"):
+            return None
+        number = int(name.removeprefix("tiny_"))
+        reply = FAULTS[number % count][1]
+        headers = (*reply.headers, ("X-Trans-Id", _TX.format(number)))
+        return dataclasses.replace(reply, headers=headers)
+
+    rule.fault = fault
+    with FaultServer(rule=rule) as server:
+        fleet.worker(1, "-c", 40, "--retries", 1)
+        scenario = write_scenario(
+            tmp_path,
+            initial_files={"tiny": count},
+            operation_count=2 * count,
+            crud_profile=[0, 1, 0, 0],
+            user_count=2 * count,
+        )
+        run = fleet.run(scenario, "--network-timeout", 1, "-S", server.url, "-T", TOKEN)
+        assert run.end() == ExitCode.FAILED, run.err
+    assert "Traceback" not in run.err + run.out
+    # Each object is read twice.
+    expected = Counter({cause: 2 * number for cause, number in Counter(c for c, _ in FAULTS).items()})
+    found = outcome(fleet.stats)
+    assert found.causes == expected
+    table = causes_in(run.out)
+    assert {cause: number for cause, (number, _) in table.items()} == {
+        cause: number for cause, number in expected.items() if cause is not None
+    }
+    ours = {_TX.format(number): cause for number, (cause, _) in enumerate(FAULTS)}
+    ours[_TX.format(count)] = FAULTS[0][0]  # there is no object 0
+    for cause, (_, trans_id) in table.items():
+        assert trans_id or cause in _NO_HEAD, cause
+        assert not trans_id or ours[trans_id] == cause
+    assert found.retried["HTTP 429"] == 2
+    assert found.retried["read timeout"] == 4
+    assert "Causes of retries" in run.out
+
+
+def test_a_server_that_goes_and_one_that_does_not_answer(fleet: Fleet, tmp_path: Path) -> None:
+    rule = Store(0.01)
+    with FaultServer(rule=rule) as server:
+        fleet.worker(1, "-c", 8, "--retries", 1)
+        scenario = write_scenario(tmp_path, crud_profile=[0, 1, 0, 0])
+        options = ["--connect-timeout", 0.5, "-S", server.url, "-T", TOKEN]
+        run = fleet.run(scenario, "-r", 6, *options)
+        run.wait_for(r"\.{40}")
+        server.stop()
+        run.wait_for("X{20}")
+        with black_hole(server.host, server.port):
+            threading.Event().wait(2.5)  # twice the time-out, for both attempts
+        server.start()
+        assert run.end() == ExitCode.FAILED, run.err
+    found = outcome(fleet.stats)
+    assert found.causes["connect refused"] > 0
+    assert found.causes["connect timeout"] > 0
+    assert set(found.causes) <= {None, "connect refused", "connect timeout", "reset", "closed"}
+    table = causes_in(run.out)
+    assert table["connect refused"][0] == found.causes["connect refused"]
+    assert "Traceback" not in run.err
+
+
+def https_run(
+    fleet: Fleet, folder: Path, server: FaultServer, certificates: Certificates, *options: object
+) -> Program:
+    authority = folder / "authority.pem"
+    authority.write_text(certificates.pem)
+    scenario = write_scenario(folder, operation_count=30)
+    fixed = ["--workers", 1, "--os-cacert", authority, "-S", server.url, "-T", TOKEN]
+    return fleet.run(scenario, *fixed, *options)
+
+
+LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize("fault", ["unknown authority", "expired", "another name"])
+def test_a_wrong_certificate_is_refused_in_one_line_unless_told_otherwise(
+    fleet: Fleet, tmp_path: Path, certificates: Certificates, fault: str
+) -> None:
+    context = {
+        "unknown authority": lambda: Certificates().server(),
+        "expired": lambda: certificates.server(not_before=LONG_AGO, not_after=LONG_AGO),
+        "another name": lambda: certificates.server("elsewhere.test"),
+    }[fault]()
+    with FaultServer(rule=Store(), tls=context) as server:
+        run = https_run(fleet, tmp_path, server, certificates)
+        assert run.end(30) == ExitCode.CLUSTER, run.err
+        errors = re.findall("ERROR:.*", run.err)
+        assert len(errors) == 1
+        assert "certificate" in errors[0]
+        assert "Traceback" not in run.err
+        assert TOKEN not in str(server.requests)
+        insecure = https_run(fleet, tmp_path, server, certificates, "--insecure")
+        assert insecure.end(30) == ExitCode.OK, insecure.err
+
+
+def test_a_certificate_that_turns_wrong_is_a_cause(
+    fleet: Fleet, tmp_path: Path, certificates: Certificates
+) -> None:
+    rule = Store(0.02)
+    with FaultServer(rule=rule, tls=certificates.server()) as server:
+        run = https_run(fleet, tmp_path, server, certificates, "-r", 4)
+        run.wait_for(r"[._]{40}")
+        server.tls = certificates.server("elsewhere.test")
+        server.drop_connections()
+        run.wait_for("X{20}")
+        server.tls = certificates.server()
+        assert run.end(30) in {ExitCode.FAILED}, run.err
+    found = outcome(fleet.stats)
+    assert found.causes["TLS certificate"] >= 20
+    assert causes_in(run.out)["TLS certificate"][0] == found.causes["TLS certificate"]
+    assert found.causes[None] >= 40
+    wait_until(lambda: run.process.poll() is not None, "its end")
