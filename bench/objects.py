@@ -16,6 +16,7 @@ import gc
 import json
 import os
 import platform
+import re
 import resource
 import socket
 import statistics
@@ -149,7 +150,8 @@ def sink() -> socket.socket:
                 end = head.find(b"\r\n\r\n")
                 if end < 0:
                     continue
-                left = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                length = re.search(rb"content-length: (\d+)", head[:end], re.IGNORECASE)
+                left = int(length[1]) if length else 0
                 connection.recv(end + 4)
                 while left and (dropped := connection.recv(min(left, 1 << 18), socket.MSG_TRUNC)):
                     left -= len(dropped)

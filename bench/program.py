@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from yardsticks import free_port
 
+from ssbench.errors import ExitCode
 from ssbench.run_results import open_results
 from ssbench.statistics import RunStatistics, summarize
 
@@ -79,10 +81,13 @@ def _peak(pid: int) -> int:
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024 if "VmHWM:" in status else 0
 
 
-def run(arguments: Sequence[str], scenario: dict[str, object] | None = None) -> Ran:
+def run(
+    arguments: Sequence[str], scenario: dict[str, object] | None = None, interrupt_after: float | None = None
+) -> Ran:
     """Run ``ssbench-master run-scenario`` with local workers, standard error to a file.
 
-    ``scenario`` is a scenario's content in place of a file. Ends the program when the run fails.
+    ``scenario`` is a scenario's content in place of a file. The run is interrupted, as by Ctrl-C,
+    after so many seconds if wanted. Ends the program when the run fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         stats, said = Path(folder) / "run.stat.gz", Path(folder) / "stderr"
@@ -96,14 +101,19 @@ def run(arguments: Sequence[str], scenario: dict[str, object] | None = None) -> 
         peaks: dict[int, int] = {}
         with said.open("wb") as errors:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+            began = time.monotonic()
+            interrupted = False
             while process.poll() is None:
+                if not interrupted and interrupt_after and time.monotonic() - began > interrupt_after:
+                    interrupted = True
+                    process.send_signal(signal.SIGINT)
                 for pid in (process.pid, *_children(process.pid)):
                     reading = _read(pid)
                     if reading is not None:
                         readings.setdefault(pid, []).append(reading)
                         peaks[pid] = max(_peak(pid), peaks.get(pid, 0))
                 time.sleep(_PERIOD)
-        if process.returncode:
+        if process.returncode != (ExitCode.INTERRUPTED if interrupted else ExitCode.OK):
             sys.exit(f"{' '.join(command)}\nended with {process.returncode}:\n{said.read_text()[-3000:]}")
         statistics = summarize(open_results(stats))
         completed = np.concatenate([block.completed for block in open_results(stats).blocks()])

@@ -39,6 +39,7 @@ http {{
         ssl_certificate {folder}/cert.pem;
         ssl_certificate_key {folder}/key.pem;
         root {folder}/data;
+        location ~ ^/v1/[^/]+/[^/]+$ {{ return 201; }}
         location / {{ dav_methods PUT DELETE; create_full_put_path on; }}
     }}
 }}
