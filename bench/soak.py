@@ -203,6 +203,8 @@ class Verdict:
     def __init__(self) -> None:
         self.figures: dict[str, object] = {}
         self.wrong: list[str] = []
+        #: Readings through the run: (seconds, bytes, descriptors, connections), by process.
+        self.series: dict[str, list[tuple[float, int, int, int]]] = {}
 
     def expect(self, right: bool, otherwise: str) -> None:
         if not right:
@@ -290,6 +292,11 @@ def names_left(swift: LocalSwift, base: str) -> Iterator[str]:
 
 def check_growth(verdict: Verdict, program: Watched, name: str, descriptors: int, allowed: float) -> None:
     """Memory and descriptors late in the run are those of its beginning; ``allowed`` is in bytes."""
+    begin = program.looks[0].when
+    verdict.series[name] = [
+        (round(look.when - begin, 1), look.resident, look.descriptors, look.connections)
+        for look in program.looks[:: max(1, len(program.looks) // 100)]
+    ]
     early, late = program.early_and_late("descriptors")
     verdict.figures[f"{name}: descriptors"] = f"{early:.0f} -> {late:.0f}"
     verdict.expect(late <= early + descriptors, f"{name}: descriptors grew from {early:.0f} to {late:.0f}")
@@ -399,9 +406,8 @@ def main() -> None:
         verdict = soak(options, folder, stack)
     verdict.show()
     if options.json:
-        options.json.write_text(
-            json.dumps({"figures": verdict.figures, "wrong": verdict.wrong}, indent=1) + "\n"
-        )
+        options.json.write_text(json.dumps(vars(verdict), indent=1) + "
+")
     sys.exit(1 if verdict.wrong else 0)
 
 

@@ -8,8 +8,9 @@ is appended to the other, which takes the place of the first when that is used u
 order, costs two calls into C an operation, and at most 8.5 bytes an object; the container of each
 number ever used takes 4 more.
 
-A delete may overtake an update of the same object, which then makes the object anew. So an object
-counts as gone only when no update of it ended after the delete was handed out.
+A delete may overtake an update of the same object, which then makes the object anew; an update that
+was given up (its worker lost, its answer cut off) may still be carried out at any time. So an object
+counts as gone only when no update of it failed, or ended after the delete was handed out.
 """
 
 from __future__ import annotations
@@ -26,9 +27,8 @@ from ssbench.workload import Workload
 #: In place of the container of a created object that is known to be deleted.
 _GONE = 2**32 - 1
 
-#: Added to the container of an object whose delete was handed out, and when an update ended after that.
+#: Added to the container of an object whose delete was handed out.
 _LEAVING = 2**31
-_REWRITTEN = 2**30
 
 _ADDS = [operation.effect is Effect.ADDS for operation in OPERATIONS]
 _VISITS = [operation.effect is Effect.VISITS for operation in OPERATIONS]
@@ -56,6 +56,8 @@ class RunState:
             array("I", [0]) + array("I", workload.initial_containers(index).tobytes()) for index in classes
         ]
         self._first_created = [len(containers) for containers in self._containers]
+        #: (size class, number) of objects that an update may make anew after their delete.
+        self._rewritten: set[tuple[int, int]] = set()
         self._joining = [array("I") for _ in classes]
         self._join: list[Callable[[int], None]] = [numbers.append for numbers in self._joining]
         self._oldest: list[Iterator[int]] = [iter(array("I")) for _ in classes]
@@ -107,16 +109,19 @@ class RunState:
         """An operation of :meth:`next_jobs` has ended; to be told once for each.
 
         An object whose create failed is never handed out, but may exist; one whose delete failed is
-        out of the line, but may exist too, as may one that an update, failed or not, wrote meanwhile.
+        out of the line, but may exist too, as may one that an update wrote meanwhile or may still write.
         """
         if _REWRITES[operation]:
-            if self._containers[size_class][number] >= _LEAVING:
-                self._containers[size_class][number] = container | _LEAVING | _REWRITTEN
+            known = self._containers[size_class]
+            if not ok or known[number] >= _LEAVING:
+                self._rewritten.add((size_class, number))
+                if known[number] == _GONE:
+                    known[number] = container | _LEAVING
         elif not ok:
             return
         elif _ADDS[operation]:
             self._join[size_class](number)
-        elif _REMOVES[operation] and self._containers[size_class][number] == container | _LEAVING:
+        elif _REMOVES[operation] and (size_class, number) not in self._rewritten:
             self._containers[size_class][number] = _GONE
 
     def leftovers(self) -> Iterator[tuple[int, int, int]]:
@@ -127,4 +132,4 @@ class RunState:
         for index, (containers, first) in enumerate(zip(self._containers, self._first_created, strict=True)):
             for number, container in enumerate(islice(containers, first, None), first):
                 if container != _GONE:
-                    yield index, container & ~(_LEAVING | _REWRITTEN), number
+                    yield index, container & ~_LEAVING, number

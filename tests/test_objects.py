@@ -626,6 +626,22 @@ def test_closing_the_client_ends_what_is_under_way(
     assert not client._shared.connections
 
 
+def test_closing_the_client_while_a_request_ends_by_itself(
+    make_client: MakeClient, fault_server: FaultServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = make_client(max_connections=1)
+    fault_server.default = Reply(stall=True)
+    asking = gevent.spawn(get, client, fault_server)
+    gevent.sleep(0.1)
+    asking.kill(block=False)  # done before what close() asks for
+    client.close()
+    asking.join(timeout=5)
+    gevent.sleep(0)
+    assert asking.dead
+    assert not client._shared.connections
+    assert capsys.readouterr().err == ""
+
+
 def test_large_transfers_do_not_keep_small_ones_waiting(
     make_client: MakeClient, fault_server: FaultServer
 ) -> None:

@@ -123,6 +123,23 @@ def test_an_update_that_is_under_way_while_its_object_is_deleted_may_make_it_ane
     assert {container for _, container, _ in state.leftovers()} <= set(range(5))
 
 
+def test_an_update_that_failed_may_still_be_carried_out_after_the_delete():
+    _, state = make((1, 0, 1, 3))
+    failed, deleted = set(), set()
+    for turn in range(2000):
+        for code, index, container, number, _ in state.next_jobs(1):
+            ok = code != UPDATE.code or turn % 2 == 0
+            state.finished(code, index, container, number, ok)
+            if not ok:
+                failed.add(number)
+            elif code == DELETE.code:
+                deleted.add(number)
+    assert failed & deleted
+    left = {number for _, _, number in state.leftovers()}
+    assert failed & deleted <= left
+    assert not (deleted - failed) & left
+
+
 WEIGHTS = st.tuples(*[st.sampled_from([0.0, 1.0, 3.0])] * 4).filter(any)
 ACTIONS = st.lists(
     st.one_of(
@@ -158,7 +175,7 @@ def test_any_order_of_events(profiles, actions, initial):  # noqa: PLR0912 - a w
                 lines[job[1]].append(job[3])
             elif ok and job[0] == DELETE.code and (job[1], job[3]) not in rewritten:
                 possible.pop((job[1], job[3]), None)
-            elif job[0] == UPDATE.code and (job[1], job[3]) in leaving:
+            elif job[0] == UPDATE.code and (not ok or (job[1], job[3]) in leaving):
                 rewritten.add((job[1], job[3]))
                 if job[3] > initial:
                     possible[job[1], job[3]] = job[2]

@@ -116,7 +116,8 @@ class Connection:
 
     def wake(self, event: int) -> None:
         """Tell the greenlet that its time is over (TIMED_OUT), or the client (CANCELLED)."""
-        self._reader.callback(event)
+        if self._reader.callback is not None:  # not closed since somebody meant to wake it
+            self._reader.callback(event)
 
     def cancel(self) -> None:
         """Close the connection at rest; one in use is closed by its greenlet, in the loop's next turn."""
