@@ -406,8 +406,7 @@ def main() -> None:
         verdict = soak(options, folder, stack)
     verdict.show()
     if options.json:
-        options.json.write_text(json.dumps(vars(verdict), indent=1) + "
-")
+        options.json.write_text(json.dumps(vars(verdict), indent=1) + "\n")
     sys.exit(1 if verdict.wrong else 0)
 
 
