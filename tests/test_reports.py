@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -331,6 +332,41 @@ def test_a_profile_says_where_it_is(known: Path, capsys: pytest.CaptureFixture[s
     profile = Path(line.removeprefix("INFO:profile written to "))
     assert profile.stat().st_size > 100
     profile.unlink()
+
+
+@pytest.mark.parametrize("command", [["report-scenario"], ["export"], ["export", "-f", "parquet"]])
+@pytest.mark.parametrize(
+    ("redirection", "message"),
+    [
+        (">/dev/full", "ERROR:standard output: cannot be written: No space left on device\n"),
+        (">&-", "ERROR:standard output is closed\n"),
+    ],
+)
+def test_standard_output_that_takes_nothing(
+    known: Path, command: list[str], redirection: str, message: str
+) -> None:
+    words = [sys.executable, "-m", "ssbench.cli.master", "-q", *command, "-s", str(known)]
+    run = subprocess.run(
+        f"{shlex.join(words)} {redirection}",
+        shell=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (run.returncode, run.stderr.splitlines(keepends=True)[-1]) == (2, message)
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("command", [["report-scenario"], ["export"], ["export", "-f", "jsonl"]])
+def test_a_reader_of_standard_output_that_has_seen_enough(known: Path, command: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-m", "ssbench.cli.master", "-q", *command, "-s", str(known)]
+    run = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(writing)
+    assert run.returncode == 0
+    assert run.stderr.count("\n") <= 1  # the warning that is in the file
 
 
 PATIENT = """

@@ -7,7 +7,7 @@ import logging
 import sys
 from pathlib import Path
 
-from ssbench.cli.stat_file import reading, refuse_to_overwrite
+from ssbench.cli.stat_file import reading, refuse_to_overwrite, standard_output
 from ssbench.errors import ExitCode, UsageError
 from ssbench.export import WRITERS
 
@@ -44,14 +44,14 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     to_stdout = output == Path("-")
     ending = output.suffix[1:].lower()
     format_ = arguments.format or (ending if ending in WRITERS else "csv")
-    if to_stdout and format_ == "parquet" and sys.stdout.isatty():
+    if to_stdout and format_ == "parquet" and sys.stdout and sys.stdout.isatty():
         raise UsageError("Parquet is not for a terminal: give --output FILE")
     refuse_to_overwrite(arguments.stats_file, output)
     write = WRITERS[format_]
     with reading(arguments.stats_file) as results:
         if to_stdout:
-            write(results, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            with standard_output() as stdout:
+                write(results, stdout.buffer)
         else:
             try:
                 with output.open("wb") as out:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import cProfile
 import logging
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ssbench.cli.options import percentile
-from ssbench.cli.stat_file import reading, refuse_to_overwrite
+from ssbench.cli.stat_file import reading, refuse_to_overwrite, standard_output
 from ssbench.errors import ExitCode, UsageError
 from ssbench.reports import print_report, requests_per_second
 from ssbench.statistics import summarize
@@ -82,7 +81,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 def _output(path: Path) -> Iterator[TextIO]:
     """Open a file for writing, or stdout for ``-``."""
     if path == Path("-"):
-        yield sys.stdout
+        with standard_output() as out:
+            yield out
         return
     try:
         with path.open("w", encoding="utf-8", newline="") as out:

@@ -9,7 +9,6 @@ import os
 import secrets
 import shlex
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ from ssbench.cli.options import (
     positive_float,
     positive_int,
 )
+from ssbench.cli.stat_file import standard_output
 from ssbench.dispatch import Dispatcher
 from ssbench.errors import ExitCode, UsageError
 from ssbench.exchange import Exchange
@@ -361,8 +361,8 @@ class _Run:
         arguments = self._arguments
         if not arguments.no_default_report:
             statistics = summarize(open_results(path))
-            print_report(statistics, pctile=arguments.pctile, csv=arguments.csv, out=sys.stdout)
-            sys.stdout.flush()
+            with standard_output() as out:
+                print_report(statistics, pctile=arguments.pctile, csv=arguments.csv, out=out)
         _log.info("Results saved to %s", path)
         _log.info("Report on them again with: ssbench-master report-scenario -s %s", shlex.quote(str(path)))
 

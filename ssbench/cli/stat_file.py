@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from ssbench.errors import UsageError
 from ssbench.run_results import RunResults, open_results
@@ -60,6 +61,25 @@ def reading(path: Path) -> Iterator[RunResults]:
             results.close()
         if bar:
             bar.stop()
+
+
+@contextmanager
+def standard_output() -> Iterator[TextIO]:
+    """Yield standard output; raises UsageError where it is closed or what it goes to is full.
+
+    A reader that has seen enough is no error: BrokenPipeError is left to the program.
+    """
+    if sys.stdout is None:  # closed by the shell; typeshed does not know
+        raise UsageError("standard output is closed")
+    try:
+        yield sys.stdout
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # The interpreter must not try again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise UsageError(f"standard output: cannot be written: {error.strerror}") from None
 
 
 def refuse_to_overwrite(stats_file: Path, output: Path) -> None:
