@@ -58,7 +58,7 @@ def scenario(case: Case, initial: int) -> dict[str, object]:
         "crud_profile": [0, 100, 0, 0] if case.method == "GET" else [0, 0, 100, 0],
         "user_count": case.users,
         "container_count": 4,
-        "container_base": "bench",
+        "container_base": f"bench{case.size}",  # initial objects that are there already are not uploaded
         "container_concurrency": 4,
     }
 
@@ -126,7 +126,7 @@ def median_latency(ran: Ran) -> float:
 def memory(nginx: Nginx, users: int, seconds: float) -> dict[str, Any]:
     """The most that the worker had resident, bytes: downloads, then uploads."""
     for number in range(1, users + 1):
-        nginx.store(f"v1/a/bench_{(number - 1) % 4:06d}/o_{number:06d}", HUGE)
+        nginx.store(f"v1/a/bench{HUGE}_{(number - 1) % 4:06d}/o_{number:06d}", HUGE)
     downloads = ours(nginx.url(), Case("GET", HUGE, users), 3600, seconds).worker_peak
     with sink() as listener:
         port = listener.getsockname()[1]
