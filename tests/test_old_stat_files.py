@@ -291,6 +291,21 @@ def test_secrets_in_a_failure_are_not_kept(tmp_path: Path) -> None:
         assert block.failures[0].detail == "Failed with *** at *** using *** and token ***"
 
 
+@pytest.mark.parametrize(
+    "make", [lambda results: msgpack_file([results]), pickle_file], ids=["msgpack", "pickle"]
+)
+def test_progress_goes_once_to_the_end(make: object, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(make([success(completed=1e9 + i) for i in range(3000)]))  # type: ignore[operator]
+    shares: list[float] = []
+    results = open_results(path, lambda done, total: shares.append(done / total))
+    assert sum(len(block) for block in results.blocks()) == 3000
+    after_head = shares[1:]  # the first piece is read to know the format
+    assert after_head == sorted(after_head)
+    assert after_head[0] < 0.3
+    assert after_head[-1] == 1.0
+
+
 def test_batches_may_be_of_any_size(tmp_path: Path) -> None:
     results = [success(completed=1e9 + i / 1000) for i in range(20_000)]
     assert read(msgpack_file([results, [], results[:1]]), tmp_path).total.count == 20_001

@@ -265,7 +265,7 @@ class PickleResults(OldRunResults):
     """A stat file of ssbench 0.0.1 to 0.2.13."""
 
     def _read_run(self) -> RunDescription:
-        first_pass = Stream(self.path)
+        first_pass = self._stream.first_pass()
         memo = _Memo(_Instructions(first_pass))
         first_pass.close()
         self._results = _Interpreter(_Instructions(self._stream), memo).results()

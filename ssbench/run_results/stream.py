@@ -52,6 +52,14 @@ class Stream:
         self._output = bytearray()
         self._done = False
 
+    def first_pass(self) -> Stream:
+        """Open the file once more, to be read before the rest of this one; progress counts both."""
+        progress = self._progress
+        if progress is None:
+            return Stream(self.path)
+        self._progress = lambda done, total: progress(total + done, 2 * total)
+        return Stream(self.path, lambda done, total: progress(done, 2 * total))
+
     def close(self) -> None:
         """Close the file; reading is over."""
         self._file.close()
