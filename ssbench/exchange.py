@@ -13,7 +13,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import msgspec
 import zmq
@@ -21,11 +20,11 @@ import zmq
 from ssbench import wire
 from ssbench.dispatch import Dispatcher, Prior, Task
 from ssbench.errors import ProtocolError, SsbenchError, WireError, WorkerError
+from ssbench.phases import Phase
 from ssbench.results import LOST, UNFINISHED
 from ssbench.sockets import MasterSockets
 from ssbench.token_renewal import TokenRenewal
 from ssbench.wire import Result, RunParameters
-from ssbench.worker_state import WorkerState
 
 _log = logging.getLogger(__name__)
 
@@ -59,35 +58,6 @@ _AT_ONCE = int(zmq.NOBLOCK)
 _AT_ONCE_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 UNAUTHORIZED = "HTTP 401"
-
-
-class Phase(Protocol):
-    """What a run consists of. Times are of the master's monotonic clock."""
-
-    #: For messages: "initial uploads", "operations".
-    what: str
-    #: Seconds to wait for tasks in flight once no more are to be sent; None: as long as it takes.
-    patience: float | None
-
-    def next_tasks(self, count: int) -> Sequence[Task]:
-        """At most ``count`` tasks to send now."""
-
-    def exhausted(self, now: float) -> bool:
-        """Whether no more tasks are to be sent (and :meth:`next_tasks` is asked no more)."""
-
-    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
-        """These tasks ended, well or not."""
-
-    def lost(
-        self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
-    ) -> Sequence[Task]:
-        """These were lost with a worker, or given up (and why); returns those to send again.
-
-        ``worker`` is the one they were lost with, where that is known.
-        """
-
-    def tick(self, now: float) -> None:
-        """Called some times a second."""
 
 
 class Exchange:

@@ -3,7 +3,7 @@
 Each says what is to be done and takes in how it ended; :mod:`ssbench.exchange` does the rest.
 """
 
-# ruff: noqa: D102 - the methods of a phase are documented in exchange.Phase
+# ruff: noqa: D102 - the methods of a phase are documented in Phase
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import Protocol
 
 from ssbench.dispatch import Task
 from ssbench.progress import Bar, ResultCharacters
@@ -22,6 +23,35 @@ from ssbench.worker_state import WorkerState
 
 #: Results handed over together: to the writer message by message costs 4 µs a message.
 _ROWS_AT_ONCE = 2048
+
+
+class Phase(Protocol):
+    """What a run consists of. Times are of the master's monotonic clock."""
+
+    #: For messages: "initial uploads", "operations".
+    what: str
+    #: Seconds to wait for tasks in flight once no more are to be sent; None: as long as it takes.
+    patience: float | None
+
+    def next_tasks(self, count: int) -> Sequence[Task]:
+        """At most ``count`` tasks to send now."""
+
+    def exhausted(self, now: float) -> bool:
+        """Whether no more tasks are to be sent (and :meth:`next_tasks` is asked no more)."""
+
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+        """These tasks ended, well or not."""
+
+    def lost(
+        self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
+    ) -> Sequence[Task]:
+        """These were lost with a worker, or given up (and why); returns those to send again.
+
+        ``worker`` is the one they were lost with, where that is known.
+        """
+
+    def tick(self, now: float) -> None:
+        """Called some times a second."""
 
 
 class _Errand:
