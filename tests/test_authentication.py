@@ -283,6 +283,7 @@ def test_version_1(swift):
 
 def test_a_wrong_key_is_refused_and_not_shown(swift, caplog):
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "swiftclient")
     wrong = Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key="hidden-key")
     with pytest.raises(AuthenticationError, match="authentication refused: HTTP 401 Unauthorized") as caught:
         authenticate(wrong)
@@ -292,6 +293,7 @@ def test_a_wrong_key_is_refused_and_not_shown(swift, caplog):
 
 def test_debug_lines_show_neither_key_nor_token(swift, caplog):
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "swiftclient")  # which our programs keep quiet
     session = authenticate(
         Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
     )

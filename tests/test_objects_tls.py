@@ -122,22 +122,23 @@ def test_handshake_times_out(make_client: MakeClient) -> None:
 
 
 FAULTS = {
-    "closed": (Reply(cut=0), "closed"),
-    "reset": (Reply(reset=True), "closed"),  # Python's ssl tells a reset as an end
-    "stall": (Reply(stall=True), "read timeout"),
-    "stall in the body": (Reply(body=bytes(500_000), stall=True, cut=300_000), "read timeout"),
-    "short": (Reply(body=bytes(500_000), claim=600_000, drops=True), "short body"),
-    "garbage": (Reply(raw=b"SSH-2.0\r\n"), "bad response"),
-    "long": (Reply(body=b"abc", claim=1), "bad response"),
+    "closed": (Reply(cut=0), {"closed"}),
+    # Python's ssl tells a reset as an end when it comes while nobody reads.
+    "reset": (Reply(reset=True), {"closed", "reset"}),
+    "stall": (Reply(stall=True), {"read timeout"}),
+    "stall in the body": (Reply(body=bytes(500_000), stall=True, cut=300_000), {"read timeout"}),
+    "short": (Reply(body=bytes(500_000), claim=600_000, drops=True), {"short body"}),
+    "garbage": (Reply(raw=b"SSH-2.0\r\n"), {"bad response"}),
+    "long": (Reply(body=b"abc", claim=1), {"bad response"}),
 }
 
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_faults(make_client: MakeClient, server: FaultServer, kind: str) -> None:
     client = make_client(network_timeout=0.3, retries=0)
-    reply, cause = FAULTS[kind]
+    reply, causes = FAULTS[kind]
     server.script(reply)
-    assert ask(client, server).cause == cause
+    assert ask(client, server).cause in causes
     assert ask(client, server).cause is None
 
 

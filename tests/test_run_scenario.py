@@ -206,17 +206,6 @@ def test_ipv6(fleet_v6, container_base, tmp_path):
         assert worker.process.poll() is None
 
 
-def test_tokens_that_expire_in_the_middle(fleet, container_base, tmp_path):
-    with LocalSwift(token_life=2) as swift:
-        scenario = write(tmp_path, container_base, operation_count=None, run_seconds=6)
-        run = fleet.run(scenario, "--workers", 2, environment=environment(swift))
-        assert run.end() == 0, run.err
-    statistics = numbers(fleet.stats)
-    assert "authenticating again" in run.err
-    assert statistics.total.errors == 0
-    assert statistics.retries["HTTP 401"] > 0
-
-
 def test_an_interrupted_run_reports_and_leaves_nothing(fleet, swift, account, container_base, tmp_path):
     scenario = write(tmp_path, container_base, operation_count=100_000, crud_profile=[3, 1, 1, 0])
     run = fleet.run(scenario, "--workers", 2, environment=environment(swift))

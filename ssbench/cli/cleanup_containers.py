@@ -13,7 +13,6 @@ from ssbench.errors import ExitCode
 from ssbench.progress import Bar
 from ssbench.swift.auth import Session, authenticate
 
-HELP = "delete the containers that benchmarks made, with all that is in them"
 DESCRIPTION = (
     "Deletes the containers that ssbench makes for a base name, BASE_000000 and so on, with or without "
     "_POLICY behind, and everything in them. All others are left alone. On a terminal it asks first."

@@ -13,7 +13,6 @@ from ssbench.export import WRITERS
 
 logger = logging.getLogger(__name__)
 
-HELP = "write every single result of a stat file as CSV, JSON lines or Parquet"
 DESCRIPTION = "Write every single result of a stat file, of any version of ssbench."
 
 

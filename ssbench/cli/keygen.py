@@ -11,7 +11,6 @@ from ssbench.errors import ExitCode
 
 _log = logging.getLogger(__name__)
 
-HELP = "make the key file of a sealed fleet"
 DESCRIPTION = (
     "Writes a new key file (mode 0600, never over an old one). Copy it to every host of the fleet and"
     " give it to ssbench-master and ssbench-worker with --zmq-key FILE or SSBENCH_ZMQ_KEY: who does not have"

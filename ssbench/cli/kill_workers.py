@@ -16,7 +16,6 @@ from ssbench.sockets import MasterSockets
 
 _log = logging.getLogger(__name__)
 
-HELP = "tell all workers to exit"
 DESCRIPTION = (
     "Binds the sockets that workers connect to, tells each worker that turns up to exit, and says which did."
     " Ends when nobody has answered for five seconds."

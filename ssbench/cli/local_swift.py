@@ -11,7 +11,6 @@ from ssbench.cli.options import port
 from ssbench.errors import ClusterError, ExitCode
 from ssbench.local_swift import LocalSwift
 
-HELP = "serve a real Swift on this machine until Ctrl-C, to try things with"
 DESCRIPTION = (
     "Serve a real OpenStack Swift on this machine until Ctrl-C, for trials. Prints the lines that tell a "
     "shell how to authenticate with it. Without --directory it keeps its data in a temporary folder, which "

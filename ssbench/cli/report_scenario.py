@@ -19,7 +19,6 @@ from ssbench.statistics import summarize
 
 logger = logging.getLogger(__name__)
 
-HELP = "print the report of a stat file"
 DESCRIPTION = "Print the report of a stat file, of any version of ssbench."
 
 

@@ -42,7 +42,6 @@ from ssbench.swift.containers import ensure_containers
 
 _log = logging.getLogger(__name__)
 
-HELP = "run a scenario and report on it"
 DESCRIPTION = (
     "Runs a scenario against Swift with the workers that are connected, or with local ones (--workers),"
     " writes every result to a stat file, and prints a report. Swift and the user are given as to the"
