@@ -27,7 +27,9 @@ DEFAULT_RESULTS_PORT = 13580
 
 
 def endpoint(host: str, port: int) -> str:
-    """``tcp://host:port``, with brackets around an IPv6 address."""
+    """``tcp://host:port``, with brackets around an IPv6 address; or a folder's Unix socket."""
+    if host.startswith("/"):
+        return f"ipc://{host}/{port}"
     return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
 
 
@@ -52,11 +54,16 @@ def _common(socket: zmq.Socket[bytes]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BindAddress:
-    """Where a master listens."""
+    """Where a master listens.
+
+    ``folder``, if any, holds Unix sockets beside the ports: a message of a local worker costs the
+    master an eighth less CPU through them. Nobody else may have access to it.
+    """
 
     ip: str
     work_port: int = DEFAULT_WORK_PORT
     results_port: int = DEFAULT_RESULTS_PORT
+    folder: str | None = None
 
 
 class _OneClient:
@@ -81,7 +88,8 @@ class MasterSockets:
             self._ask_who_comes(key)
             for socket, port in ((self.work, address.work_port), (self.results, address.results_port)):
                 _common(socket)
-                self._bind(socket, address.ip, port)
+                for host in filter(None, (address.ip, address.folder)):
+                    self._bind(socket, host, port)
         except BaseException:
             self.close()
             raise

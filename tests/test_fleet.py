@@ -6,6 +6,7 @@ import gzip
 import re
 import signal
 import stat
+import tempfile
 import time
 from pathlib import Path
 
@@ -327,3 +328,19 @@ def test_a_port_in_use_is_one_line(fleet: Fleet, tmp_path: Path) -> None:
     )
     assert "Traceback" not in second.err
     assert first.process.poll() is None
+
+
+@pytest.mark.parametrize("long", [False, True], ids=["unix sockets", "a name too long for those"])
+def test_local_workers_have_sockets_of_their_own(fleet: Fleet, tmp_path: Path, long: bool) -> None:
+    folder = tmp_path / ("x" * 100 if long else "x")
+    folder.mkdir()
+    # Short itself: what pytest gives is long enough to be a name too long.
+    with tempfile.TemporaryDirectory(prefix="t", dir=None if long else "/tmp") as short:
+        place = str(folder) if long else short
+        run = fleet.run(write_scenario(tmp_path), "--noop", "--workers", 2, environment={"TMPDIR": place})
+        assert run.end() == ExitCode.OK, run.err
+        logs = [Path(place, f"ssbench-worker-local-{number}.log") for number in range(2)]
+        for log in logs:
+            host = log.read_text().partition("waiting for a master at ")[2].splitlines()[0]
+            assert host == fleet.ip if long else Path(host).parent == Path(place)
+        assert sorted(Path(place).iterdir()) == logs

@@ -16,14 +16,11 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+import zmq
+
 from ssbench import __version__, wire
 from ssbench.cli import auth_options, zmq_options
-from ssbench.cli.options import (
-    non_negative_int,
-    percentile,
-    positive_float,
-    positive_int,
-)
+from ssbench.cli.options import non_negative_int, percentile, positive_float, positive_int
 from ssbench.cli.stat_file import standard_output
 from ssbench.dispatch import Dispatcher
 from ssbench.errors import ExitCode, UsageError
@@ -210,10 +207,10 @@ class _Run:
         check_writable(path)
         needs_credentials = not arguments.noop and not arguments.local_swift
         credentials = auth_options.from_arguments(arguments, os.environ) if needs_credentials else None
-        sockets = self._stack.enter_context(
-            zmq_options.bind(arguments, "127.0.0.1" if arguments.workers else "0.0.0.0")  # noqa: S104
-        )
-        local = self._start_workers()
+        folder = self._private_folder() if arguments.workers else None
+        default_ip = "127.0.0.1" if arguments.workers else "0.0.0.0"  # noqa: S104
+        sockets = self._stack.enter_context(zmq_options.bind(arguments, default_ip, folder))
+        local = self._start_workers(folder or _reachable(arguments.zmq_bind_ip))
         source = self._token_source(credentials)
         exchange = self._exchange = Exchange(
             sockets,
@@ -248,13 +245,18 @@ class _Run:
             self._report(path)
         return _exit_code(outcome, master)
 
-    def _start_workers(self) -> LocalWorkers | None:
+    def _private_folder(self) -> str | None:
+        """A folder for the sockets of local workers; None where its name is too long for that."""
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="ssbench-"))
+        return folder if len(os.fsencode(folder)) + len("/65535") < zmq.IPC_PATH_MAX_LEN else None
+
+    def _start_workers(self, master: str) -> LocalWorkers | None:
         arguments = self._arguments
         if not arguments.workers:
             return None
         concurrency = -(-self._scenario.user_count // arguments.workers)
         options = [
-            f"--zmq-host={_reachable(arguments.zmq_bind_ip)}",
+            f"--zmq-host={master}",
             f"--zmq-work-port={arguments.zmq_work_port}",
             f"--zmq-results-port={arguments.zmq_results_port}",
             f"--concurrency={concurrency}",

@@ -48,13 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
     )
 
 
-def bind(arguments: argparse.Namespace, default_ip: str) -> MasterSockets:
-    """Bind both sockets; one warning when anybody on the network could use them."""
+def bind(arguments: argparse.Namespace, default_ip: str, folder: str | None = None) -> MasterSockets:
+    """Bind both sockets, in a private folder too; one warning when anybody on the network could use them."""
     ip = arguments.zmq_bind_ip or default_ip
     if arguments.zmq_work_port == arguments.zmq_results_port:
         raise UsageError(f"both sockets cannot have port {arguments.zmq_work_port}")
     key = fleet_key.read(arguments.zmq_key) if arguments.zmq_key else None
-    sockets = MasterSockets(BindAddress(ip, arguments.zmq_work_port, arguments.zmq_results_port), key)
+    address = BindAddress(ip, arguments.zmq_work_port, arguments.zmq_results_port, folder)
+    sockets = MasterSockets(address, key)
     if key is None and not is_loopback(ip):
         _log.warning(
             "Anybody who reaches %s can take jobs and the token: seal the fleet with"
