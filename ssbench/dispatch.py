@@ -7,13 +7,14 @@ The rules, which make every job end exactly once:
 
 * A job gets a new number each time it is sent. A result settles the number it names; a number that
   is not in flight (a late result, one of another run, an invented one) settles nothing.
-* A batch belongs to the first living worker that claims it, in a heartbeat or with a result or a
-  handback. A worker sends its results before the heartbeat that no longer lists their batch, so a
-  batch that its owner's heartbeat leaves out is lost; all are when it serves no run, or another one.
-* A worker that is silent for :data:`~ssbench.wire.LOST_AFTER` seconds is lost, with all batches it owns.
-  If it speaks again it is used again; its late results are known by their old numbers.
-* A batch that nobody has claimed as long after it was sent is lost: it sat in the pipe of a worker
-  that is gone, which is known when only one fell silent about then.
+* A worker is sent no more jobs than its share of the limit, and than it has room for: one that stands
+  still keeps what it was sent, and nothing from the others.
+* A worker claims a batch that it was sent in a heartbeat, or with a result or a handback. It sends its
+  results before the heartbeat that no longer lists their batch, so a batch that it has claimed and
+  leaves out is lost; all are when it serves no run, or another one.
+* A worker that is silent for :data:`~ssbench.wire.LOST_AFTER` seconds is lost, with all batches that it
+  was sent. If it speaks again it is used again; its late results are known by their old numbers.
+* A batch that has not been claimed as long after it was sent is lost: its connection broke.
 * Of two workers with one id the later one is refused, as soon as the earlier one speaks again: one
   that was killed and started again at once is welcome.
 """
@@ -53,14 +54,14 @@ Entry = tuple[Task, "Batch", Prior | None]
 class Batch:
     """A message of jobs on its way or with a worker. The jobs' numbers follow one another."""
 
-    __slots__ = ("first", "owner", "remaining", "sent_at", "size")
+    __slots__ = ("first", "remaining", "sent_at", "size", "worker")
 
-    def __init__(self, first: int, size: int, sent_at: float) -> None:
+    def __init__(self, first: int, size: int, sent_at: float, worker: WorkerState) -> None:
         self.first = first
         self.size = size
         self.remaining = size
         self.sent_at = sent_at
-        self.owner: WorkerState | None = None
+        self.worker = worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,11 @@ class Dispatcher:
         self.events: list[Event] = []
         self.late_results = 0
         self._batches: dict[int, Batch] = {}
-        #: What each living worker gets of the limit when all get the same, and never nothing.
-        self.share = max(1, limit)
+        self._turn: deque[WorkerState] = deque()
         self._next_id = 1
         self._capacity = 0
-        #: Tasks that were lost and not taken yet, each with the worker that had it, if any had.
-        self.lost: list[tuple[Task, WorkerState | None]] = []
+        #: Tasks that were lost and not taken yet, each with the worker that had it.
+        self.lost: list[tuple[Task, WorkerState]] = []
         self._holders: dict[int, WorkerState] = {}
         self._full = False
         self._ticked: float | None = None
@@ -108,13 +108,24 @@ class Dispatcher:
         """How many jobs the living workers can run at once."""
         return self._capacity
 
+    def next_worker(self) -> WorkerState | None:
+        """Whoever's turn it is of those that may be sent more; None when there is none."""
+        turn = self._turn
+        for _ in range(len(turn)):
+            worker = turn[0]
+            turn.rotate(-1)
+            if worker.outstanding < worker.quota and not worker.away:
+                return worker
+        return None
+
     def send(
-        self, tasks: Sequence[Task], now: float, priors: Sequence[Prior | None] = ()
+        self, tasks: Sequence[Task], now: float, worker: WorkerState, priors: Sequence[Prior | None] = ()
     ) -> tuple[int, list[Job]]:
-        """Enter a batch of tasks as sent now; returns its number and the jobs for the wire."""
+        """Enter a batch of tasks as sent now to a worker; returns its number and the jobs for the wire."""
         first = self._next_id
         self._next_id = first + len(tasks)
-        batch = self._batches[first] = Batch(first, len(tasks), now)
+        batch = self._batches[first] = Batch(first, len(tasks), now, worker)
+        worker.outstanding += len(tasks)
         in_flight = self.in_flight
         jobs: list[Job] = []
         for number, task in enumerate(tasks, first):
@@ -125,8 +136,9 @@ class Dispatcher:
         return first, jobs
 
     def unsend(self, first: int) -> None:
-        """Take back a batch that the socket would not take; its tasks go to the head of the line."""
+        """Take back a batch that could not be sent; its tasks go to the head of the line."""
         batch = self._batches.pop(first)
+        batch.worker.outstanding -= batch.size
         for number in reversed(range(first, first + batch.size)):
             task, _, prior = self.in_flight.pop(number)
             self.backlog.appendleft((task, prior))
@@ -138,11 +150,12 @@ class Dispatcher:
             self.late_results += 1
             return None
         batch = entry[1]
+        batch.worker.outstanding -= 1
         batch.remaining -= 1
         if not batch.remaining:
             self._close(batch)
-        elif batch.owner is None:
-            self._own(worker, batch)
+        else:
+            self._claim(worker, batch)
         return entry
 
     def send_again(self, task: Task, prior: Prior | None) -> None:
@@ -157,10 +170,10 @@ class Dispatcher:
                 if entry is not None:
                     self.backlog.appendleft((entry[0], entry[2]))
 
-    def take_lost(self) -> list[tuple[Task, WorkerState | None]]:
+    def take_lost(self) -> list[tuple[Task, WorkerState]]:
         """The tasks that were lost since the last call, each with the worker that had it.
 
-        None where nobody had claimed it. Each was in flight and is no longer.
+        Each was in flight and is no longer.
         """
         lost, self.lost = self.lost, []
         return lost
@@ -170,27 +183,28 @@ class Dispatcher:
         tasks = [entry[0] for entry in self.in_flight.values()] + [task for task, _ in self.backlog]
         for batch in list(self._batches.values()):
             self._close(batch)
+        for _, batch, _ in self.in_flight.values():
+            batch.worker.outstanding -= 1
         self.in_flight.clear()
         self.backlog.clear()
         return tasks
 
     def _close(self, batch: Batch) -> None:
         del self._batches[batch.first]
-        if batch.owner is not None:
-            batch.owner.batches.discard(batch.first)
+        batch.worker.batches.discard(batch.first)
 
     def _lose(self, batch: Batch) -> None:
         for number in range(batch.first, batch.first + batch.size):
             entry = self.in_flight.pop(number, None)
             if entry is not None:
-                self.lost.append((entry[0], batch.owner))
+                batch.worker.outstanding -= 1
+                self.lost.append((entry[0], batch.worker))
         self._close(batch)
 
     @staticmethod
-    def _own(worker: WorkerState, batch: Batch) -> None:
-        # A worker that counts as lost owns nothing: nobody would look after it.
-        if worker.alive:
-            batch.owner = worker
+    def _claim(worker: WorkerState, batch: Batch) -> None:
+        # A worker that counts as lost claims nothing: nobody would look after it.
+        if worker is batch.worker and worker.alive:
             worker.batches.add(batch.first)
 
     # -- workers ------------------------------------------------------------------------------
@@ -229,7 +243,7 @@ class Dispatcher:
         worker.offset.observe(beat.clock, now)
         if not worker.refused:
             self._refuse_rivals(worker)
-        self._claim(worker, beat.held if beat.run_id == run_id else [])
+        self._compare(worker, beat.held if beat.run_id == run_id else [])
 
     def refuse(self, instance: int, worker_id: int, host: str, reason: str, now: float) -> None:
         """Turn a worker away for good."""
@@ -269,8 +283,9 @@ class Dispatcher:
                 batch.sent_at += gap
         self._ticked = now
         for worker in self.workers.values():
+            worker.away = False  # try again
             if worker.alive and now - worker.last_seen > LOST_AFTER:
-                jobs = sum(self._batches[first].remaining for first in worker.batches)
+                jobs = worker.outstanding
                 self._bury(worker)
                 if not worker.refused:
                     self._event(
@@ -282,20 +297,10 @@ class Dispatcher:
         unclaimed = [
             batch
             for batch in self._batches.values()
-            if batch.owner is None and now - batch.sent_at > LOST_AFTER
+            if now - batch.sent_at > LOST_AFTER and batch.first not in batch.worker.batches
         ]
         for batch in unclaimed:
-            batch.owner = self._suspect(batch)
             self._lose(batch)
-
-    def _suspect(self, batch: Batch) -> WorkerState | None:
-        """Whoever had an unclaimed batch: the one worker that fell silent about when it was sent.
-
-        None when it could have been one of several.
-        """
-        earliest, latest = batch.sent_at - LOST_AFTER, batch.sent_at + 1.5 * HEARTBEAT_SECONDS
-        suspects = [worker for worker in self.workers.values() if earliest <= worker.last_seen <= latest]
-        return suspects[0] if len(suspects) == 1 else None
 
     def _join(self, beat: Heartbeat, now: float) -> WorkerState | None:
         worker = self._enter(
@@ -340,24 +345,30 @@ class Dispatcher:
                 self.refuse(rival.instance, rival.worker_id, rival.host, reason, rival.last_seen)
         worker.rivals.clear()
 
-    def _claim(self, worker: WorkerState, held: Sequence[int]) -> None:
+    def _compare(self, worker: WorkerState, held: Sequence[int]) -> None:
         for first in held:
             batch = self._batches.get(first)
-            if batch is not None and batch.owner is None:
-                self._own(worker, batch)
+            if batch is not None:
+                self._claim(worker, batch)
         for first in worker.batches.difference(held):
             self._lose(self._batches[first])
 
     def _bury(self, worker: WorkerState) -> None:
         worker.alive = False
-        for first in list(worker.batches):
-            self._lose(self._batches[first])
+        for batch in list(self._batches.values()):
+            if batch.worker is worker:
+                self._lose(batch)
         self._count_capacity()
 
     def _count_capacity(self) -> None:
         living = self.living()
+        self._turn = deque(living)
         self._capacity = sum(worker.capacity for worker in living)
-        self.share = max(1, self.limit // max(1, len(living)))
+        # All get the same, but for those that have not room for it: their part goes to the others.
+        left = self.limit
+        for place, worker in enumerate(sorted(living, key=lambda each: each.capacity)):
+            worker.quota = min(worker.capacity, max(1, -(-left // (len(living) - place))))
+            left -= worker.quota
 
     def _event(self, kind: str, worker: WorkerState, text: str) -> None:
         name = f"Worker {worker.worker_id} on {worker.host} (pid {worker.pid})"

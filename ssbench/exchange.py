@@ -22,9 +22,10 @@ from ssbench.dispatch import Dispatcher, Prior, Task
 from ssbench.errors import ProtocolError, SsbenchError, WireError, WorkerError
 from ssbench.phases import Phase
 from ssbench.results import LOST, UNFINISHED
-from ssbench.sockets import MasterSockets
+from ssbench.sockets import MasterSockets, work_address
 from ssbench.token_renewal import TokenRenewal
 from ssbench.wire import Result, RunParameters
+from ssbench.worker_state import WorkerState
 
 _log = logging.getLogger(__name__)
 
@@ -134,10 +135,9 @@ class Exchange:
     def tell_all(self) -> None:
         """Send an empty batch to each worker, so that it sees the parameters now."""
         body = wire.pack(wire.JobBatch(0, []))
-        # The socket deals messages out in turn, so each gets one of as many as there are.
-        for _ in range(sum(worker.alive for worker in self.dispatcher.workers.values()) + 1):
-            if not self._send_frames(body):
-                return
+        for worker in self.dispatcher.workers.values():
+            if worker.alive:
+                self._send_frames(worker, body)
 
     def _warn(self, text: str) -> None:
         if len(self.warnings) < _MOST_WARNINGS:
@@ -194,13 +194,16 @@ class Exchange:
         room = dispatcher.room()
         if room <= 0 or self._renewal.under_way:
             return True
-        most = min(self._batch_size, dispatcher.share, _MOST_JOBS)
         while room > 0:
+            worker = dispatcher.next_worker()
+            if worker is None:
+                return True
+            most = min(self._batch_size, worker.quota - worker.outstanding, room, _MOST_JOBS)
             tasks: Sequence[Task]
             priors: list[Prior | None] = []
             again: list[tuple[int, float]] = []
             if dispatcher.backlog:
-                count = min(most, room, len(dispatcher.backlog))
+                count = min(most, len(dispatcher.backlog))
                 taken = [dispatcher.backlog.popleft() for _ in range(count)]
                 tasks = [task for task, _ in taken]
                 priors = [prior for _, prior in taken]
@@ -209,23 +212,27 @@ class Exchange:
             elif only_backlog:
                 return True
             else:
-                tasks = phase.next_tasks(min(most, room))
+                tasks = phase.next_tasks(most)
                 if not tasks:
                     return False
-            first, jobs = dispatcher.send(tasks, now, priors)
-            if not self._send_frames(wire.pack(wire.JobBatch(first, jobs, again))):
+            first, jobs = dispatcher.send(tasks, now, worker, priors)
+            if self._send_frames(worker, wire.pack(wire.JobBatch(first, jobs, again))):
+                room -= len(tasks)
+            else:
                 dispatcher.unsend(first)
-                return True
-            room -= len(tasks)
+                worker.away = True
         return True
 
-    def _send_frames(self, body: bytes) -> bool:
+    def _send_frames(self, worker: WorkerState, body: bytes) -> bool:
         try:
             send = self._sockets.work.send
+            send(work_address(worker.instance), _AT_ONCE_AND_MORE)
             send(self._header, _AT_ONCE_AND_MORE)
             send(body, _AT_ONCE)
-        except zmq.Again:
-            return False  # nobody is connected at this moment
+        except zmq.ZMQError as error:
+            if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
+                return False  # it is not connected at this moment
+            raise
         return True
 
     def _take_in(self, timeout: float, phase: Phase | None) -> None:
@@ -323,6 +330,7 @@ class Exchange:
 
     def _tick(self, now: float) -> None:
         self._next_tick = now + _TICK
+        self._sockets.drop_strangers()
         self.dispatcher.tick(now)
         self.on_tick(now)
         self._look_after_token(now)

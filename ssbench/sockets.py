@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import secrets
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -21,6 +22,10 @@ _DROP_MILLISECONDS = 1500
 
 #: libzmq asks its ZAP handler only where a socket has a domain.
 _ZAP_DOMAIN = "ssbench"
+
+#: Bytes of a message that a stranger may send to the socket for work, and frames dropped at once.
+_LONGEST_ON_WORK = 1024
+_DROPPED_AT_ONCE = 10_000
 
 DEFAULT_WORK_PORT = 13579
 DEFAULT_RESULTS_PORT = 13580
@@ -76,18 +81,32 @@ class _OneClient:
         return key == self._public
 
 
+def work_address(instance: int) -> bytes:
+    """What the master's work socket knows that worker process by."""
+    return b"%016x" % instance
+
+
 class MasterSockets:
-    """A bound PUSH socket for work and a bound PULL socket for results; a context manager."""
+    """A bound ROUTER socket for work and a bound PULL socket for results; a context manager.
+
+    Work goes to the worker whose :func:`work_address` is its first frame; sending fails with
+    EHOSTUNREACH when that one is not connected.
+    """
 
     def __init__(self, address: BindAddress, key: FleetKey | None = None) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._authenticator: ThreadAuthenticator | None = None
-        self.work = self._context.socket(zmq.PUSH)
+        self.work = self._context.socket(zmq.ROUTER)
+        self.work.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        # A worker that was cut off may be here again before its old connection is given up.
+        self.work.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self.results = self._context.socket(zmq.PULL)
         try:
             self._ask_who_comes(key)
             for socket, port in ((self.work, address.work_port), (self.results, address.results_port)):
                 _common(socket)
+                if socket is self.work:
+                    socket.setsockopt(zmq.MAXMSGSIZE, _LONGEST_ON_WORK)
                 for host in filter(None, (address.ip, address.folder)):
                     self._bind(socket, host, port)
         except BaseException:
@@ -125,6 +144,16 @@ class MasterSockets:
                 + (" (does another ssbench-master run?)" if error.errno == zmq.EADDRINUSE else "")
             ) from None
 
+    def drop_strangers(self) -> None:
+        """Read what came on the socket for work, where workers say nothing, and drop it.
+
+        A queue that fills up is to be avoided: libzmq 4.3.5 aborts the process when a connection
+        breaks while its queue is full.
+        """
+        with contextlib.suppress(zmq.Again):
+            for _ in range(_DROPPED_AT_ONCE):
+                self.work.recv(zmq.NOBLOCK)
+
     def close(self) -> None:
         """Close both sockets; safe to call again."""
         self.work.close()
@@ -144,11 +173,16 @@ class MasterSockets:
 
 
 class WorkerSockets:
-    """A PULL socket for work and a PUSH socket for results, connected to a master to come."""
+    """A DEALER socket for work and a PUSH socket for results, connected to a master to come.
+
+    ``instance`` is a number of this process that nobody else has, under which work is sent to it.
+    """
 
     def __init__(self, work: str, results: str, key: FleetKey | None = None) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self.work = self._context.socket(zmq.PULL)
+        self.instance = secrets.randbits(62) + 1
+        self.work = self._context.socket(zmq.DEALER)
+        self.work.setsockopt(zmq.ROUTING_ID, work_address(self.instance))
         self.results = self._context.socket(zmq.PUSH)
         # Nothing is queued for a master that is not there: a worker waits for one, perhaps for days.
         self.results.setsockopt(zmq.IMMEDIATE, 1)

@@ -1,6 +1,7 @@
 """What crosses the two ZeroMQ sockets, and nothing else.
 
-Work socket (master PUSH, worker PULL): a message is two msgpack frames.
+Work socket (master ROUTER, worker DEALER): a message is two msgpack frames, behind the address of the
+worker that it is for.
 
 1. :class:`RunParameters`: what is the same for a whole run. It is packed once; a worker that sees
    the bytes it saw last does not decode them again, so a worker may join at any time.
@@ -154,11 +155,7 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
 
 
 class Handback(Struct, array_like=True, frozen=True, tag=3):
-    """Jobs that were not begun, because every slot of the worker is taken.
-
-    A PUSH socket deals its messages out in turn whether a worker is fast or slow; what a slow one
-    cannot begin at once comes back and goes to another.
-    """
+    """Jobs that were not begun: there was no room for them, or they piled up while the worker was stopped."""
 
     run_id: Count
     worker_id: Count

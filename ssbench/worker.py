@@ -18,7 +18,6 @@ import gc
 import logging
 import math
 import os
-import secrets
 import socket as network
 import time
 from collections import deque
@@ -77,7 +76,7 @@ class Worker:
     ) -> None:
         self._options = options
         self._sockets = sockets
-        self._instance = secrets.randbits(62) + 1
+        self._instance = sockets.instance
         self._run: Run | None = None
         self._header = b""
         self._queue: deque[tuple[Run, int, Job, tuple[int, float] | None]] = deque()

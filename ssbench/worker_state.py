@@ -85,7 +85,9 @@ class Load:
 class WorkerState:
     """What is known of one worker process.
 
-    ``rivals`` came with the same id while this one had it. ``ended`` is set for good.
+    ``rivals`` came with the same id while this one had it. ``ended`` is set for good. ``quota`` is how
+    many jobs it may be sent, ``outstanding`` how many of those have not ended; ``away`` is set while
+    its connection for work is not there.
     """
 
     worker_id: int
@@ -98,6 +100,9 @@ class WorkerState:
     refused: bool = False
     alive: bool = True
     ended: bool = False
+    away: bool = False
+    quota: int = 0
+    outstanding: int = 0
     rivals: list[WorkerState] = field(default_factory=list)
     batches: set[int] = field(default_factory=set)
     offset: ClockOffset = field(default_factory=ClockOffset)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ssbench.dispatch import MOST_WORKERS, Dispatcher, Prior, Task
-from ssbench.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat
+from ssbench.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat, Job
 from ssbench.worker_state import CLOCK_WINDOW, ClockOffset, Load, WorkerState
 
 RUN = 77
@@ -48,6 +50,19 @@ def task(number: int) -> Task:
 
 def tasks(count: int) -> list[Task]:
     return [task(number) for number in range(count)]
+
+
+def send(
+    dispatcher: Dispatcher,
+    batch: list[Task],
+    now: float,
+    priors: Sequence[Prior | None] = (),
+    to: int | None = None,
+) -> tuple[int, list[Job]]:
+    """Send to one worker, or to whoever's turn it is."""
+    worker = dispatcher.next_worker() if to is None else worker_of(dispatcher, to)
+    assert worker is not None
+    return dispatcher.send(batch, now, worker, priors)
 
 
 def lost_numbers(dispatcher: Dispatcher) -> list[tuple[int, int | None]]:
@@ -92,13 +107,13 @@ def test_nobody_there_means_no_room() -> None:
     assert dispatcher.room() == 3
     dispatcher.heartbeat(beat(2, capacity=3), RUN, 0.0)
     assert dispatcher.room() == 5
-    dispatcher.send(tasks(2), 0.0)
+    send(dispatcher, tasks(2), 0.0)
     assert dispatcher.room() == 3
 
 
 def test_a_result_settles_the_number_it_names_once() -> None:
     dispatcher = joined(1)
-    first, jobs = dispatcher.send(tasks(2), 0.0)
+    first, jobs = send(dispatcher, tasks(2), 0.0)
     assert [job[0] for job in jobs] == [first, first + 1]
     worker = worker_of(dispatcher, 1)
     entry = dispatcher.settle(first, worker)
@@ -112,10 +127,10 @@ def test_a_result_settles_the_number_it_names_once() -> None:
 
 def test_a_job_sent_again_has_a_new_number() -> None:
     dispatcher = joined(1)
-    first, _ = dispatcher.send(tasks(1), 0.0)
+    first, _ = send(dispatcher, tasks(1), 0.0)
     dispatcher.unsend(first)
     assert list(dispatcher.backlog) == [(task(0), None)]
-    again, _ = dispatcher.send([dispatcher.backlog.popleft()[0]], 0.0)
+    again, _ = send(dispatcher, [dispatcher.backlog.popleft()[0]], 0.0)
     assert again != first
 
 
@@ -123,15 +138,15 @@ def test_unsent_tasks_keep_their_place_and_their_past() -> None:
     dispatcher = joined(1)
     dispatcher.send_again(task(9), None)
     prior = Prior(2, 1.5, {"HTTP 401": 2})
-    first, _ = dispatcher.send(tasks(2), 0.0, [prior, None])
+    first, _ = send(dispatcher, tasks(2), 0.0, [prior, None])
     dispatcher.unsend(first)
     assert list(dispatcher.backlog) == [(task(0), prior), (task(1), None), (task(9), None)]
 
 
 def test_the_batches_of_a_silent_worker_are_lost_with_it() -> None:
     dispatcher = joined(1, 2)
-    first, _ = dispatcher.send(tasks(2), 0.0)
-    second, _ = dispatcher.send([task(5)], 0.0)
+    first, _ = send(dispatcher, tasks(2), 0.0)
+    second, _ = send(dispatcher, [task(5)], 0.0)
     dispatcher.heartbeat(beat(1, [first]), RUN, 0.5)
     dispatcher.heartbeat(beat(2, [second]), RUN, 0.5)
     pass_time(dispatcher, 0.5, LOST_AFTER + 0.2, beat(2, [second]))
@@ -142,31 +157,63 @@ def test_the_batches_of_a_silent_worker_are_lost_with_it() -> None:
     assert dispatcher.capacity == 10
 
 
-def test_a_batch_that_nobody_claims_is_lost_by_nobody() -> None:
+def test_a_batch_that_is_not_claimed_is_lost() -> None:
     dispatcher = joined(1)
-    dispatcher.send(tasks(1), 0.0)
+    send(dispatcher, tasks(1), 0.0)
     now = pass_time(dispatcher, 0.0, LOST_AFTER, beat(1))
     assert lost_numbers(dispatcher) == []
     pass_time(dispatcher, now, 0.2, beat(1))
-    assert lost_numbers(dispatcher) == [(0, None)]
+    assert lost_numbers(dispatcher) == [(0, 1)]
     assert kinds(dispatcher) == []
 
 
-@pytest.mark.parametrize(("silent", "whose"), [((1,), 1), ((1, 2), None)])
-def test_an_unclaimed_batch_was_with_the_only_worker_that_fell_silent(
-    silent: tuple[int, ...], whose: int | None
-) -> None:
-    dispatcher = joined(1, 2, 3)
-    living = [beat(number) for number in (1, 2, 3) if number not in silent]
-    now = pass_time(dispatcher, 0.0, 10.0, beat(1), beat(2), beat(3))
-    dispatcher.send(tasks(1), now + 0.5)
-    pass_time(dispatcher, now, 5.0, *living)
-    assert lost_numbers(dispatcher) == [(0, whose)]
+def test_what_was_on_its_way_to_a_silent_worker_is_lost_with_it() -> None:
+    dispatcher = joined(1, 2)
+    now = pass_time(dispatcher, 0.0, 3.0, beat(2))
+    first, _ = send(dispatcher, tasks(2), now, to=1)
+    now = pass_time(dispatcher, now, 1.0, beat(2))
+    assert kinds(dispatcher) == ["lost"]
+    assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
+    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
+    assert not dispatcher.in_flight
+    assert worker_of(dispatcher, 1).outstanding == 0
+
+
+def test_a_worker_gets_its_share_and_no_more_than_it_has_room_for() -> None:
+    dispatcher = Dispatcher(20)
+    for instance, capacity in ((1, 64), (2, 3), (3, 64)):
+        dispatcher.heartbeat(beat(instance, capacity=capacity), RUN, 0.0)
+    assert [worker.quota for worker in dispatcher.living()] == [9, 3, 8]
+    sent = Counter()
+    while dispatcher.room() and (worker := dispatcher.next_worker()) is not None:
+        dispatcher.send(tasks(1), 0.0, worker)
+        sent[worker.instance] += 1
+    assert sent.total() == 20
+    assert sent[2] == 3
+    assert (sent[1], sent[3]) == (9, 8)
+    # One that stands still gets nothing more, and the others all that they can do.
+    for first in [
+        first for first, (_, batch, _) in dispatcher.in_flight.items() if batch.worker.instance != 1
+    ]:
+        dispatcher.settle(first, worker_of(dispatcher, 2))
+    while dispatcher.room() and (worker := dispatcher.next_worker()) is not None:
+        dispatcher.send(tasks(1), 0.0, worker)
+    assert worker_of(dispatcher, 1).outstanding == sent[1]
+    assert not dispatcher.room()
+
+
+def test_a_worker_that_is_not_connected_is_passed_over_for_a_while() -> None:
+    dispatcher = joined(1, 2)
+    away = worker_of(dispatcher, 1)
+    away.away = True
+    assert {dispatcher.next_worker() for _ in range(4)} == {worker_of(dispatcher, 2)}
+    dispatcher.tick(0.1)
+    assert {dispatcher.next_worker() for _ in range(4)} == {away, worker_of(dispatcher, 2)}
 
 
 def test_a_batch_that_its_owner_leaves_out_is_lost() -> None:
     dispatcher = joined(1)
-    first, _ = dispatcher.send(tasks(3), 0.0)
+    first, _ = send(dispatcher, tasks(3), 0.0)
     dispatcher.heartbeat(beat(1, [first]), RUN, 1.0)
     dispatcher.settle(first, worker_of(dispatcher, 1))
     dispatcher.heartbeat(beat(1, []), RUN, 2.0)
@@ -176,7 +223,7 @@ def test_a_batch_that_its_owner_leaves_out_is_lost() -> None:
 @pytest.mark.parametrize("run_id", [0, RUN + 1])
 def test_a_worker_that_serves_another_run_has_lost_this_ones_batches(run_id: int) -> None:
     dispatcher = joined(1)
-    first, _ = dispatcher.send(tasks(1), 0.0)
+    first, _ = send(dispatcher, tasks(1), 0.0)
     dispatcher.heartbeat(beat(1, [first]), RUN, 1.0)
     dispatcher.heartbeat(beat(1, [first], run_id=run_id), RUN, 2.0)
     assert lost_numbers(dispatcher) == [(0, 1)]
@@ -184,7 +231,7 @@ def test_a_worker_that_serves_another_run_has_lost_this_ones_batches(run_id: int
 
 def test_a_batch_stays_with_its_first_claimant() -> None:
     dispatcher = joined(1, 2)
-    first, _ = dispatcher.send(tasks(2), 0.0)
+    first, _ = send(dispatcher, tasks(2), 0.0)
     dispatcher.settle(first, worker_of(dispatcher, 1))
     dispatcher.heartbeat(beat(2, [first]), RUN, 0.5)
     dispatcher.heartbeat(beat(2, []), RUN, 0.6)
@@ -196,7 +243,7 @@ def test_a_batch_stays_with_its_first_claimant() -> None:
 def test_handed_back_jobs_go_to_the_head_of_the_line() -> None:
     dispatcher = joined(1)
     dispatcher.send_again(task(9), None)
-    first, _ = dispatcher.send(tasks(3), 0.0)
+    first, _ = send(dispatcher, tasks(3), 0.0)
     dispatcher.hand_back([first + 2, 424242], worker_of(dispatcher, 1))
     assert list(dispatcher.backlog) == [(task(2), None), (task(9), None)]
     assert sorted(dispatcher.in_flight) == [first, first + 1]
@@ -207,7 +254,7 @@ def test_handed_back_jobs_go_to_the_head_of_the_line() -> None:
 
 def test_a_lost_worker_that_speaks_is_used_again_and_its_late_results_are_dropped() -> None:
     dispatcher = joined(1, 2)
-    first, _ = dispatcher.send(tasks(1), 0.0)
+    first, _ = send(dispatcher, tasks(1), 0.0)
     dispatcher.heartbeat(beat(1, [first]), RUN, 0.0)
     now = pass_time(dispatcher, 0.0, 5.0, beat(2))
     assert lost_numbers(dispatcher) == [(0, 1)]
@@ -217,22 +264,9 @@ def test_a_lost_worker_that_speaks_is_used_again_and_its_late_results_are_droppe
     assert dispatcher.capacity == 20
 
 
-def test_a_lost_worker_owns_nothing_that_its_result_is_part_of() -> None:
-    # Sent to a worker that was already silent; it answers for one job of two, and is never heard again.
-    dispatcher = joined(1, 2)
-    now = pass_time(dispatcher, 0.0, 3.0, beat(2))
-    first, _ = dispatcher.send(tasks(2), now)
-    now = pass_time(dispatcher, now, 1.0, beat(2))
-    assert kinds(dispatcher) == ["lost"]
-    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is not None
-    pass_time(dispatcher, now, LOST_AFTER, beat(2))
-    assert lost_numbers(dispatcher) == [(1, 1)]
-    assert not dispatcher.in_flight
-
-
 def test_a_worker_that_leaves_is_gone_for_good() -> None:
     dispatcher = joined(1)
-    first, _ = dispatcher.send(tasks(1), 0.0)
+    first, _ = send(dispatcher, tasks(1), 0.0)
     dispatcher.heartbeat(beat(1, [first]), RUN, 0.0)
     dispatcher.leave(1, "has ended")
     dispatcher.leave(1, "has ended")
@@ -245,7 +279,7 @@ def test_a_worker_that_leaves_is_gone_for_good() -> None:
 
 def test_the_gap_of_a_master_that_was_stopped_is_nobodys_silence() -> None:
     dispatcher = joined(1)
-    dispatcher.send(tasks(1), 0.0)
+    send(dispatcher, tasks(1), 0.0)
     dispatcher.tick(0.1)
     dispatcher.tick(60.1)
     assert kinds(dispatcher) == []
@@ -300,11 +334,11 @@ def test_a_stopped_worker_whose_id_was_taken_meanwhile_is_refused_when_it_wakes(
 def test_a_refused_worker_that_dies_and_speaks_again_owns_nothing_for_ever() -> None:
     dispatcher = joined(1)
     dispatcher.refuse(2, 2, "h", "refused", 0.0)
-    first, _ = dispatcher.send(tasks(1), 0.0)
+    first, _ = send(dispatcher, tasks(1), 0.0)
     now = pass_time(dispatcher, 0.0, LOST_AFTER, beat(1))
     dispatcher.heartbeat(beat(2, [first]), RUN, now)
     pass_time(dispatcher, now, 2 * LOST_AFTER, beat(1))
-    assert lost_numbers(dispatcher) == [(0, 2)]
+    assert lost_numbers(dispatcher) == [(0, 1)]
 
 
 def test_another_protocol_is_refused() -> None:
@@ -335,7 +369,7 @@ def test_the_book_has_room_for_so_many_workers() -> None:
 
 def test_abandoning_returns_all_that_is_in_flight_or_in_line() -> None:
     dispatcher = joined(1)
-    first, _ = dispatcher.send(tasks(2), 0.0)
+    first, _ = send(dispatcher, tasks(2), 0.0)
     dispatcher.send_again(task(7), None)
     dispatcher.heartbeat(beat(1, [first]), RUN, 0.1)
     assert dispatcher.abandon() == [task(0), task(1), task(7)]
@@ -394,6 +428,7 @@ class AnyOrder(RuleBasedStateMachine):
     def job_ids(self) -> list[int]:
         return [first + place for first, size in self.batches for place in range(size)]
 
+    @precondition(lambda self: self.dispatcher.workers)
     @rule(size=st.integers(1, 5), with_prior=st.booleans(), data=st.data())
     def send(self, size: int, with_prior: bool, data: st.DataObject) -> None:
         dispatcher = self.dispatcher
@@ -407,7 +442,8 @@ class AnyOrder(RuleBasedStateMachine):
                 self.made += 1
             batch.append(again)
             priors.append(prior)
-        first, jobs = dispatcher.send(batch, self.now, priors if any(priors) else ())
+        worker = worker_of(dispatcher, data.draw(st.sampled_from(sorted(dispatcher.workers)), "worker"))
+        first, jobs = dispatcher.send(batch, self.now, worker, priors if any(priors) else ())
         assert [job[1:] for job in jobs] == batch
         assert all(dispatcher.in_flight[first + place][2] == prior for place, prior in enumerate(priors))
         if data.draw(st.sampled_from([False, False, True]), "refused by the socket"):
@@ -518,6 +554,16 @@ class AnyOrder(RuleBasedStateMachine):
         capacity = sum(worker.capacity for worker in living)
         assert dispatcher.capacity == capacity
         assert dispatcher.room() == min(dispatcher.limit, capacity) - len(dispatcher.in_flight)
+        outstanding = Counter(batch.worker.instance for _, batch, _ in dispatcher.in_flight.values())
+        assert {
+            each.instance: each.outstanding for each in dispatcher.workers.values() if each.outstanding
+        } == (outstanding)
+        quotas = [each.quota for each in living]
+        assert all(1 <= each.quota <= each.capacity or not each.capacity for each in living)
+        assert sum(quotas) >= min(dispatcher.limit, capacity)
+        following = dispatcher.next_worker()
+        able = [each for each in living if each.outstanding < each.quota]
+        assert (following in able) if able else following is None
         open_batches = dispatcher._batches
         assert {id(batch) for _, batch, _ in dispatcher.in_flight.values()} == {
             id(batch) for batch in open_batches.values()
@@ -529,7 +575,7 @@ class AnyOrder(RuleBasedStateMachine):
         for worker in dispatcher.workers.values():
             assert worker.alive or not worker.batches
             assert not (worker.alive and worker.ended)
-            assert worker.batches == {first for first, batch in open_batches.items() if batch.owner is worker}
+            assert all(open_batches[first].worker is worker for first in worker.batches)
 
     def teardown(self) -> None:
         if not hasattr(self, "dispatcher"):

@@ -59,7 +59,7 @@ def test_a_killed_worker_is_named_and_its_operations_are_lost(fleet: Fleet, tmp_
         assert run.end() == ExitCode.FAILED, run.err
     causes = counted(fleet, 700)
     assert set(causes) == {None, LOST}
-    assert 1 <= causes[LOST] <= 8
+    assert 1 <= causes[LOST] <= 4  # its share of the users
     found = outcome(fleet.stats)
     assert any(detail.startswith("with worker 2 on ") for detail in found.details)
     assert re.search(r"lost", run.out, re.IGNORECASE)
@@ -97,7 +97,7 @@ def test_a_stopped_worker_is_lost_and_used_again_when_it_wakes(fleet: Fleet, tmp
         assert run.end() == ExitCode.FAILED, run.err
     found = outcome(fleet.stats)
     assert set(found.causes) == {None, LOST}
-    assert found.causes[LOST] <= 8
+    assert found.causes[LOST] <= 4  # its share of the users
     assert found.summary.lost_jobs == found.causes[LOST]
     # In 11 s less the stop and what was before it, a worker of four slots does hundreds.
     assert found.workers[2] > (so_far.workers[2] if so_far else 0) + 40
@@ -291,7 +291,8 @@ def test_ten_thousand_hostile_messages_do_no_harm(fleet: Fleet, tmp_path: Path, 
         run.wait_for(r"[._]{40}")
         thrown = throw(fleet.results_port, zmq.PUSH, hostile_frames(1, 9_000))
         assert thrown > (0 if sealed else 8_999)
-        throw(fleet.work_port, zmq.DEALER, iter([[b"x"]]))
+        throw(fleet.work_port, zmq.DEALER, iter([[b"x"]] * 2000))
+        throw(fleet.work_port, zmq.DEALER, hostile_frames(3, 1000))
         throw(fleet.results_port, zmq.PUSH, iter([[bytes(17 * 2**20)]]))
         numbers = random.Random(2)
         for port in (fleet.work_port, fleet.results_port):

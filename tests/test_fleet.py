@@ -19,6 +19,15 @@ from runs import TOKEN, alive, children, listens, outcome, store, wait_until, wr
 
 from ssbench import wire
 from ssbench.errors import ExitCode
+from ssbench.sockets import work_address
+
+
+def address_of_next(results: zmq.Socket[bytes]) -> bytes:
+    """Where to send work for the worker that says hello next."""
+    assert results.poll(20_000)
+    hello = wire.unpack_from_worker(results.recv())
+    assert isinstance(hello, wire.Heartbeat)
+    return work_address(hello.instance)
 
 
 def joined(worker_id: int) -> str:
@@ -132,7 +141,8 @@ def test_of_two_workers_with_one_id_the_second_is_refused(fleet: Fleet, tmp_path
 
 
 def test_a_worker_of_another_version_is_refused_by_the_master(fleet: Fleet, tmp_path: Path) -> None:
-    with zmq.Context() as context, context.socket(zmq.PUSH) as results, context.socket(zmq.PULL) as work:
+    with zmq.Context() as context, context.socket(zmq.PUSH) as results, context.socket(zmq.DEALER) as work:
+        work.routing_id = work_address(4711)
         for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
             socket.linger = 0
             socket.connect(f"tcp://127.0.0.1:{port}")
@@ -148,13 +158,13 @@ def test_a_worker_of_another_version_is_refused_by_the_master(fleet: Fleet, tmp_
 
 
 def test_a_worker_ends_when_the_master_is_of_another_version(fleet: Fleet) -> None:
-    with zmq.Context() as context, context.socket(zmq.PUSH) as work, context.socket(zmq.PULL) as results:
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as work, context.socket(zmq.PULL) as results:
         for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
             socket.linger = 0
             socket.bind(f"tcp://127.0.0.1:{port}")
         worker = fleet.worker(5)
-        assert results.poll(20_000)
-        work.send_multipart([msgspec.msgpack.encode([wire.PROTOCOL + 1, "anything"]), b"anything"])
+        address = address_of_next(results)
+        work.send_multipart([address, msgspec.msgpack.encode([wire.PROTOCOL + 1, "anything"]), b"anything"])
         assert worker.end(10) == ExitCode.USAGE
         assert f"the master speaks protocol {wire.PROTOCOL + 1}" in worker.err
         goodbyes = []
@@ -164,16 +174,16 @@ def test_a_worker_ends_when_the_master_is_of_another_version(fleet: Fleet) -> No
 
 
 def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
-    with zmq.Context() as context, context.socket(zmq.PUSH) as work, context.socket(zmq.PULL) as results:
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as work, context.socket(zmq.PULL) as results:
         for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
             socket.linger = 0
             socket.bind(f"tcp://127.0.0.1:{port}")
         worker = fleet.worker(5)
-        assert results.poll(20_000)
+        address = address_of_next(results)
         parameters = wire.pack(wire.RunParameters(wire.PROTOCOL, 1, noop=True))
         for frames in ([b""], [b"\xff"], [b"x", b"y"], [parameters], [parameters, b"\xc1"], [parameters] * 3):
-            work.send_multipart(frames)
-        work.send_multipart([parameters, wire.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
+            work.send_multipart([address, *frames])
+        work.send_multipart([address, parameters, wire.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
         while True:
             assert results.poll(10_000)
             message = wire.unpack_from_worker(results.recv())

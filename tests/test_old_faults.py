@@ -26,6 +26,7 @@ from runs import TOKEN, Store, children, outcome, store, write_scenario
 from ssbench import wire
 from ssbench.errors import ExitCode
 from ssbench.run_results import open_results
+from ssbench.sockets import work_address
 from ssbench.statistics import summarize
 from ssbench.swift.objects import Client, ClientSettings
 
@@ -255,9 +256,10 @@ def test_no_job_holds_user_or_key(fleet: Fleet, tmp_path: Path) -> None:
     with (
         guarded_store() as (_, options),
         zmq.Context() as context,
-        context.socket(zmq.PULL) as work,
+        context.socket(zmq.DEALER) as work,
         context.socket(zmq.PUSH) as results,
     ):
+        work.routing_id = work_address(4711)
         for end, port in ((work, fleet.work_port), (results, fleet.results_port)):
             end.linger = 0
             end.connect(f"tcp://127.0.0.1:{port}")
@@ -276,7 +278,7 @@ def test_no_job_holds_user_or_key(fleet: Fleet, tmp_path: Path) -> None:
 def test_a_stranger_cannot_tell_a_sealed_worker_to_exit(fleet: Fleet, tmp_path: Path) -> None:
     key = tmp_path / "key"
     assert fleet.master("keygen", key).end() == ExitCode.OK
-    with zmq.Context() as context, context.socket(zmq.PUSH) as work, context.socket(zmq.PULL) as results:
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as work, context.socket(zmq.PULL) as results:
         for end, port in ((work, fleet.work_port), (results, fleet.results_port)):
             end.linger = 0
             end.bind(f"tcp://127.0.0.1:{port}")
@@ -284,11 +286,12 @@ def test_a_stranger_cannot_tell_a_sealed_worker_to_exit(fleet: Fleet, tmp_path: 
         open_worker = fleet.worker(1)
         sealed = fleet.worker(2, "--zmq-key", key)
         sealed.wait_for("is the --zmq-key the same on both sides")
-        assert results.poll(20_000)  # of the open one, which does what it is told
-        work.send_multipart([order, wire.pack(wire.JobBatch(0, []))])
+        instances = set()
+        while results.poll(3000 if not instances else 0):
+            instances.add(wire.unpack_from_worker(results.recv()).instance)
+        assert len(instances) == 1  # the open one, which does what it is told
+        work.send_multipart([work_address(*instances), order, wire.pack(wire.JobBatch(0, []))])
         assert open_worker.end(10) == ExitCode.OK
-        with pytest.raises(zmq.Again):
-            work.send(order, zmq.NOBLOCK)  # nobody is connected
         assert sealed.process.poll() is None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import time
+from contextlib import suppress
 
 import zmq
 
@@ -12,7 +13,7 @@ from ssbench import wire
 from ssbench.cli import zmq_options
 from ssbench.dispatch import MOST_WORKERS
 from ssbench.errors import ExitCode, ProtocolError, WireError
-from ssbench.sockets import MasterSockets
+from ssbench.sockets import MasterSockets, work_address
 
 _log = logging.getLogger(__name__)
 
@@ -95,13 +96,10 @@ def _tell_all(sockets: MasterSockets, roll: _Roll) -> None:
     while (now := time.monotonic()) - heard < _SILENCE and now - began < _PATIENCE:
         if roll.there and now - told > _TELL_AGAIN:
             told = now
-            # The socket deals messages out in turn, so each worker gets one of as many as there are.
-            for _ in roll.there:
-                try:
-                    sockets.work.send(order, zmq.NOBLOCK | zmq.SNDMORE)
-                    sockets.work.send(nothing, zmq.NOBLOCK)
-                except zmq.Again:
-                    break
+            for instance in roll.there:
+                # One that is not connected is told again.
+                with suppress(zmq.ZMQError):
+                    sockets.work.send_multipart([work_address(instance), order, nothing], zmq.NOBLOCK)
         if sockets.poller.poll(100):
             heard = now
             if roll.take(sockets.results.recv()):
