@@ -22,7 +22,7 @@ from ssbench.dispatch import Dispatcher, Prior, Task
 from ssbench.errors import ProtocolError, SsbenchError, WireError, WorkerError
 from ssbench.phases import Phase
 from ssbench.results import LOST, UNFINISHED
-from ssbench.sockets import MasterSockets, work_address
+from ssbench.sockets import MasterSockets
 from ssbench.token_renewal import TokenRenewal
 from ssbench.wire import Result, RunParameters
 from ssbench.worker_state import WorkerState
@@ -226,7 +226,7 @@ class Exchange:
     def _send_frames(self, worker: WorkerState, body: bytes) -> bool:
         try:
             send = self._sockets.work.send
-            send(work_address(worker.instance), _AT_ONCE_AND_MORE)
+            send(worker.address, _AT_ONCE_AND_MORE)
             send(self._header, _AT_ONCE_AND_MORE)
             send(body, _AT_ONCE)
         except zmq.ZMQError as error:

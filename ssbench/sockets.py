@@ -13,7 +13,7 @@ from zmq.auth.thread import ThreadAuthenticator
 
 from ssbench.errors import UsageError
 from ssbench.fleet_key import FleetKey
-from ssbench.wire import MAX_MESSAGE_BYTES
+from ssbench.wire import MAX_MESSAGE_BYTES, work_address
 
 #: ZMTP heartbeats: a peer that is stopped or cut off loses its connection after this long.
 #: The answer comes from libzmq's own thread, so a busy event loop does not count as gone.
@@ -81,15 +81,10 @@ class _OneClient:
         return key == self._public
 
 
-def work_address(instance: int) -> bytes:
-    """What the master's work socket knows that worker process by."""
-    return b"%016x" % instance
-
-
 class MasterSockets:
     """A bound ROUTER socket for work and a bound PULL socket for results; a context manager.
 
-    Work goes to the worker whose :func:`work_address` is its first frame; sending fails with
+    Work goes to the worker whose :func:`~ssbench.wire.work_address` is its first frame; sending fails with
     EHOSTUNREACH when that one is not connected.
     """
 

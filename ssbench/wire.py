@@ -243,6 +243,11 @@ def container_name(base: str, number: int, policy: str | None) -> str:
     return f"{base}_{number:06d}_{policy}" if policy else f"{base}_{number:06d}"
 
 
+def work_address(instance: int) -> bytes:
+    """What the work socket knows a worker process by: the address frame of messages for it."""
+    return b"%016x" % instance
+
+
 def object_name(size_class: str, number: int) -> str:
     """``<size class>_<six or more digits>``."""
     return f"{size_class}_{number:06d}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ssbench.wire import LAG_BUCKETS
+from ssbench.wire import LAG_BUCKETS, work_address
 
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
 CLOCK_WINDOW = 30.0
@@ -107,3 +107,7 @@ class WorkerState:
     batches: set[int] = field(default_factory=set)
     offset: ClockOffset = field(default_factory=ClockOffset)
     load: Load = field(default_factory=Load)
+    address: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.address = work_address(self.instance)

@@ -19,7 +19,6 @@ from runs import TOKEN, alive, children, listens, outcome, store, wait_until, wr
 
 from ssbench import wire
 from ssbench.errors import ExitCode
-from ssbench.sockets import work_address
 
 
 def address_of_next(results: zmq.Socket[bytes]) -> bytes:
@@ -27,7 +26,7 @@ def address_of_next(results: zmq.Socket[bytes]) -> bytes:
     assert results.poll(20_000)
     hello = wire.unpack_from_worker(results.recv())
     assert isinstance(hello, wire.Heartbeat)
-    return work_address(hello.instance)
+    return wire.work_address(hello.instance)
 
 
 def joined(worker_id: int) -> str:
@@ -142,7 +141,7 @@ def test_of_two_workers_with_one_id_the_second_is_refused(fleet: Fleet, tmp_path
 
 def test_a_worker_of_another_version_is_refused_by_the_master(fleet: Fleet, tmp_path: Path) -> None:
     with zmq.Context() as context, context.socket(zmq.PUSH) as results, context.socket(zmq.DEALER) as work:
-        work.routing_id = work_address(4711)
+        work.routing_id = wire.work_address(4711)
         for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
             socket.linger = 0
             socket.connect(f"tcp://127.0.0.1:{port}")

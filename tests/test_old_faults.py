@@ -26,7 +26,6 @@ from runs import TOKEN, Store, children, outcome, store, write_scenario
 from ssbench import wire
 from ssbench.errors import ExitCode
 from ssbench.run_results import open_results
-from ssbench.sockets import work_address
 from ssbench.statistics import summarize
 from ssbench.swift.objects import Client, ClientSettings
 
@@ -259,7 +258,7 @@ def test_no_job_holds_user_or_key(fleet: Fleet, tmp_path: Path) -> None:
         context.socket(zmq.DEALER) as work,
         context.socket(zmq.PUSH) as results,
     ):
-        work.routing_id = work_address(4711)
+        work.routing_id = wire.work_address(4711)
         for end, port in ((work, fleet.work_port), (results, fleet.results_port)):
             end.linger = 0
             end.connect(f"tcp://127.0.0.1:{port}")
@@ -290,7 +289,7 @@ def test_a_stranger_cannot_tell_a_sealed_worker_to_exit(fleet: Fleet, tmp_path: 
         while results.poll(3000 if not instances else 0):
             instances.add(wire.unpack_from_worker(results.recv()).instance)
         assert len(instances) == 1  # the open one, which does what it is told
-        work.send_multipart([work_address(*instances), order, wire.pack(wire.JobBatch(0, []))])
+        work.send_multipart([wire.work_address(*instances), order, wire.pack(wire.JobBatch(0, []))])
         assert open_worker.end(10) == ExitCode.OK
         assert sealed.process.poll() is None
 

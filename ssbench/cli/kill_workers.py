@@ -13,7 +13,7 @@ from ssbench import wire
 from ssbench.cli import zmq_options
 from ssbench.dispatch import MOST_WORKERS
 from ssbench.errors import ExitCode, ProtocolError, WireError
-from ssbench.sockets import MasterSockets, work_address
+from ssbench.sockets import MasterSockets
 
 _log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def _tell_all(sockets: MasterSockets, roll: _Roll) -> None:
             for instance in roll.there:
                 # One that is not connected is told again.
                 with suppress(zmq.ZMQError):
-                    sockets.work.send_multipart([work_address(instance), order, nothing], zmq.NOBLOCK)
+                    sockets.work.send_multipart([wire.work_address(instance), order, nothing], zmq.NOBLOCK)
         if sockets.poller.poll(100):
             heard = now
             if roll.take(sockets.results.recv()):
