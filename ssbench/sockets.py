@@ -20,6 +20,9 @@ from ssbench.wire import MAX_MESSAGE_BYTES, work_address
 _PING_MILLISECONDS = 500
 _DROP_MILLISECONDS = 1500
 
+#: Messages that a connection may have waiting to be taken in.
+_MOST_WAITING = 1000
+
 #: libzmq asks its ZAP handler only where a socket has a domain.
 _ZAP_DOMAIN = "ssbench"
 
@@ -50,11 +53,21 @@ def _common(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.IPV6, 1)
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
-    socket.setsockopt(zmq.HEARTBEAT_IVL, _PING_MILLISECONDS)
-    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _DROP_MILLISECONDS)
     # What may queue up is bounded by the jobs in flight; a full queue must not drop any of them.
     socket.setsockopt(zmq.SNDHWM, 0)
-    socket.setsockopt(zmq.RCVHWM, 100_000)
+    # Who sends more than is taken in has to wait, each connection for itself.
+    socket.setsockopt(zmq.RCVHWM, _MOST_WAITING)
+
+
+def _beat(socket: zmq.Socket[bytes]) -> None:
+    """Let a worker's socket send ZMTP heartbeats, and each side drop the other when they stop.
+
+    Only the worker's side sends them. Were the master to, any stranger could end it: libzmq 4.3.5
+    aborts when a heartbeat is due on a connection that broke while its queue was full.
+    """
+    socket.setsockopt(zmq.HEARTBEAT_IVL, _PING_MILLISECONDS)
+    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _DROP_MILLISECONDS)
+    socket.setsockopt(zmq.HEARTBEAT_TTL, _DROP_MILLISECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +196,7 @@ class WorkerSockets:
         self.results.setsockopt(zmq.IMMEDIATE, 1)
         for socket in (self.work, self.results):
             _common(socket)
+            _beat(socket)
             socket.setsockopt(zmq.RECONNECT_IVL, 100)
             socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
             if key is not None:

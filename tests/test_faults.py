@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import re
@@ -307,6 +308,25 @@ def test_ten_thousand_hostile_messages_do_no_harm(fleet: Fleet, tmp_path: Path, 
     assert "Traceback" not in run.err
     found = outcome(fleet.stats)
     assert set(found.workers) == {1}
+
+
+def test_floods_that_break_off_do_no_harm(fleet: Fleet, tmp_path: Path) -> None:
+    # More than is taken in meanwhile: libzmq stops to read them, and then they break.
+    with store(0.02) as (_, options):
+        fleet.worker(1, "-c", 8)
+        run = fleet.run(write_scenario(tmp_path), "-r", 9, *options)
+        run.wait_for(r"[._]{40}")
+        floods = [(fleet.work_port, zmq.DEALER), (fleet.results_port, zmq.PUSH)] * 2
+        for (port, kind), size in itertools.product(floods, (0, 1000)):
+            with zmq.Context() as context, context.socket(kind) as flood:
+                flood.linger = 300
+                flood.sndhwm = 0
+                flood.connect(f"tcp://127.0.0.1:{port}")
+                for _ in range(150_000):
+                    flood.send(bytes(size))
+        assert run.process.poll() is None, run.err
+        assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+    assert set(outcome(fleet.stats).causes) <= {None, "HTTP 404"}
 
 
 def test_a_lie_in_the_name_of_nobody_settles_nothing(fleet: Fleet, tmp_path: Path) -> None:
