@@ -21,13 +21,17 @@ from ssbench.run_results import RunSummary, open_results
 #: A storage URL and a token of a run that asks for neither.
 TOKEN = "AUTH_tk0123456789abcdefsecret"
 
+#: Initial objects: so many that, with few users, no read is still under way when its object's turn
+#: to be deleted comes.
+INITIAL = 60
+
 
 def write_scenario(folder: Path, **changes: object) -> Path:
     """A small scenario of one size class, with these changes."""
     scenario: dict[str, object] = {
         "name": "fleet",
         "sizes": [{"name": "tiny", "size_min": 100, "size_max": 200}],
-        "initial_files": {"tiny": 10},
+        "initial_files": {"tiny": INITIAL},
         "operation_count": 200,
         "crud_profile": [3, 4, 2, 1],
         "user_count": 8,

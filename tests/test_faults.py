@@ -22,6 +22,7 @@ import zmq
 from fault_server import Reply, Request
 from processes import Fleet, Program
 from runs import (
+    INITIAL,
     alive,
     children,
     listens,
@@ -492,7 +493,7 @@ def test_a_token_that_nobody_takes_any_more_ends_in_errors(fleet: Fleet, tmp_pat
     with store() as (rule, options):
         fleet.worker(1, "-c", 8)
         run = fleet.run(write_scenario(tmp_path, operation_count=300), *options)
-        wait_until(lambda: len(rule.objects()) >= 10, "initial objects")
+        wait_until(lambda: len(rule.objects()) >= INITIAL, "initial objects")
         rule.fault = lambda request: Reply(401) if request.target.count("/") > 3 else None
         assert run.end() == ExitCode.FAILED, run.err
     causes = counted(fleet, 300)

@@ -21,7 +21,7 @@ import pytest
 import zmq
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet, Program
-from runs import TOKEN, Store, children, outcome, store, write_scenario
+from runs import INITIAL, TOKEN, Store, children, outcome, store, write_scenario
 
 from ssbench import wire
 from ssbench.errors import ExitCode
@@ -196,8 +196,8 @@ def test_expiry_and_policy_are_of_creates_and_updates_and_recorded(fleet: Fleet,
         options = ["--delete-after", 77, "-p", "silver", "-S", server.url, "-T", TOKEN]
         assert fleet.run(scenario, "--workers", 1, *options).end() == ExitCode.OK
         objects = [each for each in server.requests if each.method == "PUT" and each.target.count("/") > 3]
-    initial = {f"tiny_{number:06d}" for number in range(1, 11)}
-    updates = [each for each in objects if each.target.rpartition("/")[2] in initial][10:]
+    initial = {f"tiny_{number:06d}" for number in range(1, INITIAL + 1)}
+    updates = [each for each in objects if each.target.rpartition("/")[2] in initial][INITIAL:]
     creates = [each for each in objects if each.target.rpartition("/")[2] not in initial]
     assert updates
     assert creates
