@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import socket
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -389,10 +392,25 @@ def test_tls(certificates, tmp_path):
         url["ST_AUTH"] = server.url
         with pytest.raises(ClusterError, match=r"TLS certificate: .*127\.0\.0\.1"):
             authenticate(credentials(url, "--os-cacert", str(trusted)))
-    with FaultServer(default=GRANTED) as server:
-        url["ST_AUTH"] = server.url.replace("http:", "https:")
+
+
+def test_tls_with_a_server_that_speaks_none():
+    def answer(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # the listener is closed
+            while True:  # whoever authenticates may try again
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answering = threading.Thread(target=answer, args=(listener,))
+        answering.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/auth/v1.0"
         with pytest.raises(ClusterError, match="TLS error"):
-            authenticate(credentials(url))
+            authenticate(credentials({"ST_AUTH": url, "ST_USER": "u", "ST_KEY": "k"}))
+        listener.shutdown(socket.SHUT_RDWR)
+        answering.join(10)
 
 
 # Keystone, by stand-ins for its one call

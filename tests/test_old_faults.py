@@ -78,11 +78,11 @@ def test_no_result_waits_for_others(fleet: Fleet, tmp_path: Path) -> None:
 
 # -- Wrong numbers --------------------------------------------------------------------------------
 
-#: A program whose wall clock jumps back by an hour in the middle, and forth again.
+#: A program whose wall clock is an hour behind while a file is there.
 JUMPING = """
-import importlib, sys, time
-wall, began = time.time, time.monotonic()
-time.time = lambda: wall() - (3600 if 3 < time.monotonic() - began < 5 else 0)
+import importlib, os, sys, time
+wall, jumped = time.time, sys.argv.pop(1)
+time.time = lambda: wall() - (3600 if os.path.exists(jumped) else 0)
 sys.exit(importlib.import_module(sys.argv.pop(1)).main())
 """
 
@@ -92,11 +92,16 @@ def test_a_wall_clock_that_jumps_moves_no_number(fleet: Fleet, tmp_path: Path) -
     environment = {"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[1]}"}
     ports = [f"--zmq-work-port={fleet.work_port}", f"--zmq-results-port={fleet.results_port}"]
     with store(0.02) as (_, options):
-        worker = Program("jumping", ["ssbench.cli.worker", *ports, "-c", 4, 1], environment)
+        jumped = tmp_path / "jumped"
+        worker = Program("jumping", [jumped, "ssbench.cli.worker", *ports, "-c", 4, 1], environment)
         arguments = ["run-scenario", "-f", write_scenario(tmp_path), "-r", 6, "-s", tmp_path / "x.stat.gz"]
         arguments += ["--zmq-bind-ip", fleet.ip, *ports, *options]
         before = time.time()
-        with worker, Program("jumping", ["ssbench.cli.master", *arguments], environment) as run:
+        with worker, Program("jumping", [jumped, "ssbench.cli.master", *arguments], environment) as run:
+            run.wait_for("[._]{20}")
+            jumped.touch()
+            run.wait_for("[._]{200}")
+            jumped.unlink()
             assert run.end() == ExitCode.OK, run.err
         after = time.time()
     statistics = summarize(open_results(tmp_path / "x.stat.gz"))
