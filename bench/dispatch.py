@@ -12,10 +12,7 @@ the master's memory grows from the first million on. README.rst says how to read
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
-import os
-import platform
 import statistics
 import time
 from pathlib import Path
@@ -23,6 +20,7 @@ from typing import Any, NamedTuple
 
 import zmq
 from program import Ran, run
+from saving import save
 from yardsticks import free_port
 
 from ssbench import wire
@@ -216,9 +214,7 @@ def main() -> None:
             results.append(compare_uneven(case, even, options.rounds, options.seconds))
     if wanted("memory"):
         results.append(memory(10_000_000))
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    report = {"python": platform.python_version(), "cores": os.cpu_count(), "results": results}
-    options.json.write_text(json.dumps(report, indent=1) + "\n")
+    save(options.json, results=results)
 
 
 if __name__ == "__main__":

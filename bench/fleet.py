@@ -21,8 +21,6 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
-import platform
 import signal
 import statistics
 import sys
@@ -35,6 +33,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from saving import save
 from watched import Watched
 from yardsticks import free_port
 
@@ -197,10 +196,8 @@ def main() -> None:
         gaps = spread([one.gap for one in rans], ".2f")
         lost = spread([float(one.lost) for one in rans], ".0f")
         print(f"{case:8}  {rates:36}  {spread(ratios, '.3f'):20}  {gaps:22}  {lost}")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
     cases = {case: [asdict(one) for one in rans] for case, rans in results.items()}
-    report = {"python": platform.python_version(), "cores": os.cpu_count(), "cases": cases}
-    options.json.write_text(json.dumps(report, indent=1) + "\n")
+    save(options.json, cases=cases)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,6 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
-import platform
 import re
 import resource
 import socket
@@ -28,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gevent
+from saving import save
 from yardsticks import Measured, Nginx, require, wrk
 
 from ssbench.swift.objects import Client, ClientSettings
@@ -236,8 +235,7 @@ def main() -> None:
                 f" {found['shared_file'] / 1e6:.1f} MB, with objects of 5 GB on 64 connections"
             )
     if options.json:
-        report = {"python": platform.python_version(), "cores": os.cpu_count(), "results": results}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+        save(options.json, results=results)
 
 
 if __name__ == "__main__":

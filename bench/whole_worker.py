@@ -12,15 +12,13 @@ worker's process had resident. README.rst says how to read the table.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from objects import HUGE, sink
 from program import Ran, run
+from saving import save
 from yardsticks import Nginx, require, wrk
 
 
@@ -150,9 +148,7 @@ def main() -> None:
                 results.append(compare(nginx, case, options.rounds, options.seconds))
         if any(word in "memory" for word in options.only):
             results.append(memory(nginx, 64, 15.0))
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    report = {"python": platform.python_version(), "cores": os.cpu_count(), "results": results}
-    options.json.write_text(json.dumps(report, indent=1) + "\n")
+    save(options.json, results=results)
 
 
 if __name__ == "__main__":

@@ -126,8 +126,8 @@ class MasterSockets:
     def _ask_who_comes(self, key: FleetKey | None) -> None:
         """Start the ZAP handler; with a key, let in who has it, otherwise everybody who speaks ZMTP 3.
 
-        Without a handler libzmq takes any bytes for a peer of ZMTP 1, whose kind it cannot know, and
-        deals jobs to a port scanner.
+        Without a handler libzmq takes any bytes for messages of a peer of ZMTP 1, which does not even
+        say what kind of socket it is.
         """
         self._authenticator = ThreadAuthenticator(self._context)
         self._authenticator.start()
