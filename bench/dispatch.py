@@ -79,8 +79,8 @@ def ours(case: Case, seconds: float, operations: int | None = None) -> Ran:
     )
 
 
-def messages(batch: int) -> tuple[bytes, bytes, bytes]:
-    """Header, jobs and results as they are sent in the middle of such a run."""
+def messages(batch: int) -> tuple[bytes, bytes]:
+    """Jobs and results as they are sent in the middle of such a run."""
     first = 1_000_000
     jobs = [(first + place, 1, place % 2, place % 20, 500 + place, 0) for place in range(batch)]
     results = [wire.Result(job[0], 0.0, 0.0, 12345.678) for job in jobs]
@@ -88,7 +88,7 @@ def messages(batch: int) -> tuple[bytes, bytes, bytes]:
         protocol=wire.PROTOCOL, run_id=2**61, noop=True, size_classes=["tiny", "small"]
     )
     answer = wire.Results(2**61, 1, 2**61, 12345.678, 0, results)
-    return wire.pack(parameters), wire.pack(wire.JobBatch(first, jobs)), wire.pack(answer)
+    return wire.pack_parameters(parameters) + wire.pack(wire.JobBatch(first, jobs)), wire.pack(answer)
 
 
 def _echo(work: int, back: int, answer: bytes) -> None:
@@ -98,13 +98,12 @@ def _echo(work: int, back: int, answer: bytes) -> None:
     send.connect(f"tcp://127.0.0.1:{back}")
     while True:
         receive.recv()
-        receive.recv()
         send.send(answer)
 
 
 def bare(case: Case, seconds: float) -> float:
     """Operations a second of messages that nobody makes or reads, as many in flight as in ours."""
-    header, jobs, answer = messages(case.batch)
+    jobs, answer = messages(case.batch)
     work, back = free_port(), free_port()
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     send, receive = context.socket(zmq.PUSH), context.socket(zmq.PULL)
@@ -117,14 +116,12 @@ def bare(case: Case, seconds: float) -> float:
             worker.start()
         time.sleep(1.0)  # until both are there: without, one of them would get all
         for _ in range(max(1, case.users // case.batch)):
-            send.send(header, zmq.SNDMORE)
             send.send(jobs)
         began = now = time.monotonic()
         count = 0
         while now < began + seconds:
             for _ in range(1000):
                 receive.recv()
-                send.send(header, zmq.SNDMORE)
                 send.send(jobs)
             count += 1000
             now = time.monotonic()

@@ -81,7 +81,7 @@ class Exchange:
         #: What went wrong with workers, for the report.
         self.warnings: list[str] = []
         self._sockets = sockets
-        self._header = wire.pack(parameters)
+        self._header = wire.pack_parameters(parameters)
         self._batch_size = batch_size
         self._renewal = TokenRenewal(renew_token)
         self._unauthorized: list[tuple[Task, Prior]] = []
@@ -130,14 +130,14 @@ class Exchange:
         self.parameters = msgspec.structs.replace(
             self.parameters, generation=self.parameters.generation + 1, **changes
         )
-        self._header = wire.pack(self.parameters)
+        self._header = wire.pack_parameters(self.parameters)
 
     def tell_all(self) -> None:
         """Send an empty batch to each worker, so that it sees the parameters now."""
-        body = wire.pack(wire.JobBatch(0, []))
+        nothing = wire.pack(wire.JobBatch(0, []))
         for worker in self.dispatcher.workers.values():
             if worker.alive:
-                self._send_frames(worker, body)
+                self._send_batch(worker, nothing)
 
     def _warn(self, text: str) -> None:
         if len(self.warnings) < _MOST_WARNINGS:
@@ -176,6 +176,7 @@ class Exchange:
                     self._send(phase, now, only_backlog=True)
                 else:
                     waits = self._send(phase, now, only_backlog=False)
+                phase.catch_up()
                 self._take_in(_TICK if waits else 0.001, phase)
         finally:
             for task, worker in dispatcher.take_lost():
@@ -216,19 +217,18 @@ class Exchange:
                 if not tasks:
                     return False
             first, jobs = dispatcher.send(tasks, now, worker, priors)
-            if self._send_frames(worker, wire.pack(wire.JobBatch(first, jobs, again))):
+            if self._send_batch(worker, wire.pack(wire.JobBatch(first, jobs, again))):
                 room -= len(tasks)
             else:
                 dispatcher.unsend(first)
                 worker.away = True
         return True
 
-    def _send_frames(self, worker: WorkerState, body: bytes) -> bool:
+    def _send_batch(self, worker: WorkerState, batch: bytes) -> bool:
         try:
             send = self._sockets.work.send
             send(worker.address, _AT_ONCE_AND_MORE)
-            send(self._header, _AT_ONCE_AND_MORE)
-            send(body, _AT_ONCE)
+            send(self._header + batch, _AT_ONCE)
         except zmq.ZMQError as error:
             if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                 return False  # it is not connected at this moment

@@ -49,8 +49,15 @@ _RESULTS_A_MESSAGE = 2000
 #: A socket that has not been connected for so long is connected anew (seconds).
 _CONNECT_AGAIN = 5.0
 
+#: A flag of the sockets as a plain number: the enumeration costs as much as the call.
+_AT_ONCE = int(zmq.NOBLOCK)
+
 #: While no master is connected, a hello is tried this often (seconds).
 _HELLO_RETRY = 0.05
+
+
+#: A job to be done: its run, the batch it came in, itself, and what it has behind it.
+_Work = tuple[Run, int, Job, tuple[int, float] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ class Worker:
         self._instance = sockets.instance
         self._run: Run | None = None
         self._header = b""
-        self._queue: deque[tuple[Run, int, Job, tuple[int, float] | None]] = deque()
+        self._queue: deque[_Work] = deque()
         self._idle: list[gevent.Greenlet] = []
         self._slots = 0
         self._busy = 0
@@ -137,7 +144,7 @@ class Worker:
 
     def _send(self, message: wire.FromWorker) -> bool:
         try:
-            self._sockets.results.send(wire.pack(message), zmq.NOBLOCK)
+            self._sockets.results.send(wire.pack(message), _AT_ONCE)
         except zmq.Again:
             return False
         return True
@@ -190,7 +197,7 @@ class Worker:
         self._forget_run()
         while (message := self._next_message()) is not None:
             try:
-                self._hand_back_all(*message)
+                self._hand_back_all(message)
             except WireError as error:
                 _log.error("Dropped a message: %s", error)
 
@@ -221,18 +228,12 @@ class Worker:
 
     # -- work comes in ------------------------------------------------------------------------
 
-    def _next_message(self) -> tuple[bytes, bytes] | None:
-        """The two frames of a message, empty ones where there were not two; None when there is none."""
-        socket = self._sockets.work
+    def _next_message(self) -> bytes | None:
+        """The next message, None when there is none."""
         try:
-            header = socket.recv(zmq.NOBLOCK)
+            return self._sockets.work.recv(_AT_ONCE)
         except zmq.Again:
             return None
-        body = socket.recv(zmq.NOBLOCK) if socket.getsockopt(zmq.RCVMORE) else b""
-        while socket.getsockopt(zmq.RCVMORE):
-            socket.recv(zmq.NOBLOCK)
-            body = b""
-        return header, body
 
     def _receive(self) -> None:
         self._notice_silence()
@@ -240,14 +241,16 @@ class Worker:
             message = self._next_message()
             if message is None:
                 return
-            header, body = message
             try:
-                if header != self._header:
+                if self._header and message.startswith(self._header):
+                    batch = message[len(self._header) :]
+                else:
+                    header, batch = wire.split_work(message)
                     self._take_parameters(header)
                 if self._done.ready():
-                    self._hand_back_all(header, body)
+                    self._hand_back_all(message)
                 else:
-                    self._take_batch(wire.unpack_batch(body))
+                    self._take_batch(wire.unpack_batch(batch))
             except WireError as error:
                 _log.error("Dropped a message: %s", error)
         # The descriptor tells of a change once only; what is left is taken in the next turn, so
@@ -275,11 +278,12 @@ class Worker:
                 ExitCode.USAGE,
             )
             return
-        self._header = header
         if self._run is not None and self._run.parameters.run_id == parameters.run_id:
+            self._header = header
             self._run.parameters = parameters
             return
         self._forget_run()
+        self._header = header
         self._run = Run(parameters, self._options.concurrency, self._options.retries)
         self._expected_tick = time.monotonic() + _TICK
         self._ticker.start(self._tick)
@@ -305,17 +309,23 @@ class Worker:
             self._noop(batch)
             return
         room = self._options.concurrency - self._busy - len(self._queue)
-        jobs, surplus = batch.jobs[:room] if room > 0 else [], batch.jobs[max(room, 0) :]
-        if surplus:
-            self._hand_back(run.parameters.run_id, surplus)
-        if not jobs:
-            return
+        jobs = batch.jobs
+        if room < len(jobs):
+            room = max(room, 0)
+            self._hand_back(run.parameters.run_id, jobs[room:])
+            jobs = jobs[:room]
+            if not jobs:
+                return
         self._held[batch.batch_id] = len(jobs)
+        idle = self._idle
         for place, job in enumerate(jobs):
-            self._queue.append((run, batch.batch_id, job, batch.prior[place] if batch.prior else None))
-            if self._idle:
-                self._hub.loop.run_callback(self._idle.pop().switch)
-            elif self._slots < self._options.concurrency:
+            work = (run, batch.batch_id, job, batch.prior[place] if batch.prior else None)
+            if idle:
+                # From the hub straight into the slot, which comes back when it first waits.
+                idle.pop().switch(work)
+                continue
+            self._queue.append(work)
+            if self._slots < self._options.concurrency:
                 self._slots += 1
                 gevent.spawn(self._slot)
 
@@ -323,10 +333,11 @@ class Worker:
         job_ids = [job[0] for job in jobs]
         self._send(wire.Handback(run_id, self._options.worker_id, self._instance, job_ids))
 
-    def _hand_back_all(self, header: bytes, body: bytes) -> None:
+    def _hand_back_all(self, message: bytes) -> None:
         """Begin none of a message's jobs; raises WireError."""
+        header, batch = wire.split_work(message)
         run_id = wire.unpack_parameters(header).run_id
-        if jobs := wire.unpack_batch(body).jobs:
+        if jobs := wire.unpack_batch(batch).jobs:
             self._hand_back(run_id, jobs)
 
     def _noop(self, batch: JobBatch) -> None:
@@ -339,11 +350,11 @@ class Worker:
     def _slot(self) -> None:
         queue = self._queue
         while True:
-            if not queue:
+            if queue:
+                run, batch_id, job, prior = queue.popleft()
+            else:
                 self._idle.append(getcurrent())
-                self._hub.switch()
-                continue
-            run, batch_id, job, prior = queue.popleft()
+                run, batch_id, job, prior = self._hub.switch()
             self._busy += 1
             outcome = run.perform(job, prior)
             self._busy -= 1

@@ -6,6 +6,7 @@ import gzip
 import re
 import signal
 import stat
+import struct
 import tempfile
 import time
 from pathlib import Path
@@ -150,9 +151,10 @@ def test_a_worker_of_another_version_is_refused_by_the_master(fleet: Fleet, tmp_
         run.wait_for(
             rf"WARNING:Worker 7 .*speaks protocol {wire.PROTOCOL + 1}, this master {wire.PROTOCOL}: refused"
         )
-        # What it is told, it can read: the first element of the first frame is the version.
+        # What it is told, it can read: the first element of what comes behind the length is the version.
         assert work.poll(5000)
-        assert msgspec.msgpack.decode(work.recv_multipart()[0])[0] == wire.PROTOCOL
+        header, _ = wire.split_work(work.recv())
+        assert msgspec.msgpack.decode(header[4:])[0] == wire.PROTOCOL
         assert run.end() == ExitCode.WORKERS
 
 
@@ -163,7 +165,8 @@ def test_a_worker_ends_when_the_master_is_of_another_version(fleet: Fleet) -> No
             socket.bind(f"tcp://127.0.0.1:{port}")
         worker = fleet.worker(5)
         address = address_of_next(results)
-        work.send_multipart([address, msgspec.msgpack.encode([wire.PROTOCOL + 1, "anything"]), b"anything"])
+        strange = msgspec.msgpack.encode([wire.PROTOCOL + 1, "anything"])
+        work.send_multipart([address, struct.pack(">I", len(strange)) + strange + b"anything"])
         assert worker.end(10) == ExitCode.USAGE
         assert f"the master speaks protocol {wire.PROTOCOL + 1}" in worker.err
         goodbyes = []
@@ -179,10 +182,10 @@ def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
             socket.bind(f"tcp://127.0.0.1:{port}")
         worker = fleet.worker(5)
         address = address_of_next(results)
-        parameters = wire.pack(wire.RunParameters(wire.PROTOCOL, 1, noop=True))
-        for frames in ([b""], [b"\xff"], [b"x", b"y"], [parameters], [parameters, b"\xc1"], [parameters] * 3):
+        header = wire.pack_parameters(wire.RunParameters(wire.PROTOCOL, 1, noop=True))
+        for frames in ([b""], [b"\xff"], [b"x", b"y"], [header], [header + b"\xc1"], [header, header[:9]]):
             work.send_multipart([address, *frames])
-        work.send_multipart([address, parameters, wire.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
+        work.send_multipart([address, header + wire.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
         while True:
             assert results.poll(10_000)
             message = wire.unpack_from_worker(results.recv())
@@ -190,7 +193,7 @@ def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
                 break
         assert [result.job_id for result in message.results] == [1]
         assert worker.process.poll() is None
-        wait_until(lambda: worker.err.count("ERROR:Dropped a message") == 6, "the log's lines")
+        wait_until(lambda: worker.err.count("ERROR:Dropped a message") == 8, "the log's lines")
         assert "Traceback" not in worker.err
 
 

@@ -112,12 +112,39 @@ plain = st.recursive(
 
 @given(parameters)
 def test_run_parameters_come_out_as_they_went_in(message: wire.RunParameters) -> None:
-    assert wire.unpack_parameters(wire.pack(message)) == message
+    assert wire.unpack_parameters(wire.pack_parameters(message)) == message
 
 
 @given(batches())
 def test_batches_come_out_as_they_went_in(message: wire.JobBatch) -> None:
     assert wire.unpack_batch(wire.pack(message)) == message
+
+
+@given(parameters, batches())
+def test_work_messages_come_apart_as_they_were_put_together(
+    beginning: wire.RunParameters, batch: wire.JobBatch
+) -> None:
+    header, rest = wire.pack_parameters(beginning), wire.pack(batch)
+    assert wire.split_work(header + rest) == (header, rest)
+
+
+@given(parameters, st.data())
+def test_a_work_message_that_was_cut_short_is_a_wire_error(
+    beginning: wire.RunParameters, data: st.DataObject
+) -> None:
+    header = wire.pack_parameters(beginning)
+    with pytest.raises(WireError, match="work message"):
+        wire.split_work(header[: data.draw(st.integers(0, len(header) - 1))])
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_come_apart_or_are_a_wire_error(frame: bytes) -> None:
+    try:
+        header, rest = wire.split_work(frame)
+    except WireError as error:
+        assert "work message" in str(error)  # noqa: PT017 - either is right; nothing else is
+    else:
+        assert header + rest == frame
 
 
 @given(from_workers)
@@ -220,12 +247,12 @@ def test_rubbish_of_the_largest_size_is_a_wire_error(frame: bytes) -> None:
 @given(st.integers(0, 2**31).filter(lambda number: number != wire.PROTOCOL), st.lists(plain, max_size=12))
 def test_another_version_of_the_run_parameters_is_told_as_such(protocol: int, rest: list[object]) -> None:
     with pytest.raises(ProtocolError) as raised:
-        wire.unpack_parameters(msgspec.msgpack.encode([protocol, *rest]))
+        wire.unpack_parameters(b"size" + msgspec.msgpack.encode([protocol, *rest]))
     assert raised.value.protocol == protocol
     assert str(protocol) in str(raised.value)
 
 
-@given(st.integers(2, 2**31), counts, counts, st.lists(plain, max_size=3))
+@given(st.integers(wire.PROTOCOL + 1, 2**31), counts, counts, st.lists(plain, max_size=3))
 def test_another_version_of_a_heartbeat_names_its_worker(
     protocol: int, worker_id: int, instance: int, rest: list[object]
 ) -> None:

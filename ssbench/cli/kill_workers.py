@@ -89,8 +89,8 @@ class _Roll:
 
 
 def _tell_all(sockets: MasterSockets, roll: _Roll) -> None:
-    order = wire.pack(wire.RunParameters(protocol=wire.PROTOCOL, run_id=0, exit=True))
-    nothing = wire.pack(wire.JobBatch(0, []))
+    order = wire.pack_parameters(wire.RunParameters(protocol=wire.PROTOCOL, run_id=0, exit=True))
+    order += wire.pack(wire.JobBatch(0, []))
     began = heard = time.monotonic()
     told = 0.0
     while (now := time.monotonic()) - heard < _SILENCE and now - began < _PATIENCE:
@@ -99,7 +99,7 @@ def _tell_all(sockets: MasterSockets, roll: _Roll) -> None:
             for instance in roll.there:
                 # One that is not connected is told again.
                 with suppress(zmq.ZMQError):
-                    sockets.work.send_multipart([wire.work_address(instance), order, nothing], zmq.NOBLOCK)
+                    sockets.work.send_multipart([wire.work_address(instance), order], zmq.NOBLOCK)
         if sockets.poller.poll(100):
             heard = now
             if roll.take(sockets.results.recv()):
