@@ -3,8 +3,9 @@
     python bench/whole_worker.py [--rounds N] [--seconds S] [--json FILE] [--only WORD ...]
 
 Each case runs the real program (one local worker; job in, request, result out, stat file and all)
-and then wrk with as many connections, by turns. CPU is that of the worker's process, of the master's,
-of wrk's; "latency" is the median of last-byte latencies that the report shows, next to wrk's median.
+and then wrk with as many connections, by turns, and nectar for small objects where it is installed.
+CPU is that of the worker's process, of the master's, of wrk's, of nectar's; "latency" is the median of
+last-byte latencies that the report shows, next to wrk's median.
 "memory" runs objects of 5 GB with 64 users, downloads and then uploads, and shows the most that the
 worker's process had resident. README.rst says how to read the table.
 """
@@ -12,6 +13,7 @@ worker's process had resident. README.rst says how to read the table.
 from __future__ import annotations
 
 import argparse
+import shutil
 import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +21,7 @@ from typing import Any, NamedTuple
 from objects import HUGE, sink
 from program import Ran, run
 from saving import save
-from yardsticks import Nginx, require, wrk
+from yardsticks import Nginx, nectar, require, wrk
 
 
 class Case(NamedTuple):
@@ -87,10 +89,12 @@ def compare(nginx: Nginx, case: Case, rounds: int, seconds: float) -> dict[str, 
     nginx.store("c/o_000000", case.size)
     path = f"{url}/c/o_{'000099' if case.method == 'PUT' else '000000'}"
     seconds = max(seconds, case.size / 20_000_000)  # so that each user ends several
-    pairs = []
+    pairs, nectars = [], []
     for _ in range(rounds):
         ran = ours(url, case, seconds)
         pairs.append((ran, wrk(path, case.method, case.size, case.users, seconds)))
+        if shutil.which("nectar") and not case.large and not case.tls:
+            nectars.append(nectar(nginx, case.method, case.size, case.users, int(seconds * 15_000)))
     # Of large objects milliseconds a MB, of small ones microseconds an operation.
     scale = 1e9 / case.size if case.large else 1e6
     found = {
@@ -98,6 +102,8 @@ def compare(nginx: Nginx, case: Case, rounds: int, seconds: float) -> dict[str, 
         "unit": "ms/MB" if case.large else "us/op",
         "worker": [ran.worker_cpu * scale for ran, _ in pairs],
         "wrk": [one.cpu / one.operations * scale for _, one in pairs],
+        "nectar": [cpu * scale for cpu in nectars],
+        "worker_to_nectar": [ran.worker_cpu / cpu for (ran, _), cpu in zip(pairs, nectars, strict=False)],
         "worker_to_wrk": [ran.worker_cpu / one.cpu * one.operations for ran, one in pairs],
         "master_us": [ran.master_cpu * 1e6 for ran, _ in pairs],
         "latency": [median_latency(ran) for ran, _ in pairs],
@@ -108,7 +114,9 @@ def compare(nginx: Nginx, case: Case, rounds: int, seconds: float) -> dict[str, 
     }
     print(
         f"{case.name:18} {found['unit']} worker {spread(found['worker'])} wrk {spread(found['wrk'])}"
-        f" ratio {spread(found['worker_to_wrk'])}; master us/op {spread(found['master_us'])};"
+        f" ratio {spread(found['worker_to_wrk'])}"
+        + (f" nectar {spread(found['nectar'])} ratio {spread(found['worker_to_nectar'])}" if nectars else "")
+        + f"; master us/op {spread(found['master_us'])};"
         f" latency ms {spread(found['latency'], 1e3)} wrk's {spread(found['wrk_latency'], 1e3)}"
         f" ratio {spread(found['latency_to_wrk'])}; op/s {spread(found['rate'])}"
         f" wrk's {spread(found['wrk_rate'])}",

@@ -1,4 +1,4 @@
-"""What ours is measured against: nginx on memory as the server, wrk as the other client."""
+"""What ours is measured against: nginx on memory as the server, wrk and nectar as other clients."""
 
 from __future__ import annotations
 
@@ -39,6 +39,12 @@ http {{
         ssl_certificate {folder}/cert.pem;
         ssl_certificate_key {folder}/key.pem;
         root {folder}/data;
+        location = /auth/v1.0 {{
+            add_header X-Storage-Url http://127.0.0.1:{port}/v1/a;
+            add_header X-Auth-Token AUTH_tk0123456789abcdef;
+            return 204;
+        }}
+        location = /v1/a {{ return 204; }}
         location ~ ^/v1/[^/]+/[^/]+$ {{ return 201; }}
         location / {{ dav_methods PUT DELETE; create_full_put_path on; }}
     }}
@@ -165,3 +171,45 @@ def wrk(url: str, method: str, size: int, connections: int, seconds: float) -> M
     cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     transferred = requests * size if method == "PUT" else received
     return Measured(int(requests), duration / 1e6, cpu, latency / 1e6, int(transferred))
+
+
+def nectar(nginx: Nginx, method: str, size: int, connections: int, operations: int) -> float:
+    """CPU seconds an operation of nectar's bench-get or bench-put, each result going to its CSV file.
+
+    It is the difference between a run of ``operations`` and one of a tenth, so that its start is no part.
+    """
+    account = nginx.data / "v1" / "a"
+    stored = 500
+    with tempfile.TemporaryDirectory(dir=nginx.data) as folder:
+        if method == "GET":
+            for number in range(stored):
+                nginx.store(f"v1/a/nectar/bench-{number}", size)
+
+        def cpu(count: int) -> float:
+            command = [
+                "nectar",
+                "-A",
+                f"{nginx.url()}/auth/v1.0",
+                "-U",
+                "u",
+                "-K",
+                "k",
+                "-C",
+                str(connections),
+            ]
+            command += [f"bench-{method.lower()}", "-csv", f"{folder}/results.csv", "-count"]
+            if method == "GET":
+                command += [str(stored), "-iterations", str(count // stored), "nectar"]
+            else:
+                command += [str(count), "-size", str(size), "nectar"]
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(command, check=True, capture_output=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+        few = max(stored, operations // 10 // stored * stored)
+        many = max(few + stored, operations // stored * stored)
+        try:
+            return (cpu(many) - cpu(few)) / (many - few)
+        finally:
+            shutil.rmtree(account / "nectar")
