@@ -203,9 +203,9 @@ class Connection:
                 return self._read_carefully(data, method, first_byte_at)
             raw = data[: answer_head.start]
             received = len(data)
-        status, length, start, trans_id = answer_head
+        status, length, trans_id = answer_head.status, answer_head.length, answer_head.trans_id
         keep_alive = not (self._left or self._pending or self._send_error)
-        left = length - (received - start)
+        left = length - (received - answer_head.start)
         good = 200 <= status < 300
         if left:
             if good or left <= DRAIN_BYTES:

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from time import monotonic
-from typing import NamedTuple
 from urllib.parse import quote
 
 import gevent
+from msgspec import Struct, structs
 
 from ssbench import __version__
 from ssbench.errors import UsageError
@@ -82,7 +82,7 @@ class ClientSettings:
     ca_certificates: str | None = None
 
 
-class Outcome(NamedTuple):
+class Outcome(Struct, frozen=True, gc=False):
     """How a request ended.
 
     ``first_byte`` and ``last_byte`` are seconds from the first attempt's first byte sent to the
@@ -247,7 +247,8 @@ class Client:
                 if connection.answered or fault.cause not in _STALE:
                     raise
             try:
-                return pool.connect().exchange(head, method, size)._replace(sent_at=connection.sent_at)
+                answer = pool.connect().exchange(head, method, size)
+                return structs.replace(answer, sent_at=connection.sent_at)
             except AttemptError as fault:
                 fault.began = connection.sent_at
                 raise
