@@ -12,6 +12,7 @@ from ssbench.swift.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
 from ssbench.swift.http_response import (
     HEAD_LIMIT,
     CarefulReader,
+    Head,
     field_value,
     find_head_end,
     parse_head,
@@ -40,7 +41,7 @@ def careful(data: bytes, cuts: list[int], method: str = "GET") -> CarefulReader 
 
 
 def test_usual_head() -> None:
-    assert parse_head(USUAL, False) == (200, 5, len(USUAL) + 2, "tx0F-a")
+    assert parse_head(USUAL, False) == Head(200, 5, len(USUAL) + 2, "tx0F-a")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_usual_head() -> None:
 def test_usual_heads(head: bytes, expected: tuple[int, int]) -> None:
     found = parse_head(head, False)
     assert found is not None
-    assert found[:2] == expected
+    assert (found.status, found.length) == expected
 
 
 def test_answer_to_head_has_no_body() -> None:
