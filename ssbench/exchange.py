@@ -91,6 +91,7 @@ class Exchange:
         self._told_at = 0.0
         self._somebody_at = time.monotonic()
         self._dropped_messages = 0
+        self._running = self._at_once = False
 
     # -- workers ------------------------------------------------------------------------------
 
@@ -146,6 +147,15 @@ class Exchange:
 
     # -- the loop -----------------------------------------------------------------------------
 
+    def end_at_once(self) -> bool:
+        """Whether :meth:`run` is under way, which then raises KeyboardInterrupt within a tenth of a second.
+
+        A signal handler that raised it anywhere could do so where a result has left the book and has
+        not reached the phase yet.
+        """
+        self._at_once = self._running
+        return self._running
+
     def run(self, phase: Phase) -> None:
         """Carry a phase through; raises WorkerError when no worker is left.
 
@@ -155,8 +165,11 @@ class Exchange:
         if dispatcher.living():
             self._somebody_at = time.monotonic()
         draining_since: float | None = None
+        self._running = True
         try:
             while True:
+                if self._at_once:
+                    raise KeyboardInterrupt
                 now = time.monotonic()
                 if now >= self._next_tick:
                     self._tick(now)
@@ -179,15 +192,21 @@ class Exchange:
                 phase.catch_up()
                 self._take_in(_TICK if waits else 0.001, phase)
         finally:
-            for task, worker in dispatcher.take_lost():
-                phase.lost([task], given_up=LOST, worker=worker)
-            given_up = dispatcher.abandon() + [task for task, _ in self._unauthorized]
-            self._unauthorized.clear()
-            if given_up:
-                phase.lost(given_up, given_up=UNFINISHED if dispatcher.living() else LOST)
-                # Workers drop what they still have of it, and have their slots free for the next phase.
-                self.change(run_id=secrets.randbits(62) + 1)
-            self._take_events()
+            self._give_up(phase)
+            self._running = False
+
+    def _give_up(self, phase: Phase) -> None:
+        """Report to the phase what has not ended."""
+        dispatcher = self.dispatcher
+        for task, worker in dispatcher.take_lost():
+            phase.lost([task], given_up=LOST, worker=worker)
+        given_up = dispatcher.abandon() + [task for task, _ in self._unauthorized]
+        self._unauthorized.clear()
+        if given_up:
+            phase.lost(given_up, given_up=UNFINISHED if dispatcher.living() else LOST)
+            # Workers drop what they still have of it, and have their slots free for the next phase.
+            self.change(run_id=secrets.randbits(62) + 1)
+        self._take_events()
 
     def _send(self, phase: Phase, now: float, *, only_backlog: bool) -> bool:
         """Send what there is room for; False when there was room and the phase gave nothing."""

@@ -18,13 +18,15 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Interrupts:
     """While this context lasts, the first signal calls ``stop`` when it is armed.
 
-    Not armed, and from the second signal on, KeyboardInterrupt is raised, so that every context on
-    the way is left; the third ends the process on the spot.
+    Not armed, and with the second signal, KeyboardInterrupt is raised, so that every context on the way
+    is left; the third ends the process on the spot. ``stop_at_once`` is asked before the second one
+    raises, and returns whether it will raise KeyboardInterrupt itself, where that does no harm.
     """
 
-    def __init__(self, stop: Callable[[], None]) -> None:
+    def __init__(self, stop: Callable[[], None], stop_at_once: Callable[[], bool]) -> None:
         self.armed = False
         self._stop = stop
+        self._stop_at_once = stop_at_once
         self._count = 0
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
@@ -34,7 +36,8 @@ class Interrupts:
             _log.warning("%s: ending the run early; once more ends it at once", name)
             self._stop()
         elif self._count <= 2:
-            raise KeyboardInterrupt
+            if self._count == 1 or not self._stop_at_once():
+                raise KeyboardInterrupt
         else:
             os._exit(ExitCode.INTERRUPTED)
 

@@ -192,13 +192,16 @@ class _Run:
         self._batch_size = batch_size
         self._stack = stack
         self._exchange: Exchange | None = None
-        self._interrupts = stack.enter_context(Interrupts(self._interrupt))
+        self._interrupts = stack.enter_context(Interrupts(self._interrupt, self._interrupt_at_once))
         self._run_id = secrets.randbits(62) + 1
         self._seed: int = secrets.randbits(32) if arguments.seed is None else arguments.seed
 
     def _interrupt(self) -> None:
         if self._exchange is not None:
             self._exchange.interrupted.set()
+
+    def _interrupt_at_once(self) -> bool:
+        return self._exchange is not None and self._exchange.end_at_once()
 
     def carry_out(self) -> ExitCode:
         arguments, scenario = self._arguments, self._scenario
@@ -288,7 +291,6 @@ class _Run:
         arguments, scenario = self._arguments, self._scenario
         session = source.session if source else None
         return wire.RunParameters(
-            protocol=wire.PROTOCOL,
             run_id=self._run_id,
             token=session.token if session else None,
             storage_urls=list(session.storage_urls) if session else [],
