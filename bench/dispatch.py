@@ -84,9 +84,7 @@ def messages(batch: int) -> tuple[bytes, bytes]:
     first = 1_000_000
     jobs = [(first + place, 1, place % 2, place % 20, 500 + place, 0) for place in range(batch)]
     results = [wire.Result(job[0], 0.0, 0.0, 12345.678) for job in jobs]
-    parameters = wire.RunParameters(
-        protocol=wire.PROTOCOL, run_id=2**61, noop=True, size_classes=["tiny", "small"]
-    )
+    parameters = wire.RunParameters(run_id=2**61, noop=True, size_classes=["tiny", "small"])
     answer = wire.Results(2**61, 1, 2**61, 12345.678, 0, results)
     return wire.pack_parameters(parameters) + wire.pack(wire.JobBatch(first, jobs)), wire.pack(answer)
 

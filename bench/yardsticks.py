@@ -212,4 +212,4 @@ def nectar(nginx: Nginx, method: str, size: int, connections: int, operations: i
         try:
             return (cpu(many) - cpu(few)) / (many - few)
         finally:
-            shutil.rmtree(account / "nectar")
+            shutil.rmtree(account / "nectar", ignore_errors=True)

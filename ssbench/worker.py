@@ -19,6 +19,7 @@ import logging
 import math
 import os
 import socket as network
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -92,6 +93,7 @@ class Worker:
         self._busy = 0
         self._held: dict[int, int] = {}
         self._outbox: list[Result] = []
+        self._refused_generation = sys.maxsize
         self._flush_due = False
         self._lag = [0] * LAG_BUCKETS
         self._expected_tick = 0.0
@@ -125,6 +127,7 @@ class Worker:
             code: ExitCode = self._done.get()
         finally:
             heart.kill()
+            self.stop("something went wrong", ExitCode.FAILED)  # unless it has been told to end
             self._flush()
             self._receive()
             self._ticker.stop()
@@ -245,8 +248,7 @@ class Worker:
                 if self._header and message.startswith(self._header):
                     batch = message[len(self._header) :]
                 else:
-                    header, batch = wire.split_work(message)
-                    self._take_parameters(header)
+                    batch = self._take_parameters(message)
                 if self._done.ready():
                     self._hand_back_all(message)
                 else:
@@ -258,9 +260,10 @@ class Worker:
         if not self._done.ready():
             self._hub.loop.run_callback(self._receive)
 
-    def _take_parameters(self, header: bytes) -> None:
+    def _take_parameters(self, message: bytes) -> bytes:
+        """Look at the parameters of a message; returns its packed batch."""
         try:
-            parameters = wire.unpack_parameters(header)
+            header, batch = wire.split_work(message)
         except ProtocolError as error:
             self.stop(
                 f"the master speaks protocol {error.protocol}, this worker {wire.PROTOCOL}"
@@ -268,20 +271,21 @@ class Worker:
                 ExitCode.USAGE,
             )
             raise
+        parameters = wire.unpack_parameters(header)
         if parameters.exit:
             self.stop("the master told this worker to")
-            return
+            return batch
         if self._instance in parameters.refused:
             self.stop(
                 f"the master refuses a second worker with id {self._options.worker_id}:"
                 " give each worker an id of its own",
                 ExitCode.USAGE,
             )
-            return
+            return batch
         if self._run is not None and self._run.parameters.run_id == parameters.run_id:
             self._header = header
             self._run.parameters = parameters
-            return
+            return batch
         self._forget_run()
         self._header = header
         self._run = Run(parameters, self._options.concurrency, self._options.retries)
@@ -290,6 +294,7 @@ class Worker:
         self._beat_at = time.monotonic()
         # The master takes results only from a worker it has heard of.
         self._heartbeat()
+        return batch
 
     def _forget_run(self) -> None:
         run, self._run = self._run, None
@@ -308,6 +313,8 @@ class Worker:
         if run.parameters.noop:
             self._noop(batch)
             return
+        if batch.batch_id in self._held:
+            raise WireError(f"batch {batch.batch_id} came twice")
         room = self._options.concurrency - self._busy - len(self._queue)
         jobs = batch.jobs
         if room < len(jobs):
@@ -356,9 +363,14 @@ class Worker:
                 self._idle.append(getcurrent())
                 run, batch_id, job, prior = self._hub.switch()
             self._busy += 1
+            generation = run.parameters.generation
             outcome = run.perform(job, prior)
             self._busy -= 1
             if run is self._run:
+                if outcome.unauthorized:
+                    # The token that was refused is the one the job began with: the master may have got
+                    # a new one since.
+                    self._refused_generation = min(self._refused_generation, generation)
                 self._finish(batch_id, job[0], outcome)
 
     def _finish(self, batch_id: int, job_id: int, outcome: Outcome) -> None:
@@ -386,6 +398,8 @@ class Worker:
             if self._after_jobs is None:
                 callback()
         parameters = self._run.parameters
+        generation = min(parameters.generation, self._refused_generation)
+        self._refused_generation = sys.maxsize
         for start in range(0, len(results), _RESULTS_A_MESSAGE):
             # A master that is gone takes nothing; its run is forgotten when the connection ends.
             self._send(
@@ -394,7 +408,7 @@ class Worker:
                     self._options.worker_id,
                     self._instance,
                     time.monotonic(),
-                    parameters.generation,
+                    generation,
                     results[start : start + _RESULTS_A_MESSAGE],
                 )
             )

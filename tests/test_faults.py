@@ -256,7 +256,11 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
             case 3:
                 yield [wire.pack(wire.Handback(number(), number(), number(), list(range(5000))))]
             case 4:
-                yield [msgspec.msgpack.encode([1, numbers.randrange(2, 99), numbers.randrange(9), number()])]
+                yield [
+                    msgspec.msgpack.encode(
+                        [1, numbers.randrange(wire.PROTOCOL + 1, 99), numbers.randrange(9), number()]
+                    )
+                ]
             case 5:
                 yield [wire.pack(result)] * numbers.randrange(2, 9)
             case 6:

@@ -6,7 +6,8 @@ import gzip
 import re
 import signal
 import stat
-import struct
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -151,24 +152,26 @@ def test_a_worker_of_another_version_is_refused_by_the_master(fleet: Fleet, tmp_
         run.wait_for(
             rf"WARNING:Worker 7 .*speaks protocol {wire.PROTOCOL + 1}, this master {wire.PROTOCOL}: refused"
         )
-        # What it is told, it can read: the first element of what comes behind the length is the version.
+        # What it is told, it can read: the first element is the version in every version.
         assert work.poll(5000)
-        header, _ = wire.split_work(work.recv())
-        assert msgspec.msgpack.decode(header[4:])[0] == wire.PROTOCOL
+        assert msgspec.msgpack.decode(work.recv())[0] == wire.PROTOCOL
         assert run.end() == ExitCode.WORKERS
 
 
-def test_a_worker_ends_when_the_master_is_of_another_version(fleet: Fleet) -> None:
+# Version 1 had the jobs in a second frame.
+@pytest.mark.parametrize(("version", "rest"), [(wire.PROTOCOL + 1, []), (1, [b"anything"])])
+def test_a_worker_ends_when_the_master_is_of_another_version(
+    fleet: Fleet, version: int, rest: list[bytes]
+) -> None:
     with zmq.Context() as context, context.socket(zmq.ROUTER) as work, context.socket(zmq.PULL) as results:
         for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
             socket.linger = 0
             socket.bind(f"tcp://127.0.0.1:{port}")
         worker = fleet.worker(5)
         address = address_of_next(results)
-        strange = msgspec.msgpack.encode([wire.PROTOCOL + 1, "anything"])
-        work.send_multipart([address, struct.pack(">I", len(strange)) + strange + b"anything"])
+        work.send_multipart([address, msgspec.msgpack.encode([version, "anything"]), *rest])
         assert worker.end(10) == ExitCode.USAGE
-        assert f"the master speaks protocol {wire.PROTOCOL + 1}" in worker.err
+        assert f"the master speaks protocol {version}" in worker.err
         goodbyes = []
         while results.poll(1000):
             goodbyes.append(wire.unpack_from_worker(results.recv()))
@@ -182,7 +185,7 @@ def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
             socket.bind(f"tcp://127.0.0.1:{port}")
         worker = fleet.worker(5)
         address = address_of_next(results)
-        header = wire.pack_parameters(wire.RunParameters(wire.PROTOCOL, 1, noop=True))
+        header = wire.pack_parameters(wire.RunParameters(1, noop=True))
         for frames in ([b""], [b"\xff"], [b"x", b"y"], [header], [header + b"\xc1"], [header, header[:9]]):
             work.send_multipart([address, *frames])
         work.send_multipart([address, header + wire.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
@@ -195,6 +198,114 @@ def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
         assert worker.process.poll() is None
         wait_until(lambda: worker.err.count("ERROR:Dropped a message") == 8, "the log's lines")
         assert "Traceback" not in worker.err
+
+
+def test_a_batch_that_comes_twice_is_dropped_and_harms_no_slot(fleet: Fleet) -> None:
+    with (
+        store(0.2) as (_, options),
+        zmq.Context() as context,
+        context.socket(zmq.ROUTER) as work,
+        context.socket(zmq.PULL) as results,
+    ):
+        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
+            socket.linger = 0
+            socket.bind(f"tcp://127.0.0.1:{port}")
+        worker = fleet.worker(5, "-c", 4)
+        address = address_of_next(results)
+        parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
+        header = wire.pack_parameters(parameters)
+
+        def send(first: int, count: int) -> None:
+            jobs = [(first + place, wire.REMOVE, 0, 0, 1, 0) for place in range(count)]
+            work.send_multipart([address, header + wire.pack(wire.JobBatch(first, jobs))])
+
+        def ended(count: int) -> list[int]:
+            found: list[int] = []
+            while len(found) < count:
+                assert results.poll(10_000)
+                message = wire.unpack_from_worker(results.recv())
+                if isinstance(message, wire.Results):
+                    found += [result.job_id for result in message.results]
+            return sorted(found)
+
+        for _ in range(5):
+            send(1, 1)
+        assert ended(1) == [1]
+        send(11, 4)
+        assert ended(4) == [11, 12, 13, 14]
+        assert worker.err.count("batch 1 came twice") == 4
+        assert "Traceback" not in worker.err
+
+
+def test_a_worker_that_fails_ends_although_work_waits(fleet: Fleet, tmp_path: Path) -> None:
+    failing = tmp_path / "failing"
+    # An error that gevent gives to the main greenlet, once the first job has ended and more has come.
+    program = f"""
+import pathlib, time
+from ssbench.sockets import WorkerSockets
+from ssbench.worker import Worker, WorkerOptions
+def fail():
+    pathlib.Path({str(failing)!r}).touch()
+    time.sleep(1)
+    raise SystemError("on purpose")
+sockets = WorkerSockets("tcp://127.0.0.1:{fleet.work_port}", "tcp://127.0.0.1:{fleet.results_port}")
+Worker(WorkerOptions(5, 4), sockets, (1, fail)).run()
+"""
+    with (
+        store() as (_, options),
+        zmq.Context() as context,
+        context.socket(zmq.ROUTER) as work,
+        context.socket(zmq.PULL) as results,
+    ):
+        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
+            socket.linger = 0
+            socket.bind(f"tcp://127.0.0.1:{port}")
+        with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as worker:
+            try:
+                address = address_of_next(results)
+                parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
+                for number in (1, 2):
+                    batch = wire.JobBatch(number, [(number, wire.REMOVE, 0, 0, 1, 0)])
+                    work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack(batch)])
+                    wait_until(failing.exists, "the failure")
+                _, said = worker.communicate(timeout=10)
+            finally:
+                worker.kill()
+    assert worker.returncode == 1
+    assert b"SystemError: on purpose" in said
+
+
+def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> None:
+    with (
+        store() as (rule, options),
+        zmq.Context() as context,
+        context.socket(zmq.ROUTER) as work,
+        context.socket(zmq.PULL) as results,
+    ):
+        rule.fault = lambda request: (
+            Reply(401, delay=0.5) if request.headers["x-auth-token"] == "old" else None
+        )
+        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
+            socket.linger = 0
+            socket.bind(f"tcp://127.0.0.1:{port}")
+        fleet.worker(5, "-c", 4)
+        address = address_of_next(results)
+        for generation, token in enumerate(("old", "new")):
+            parameters = wire.RunParameters(
+                1, generation, token, [options[1]], size_classes=["tiny"], container_base="base"
+            )
+            job = (1 + generation, wire.REMOVE, 0, 0, 1, 0)
+            header = wire.pack_parameters(parameters)
+            work.send_multipart([address, header + wire.pack(wire.JobBatch(job[0], [job]))])
+            wait_until(lambda begun=job[0]: rule.counts["DELETE"] == begun, "the request")
+        generations = {}
+        while len(generations) < 2:
+            assert results.poll(10_000)
+            message = wire.unpack_from_worker(results.recv())
+            if isinstance(message, wire.Results):
+                generations.update({result.job_id: message.generation for result in message.results})
+        # The master, which has a new token by now, sends job 1 again and does not ask for another token.
+        assert generations == {1: 0, 2: 1}
 
 
 def test_a_local_worker_that_dies_at_start_is_told_with_the_end_of_its_log(
@@ -262,6 +373,36 @@ def test_a_second_interrupt_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> Non
     wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
     outcome_found = outcome(fleet.stats)
     assert outcome_found.summary is not None
+
+
+def test_a_second_interrupt_at_the_worst_moment_loses_no_result(fleet: Fleet, tmp_path: Path) -> None:
+    # Both signals come while a result that has left the book is on its way to the stat file.
+    (tmp_path / "sitecustomize.py").write_text(
+        """
+import itertools, signal
+from ssbench.run_state import RunState
+finished, calls = RunState.finished, itertools.count()
+
+def interrupted(*arguments, **named):
+    if next(calls) == 5_000:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    finished(*arguments, **named)
+
+RunState.finished = interrupted
+"""
+    )
+    run = fleet.run(
+        write_scenario(tmp_path, operation_count=1_000_000),
+        *("--noop", "--workers", 2, "-u", 64, "--batch-size", 8),
+        environment={"PYTHONPATH": str(tmp_path)},
+    )
+    assert run.end(20) == ExitCode.INTERRUPTED
+    found = outcome(fleet.stats)
+    assert (
+        found.count + sum(count for *_, count in found.summary.not_sendable)
+        == (found.summary.counters["drawn"])
+    )
 
 
 def test_an_interrupt_while_it_waits_for_workers(fleet: Fleet, tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ def test_a_stranger_cannot_tell_a_sealed_worker_to_exit(fleet: Fleet, tmp_path: 
         for end, port in ((work, fleet.work_port), (results, fleet.results_port)):
             end.linger = 0
             end.bind(f"tcp://127.0.0.1:{port}")
-        order = wire.pack_parameters(wire.RunParameters(wire.PROTOCOL, 1, exit=True))
+        order = wire.pack_parameters(wire.RunParameters(1, exit=True))
         open_worker = fleet.worker(1)
         sealed = fleet.worker(2, "--zmq-key", key)
         sealed.wait_for("is the --zmq-key the same on both sides")

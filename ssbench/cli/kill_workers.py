@@ -89,7 +89,7 @@ class _Roll:
 
 
 def _tell_all(sockets: MasterSockets, roll: _Roll) -> None:
-    order = wire.pack_parameters(wire.RunParameters(protocol=wire.PROTOCOL, run_id=0, exit=True))
+    order = wire.pack_parameters(wire.RunParameters(run_id=0, exit=True))
     order += wire.pack(wire.JobBatch(0, []))
     began = heard = time.monotonic()
     told = 0.0
