@@ -22,7 +22,7 @@ from ssbench.dispatch import Dispatcher, Prior, Task
 from ssbench.errors import ProtocolError, SsbenchError, WireError, WorkerError
 from ssbench.phases import Phase
 from ssbench.results import LOST, UNFINISHED
-from ssbench.sockets import MasterSockets
+from ssbench.sockets import MasterSockets, has_message
 from ssbench.token_renewal import TokenRenewal
 from ssbench.wire import Result, RunParameters
 from ssbench.worker_state import WorkerState
@@ -261,13 +261,13 @@ class Exchange:
             # loop at 3 batches of 8 in flight.
             self._receive_timeout = timeout
             results.setsockopt(zmq.RCVTIMEO, math.ceil(timeout * 1000))
-        flags = 0
-        for _ in range(_MESSAGES_A_TURN):
+        for place in range(_MESSAGES_A_TURN):
+            if place and not has_message(results):
+                return
             try:
-                frame = results.recv(flags)
+                frame = results.recv(_AT_ONCE if place else 0)
             except zmq.Again:
                 return
-            flags = _AT_ONCE
             try:
                 message = wire.unpack_from_worker(frame)
             except ProtocolError as error:

@@ -30,6 +30,8 @@ _ZAP_DOMAIN = "ssbench"
 _LONGEST_ON_WORK = 1024
 _DROPPED_AT_ONCE = 10_000
 
+_READABLE = int(zmq.POLLIN)
+
 DEFAULT_WORK_PORT = 13579
 DEFAULT_RESULTS_PORT = 13580
 
@@ -47,6 +49,15 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def has_message(socket: zmq.Socket[bytes]) -> bool:
+    """Whether a message is there now.
+
+    To ask takes 1.5 µs, where the exception by which a receive tells that there is none takes 3.3: with
+    batches of 8 an eighth more no-op operations.
+    """
+    return bool(int(socket.getsockopt(zmq.EVENTS)) & _READABLE)
 
 
 def _common(socket: zmq.Socket[bytes]) -> None:

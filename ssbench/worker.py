@@ -34,7 +34,7 @@ from zmq.utils.monitor import recv_monitor_message
 from ssbench import __version__, wire
 from ssbench.errors import ExitCode, ProtocolError, WireError
 from ssbench.served_run import Run, as_result
-from ssbench.sockets import WorkerSockets
+from ssbench.sockets import WorkerSockets, has_message
 from ssbench.swift.objects import Outcome
 from ssbench.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, Job, JobBatch, Result
 
@@ -233,10 +233,8 @@ class Worker:
 
     def _next_message(self) -> bytes | None:
         """The next message, None when there is none."""
-        try:
-            return self._sockets.work.recv(_AT_ONCE)
-        except zmq.Again:
-            return None
+        socket = self._sockets.work
+        return socket.recv(_AT_ONCE) if has_message(socket) else None
 
     def _receive(self) -> None:
         self._notice_silence()
