@@ -410,12 +410,3 @@ class Worker:
                     results[start : start + _RESULTS_A_MESSAGE],
                 )
             )
-
-
-def raise_file_limit() -> None:
-    """Let the process open as many files as it may; the hard limit is left as it is."""
-    import resource  # noqa: PLC0415 - only POSIX has it
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -19,7 +19,7 @@ from ssbench.cli import logs
 from ssbench.cli.options import Parser, non_negative_int, port, positive_int
 from ssbench.errors import ExitCode, SsbenchError
 from ssbench.sockets import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, WorkerSockets, endpoint
-from ssbench.worker import Worker, WorkerOptions, raise_file_limit
+from ssbench.worker import Worker, WorkerOptions
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def _watch_stdin(worker: Worker) -> None:
 
 def _serve(arguments: argparse.Namespace) -> ExitCode:
     key = fleet_key.read(arguments.zmq_key) if arguments.zmq_key else None
-    raise_file_limit()
+    _raise_file_limit()
     sockets = WorkerSockets(
         endpoint(arguments.zmq_host, arguments.zmq_work_port),
         endpoint(arguments.zmq_host, arguments.zmq_results_port),
@@ -159,6 +159,15 @@ def main(argv: list[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+
+
+def _raise_file_limit() -> None:
+    """Let the process open as many files as it may; the hard limit is left as it is."""
+    import resource  # noqa: PLC0415 - only POSIX has it
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 if __name__ == "__main__":
