@@ -301,6 +301,7 @@ class Worker:
         self._queue.clear()
         self._held.clear()
         self._outbox.clear()
+        self._refused_generation = sys.maxsize
         if run is not None:
             run.close()
 
