@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from hypothesis import HealthCheck, settings
 from processes import Fleet
 
 from ssbench.local_swift import LocalSwift
+
+# A shell that starts something in the background has it ignore SIGINT, and so all its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Speed is nothing that tests judge.
 settings.register_profile("ssbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -189,7 +189,7 @@ def test_closing_the_client_ends_what_is_under_way(make_client: MakeClient, serv
 def test_large_transfers_do_not_keep_small_ones_waiting(make_client: MakeClient, server: FaultServer) -> None:
     client = make_client()
     server.keep_bodies = False
-    large_body = bytes(50_000_000)
+    large_body = bytes(200_000_000)
     server.rule = lambda request: Reply(body=large_body) if request.target.endswith("/big") else None
     large = gevent.spawn(client.request, server.url, "GET", "c", "big")
     gevent.sleep(0.01)
@@ -198,4 +198,4 @@ def test_large_transfers_do_not_keep_small_ones_waiting(make_client: MakeClient,
         assert ask(client, server).cause is None
         small += 1
     assert small >= 2  # one alone may have been asked for before the large one began
-    assert large.get(timeout=30).size == 50_000_000
+    assert large.get(timeout=30).size == 200_000_000
