@@ -137,6 +137,12 @@ class Nginx:
                 stream.write(os.urandom(size))
 
 
+def _children_cpu() -> float:
+    """CPU seconds of all child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def wrk(url: str, method: str, size: int, connections: int, seconds: float) -> Measured:
     """wrk with one thread; PUT sends a body of ``size`` bytes in one piece with the head.
 
@@ -153,14 +159,14 @@ def wrk(url: str, method: str, size: int, connections: int, seconds: float) -> M
             " summary.duration, latency:percentile(50.0))) end"
         )
         script.write_text("\n".join(lines))
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = _children_cpu()
         output = subprocess.run(
             ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s", str(script), url],
             check=True,
             capture_output=True,
             text=True,
         ).stdout
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = _children_cpu() - before
     if "Non-2xx" in output or "Socket errors" in output:
         print("wrk says:", *re.findall(r".*(?:Non-2xx|Socket errors).*", output), file=sys.stderr)
     found = re.search(r"JSON (\d+) (\d+) (\d+) ([\d.]+)", output)
@@ -168,7 +174,6 @@ def wrk(url: str, method: str, size: int, connections: int, seconds: float) -> M
     requests, received, duration, latency = (float(text) for text in found.groups())
     if not requests:  # too short for bodies of this size
         return wrk(url, method, size, connections, seconds * 2)
-    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     transferred = requests * size if method == "PUT" else received
     return Measured(int(requests), duration / 1e6, cpu, latency / 1e6, int(transferred))
 
@@ -186,26 +191,15 @@ def nectar(nginx: Nginx, method: str, size: int, connections: int, operations: i
                 nginx.store(f"v1/a/nectar/bench-{number}", size)
 
         def cpu(count: int) -> float:
-            command = [
-                "nectar",
-                "-A",
-                f"{nginx.url()}/auth/v1.0",
-                "-U",
-                "u",
-                "-K",
-                "k",
-                "-C",
-                str(connections),
-            ]
+            command = f"nectar -A {nginx.url()}/auth/v1.0 -U u -K k -C {connections}".split()
             command += [f"bench-{method.lower()}", "-csv", f"{folder}/results.csv", "-count"]
             if method == "GET":
                 command += [str(stored), "-iterations", str(count // stored), "nectar"]
             else:
                 command += [str(count), "-size", str(size), "nectar"]
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            before = _children_cpu()
             subprocess.run(command, check=True, capture_output=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+            return _children_cpu() - before
 
         few = max(stored, operations // 10 // stored * stored)
         many = max(few + stored, operations // stored * stored)

@@ -200,7 +200,7 @@ class Worker:
         self._forget_run()
         while (message := self._next_message()) is not None:
             try:
-                self._hand_back_all(message)
+                self._hand_back_all(*wire.split_work(message))
             except WireError as error:
                 _log.error("Dropped a message: %s", error)
 
@@ -243,12 +243,11 @@ class Worker:
             if message is None:
                 return
             try:
-                if self._header and message.startswith(self._header):
-                    batch = message[len(self._header) :]
-                else:
-                    batch = self._take_parameters(message)
+                header, batch = self._split(message)
+                if header is not self._header:
+                    self._take_parameters(header)
                 if self._done.ready():
-                    self._hand_back_all(message)
+                    self._hand_back_all(header, batch)
                 else:
                     self._take_batch(wire.unpack_batch(batch))
             except WireError as error:
@@ -258,10 +257,12 @@ class Worker:
         if not self._done.ready():
             self._hub.loop.run_callback(self._receive)
 
-    def _take_parameters(self, message: bytes) -> bytes:
-        """Look at the parameters of a message; returns its packed batch."""
+    def _split(self, message: bytes) -> tuple[bytes, bytes]:
+        """What a message begins with and its packed batch; raises WireError."""
+        if self._header and message.startswith(self._header):
+            return self._header, message[len(self._header) :]
         try:
-            header, batch = wire.split_work(message)
+            return wire.split_work(message)
         except ProtocolError as error:
             self.stop(
                 f"the master speaks protocol {error.protocol}, this worker {wire.PROTOCOL}"
@@ -269,21 +270,23 @@ class Worker:
                 ExitCode.USAGE,
             )
             raise
+
+    def _take_parameters(self, header: bytes) -> None:
         parameters = wire.unpack_parameters(header)
         if parameters.exit:
             self.stop("the master told this worker to")
-            return batch
+            return
         if self._instance in parameters.refused:
             self.stop(
                 f"the master refuses a second worker with id {self._options.worker_id}:"
                 " give each worker an id of its own",
                 ExitCode.USAGE,
             )
-            return batch
+            return
         if self._run is not None and self._run.parameters.run_id == parameters.run_id:
             self._header = header
             self._run.parameters = parameters
-            return batch
+            return
         self._forget_run()
         self._header = header
         self._run = Run(parameters, self._options.concurrency, self._options.retries)
@@ -292,7 +295,6 @@ class Worker:
         self._beat_at = time.monotonic()
         # The master takes results only from a worker it has heard of.
         self._heartbeat()
-        return batch
 
     def _forget_run(self) -> None:
         run, self._run = self._run, None
@@ -339,9 +341,8 @@ class Worker:
         job_ids = [job[0] for job in jobs]
         self._send(wire.Handback(run_id, self._options.worker_id, self._instance, job_ids))
 
-    def _hand_back_all(self, message: bytes) -> None:
+    def _hand_back_all(self, header: bytes, batch: bytes) -> None:
         """Begin none of a message's jobs; raises WireError."""
-        header, batch = wire.split_work(message)
         run_id = wire.unpack_parameters(header).run_id
         if jobs := wire.unpack_batch(batch).jobs:
             self._hand_back(run_id, jobs)
