@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import re
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -29,6 +31,29 @@ def address_of_next(results: zmq.Socket[bytes]) -> bytes:
     hello = wire.unpack_from_worker(results.recv())
     assert isinstance(hello, wire.Heartbeat)
     return wire.work_address(hello.instance)
+
+
+@contextlib.contextmanager
+def stand_in_master(fleet: Fleet) -> Iterator[tuple[zmq.Socket[bytes], zmq.Socket[bytes]]]:
+    """A master's two sockets, work and results, in the hands of the test."""
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as work, context.socket(zmq.PULL) as results:
+        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
+            socket.linger = 0
+            socket.bind(f"tcp://127.0.0.1:{port}")
+        yield work, results
+
+
+def results_of(results: zmq.Socket[bytes], count: int) -> dict[int, int]:
+    """Wait for the results of so many jobs; the generation that each job's message names."""
+    found: dict[int, int] = {}
+    while len(found) < count:
+        assert results.poll(10_000)
+        message = wire.unpack_from_worker(results.recv())
+        if isinstance(message, wire.Results):
+            for result in message.results:
+                assert result.job_id not in found
+                found[result.job_id] = message.generation
+    return found
 
 
 def joined(worker_id: int) -> str:
@@ -163,10 +188,7 @@ def test_a_worker_of_another_version_is_refused_by_the_master(fleet: Fleet, tmp_
 def test_a_worker_ends_when_the_master_is_of_another_version(
     fleet: Fleet, version: int, rest: list[bytes]
 ) -> None:
-    with zmq.Context() as context, context.socket(zmq.ROUTER) as work, context.socket(zmq.PULL) as results:
-        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
-            socket.linger = 0
-            socket.bind(f"tcp://127.0.0.1:{port}")
+    with stand_in_master(fleet) as (work, results):
         worker = fleet.worker(5)
         address = address_of_next(results)
         work.send_multipart([address, msgspec.msgpack.encode([version, "anything"]), *rest])
@@ -179,37 +201,21 @@ def test_a_worker_ends_when_the_master_is_of_another_version(
 
 
 def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
-    with zmq.Context() as context, context.socket(zmq.ROUTER) as work, context.socket(zmq.PULL) as results:
-        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
-            socket.linger = 0
-            socket.bind(f"tcp://127.0.0.1:{port}")
+    with stand_in_master(fleet) as (work, results):
         worker = fleet.worker(5)
         address = address_of_next(results)
         header = wire.pack_parameters(wire.RunParameters(1, noop=True))
         for frames in ([b""], [b"\xff"], [b"x", b"y"], [header], [header + b"\xc1"], [header, header[:9]]):
             work.send_multipart([address, *frames])
         work.send_multipart([address, header + wire.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
-        while True:
-            assert results.poll(10_000)
-            message = wire.unpack_from_worker(results.recv())
-            if isinstance(message, wire.Results):
-                break
-        assert [result.job_id for result in message.results] == [1]
+        assert list(results_of(results, 1)) == [1]
         assert worker.process.poll() is None
         wait_until(lambda: worker.err.count("ERROR:Dropped a message") == 8, "the log's lines")
         assert "Traceback" not in worker.err
 
 
 def test_a_batch_that_comes_twice_is_dropped_and_harms_no_slot(fleet: Fleet) -> None:
-    with (
-        store(0.2) as (_, options),
-        zmq.Context() as context,
-        context.socket(zmq.ROUTER) as work,
-        context.socket(zmq.PULL) as results,
-    ):
-        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
-            socket.linger = 0
-            socket.bind(f"tcp://127.0.0.1:{port}")
+    with store(0.2) as (_, options), stand_in_master(fleet) as (work, results):
         worker = fleet.worker(5, "-c", 4)
         address = address_of_next(results)
         parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
@@ -219,20 +225,11 @@ def test_a_batch_that_comes_twice_is_dropped_and_harms_no_slot(fleet: Fleet) -> 
             jobs = [(first + place, wire.REMOVE, 0, 0, 1, 0) for place in range(count)]
             work.send_multipart([address, header + wire.pack(wire.JobBatch(first, jobs))])
 
-        def ended(count: int) -> list[int]:
-            found: list[int] = []
-            while len(found) < count:
-                assert results.poll(10_000)
-                message = wire.unpack_from_worker(results.recv())
-                if isinstance(message, wire.Results):
-                    found += [result.job_id for result in message.results]
-            return sorted(found)
-
         for _ in range(5):
             send(1, 1)
-        assert ended(1) == [1]
+        assert list(results_of(results, 1)) == [1]
         send(11, 4)
-        assert ended(4) == [11, 12, 13, 14]
+        assert sorted(results_of(results, 4)) == [11, 12, 13, 14]
         assert worker.err.count("batch 1 came twice") == 4
         assert "Traceback" not in worker.err
 
@@ -253,41 +250,28 @@ Worker(WorkerOptions(5, 4), sockets, (1, fail)).run()
 """
     with (
         store() as (_, options),
-        zmq.Context() as context,
-        context.socket(zmq.ROUTER) as work,
-        context.socket(zmq.PULL) as results,
+        stand_in_master(fleet) as (work, results),
+        subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as worker,
     ):
-        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
-            socket.linger = 0
-            socket.bind(f"tcp://127.0.0.1:{port}")
-        with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as worker:
-            try:
-                address = address_of_next(results)
-                parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
-                for number in (1, 2):
-                    batch = wire.JobBatch(number, [(number, wire.REMOVE, 0, 0, 1, 0)])
-                    work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack(batch)])
-                    wait_until(failing.exists, "the failure")
-                _, said = worker.communicate(timeout=10)
-            finally:
-                worker.kill()
+        try:
+            address = address_of_next(results)
+            parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
+            for number in (1, 2):
+                batch = wire.JobBatch(number, [(number, wire.REMOVE, 0, 0, 1, 0)])
+                work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack(batch)])
+                wait_until(failing.exists, "the failure")
+            _, said = worker.communicate(timeout=10)
+        finally:
+            worker.kill()
     assert worker.returncode == 1
     assert b"SystemError: on purpose" in said
 
 
 def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> None:
-    with (
-        store() as (rule, options),
-        zmq.Context() as context,
-        context.socket(zmq.ROUTER) as work,
-        context.socket(zmq.PULL) as results,
-    ):
+    with store() as (rule, options), stand_in_master(fleet) as (work, results):
         rule.fault = lambda request: (
             Reply(401, delay=0.5) if request.headers["x-auth-token"] == "old" else None
         )
-        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
-            socket.linger = 0
-            socket.bind(f"tcp://127.0.0.1:{port}")
         fleet.worker(5, "-c", 4)
         address = address_of_next(results)
         for generation, token in enumerate(("old", "new")):
@@ -298,14 +282,8 @@ def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> Non
             header = wire.pack_parameters(parameters)
             work.send_multipart([address, header + wire.pack(wire.JobBatch(job[0], [job]))])
             wait_until(lambda begun=job[0]: rule.counts["DELETE"] == begun, "the request")
-        generations = {}
-        while len(generations) < 2:
-            assert results.poll(10_000)
-            message = wire.unpack_from_worker(results.recv())
-            if isinstance(message, wire.Results):
-                generations.update({result.job_id: message.generation for result in message.results})
         # The master, which has a new token by now, sends job 1 again and does not ask for another token.
-        assert generations == {1: 0, 2: 1}
+        assert results_of(results, 2) == {1: 0, 2: 1}
 
 
 def test_a_local_worker_that_dies_at_start_is_told_with_the_end_of_its_log(
