@@ -24,10 +24,10 @@ _ENVIRONMENT = {
 
 
 def free_ports(count: int = 2, ip: str = "127.0.0.1") -> list[int]:
-    """Ports that nobody listens on, below those that outgoing connections get."""
+    """Ports that nobody listens on, below those that outgoing connections and the tests' Swift get."""
     ports: list[int] = []
     with ExitStack() as stack:
-        for port in range(20_000 + (os.getpid() * 37) % 9_000, 32_000):
+        for port in range(14_000 + (os.getpid() * 37) % 5_000, 20_000):
             listener = stack.enter_context(socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET))
             try:
                 listener.bind((ip, port))
