@@ -23,7 +23,7 @@ from program import Ran, run
 from saving import save
 from yardsticks import free_port
 
-from ssbench import wire
+from ssbench.fleet import wire
 
 SCENARIO: dict[str, object] = {
     "name": "Dispatch",

@@ -28,9 +28,9 @@ import numpy as np
 
 from ssbench.results import ResultRow
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
-from ssbench.scenario import Scenario, SizeClass
+from ssbench.scenario.model import Scenario, SizeClass
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from old_formats import OLD_TYPES, Pickler
 
 CHUNK = 20_000

@@ -33,7 +33,7 @@ import swiftclient
 from watched import Watched
 from yardsticks import free_port
 
-from ssbench.dispatch import LOST_AFTER
+from ssbench.fleet.dispatch import LOST_AFTER
 from ssbench.local_swift import LocalSwift
 from ssbench.operations import CREATE
 from ssbench.results import LOST, UNFINISHED

@@ -12,9 +12,9 @@ import sys
 import time
 import tracemalloc
 
-from ssbench.run_state import RunState
-from ssbench.scenario import Scenario, SizeClass
-from ssbench.workload import Workload
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.workload.draws import Workload
+from ssbench.workload.population import RunState
 
 ROUNDS = 7
 INVENTORY = 2_000_000

@@ -26,7 +26,7 @@ from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
 RUN = """
 import resource, sys, time
 from ssbench.cli.master import main
-from ssbench.master import Master
+from ssbench.run.master import Master
 from ssbench.run_results.writer import RunResultsWriter
 spent = [0.0, 0.0]
 def clock():

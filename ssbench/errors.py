@@ -76,7 +76,7 @@ class WorkerError(SsbenchError):
 
 
 class WireError(SsbenchError):
-    """A message on one of the two sockets is not what :mod:`ssbench.wire` describes."""
+    """A message on one of the two sockets is not what :mod:`ssbench.fleet.wire` describes."""
 
 
 class ProtocolError(WireError):

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.errors import UsageError
+from ssbench.names import container_name, object_name
 from ssbench.operations import OPERATIONS
 from ssbench.results import NO_WORKER, ResultBlock, TextColumn
 from ssbench.run_results import RunResults
-from ssbench.wire import container_name, object_name
 
 _OPERATIONS = [operation.name for operation in OPERATIONS]
 _COLUMNS: dict[str, type] = {

@@ -102,7 +102,7 @@ class ResultBlock:
     :data:`NO_WORKER`. Latencies are seconds, NaN where there is none; ``completed`` is seconds
     since 1970; ``size`` is bytes, -1 where it is not known. ``failed`` is True where ``failures``,
     which is keyed by row, has a cause. Container and object are numbers from which names are derived
-    (:func:`ssbench.wire.container_name`), or texts in formats that keep texts.
+    (:func:`ssbench.names.container_name`), or texts in formats that keep texts.
     """
 
     operation: npt.NDArray[np.uint8]

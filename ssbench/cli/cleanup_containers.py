@@ -10,7 +10,7 @@ import sys
 from ssbench.cli import auth_options
 from ssbench.cli.options import positive_float, positive_int
 from ssbench.errors import ExitCode
-from ssbench.progress import Bar
+from ssbench.screen.progress import Bar
 from ssbench.swift.auth import Session, authenticate
 
 DESCRIPTION = (

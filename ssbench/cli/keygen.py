@@ -6,8 +6,8 @@ import argparse
 import logging
 from pathlib import Path
 
-from ssbench import fleet_key
 from ssbench.errors import ExitCode
+from ssbench.fleet import key as fleet_key
 
 _log = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from contextlib import suppress
 
 import zmq
 
-from ssbench import wire
 from ssbench.cli import zmq_options
-from ssbench.dispatch import MOST_WORKERS
 from ssbench.errors import ExitCode, ProtocolError, WireError
-from ssbench.sockets import MasterSockets
+from ssbench.fleet import wire
+from ssbench.fleet.dispatch import MOST_WORKERS
+from ssbench.fleet.sockets import MasterSockets
 
 _log = logging.getLogger(__name__)
 

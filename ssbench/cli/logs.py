@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 
-from ssbench import terminal
+from ssbench.screen import terminal
 
 #: What would move the cursor of a terminal; names come from files and from other hosts.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -18,22 +18,23 @@ from pathlib import Path
 
 import zmq
 
-from ssbench import __version__, wire
+from ssbench import __version__
 from ssbench.cli import auth_options, zmq_options
 from ssbench.cli.options import non_negative_int, percentile, positive_float, positive_int
 from ssbench.cli.stat_file import standard_output
-from ssbench.dispatch import Dispatcher
 from ssbench.errors import ExitCode, UsageError
-from ssbench.exchange import Exchange
-from ssbench.interrupts import Interrupts
-from ssbench.local_workers import LocalWorkers
-from ssbench.master import Master, RunOutcome, RunSettings, describe_run
+from ssbench.fleet import wire
+from ssbench.fleet.dispatch import Dispatcher
+from ssbench.fleet.exchange import Exchange
 from ssbench.reports import print_report
+from ssbench.run.interrupts import Interrupts
+from ssbench.run.local_workers import LocalWorkers
+from ssbench.run.master import Master, RunOutcome, RunSettings, describe_run
+from ssbench.run.stats_path import check_writable, stats_path
 from ssbench.run_results import open_results
 from ssbench.run_results.writer import RunResultsWriter
-from ssbench.scenario import Scenario, load, override, shipped
+from ssbench.scenario.model import Scenario, load, override, shipped
 from ssbench.statistics import summarize
-from ssbench.stats_path import check_writable, stats_path
 from ssbench.swift.auth import Credentials, Session, authenticate
 from ssbench.swift.containers import ensure_containers
 

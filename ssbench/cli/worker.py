@@ -14,12 +14,13 @@ from pathlib import Path
 import gevent
 from gevent.socket import wait_read
 
-from ssbench import __version__, fleet_key
+from ssbench import __version__
 from ssbench.cli import logs
 from ssbench.cli.options import Parser, non_negative_int, port, positive_int
 from ssbench.errors import ExitCode, SsbenchError
-from ssbench.sockets import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, WorkerSockets, endpoint
-from ssbench.worker import Worker, WorkerOptions
+from ssbench.fleet import key as fleet_key
+from ssbench.fleet.sockets import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, WorkerSockets, endpoint
+from ssbench.worker.worker import Worker, WorkerOptions
 
 _log = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ import logging
 import os
 from pathlib import Path
 
-from ssbench import fleet_key
 from ssbench.cli.options import port
 from ssbench.errors import UsageError
-from ssbench.sockets import (
+from ssbench.fleet import key as fleet_key
+from ssbench.fleet.sockets import (
     DEFAULT_RESULTS_PORT,
     DEFAULT_WORK_PORT,
     BindAddress,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ssbench.reports.figures import rank, utc
 from ssbench.results import LOST
-from ssbench.scenario import Scenario, Weights
+from ssbench.scenario.model import Scenario, Weights
 from ssbench.statistics import Latencies, RunStatistics, Section
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ssbench.scenario import Scenario
+from ssbench.scenario.model import Scenario
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ssbench.results import Failure, ResultBlock, TextColumn
 from ssbench.run_results.damage import DamageError
 from ssbench.run_results.description import RunDescription
 from ssbench.run_results.reading import RunResults
-from ssbench.scenario import Scenario, SizeClass, Weights
+from ssbench.scenario.model import Scenario, SizeClass, Weights
 
 #: Results a block.
 BLOCK_ROWS = 8192

@@ -1,0 +1,375 @@
+"""Who holds which job, who counts as lost, what is to be sent again.
+
+Pure: it knows no socket and is told the time, so that "the worker dies at this moment" is a unit
+test. The master feeds it what arrives and asks it what to do.
+
+The rules, which make every job end exactly once:
+
+* A job gets a new number each time it is sent. A result settles the number it names; a number that
+  is not in flight (a late result, one of another run, an invented one) settles nothing.
+* A worker is sent no more jobs than its share of the limit, and than it has room for: one that stands
+  still keeps what it was sent, and nothing from the others.
+* A worker claims a batch that it was sent in a heartbeat, or with a result or a handback. It sends its
+  results before the heartbeat that no longer lists their batch, so a batch that it has claimed and
+  leaves out is lost; all are when it serves no run, or another one.
+* A worker that is silent for :data:`~ssbench.fleet.wire.LOST_AFTER` seconds is lost, with all batches that it
+  was sent. If it speaks again it is used again; its late results are known by their old numbers.
+* A batch that has not been claimed as long after it was sent is lost: its connection broke.
+* Of two workers with one id the later one is refused, as soon as the earlier one speaks again: one
+  that was killed and started again at once is welcome.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, PROTOCOL, Heartbeat, Job
+from ssbench.fleet.worker_state import WorkerState
+
+#: Most workers that the book has room for; strangers can pretend to be any number.
+MOST_WORKERS = 4096
+
+#: What is to be done: (kind, size class, container, object number, bytes).
+Task = tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What lies behind a task that is sent again because its token was refused.
+
+    ``began`` is when its first attempt began, by the master's monotonic clock.
+    """
+
+    retries: int
+    began: float
+    retried: dict[str, int]
+
+
+#: A task, the batch it is in, what lies behind it.
+Entry = tuple[Task, "Batch", Prior | None]
+
+
+class Batch:
+    """A message of jobs on its way or with a worker. The jobs' numbers follow one another."""
+
+    __slots__ = ("first", "remaining", "sent_at", "size", "worker")
+
+    def __init__(self, first: int, size: int, sent_at: float, worker: WorkerState) -> None:
+        self.first = first
+        self.size = size
+        self.remaining = size
+        self.sent_at = sent_at
+        self.worker = worker
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to tell the user. ``kind``: joined, back, lost, refused, left."""
+
+    kind: str
+    worker: WorkerState
+    text: str
+
+
+class Dispatcher:
+    """The book of jobs and workers of one master.
+
+    ``limit`` is the most jobs in flight at once, of which no more are sent than the living workers
+    have room for together.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.workers: dict[int, WorkerState] = {}
+        self.in_flight: dict[int, Entry] = {}
+        self.backlog: deque[tuple[Task, Prior | None]] = deque()
+        self.events: list[Event] = []
+        self.late_results = 0
+        self._batches: dict[int, Batch] = {}
+        self._turn: deque[WorkerState] = deque()
+        self._next_id = 1
+        self._capacity = 0
+        #: Tasks that were lost and not taken yet, each with the worker that had it.
+        self.lost: list[tuple[Task, WorkerState]] = []
+        self._holders: dict[int, WorkerState] = {}
+        self._full = False
+        self._ticked: float | None = None
+
+    # -- jobs ---------------------------------------------------------------------------------
+
+    def room(self) -> int:
+        """How many more jobs may be sent now."""
+        return min(self.limit, self._capacity) - len(self.in_flight)
+
+    @property
+    def capacity(self) -> int:
+        """How many jobs the living workers can run at once."""
+        return self._capacity
+
+    def next_worker(self) -> WorkerState | None:
+        """Whoever's turn it is of those that may be sent more; None when there is none."""
+        turn = self._turn
+        for _ in range(len(turn)):
+            worker = turn[0]
+            turn.rotate(-1)
+            if worker.outstanding < worker.quota and not worker.away:
+                return worker
+        return None
+
+    def send(
+        self, tasks: Sequence[Task], now: float, worker: WorkerState, priors: Sequence[Prior | None] = ()
+    ) -> tuple[int, list[Job]]:
+        """Enter a batch of tasks as sent now to a worker; returns its number and the jobs for the wire."""
+        first = self._next_id
+        self._next_id = first + len(tasks)
+        batch = self._batches[first] = Batch(first, len(tasks), now, worker)
+        worker.outstanding += len(tasks)
+        in_flight = self.in_flight
+        jobs: list[Job] = []
+        for number, task in enumerate(tasks, first):
+            in_flight[number] = (task, batch, None)
+            jobs.append((number, *task))
+        for number, prior in enumerate(priors, first):
+            in_flight[number] = (*in_flight[number][:2], prior)
+        return first, jobs
+
+    def unsend(self, first: int) -> None:
+        """Take back a batch that could not be sent; its tasks go to the head of the line."""
+        batch = self._batches.pop(first)
+        batch.worker.outstanding -= batch.size
+        for number in reversed(range(first, first + batch.size)):
+            task, _, prior = self.in_flight.pop(number)
+            self.backlog.appendleft((task, prior))
+
+    def settle(self, job_id: int, worker: WorkerState) -> Entry | None:
+        """A result has come: the entry it ends, or None when that job is not in flight."""
+        entry = self.in_flight.pop(job_id, None)
+        if entry is None:
+            self.late_results += 1
+            return None
+        batch = entry[1]
+        batch.worker.outstanding -= 1
+        batch.remaining -= 1
+        if not batch.remaining:
+            self._close(batch)
+        else:
+            self._claim(worker, batch)
+        return entry
+
+    def send_again(self, task: Task, prior: Prior | None) -> None:
+        """Put a settled task in line to be sent once more."""
+        self.backlog.append((task, prior))
+
+    def hand_back(self, job_ids: Iterable[int], worker: WorkerState) -> None:
+        """A worker had no room for these; they go to the head of the line."""
+        for job_id in job_ids:
+            if job_id in self.in_flight:
+                entry = self.settle(job_id, worker)
+                if entry is not None:
+                    self.backlog.appendleft((entry[0], entry[2]))
+
+    def take_lost(self) -> list[tuple[Task, WorkerState]]:
+        """The tasks that were lost since the last call, each with the worker that had it.
+
+        Each was in flight and is no longer.
+        """
+        lost, self.lost = self.lost, []
+        return lost
+
+    def abandon(self) -> list[Task]:
+        """Forget all that is in flight or in line (the phase ends); returns it."""
+        tasks = [entry[0] for entry in self.in_flight.values()] + [task for task, _ in self.backlog]
+        for batch in list(self._batches.values()):
+            self._close(batch)
+        for _, batch, _ in self.in_flight.values():
+            batch.worker.outstanding -= 1
+        self.in_flight.clear()
+        self.backlog.clear()
+        return tasks
+
+    def _close(self, batch: Batch) -> None:
+        del self._batches[batch.first]
+        batch.worker.batches.discard(batch.first)
+
+    def _lose(self, batch: Batch) -> None:
+        for number in range(batch.first, batch.first + batch.size):
+            entry = self.in_flight.pop(number, None)
+            if entry is not None:
+                batch.worker.outstanding -= 1
+                self.lost.append((entry[0], batch.worker))
+        self._close(batch)
+
+    @staticmethod
+    def _claim(worker: WorkerState, batch: Batch) -> None:
+        # A worker that counts as lost claims nothing: nobody would look after it.
+        if worker is batch.worker and worker.alive:
+            worker.batches.add(batch.first)
+
+    # -- workers ------------------------------------------------------------------------------
+
+    def living(self) -> list[WorkerState]:
+        """The workers that can be given work."""
+        return [worker for worker in self.workers.values() if worker.alive and not worker.refused]
+
+    def known(self, instance: int) -> WorkerState | None:
+        """The worker of that instance, if it has said hello."""
+        return self.workers.get(instance)
+
+    def refused(self) -> list[int]:
+        """The instances that have been turned away and have been heard of lately."""
+        return [worker.instance for worker in self.workers.values() if worker.refused and worker.alive]
+
+    def heartbeat(self, beat: Heartbeat, run_id: int, now: float) -> None:
+        """A worker is alive and says what it holds."""
+        worker = self.workers.get(beat.instance)
+        if worker is None:
+            worker = self._join(beat, now)
+            if worker is None:
+                return
+        elif worker.ended:
+            return
+        elif not worker.alive:
+            worker.alive = True
+            if not worker.refused:
+                self._event("back", worker, "is back and is used again")
+                self._count_capacity()
+        worker.last_seen = now
+        if worker.capacity != beat.capacity:
+            worker.capacity = beat.capacity
+            self._count_capacity()
+        worker.load.observe(beat.clock, beat.cpu, beat.lag)
+        worker.offset.observe(beat.clock, now)
+        if not worker.refused:
+            self._refuse_rivals(worker)
+        self._compare(worker, beat.held if beat.run_id == run_id else [])
+
+    def refuse(self, instance: int, worker_id: int, host: str, reason: str, now: float) -> None:
+        """Turn a worker away for good."""
+        worker = self.workers.get(instance)
+        if worker is None:
+            worker = self._enter(WorkerState(worker_id, instance, host, 0, "", 0, now))
+            if worker is None:
+                return
+        worker.last_seen = now
+        worker.alive = not worker.ended
+        if not worker.refused:
+            worker.refused = True
+            self._event("refused", worker, reason)
+            self._count_capacity()
+
+    def leave(self, instance: int, reason: str) -> None:
+        """A worker said that it ends, or its process is seen to have ended."""
+        worker = self.workers.get(instance)
+        if worker is None or worker.ended:
+            return
+        worker.ended = True
+        if worker.alive:
+            self._bury(worker)
+            self._event("left", worker, reason)
+
+    def tick(self, now: float) -> None:
+        """Look at the time: find workers and batches that are lost.
+
+        A master that was itself held up (stopped, starved) has heard nobody meanwhile; its own
+        gap is not held against the others.
+        """
+        if self._ticked is not None and now - self._ticked > HEARTBEAT_SECONDS:
+            gap = now - self._ticked
+            for worker in self.workers.values():
+                worker.last_seen += gap
+            for batch in self._batches.values():
+                batch.sent_at += gap
+        self._ticked = now
+        for worker in self.workers.values():
+            worker.away = False  # try again
+            if worker.alive and now - worker.last_seen > LOST_AFTER:
+                jobs = worker.outstanding
+                self._bury(worker)
+                if not worker.refused:
+                    self._event(
+                        "lost",
+                        worker,
+                        f"has not been heard of for {now - worker.last_seen:.1f} s and counts as lost"
+                        + (f", with {jobs} job{'s' if jobs != 1 else ''}" if jobs else ""),
+                    )
+        unclaimed = [
+            batch
+            for batch in self._batches.values()
+            if now - batch.sent_at > LOST_AFTER and batch.first not in batch.worker.batches
+        ]
+        for batch in unclaimed:
+            self._lose(batch)
+
+    def _join(self, beat: Heartbeat, now: float) -> WorkerState | None:
+        worker = self._enter(
+            WorkerState(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
+        )
+        if worker is None:
+            return None
+        self._event("joined", worker, f"joined ({beat.capacity} jobs at once)")
+        self._count_capacity()
+        if beat.protocol != PROTOCOL:
+            reason = f"speaks protocol {beat.protocol}, this master {PROTOCOL}: refused"
+            self.refuse(worker.instance, worker.worker_id, worker.host, reason, now)
+        return worker
+
+    def _enter(self, worker: WorkerState) -> WorkerState | None:
+        if len(self.workers) >= MOST_WORKERS:
+            forgotten = next((other for other in self.workers.values() if not other.alive), None)
+            if forgotten is None:
+                if not self._full:
+                    self._full = True
+                    self._event("full", worker, f"is not used: there are {MOST_WORKERS} workers already")
+                return None
+            del self.workers[forgotten.instance]
+        self.workers[worker.instance] = worker
+        return worker
+
+    def _refuse_rivals(self, worker: WorkerState) -> None:
+        holder = self._holders.get(worker.worker_id)
+        if holder is None or not holder.alive or holder.refused:
+            self._holders[worker.worker_id] = worker
+        elif holder is not worker:
+            # Not yet: the holder may be gone without our knowing.
+            if worker not in holder.rivals:
+                holder.rivals.append(worker)
+            return
+        for rival in worker.rivals:
+            if rival.alive:
+                reason = (
+                    f"has the id of the worker on {worker.host} (pid {worker.pid}): refused; "
+                    "give each worker an id of its own"
+                )
+                self.refuse(rival.instance, rival.worker_id, rival.host, reason, rival.last_seen)
+        worker.rivals.clear()
+
+    def _compare(self, worker: WorkerState, held: Sequence[int]) -> None:
+        for first in held:
+            batch = self._batches.get(first)
+            if batch is not None:
+                self._claim(worker, batch)
+        for first in worker.batches.difference(held):
+            self._lose(self._batches[first])
+
+    def _bury(self, worker: WorkerState) -> None:
+        worker.alive = False
+        for batch in list(self._batches.values()):
+            if batch.worker is worker:
+                self._lose(batch)
+        self._count_capacity()
+
+    def _count_capacity(self) -> None:
+        living = self.living()
+        self._turn = deque(living)
+        self._capacity = sum(worker.capacity for worker in living)
+        # All get the same, but for those that have not room for it: their part goes to the others.
+        left = self.limit
+        for place, worker in enumerate(sorted(living, key=lambda each: each.capacity)):
+            worker.quota = min(worker.capacity, max(1, -(-left // (len(living) - place))))
+            left -= worker.quota
+
+    def _event(self, kind: str, worker: WorkerState, text: str) -> None:
+        name = f"Worker {worker.worker_id} on {worker.host} (pid {worker.pid})"
+        self.events.append(Event(kind, worker, f"{name} {text}"))

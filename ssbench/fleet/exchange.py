@@ -1,0 +1,422 @@
+"""The master's loop: sends what a phase wants done, takes in what comes back.
+
+One thread over two plain zmq sockets. A *phase* (initial uploads, the benchmark, clean-up) says what
+is to be done next and is told how each task ended; all phases share the loop, and with it the rules
+of :mod:`ssbench.fleet.dispatch` on who is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+import zmq
+
+from ssbench.errors import ProtocolError, SsbenchError, WireError, WorkerError
+from ssbench.fleet import wire
+from ssbench.fleet.dispatch import Dispatcher, Prior, Task
+from ssbench.fleet.phase import Phase
+from ssbench.fleet.sockets import MasterSockets, has_message
+from ssbench.fleet.wire import Result, RunParameters
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.results import LOST, UNFINISHED
+from ssbench.run.tokens import TokenRenewal
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between looks at the clock: who is lost, is a token there, is a phase over.
+_TICK = 0.1
+
+#: With nobody left for this long the run ends (seconds, on top of those that make a worker lost).
+_NOBODY_LEFT = 4.0
+
+#: While it waits, the master says every so many seconds what for.
+_SAY_SECONDS = 5.0
+
+#: Refused workers are told so every so many seconds, until they are heard of no more; so many at once.
+_TELL_SECONDS = 1.0
+_MOST_REFUSED = 32
+
+#: Most warnings that are kept for the report.
+_MOST_WARNINGS = 200
+
+#: Most jobs of a message, which has to stay under :data:`ssbench.fleet.wire.MAX_MESSAGE_BYTES`.
+_MOST_JOBS = 10_000
+
+#: Most messages taken in before more work is sent.
+_MESSAGES_A_TURN = 256
+
+#: A job is sent again after so many refusals of its token.
+_MOST_RENEWALS = 10
+
+#: Flags of the sockets as plain numbers: to put two of zmq's together costs as much as the send.
+_AT_ONCE = int(zmq.NOBLOCK)
+_AT_ONCE_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
+
+UNAUTHORIZED = "HTTP 401"
+
+
+class Exchange:
+    """The two sockets, the book of jobs, and the loop over both."""
+
+    def __init__(
+        self,
+        sockets: MasterSockets,
+        dispatcher: Dispatcher,
+        parameters: RunParameters,
+        batch_size: int = 1,
+        renew_token: Callable[[], str] | None = None,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.parameters = parameters
+        #: Set by a signal: stop sending.
+        self.interrupted = threading.Event()
+        #: Called with each tick's time; local workers are looked after there.
+        self.on_tick: Callable[[float], None] = lambda _now: None
+        #: What went wrong with workers, for the report.
+        self.warnings: list[str] = []
+        self._sockets = sockets
+        self._header = wire.pack_parameters(parameters)
+        self._batch_size = batch_size
+        self._renewal = TokenRenewal(renew_token)
+        self._unauthorized: list[tuple[Task, Prior]] = []
+        self._next_tick = 0.0
+        self._receive_timeout = -1.0
+        self._said_at = 0.0
+        self._told_at = 0.0
+        self._somebody_at = time.monotonic()
+        self._dropped_messages = 0
+        self._running = self._at_once = False
+
+    # -- workers ------------------------------------------------------------------------------
+
+    def wait_for_workers(self, expected: Callable[[], int], timeout: float, advice: str) -> None:
+        """Return once ``expected()`` workers are there, or fewer after ``timeout`` seconds.
+
+        Says every few seconds what it waits for; raises WorkerError when there is none at the end.
+        """
+        deadline = time.monotonic() + timeout
+        self._said_at = time.monotonic() - _SAY_SECONDS + 1.0
+        while True:
+            now = time.monotonic()
+            self._tick(now)
+            there = len(self.dispatcher.living())
+            if there >= max(1, expected()) or self.interrupted.is_set():
+                return
+            if now >= deadline:
+                break
+            if now - self._said_at >= _SAY_SECONDS:
+                self._said_at = now
+                _log.info(
+                    "Waiting for workers: %d of %d there, %.0f s left. %s",
+                    there,
+                    expected(),
+                    deadline - now,
+                    advice,
+                )
+            self._take_in(min(_TICK, deadline - now), None)
+        if not there:
+            raise WorkerError(f"no worker has come within {timeout:g} s. {advice}")
+        self._warn(
+            f"Only {there} of {expected()} workers have come within {timeout:g} s; starting with those"
+        )
+
+    def change(self, **changes: object) -> None:
+        """Change parameters in the middle of the run; workers see it with their next batch."""
+        self.parameters = msgspec.structs.replace(
+            self.parameters, generation=self.parameters.generation + 1, **changes
+        )
+        self._header = wire.pack_parameters(self.parameters)
+
+    def tell_all(self) -> None:
+        """Send an empty batch to each worker, so that it sees the parameters now."""
+        nothing = wire.pack(wire.JobBatch(0, []))
+        for worker in self.dispatcher.workers.values():
+            if worker.alive:
+                self._send_batch(worker, nothing)
+
+    def _warn(self, text: str) -> None:
+        if len(self.warnings) < _MOST_WARNINGS:
+            self.warnings.append(text)
+        _log.warning("%s", text)
+
+    # -- the loop -----------------------------------------------------------------------------
+
+    def end_at_once(self) -> bool:
+        """Whether :meth:`run` is under way, which then raises KeyboardInterrupt within a tenth of a second.
+
+        A signal handler that raised it anywhere could do so where a result has left the book and has
+        not reached the phase yet.
+        """
+        self._at_once = self._running
+        return self._running
+
+    def run(self, phase: Phase) -> None:
+        """Carry a phase through; raises WorkerError when no worker is left.
+
+        However it ends, every task that was sent has been reported to the phase.
+        """
+        dispatcher = self.dispatcher
+        if dispatcher.living():
+            self._somebody_at = time.monotonic()
+        draining_since: float | None = None
+        self._running = True
+        try:
+            while True:
+                if self._at_once:
+                    raise KeyboardInterrupt
+                now = time.monotonic()
+                if now >= self._next_tick:
+                    self._tick(now)
+                    phase.tick(now)
+                    self._check_somebody(now)
+                if dispatcher.lost:
+                    self._settle_lost(phase)
+                waits = True
+                if phase.exhausted(now):
+                    if draining_since is None:
+                        draining_since = self._said_at = now
+                    if not dispatcher.in_flight and not dispatcher.backlog and not self._unauthorized:
+                        return
+                    if phase.patience is not None and now - draining_since > phase.patience:
+                        break
+                    self._say_what_is_missing(now, phase)
+                    self._send(phase, now, only_backlog=True)
+                else:
+                    waits = self._send(phase, now, only_backlog=False)
+                phase.catch_up()
+                self._take_in(_TICK if waits else 0.001, phase)
+        finally:
+            self._give_up(phase)
+            self._running = False
+
+    def _give_up(self, phase: Phase) -> None:
+        """Report to the phase what has not ended."""
+        dispatcher = self.dispatcher
+        for task, worker in dispatcher.take_lost():
+            phase.lost([task], given_up=LOST, worker=worker)
+        given_up = dispatcher.abandon() + [task for task, _ in self._unauthorized]
+        self._unauthorized.clear()
+        if given_up:
+            phase.lost(given_up, given_up=UNFINISHED if dispatcher.living() else LOST)
+            # Workers drop what they still have of it, and have their slots free for the next phase.
+            self.change(run_id=secrets.randbits(62) + 1)
+        self._take_events()
+
+    def _send(self, phase: Phase, now: float, *, only_backlog: bool) -> bool:
+        """Send what there is room for; False when there was room and the phase gave nothing."""
+        dispatcher = self.dispatcher
+        room = dispatcher.room()
+        if room <= 0 or self._renewal.under_way:
+            return True
+        while room > 0:
+            worker = dispatcher.next_worker()
+            if worker is None:
+                return True
+            most = min(self._batch_size, worker.quota - worker.outstanding, room, _MOST_JOBS)
+            tasks: Sequence[Task]
+            priors: list[Prior | None] = []
+            again: list[tuple[int, float]] = []
+            if dispatcher.backlog:
+                count = min(most, len(dispatcher.backlog))
+                taken = [dispatcher.backlog.popleft() for _ in range(count)]
+                tasks = [task for task, _ in taken]
+                priors = [prior for _, prior in taken]
+                if any(priors):
+                    again = [(p.retries, max(0.0, now - p.began)) if p else (0, 0.0) for p in priors]
+            elif only_backlog:
+                return True
+            else:
+                tasks = phase.next_tasks(most)
+                if not tasks:
+                    return False
+            first, jobs = dispatcher.send(tasks, now, worker, priors)
+            if self._send_batch(worker, wire.pack(wire.JobBatch(first, jobs, again))):
+                room -= len(tasks)
+            else:
+                dispatcher.unsend(first)
+                worker.away = True
+        return True
+
+    def _send_batch(self, worker: WorkerState, batch: bytes) -> bool:
+        try:
+            send = self._sockets.work.send
+            send(worker.address, _AT_ONCE_AND_MORE)
+            send(self._header + batch, _AT_ONCE)
+        except zmq.ZMQError as error:
+            if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
+                return False  # it is not connected at this moment
+            raise
+        return True
+
+    def _take_in(self, timeout: float, phase: Phase | None) -> None:
+        results = self._sockets.results
+        if timeout != self._receive_timeout:
+            # A receive that waits by itself is one call less than a poll before it: 15 % of the
+            # loop at 3 batches of 8 in flight.
+            self._receive_timeout = timeout
+            results.setsockopt(zmq.RCVTIMEO, math.ceil(timeout * 1000))
+        for place in range(_MESSAGES_A_TURN):
+            if place and not has_message(results):
+                return
+            try:
+                frame = results.recv(_AT_ONCE if place else 0)
+            except zmq.Again:
+                return
+            try:
+                message = wire.unpack_from_worker(frame)
+            except ProtocolError as error:
+                self._refuse_version(error)
+                continue
+            except WireError as error:
+                self._drop(str(error))
+                continue
+            now = time.monotonic()
+            if type(message) is wire.Results:
+                self._take_results(message, now, phase)
+            else:
+                self._take_news(message, now)
+
+    def _take_news(self, message: wire.FromWorker, now: float) -> None:
+        dispatcher = self.dispatcher
+        if isinstance(message, wire.Heartbeat):
+            dispatcher.heartbeat(message, self.parameters.run_id, now)
+        elif isinstance(message, wire.Goodbye):
+            dispatcher.leave(message.instance, f"has ended: {message.reason}")
+        elif isinstance(message, wire.Handback):
+            worker = dispatcher.known(message.instance)
+            if worker is not None and message.run_id == self.parameters.run_id:
+                dispatcher.hand_back(message.job_ids, worker)
+        self._take_events()
+
+    def _take_results(self, message: wire.Results, now: float, phase: Phase | None) -> None:
+        dispatcher = self.dispatcher
+        worker = dispatcher.known(message.instance)
+        if message.run_id != self.parameters.run_id or worker is None or phase is None:
+            dispatcher.late_results += len(message.results)
+            return
+        worker.offset.observe(message.clock, now)
+        settle = dispatcher.settle
+        ended: list[tuple[Task, Result]] = []
+        for result in message.results:
+            entry = settle(result.job_id, worker)
+            if entry is None:
+                continue
+            task, _, prior = entry
+            if prior is not None:
+                result = _with_prior(result, prior)  # noqa: PLW2901 - the same result, complete
+            if result.unauthorized and self._ask_again(task, result, prior, message.generation, now):
+                continue
+            ended.append((task, result))
+        if ended:
+            phase.done(ended, worker)
+
+    def _drop(self, why: str) -> None:
+        # The first ones are told one by one; a flood is counted.
+        self._dropped_messages += 1
+        if self._dropped_messages <= 3:
+            _log.warning("Dropped a message that is none of a worker's: %s", why[:200])
+
+    def _refuse_version(self, error: ProtocolError) -> None:
+        if error.worker is None or len(self.dispatcher.refused()) >= _MOST_REFUSED:
+            self._drop(str(error))
+            return
+        worker_id, instance = error.worker
+        reason = f"speaks protocol {error.protocol}, this master {wire.PROTOCOL}: refused"
+        self.dispatcher.refuse(instance, worker_id, "?", reason, time.monotonic())
+        self._take_events()
+
+    def _ask_again(
+        self, task: Task, result: Result, prior: Prior | None, generation: int, now: float
+    ) -> bool:
+        retried = dict(result.retried or {})
+        retried[UNAUTHORIZED] = retried.get(UNAUTHORIZED, 0) + 1
+        if not self._renewal.possible or retried[UNAUTHORIZED] > _MOST_RENEWALS:
+            return False
+        began = prior.began if prior else now - (result.last_byte or 0.0)
+        self._unauthorized.append((task, Prior(result.retries + 1, began, retried)))
+        if generation >= self.parameters.generation and not self._renewal.under_way:
+            _log.info("Swift no longer takes the token; authenticating again")
+            self._renewal.start(now)
+        return True
+
+    # -- time passes --------------------------------------------------------------------------
+
+    def _tick(self, now: float) -> None:
+        self._next_tick = now + _TICK
+        self._sockets.drop_strangers()
+        self.dispatcher.tick(now)
+        self.on_tick(now)
+        self._look_after_token(now)
+        self._take_events()
+        self._tell_refused(now)
+
+    def _look_after_token(self, now: float) -> None:
+        try:
+            token = self._renewal.finished(now)
+        except SsbenchError as error:
+            self._warn(f"Authenticating again failed: {error}")
+        else:
+            if token is not None:
+                self.change(token=token)
+        if not self._renewal.under_way:
+            for task, prior in self._unauthorized:
+                self.dispatcher.send_again(task, prior)
+            self._unauthorized.clear()
+
+    def _take_events(self) -> None:
+        events, self.dispatcher.events = self.dispatcher.events, []
+        for event in events:
+            if event.kind in ("joined", "back"):
+                _log.info("%s", event.text)
+            else:
+                self._warn(event.text)
+
+    def _tell_refused(self, now: float) -> None:
+        refused = self.dispatcher.refused()[:_MOST_REFUSED]
+        if refused and (refused != self.parameters.refused or now - self._told_at >= _TELL_SECONDS):
+            self._told_at = now
+            self.change(refused=refused)
+            self.tell_all()
+
+    def _settle_lost(self, phase: Phase) -> None:
+        for task, worker in self.dispatcher.take_lost():
+            for again in phase.lost([task], given_up=None, worker=worker):
+                self.dispatcher.send_again(again, None)
+
+    def _check_somebody(self, now: float) -> None:
+        if self.dispatcher.living():
+            self._somebody_at = now
+        elif now - self._somebody_at > _NOBODY_LEFT:
+            raise WorkerError("all workers are gone")
+
+    def _say_what_is_missing(self, now: float, phase: Phase) -> None:
+        if now - self._said_at >= _SAY_SECONDS:
+            self._said_at = now
+            holders = [
+                f"worker {worker.worker_id} on {worker.host} has {len(worker.batches)}"
+                for worker in self.dispatcher.living()
+                if worker.batches
+            ]
+            _log.info(
+                "Waiting for %d %s to end%s",
+                len(self.dispatcher.in_flight),
+                phase.what,
+                f" ({', '.join(holders)} batches)" if holders else "",
+            )
+
+    def close(self) -> None:
+        """End the thread that renews tokens."""
+        self._renewal.close()
+
+
+def _with_prior(result: Result, prior: Prior) -> Result:
+    retried = dict(prior.retried)
+    for cause, count in (result.retried or {}).items():
+        retried[cause] = retried.get(cause, 0) + count
+    return msgspec.structs.replace(result, retried=retried)

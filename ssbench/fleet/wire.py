@@ -1,0 +1,269 @@
+"""What crosses the two ZeroMQ sockets, and nothing else.
+
+Work socket (master ROUTER, worker DEALER): behind the address of the worker that it is for, a message is
+one frame, an array of three. Two frames would cost a worker another 1.7 µs a message, the master 0.4.
+
+1. The version of the protocol, which comes first in every version.
+2. :class:`RunParameters`, packed into a byte string: what is the same for a whole run. All up to here is
+   packed once (:func:`pack_parameters`); a worker that sees the bytes it saw last does not decode them
+   again, so a worker may join at any time.
+3. :class:`JobBatch`: the jobs. An empty batch only brings the parameters (a new token, a refusal).
+
+Results socket (worker PUSH, master PULL): a message is one msgpack frame, an array whose first
+element tells what it is: :class:`Heartbeat`, :class:`Results`, :class:`Handback`, :class:`Goodbye`.
+
+All structures are arrays, not maps, and all numbers small ints: container and object names are
+derived (:mod:`ssbench.names`). Decoding checks every type and range in C,
+so that what a stranger sends ends as a :class:`~ssbench.errors.WireError` and nothing else.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ssbench.errors import ProtocolError, WireError
+
+#: Goes up whenever any structure below changes; both sides refuse another one's.
+PROTOCOL = 2
+
+#: A message beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+
+#: Bounds of what a stranger may make the other side build from one message.
+MAX_JOBS = 100_000
+MAX_RESULTS = 10_000
+
+#: Seconds between two heartbeats of a worker.
+HEARTBEAT_SECONDS = 1.0
+
+#: Seconds of silence after which a worker, or an unclaimed batch, counts as lost.
+LOST_AFTER = 3.5
+
+#: Buckets of :attr:`Heartbeat.lag`; the last one is for ticks over a second late.
+LAG_BUCKETS = 12
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Small = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+Lag = Annotated[list[Small], Meta(max_length=64)]
+Numbers = Annotated[list[Count], Meta(max_length=MAX_JOBS)]
+Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
+Text = Annotated[str, Meta(max_length=4096)]
+
+#: Job kinds beyond the codes of :mod:`ssbench.operations`.
+UPLOAD_IF_MISSING = 64  # an initial object: HEAD, and PUT where there is none
+REMOVE = 65  # clean-up: DELETE, and 404 is as good
+
+#: (job id, kind, size-class index, container number, object number, bytes)
+Job = tuple[Count, Small, Small, Small, Small, Count]
+
+
+class RunParameters(Struct, array_like=True, frozen=True):
+    """What is the same for all jobs of a run.
+
+    ``generation`` goes up when the token or ``refused`` changes during a run. ``refused`` lists
+    the instances of workers that must not serve this master (a second one with an id in use).
+    ``exit`` tells whoever reads it to end. Time-outs are seconds, ``delete_after`` whole seconds.
+    """
+
+    run_id: Count
+    generation: Count = 0
+    token: str | None = None
+    storage_urls: list[str] = []
+    connect_timeout: Seconds = 10.0
+    network_timeout: Seconds = 20.0
+    block_size: Annotated[int, Meta(ge=1, le=2**30)] = 65536
+    noop: bool = False
+    container_base: str = "ssbench"
+    policy: str | None = None
+    size_classes: list[str] = []
+    delete_after: Count | None = None
+    insecure: bool = False
+    ca_certificates: str | None = None
+    refused: list[Count] = []
+    exit: bool = False
+
+
+class JobBatch(Struct, array_like=True, frozen=True):
+    """The rest of a work message: jobs, and for jobs that are sent again what they have behind them.
+
+    ``prior`` is empty or holds (retries, seconds since the first attempt) for each job.
+    """
+
+    batch_id: Count
+    jobs: Annotated[list[Job], Meta(max_length=MAX_JOBS)]
+    prior: Annotated[list[tuple[Count, Seconds]], Meta(max_length=MAX_JOBS)] = []
+
+
+class Result(Struct, array_like=True, frozen=True, gc=False):
+    """How a job ended: latencies in seconds, ``completed`` by the worker's monotonic clock.
+
+    ``cause`` is None for a success. ``retried`` counts the causes of the attempts before the last.
+    ``unauthorized`` marks a 401 whose job the master should send again with a new token;
+    ``last_byte`` is then the seconds spent so far.
+    """
+
+    job_id: Count
+    first_byte: Seconds | None
+    last_byte: Seconds | None
+    completed: Clock
+    size: Count = 0
+    retries: Small = 0
+    trans_id: Text | None = None
+    cause: Text | None = None
+    detail: Text = ""
+    retried: Annotated[dict[Text, Small], Meta(max_length=1000)] | None = None
+    unauthorized: bool = False
+
+
+class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
+    """Sent at once on joining and each second after; the first one is the hello.
+
+    ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs it runs at
+    once, ``held`` the batches it has and has not finished, ``cpu`` the CPU seconds its main thread
+    has used so far. ``lag`` counts the ticks of its event loop since the last heartbeat by how late
+    they came: element 0 those up to 1 ms late, element k those from 2**(k-1) up to 2**k ms, the last
+    all later ones. Counts add up over heartbeats and workers, which percentiles do not.
+    ``run_id`` is the run it serves, 0 where there is none.
+    """
+
+    protocol: int
+    worker_id: Count
+    instance: Count
+    run_id: Count
+    clock: Clock
+    capacity: Small
+    held: Numbers
+    cpu: Seconds
+    lag: Lag
+    host: Text
+    pid: Count
+    version: Text
+
+
+class Results(Struct, array_like=True, frozen=True, tag=2):
+    """Finished jobs, of one or several batches.
+
+    ``generation`` is that of the parameters now, or an earlier one under which a job began whose token
+    was refused.
+    """
+
+    run_id: Count
+    worker_id: Count
+    instance: Count
+    clock: Clock
+    generation: Count
+    results: Annotated[list[Result], Meta(max_length=MAX_RESULTS)]
+
+
+class Handback(Struct, array_like=True, frozen=True, tag=3):
+    """Jobs that were not begun: there was no room for them, or they piled up while the worker was stopped."""
+
+    run_id: Count
+    worker_id: Count
+    instance: Count
+    job_ids: Numbers
+
+
+class Goodbye(Struct, array_like=True, frozen=True, tag=4):
+    """The worker ends; what it still held will not be done."""
+
+    worker_id: Count
+    instance: Count
+    reason: Text
+
+
+FromWorker = Heartbeat | Results | Handback | Goodbye
+
+_encoder = msgspec.msgpack.Encoder()
+_parameters = msgspec.msgpack.Decoder(RunParameters)
+_batch = msgspec.msgpack.Decoder(JobBatch)
+_from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+
+#: Packs any structure of this module.
+pack = _encoder.encode
+
+#: How a work message begins: an array of three, the version, a byte string whose length follows.
+_MARK = b"\x93%b\xc6" % pack(PROTOCOL)
+_BEGINNING = struct.Struct(f">{len(_MARK)}sI")
+
+
+#: What a decoder raises: for a wrong type, for text that is no UTF-8, for arrays nested too deep.
+_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+
+#: Only of messages up to this size it is asked whose they are, once they cannot be read.
+_MAX_UNKNOWN_BYTES = 65536
+
+
+def _generic(frame: bytes) -> list[object]:
+    if len(frame) > _MAX_UNKNOWN_BYTES:
+        return []
+    try:
+        decoded = msgspec.msgpack.decode(frame)
+    except _UNREADABLE:
+        return []
+    return decoded if isinstance(decoded, list) else []
+
+
+def pack_parameters(parameters: RunParameters) -> bytes:
+    """What a work message begins with; the packed batch goes behind it."""
+    packed = pack(parameters)
+    return _BEGINNING.pack(_MARK, len(packed)) + packed
+
+
+def split_work(message: bytes) -> tuple[bytes, bytes]:
+    """What a work message begins with, and the packed batch behind it.
+
+    Raises WireError, ProtocolError for another version.
+    """
+    if len(message) >= _BEGINNING.size:
+        mark, length = _BEGINNING.unpack_from(message)
+        end = _BEGINNING.size + int(length)
+        if mark == _MARK and end <= len(message):
+            return message[:end], message[end:]
+    match _generic(message):
+        case [int(protocol), *_] if protocol != PROTOCOL:
+            raise ProtocolError(protocol)
+    raise WireError(f"work message: {len(message)} bytes that are none")
+
+
+def unpack_parameters(beginning: bytes) -> RunParameters:
+    """Decode the parameters that a work message begins with; raises WireError."""
+    try:
+        return _parameters.decode(beginning[_BEGINNING.size :])
+    except _UNREADABLE as error:
+        raise WireError(f"run parameters: {error}") from None
+
+
+def unpack_batch(frame: bytes) -> JobBatch:
+    """Decode the batch of a work message; raises WireError."""
+    try:
+        batch = _batch.decode(frame)
+    except _UNREADABLE as error:
+        raise WireError(f"job batch: {error}") from None
+    if batch.prior and len(batch.prior) != len(batch.jobs):
+        raise WireError(f"job batch: {len(batch.prior)} histories of {len(batch.jobs)} jobs")
+    return batch
+
+
+def unpack_from_worker(frame: bytes) -> FromWorker:
+    """Decode a message of the results socket; raises WireError, ProtocolError for another version."""
+    try:
+        return _from_worker.decode(frame)
+    except _UNREADABLE as error:
+        match _generic(frame):
+            # The first four fields of a heartbeat are the same in every version.
+            case [1, int(protocol), int(worker_id), int(instance), *_] if (
+                protocol != PROTOCOL and 0 <= worker_id < 2**63 and 0 <= instance < 2**63
+            ):
+                raise ProtocolError(protocol, (worker_id, instance)) from None
+        raise WireError(f"message of a worker: {error}") from None
+
+
+def work_address(instance: int) -> bytes:
+    """What the work socket knows a worker process by: the address frame of messages for it."""
+    return b"%016x" % instance

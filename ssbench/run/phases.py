@@ -1,0 +1,242 @@
+"""The three phases of a run: initial uploads, the benchmark, clean-up.
+
+Each says what is to be done and takes in how it ended; :mod:`ssbench.fleet.exchange` does the rest.
+"""
+
+# ruff: noqa: D102 - the methods of a phase are documented in Phase
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from ssbench.fleet.dispatch import Task
+from ssbench.fleet.wire import REMOVE, UPLOAD_IF_MISSING, Result
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, Failure, ResultRow
+from ssbench.run_results.writer import RunResultsWriter
+from ssbench.screen.progress import Bar, ResultCharacters
+from ssbench.workload.population import RunState
+
+#: So many results are waited for before they are handed over: to the writer message by message costs
+#: 4 µs a message, and many thousands at once keep the workers waiting.
+_ROWS_AT_ONCE = 512
+
+
+class _Errand:
+    """A phase whose results only count: each task is done once, by whichever worker lives."""
+
+    def __init__(self, what: str, tasks: Iterator[Task], bar: Bar, stop: Callable[[], bool]) -> None:
+        self.what = what
+        self.patience: float | None = None
+        self.succeeded = 0
+        self.causes: Counter[str] = Counter()
+        self.example = ""
+        self._tasks = tasks
+        self._bar = bar
+        self._stop = stop
+        self._exhausted = False
+
+    @property
+    def failed(self) -> int:
+        """How many tasks failed for good."""
+        return self.causes.total()
+
+    def failure_text(self) -> str:
+        """Causes with their counts, and one example."""
+        causes = ", ".join(f"{count} x {cause}" for cause, count in self.causes.most_common())
+        return f"{causes}; for example: {self.example}" if self.example else causes
+
+    def next_tasks(self, count: int) -> Sequence[Task]:
+        tasks = list(islice(self._tasks, count))
+        self._exhausted = len(tasks) < count
+        return tasks
+
+    def exhausted(self, now: float) -> bool:
+        if self._stop():
+            self.patience = 2.0
+            return True
+        return self._exhausted
+
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+        for task, result in ended:
+            if result.cause is None:
+                self.succeeded += 1
+                self._succeeded(task)
+            else:
+                self.causes[result.cause] += 1
+                self.example = self.example or result.detail
+        self._bar.advance(len(ended))
+
+    def _succeeded(self, task: Task) -> None:
+        pass
+
+    def lost(
+        self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
+    ) -> Sequence[Task]:
+        if given_up is None:
+            return tasks  # somebody else does them
+        self.causes[given_up] += len(tasks)
+        return []
+
+    def catch_up(self) -> None:
+        pass
+
+    def tick(self, now: float) -> None:
+        pass
+
+
+class InitialUploads(_Errand):
+    """Uploads the initial objects that are not there yet."""
+
+    def __init__(
+        self,
+        objects: Iterator[tuple[int, int, int, int]],
+        state: RunState,
+        bar: Bar,
+        stop: Callable[[], bool],
+    ) -> None:
+        tasks = ((UPLOAD_IF_MISSING, *each) for each in objects)
+        super().__init__("initial uploads", tasks, bar, stop)
+        self._state = state
+
+    def _succeeded(self, task: Task) -> None:
+        self._state.add_initial(task[1], task[3])
+
+
+class CleanUp(_Errand):
+    """Deletes what the run created."""
+
+    def __init__(self, objects: Iterator[tuple[int, int, int]], bar: Bar, stop: Callable[[], bool]) -> None:
+        super().__init__("deletions", ((REMOVE, *each, 0) for each in objects), bar, stop)
+
+
+class Benchmark:
+    """Sends the operations of the scenario and keeps their results.
+
+    Ends after ``operation_count`` draws or ``run_seconds`` seconds from its making, whichever is
+    given, or when ``stop()`` is true.
+    """
+
+    what = "operations"
+
+    def __init__(
+        self,
+        state: RunState,
+        writer: RunResultsWriter,
+        characters: ResultCharacters,
+        stop: Callable[[], bool],
+        *,
+        operation_count: int | None,
+        run_seconds: float | None,
+        patience: float | None,
+    ) -> None:
+        self.patience = patience
+        self.count = 0
+        self.errors = 0
+        self.lost_jobs = 0
+        self.began = time.monotonic()
+        #: What turns the master's monotonic clock into seconds since 1970; fixed for the run, so
+        #: that a step of the wall clock moves no result.
+        self.epoch = time.time() - self.began
+        self._state = state
+        self._writer = writer
+        self._characters = characters
+        self._stop = stop
+        self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
+        self._rows: list[ResultRow] = []
+        self._trans_ids: list[str | None] = []
+        self._failures: dict[int, Failure] = {}
+        self._wanted = operation_count if run_seconds is None else None
+        self._ends_at = None if run_seconds is None else self.began + run_seconds
+
+    def next_tasks(self, count: int) -> Sequence[Task]:
+        if self._wanted is not None:
+            count = min(count, self._wanted - self._state.drawn)
+        return self._state.next_jobs(count)
+
+    def exhausted(self, now: float) -> bool:
+        if self._stop():
+            self.patience = 2.0
+            return True
+        if self._ends_at is not None:
+            return now >= self._ends_at
+        return self._wanted is not None and self._state.drawn >= self._wanted
+
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+        finished = self._state.finished
+        for (operation, size_class, container, number, _), result in ended:
+            finished(operation, size_class, container, number, result.cause is None)
+        self._ended.append((ended, worker))
+
+    def catch_up(self) -> None:
+        # While the workers have something to do: a run of 512 users in batches of 64 is a quarter faster so.
+        while self._ended:
+            self._make_rows(*self._ended.popleft())
+        if len(self._rows) >= _ROWS_AT_ONCE:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        rows, trans_ids, failures = self._rows, self._trans_ids, self._failures
+        if rows:
+            self._rows, self._trans_ids, self._failures = [], [], {}
+            self.count += len(rows)
+            self._writer.add(rows, trans_ids, failures)
+            self._characters.add(rows, failures)
+
+    def _make_rows(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+        rows, trans_ids = self._rows, self._trans_ids
+        to_epoch = worker.offset.seconds + self.epoch
+        worker_id = worker.worker_id
+        for (operation, size_class, container, number, size), result in ended:
+            failed = result.cause is not None
+            if failed or result.retried:
+                self._failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
+                self.errors += failed
+            first, last = result.first_byte, result.last_byte
+            rows.append(
+                (
+                    operation,
+                    size_class,
+                    worker_id,
+                    container,
+                    number,
+                    result.size or size,
+                    NOT_MEASURED if first is None or failed else first,
+                    NOT_MEASURED if last is None or failed else last,
+                    result.completed + to_epoch,
+                    result.retries,
+                )
+            )
+            trans_ids.append(result.trans_id)
+
+    def lost(
+        self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
+    ) -> Sequence[Task]:
+        now = time.monotonic() + self.epoch
+        cause = given_up or LOST
+        detail = f"with worker {worker.worker_id} on {worker.host} (pid {worker.pid})" if worker else ""
+        failure = Failure(cause, detail, {})
+        for operation, size_class, container, number, size in tasks:
+            self._state.finished(operation, size_class, container, number, ok=False)
+            place = (operation, size_class, worker.worker_id if worker else NO_WORKER, container, number)
+            self._failures[len(self._rows)] = failure
+            self._rows.append((*place, size, NOT_MEASURED, NOT_MEASURED, now, 0))
+            self._trans_ids.append(None)
+        if cause == LOST:
+            self.lost_jobs += len(tasks)
+        self.errors += len(tasks)
+        return []
+
+    def tick(self, now: float) -> None:
+        self.catch_up()
+        self._hand_over()
+        self._characters.write(now)
+
+    def end(self) -> None:
+        """Hand over what is left; the last thing to be called."""
+        self.catch_up()
+        self._hand_over()
+        self._characters.end()

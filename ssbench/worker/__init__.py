@@ -1,0 +1,1 @@
+"""The worker process: jobs in, results out."""

@@ -1,0 +1,415 @@
+"""The worker: takes jobs from one socket, does them against Swift, puts results into another.
+
+Shape. One process, one thread, gevent. The hub watches the work socket's file descriptor and drains
+it without blocking (plain zmq; zmq.green costs twice as much). Each *slot* is a greenlet that does
+one job after another; there are at most ``concurrency``, made when first needed. Results go to an
+outbox that is sent once a turn of the event loop: nothing waits for a batch to fill, and what
+finishes together travels together.
+
+A worker serves one master after another. It drops a run's work when another run's parameters come,
+when the connection to the master ends, and when it was itself held up for so long (stopped, starved)
+that the master must count it as lost; what piled up meanwhile goes back unbegun. It never ends by
+itself, unless it is told to.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import math
+import os
+import socket as network
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import gevent
+import gevent.event
+import zmq
+from gevent import getcurrent
+from zmq.utils.monitor import recv_monitor_message
+
+from ssbench import __version__
+from ssbench.errors import ExitCode, ProtocolError, WireError
+from ssbench.fleet import wire
+from ssbench.fleet.sockets import WorkerSockets, has_message
+from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, Job, JobBatch, Result
+from ssbench.swift.objects import Outcome
+from ssbench.worker.requests import Run, as_result
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between two ticks that measure how late the event loop is.
+_TICK = 0.02
+
+#: Most messages that one turn of the event loop takes in, and most results of one message.
+_MESSAGES_A_TURN = 200
+_RESULTS_A_MESSAGE = 2000
+
+#: A socket that has not been connected for so long is connected anew (seconds).
+_CONNECT_AGAIN = 5.0
+
+#: A flag of the sockets as a plain number: the enumeration costs as much as the call.
+_AT_ONCE = int(zmq.NOBLOCK)
+
+#: While no master is connected, a hello is tried this often (seconds).
+_HELLO_RETRY = 0.05
+
+
+#: A job to be done: its run, the batch it came in, itself, and what it has behind it.
+_Work = tuple[Run, int, Job, tuple[int, float] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What a worker is started with."""
+
+    worker_id: int
+    concurrency: int = 64
+    retries: int = 10
+
+
+class Worker:
+    """One worker process's state; :meth:`run` serves masters until told to exit.
+
+    ``after_jobs`` is (a number of jobs, what to call once so many have ended).
+    """
+
+    def __init__(
+        self,
+        options: WorkerOptions,
+        sockets: WorkerSockets,
+        after_jobs: tuple[int, Callable[[], None]] | None = None,
+    ) -> None:
+        self._options = options
+        self._sockets = sockets
+        self._instance = sockets.instance
+        self._run: Run | None = None
+        self._header = b""
+        self._queue: deque[_Work] = deque()
+        self._idle: list[gevent.Greenlet] = []
+        self._slots = 0
+        self._busy = 0
+        self._held: dict[int, int] = {}
+        self._outbox: list[Result] = []
+        self._refused_generation = sys.maxsize
+        self._flush_due = False
+        self._lag = [0] * LAG_BUCKETS
+        self._expected_tick = 0.0
+        self._done = gevent.event.AsyncResult()
+        self._hub = gevent.get_hub()
+        self._host = network.gethostname()[:255]
+        self._connected = False
+        self._handshake_told = -math.inf
+        self._beat_at = 0.0
+        self._after_jobs = after_jobs
+
+    # -- life ---------------------------------------------------------------------------------
+
+    def run(self) -> ExitCode:
+        """Serve until :meth:`stop`, a refusal or an order to exit; returns the exit code."""
+        loop = self._hub.loop
+        watchers = [
+            (loop.io(self._sockets.work.getsockopt(zmq.FD), 1), self._receive),
+            (loop.io(self._sockets.monitor.getsockopt(zmq.FD), 1), self._watch_connection),
+        ]
+        for watcher, callback in watchers:
+            watcher.start(callback)
+            # The descriptor of a socket tells of what comes only after somebody has found it empty.
+            loop.run_callback(callback)
+        self._ticker = loop.timer(_TICK, _TICK)
+        heart = gevent.spawn(self._beat)
+        # What exists now lives as long as the process: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        try:
+            code: ExitCode = self._done.get()
+        finally:
+            heart.kill()
+            self.stop("something went wrong", ExitCode.FAILED)  # unless it has been told to end
+            self._flush()
+            self._receive()
+            self._ticker.stop()
+            for watcher, _ in watchers:
+                watcher.stop()
+                watcher.close()
+            self._sockets.close()
+        return code
+
+    def stop(self, reason: str, code: ExitCode = ExitCode.OK) -> None:
+        """End: tell the master, leave what is held."""
+        if not self._done.ready():
+            _log.info("Exiting: %s", reason)
+            self._flush()
+            self._send(wire.Goodbye(self._options.worker_id, self._instance, reason))
+            self._done.set(code)
+
+    def _send(self, message: wire.FromWorker) -> bool:
+        try:
+            self._sockets.results.send(wire.pack(message), _AT_ONCE)
+        except zmq.Again:
+            return False
+        return True
+
+    def _beat(self) -> None:
+        sockets = self._sockets
+        connected_at = dict.fromkeys((sockets.work, sockets.results), time.monotonic())
+        while True:
+            sent = self._heartbeat()
+            now = time.monotonic()
+            for socket, connected in ((sockets.work, self._connected), (sockets.results, sent)):
+                if connected or now - connected_at[socket] > _CONNECT_AGAIN:
+                    connected_at[socket] = now
+                    if not connected:
+                        sockets.connect_again(socket)
+            gevent.sleep(HEARTBEAT_SECONDS if sent else _HELLO_RETRY)
+
+    def _heartbeat(self) -> bool:
+        self._notice_silence()
+        # A batch that a heartbeat no longer lists must have its results sent before it.
+        self._flush()
+        lag, self._lag = self._lag, [0] * LAG_BUCKETS
+        sent = self._send(
+            wire.Heartbeat(
+                protocol=wire.PROTOCOL,
+                worker_id=self._options.worker_id,
+                instance=self._instance,
+                run_id=self._run.parameters.run_id if self._run else 0,
+                clock=time.monotonic(),
+                capacity=self._options.concurrency,
+                held=list(self._held),
+                cpu=time.thread_time(),
+                lag=lag,
+                host=self._host,
+                pid=os.getpid(),
+                version=__version__,
+            )
+        )
+        if sent:
+            self._beat_at = time.monotonic()
+        return sent
+
+    def _notice_silence(self) -> None:
+        silence = time.monotonic() - self._beat_at
+        if self._run is None or silence <= LOST_AFTER:
+            return
+        _log.warning(
+            "Held up for %.1f s: the master has given this worker's jobs up, and so does it", silence
+        )
+        self._forget_run()
+        while (message := self._next_message()) is not None:
+            try:
+                self._hand_back_all(*wire.split_work(message))
+            except WireError as error:
+                _log.error("Dropped a message: %s", error)
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        late = int((now - self._expected_tick) * 1000)
+        self._lag[min(late.bit_length(), LAG_BUCKETS - 1) if late > 0 else 0] += 1
+        self._expected_tick = now + _TICK
+
+    def _watch_connection(self) -> None:
+        while True:
+            try:
+                event = recv_monitor_message(self._sockets.monitor, zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            if event["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._connected = True
+            elif event["event"] == zmq.EVENT_DISCONNECTED:
+                self._connected = False
+                if self._run is not None:
+                    _log.info("The master is gone; waiting for the next one")
+                self._forget_run()
+            elif time.monotonic() - self._handshake_told > 60:
+                self._handshake_told = time.monotonic()
+                _log.error(
+                    "The master will not talk to this worker: is the --zmq-key the same on both sides?"
+                )
+
+    # -- work comes in ------------------------------------------------------------------------
+
+    def _next_message(self) -> bytes | None:
+        """The next message, None when there is none."""
+        socket = self._sockets.work
+        return socket.recv(_AT_ONCE) if has_message(socket) else None
+
+    def _receive(self) -> None:
+        self._notice_silence()
+        for _ in range(_MESSAGES_A_TURN):
+            message = self._next_message()
+            if message is None:
+                return
+            try:
+                header, batch = self._split(message)
+                if header is not self._header:
+                    self._take_parameters(header)
+                if self._done.ready():
+                    self._hand_back_all(header, batch)
+                else:
+                    self._take_batch(wire.unpack_batch(batch))
+            except WireError as error:
+                _log.error("Dropped a message: %s", error)
+        # The descriptor tells of a change once only; what is left is taken in the next turn, so
+        # that a flood does not keep the slots from running.
+        if not self._done.ready():
+            self._hub.loop.run_callback(self._receive)
+
+    def _split(self, message: bytes) -> tuple[bytes, bytes]:
+        """What a message begins with and its packed batch; raises WireError."""
+        if self._header and message.startswith(self._header):
+            return self._header, message[len(self._header) :]
+        try:
+            return wire.split_work(message)
+        except ProtocolError as error:
+            self.stop(
+                f"the master speaks protocol {error.protocol}, this worker {wire.PROTOCOL}"
+                f" (ssbench {__version__}): install the same version on both",
+                ExitCode.USAGE,
+            )
+            raise
+
+    def _take_parameters(self, header: bytes) -> None:
+        parameters = wire.unpack_parameters(header)
+        if parameters.exit:
+            self.stop("the master told this worker to")
+            return
+        if self._instance in parameters.refused:
+            self.stop(
+                f"the master refuses a second worker with id {self._options.worker_id}:"
+                " give each worker an id of its own",
+                ExitCode.USAGE,
+            )
+            return
+        if self._run is not None and self._run.parameters.run_id == parameters.run_id:
+            self._header = header
+            self._run.parameters = parameters
+            return
+        self._forget_run()
+        self._header = header
+        self._run = Run(parameters, self._options.concurrency, self._options.retries)
+        self._expected_tick = time.monotonic() + _TICK
+        self._ticker.start(self._tick)
+        self._beat_at = time.monotonic()
+        # The master takes results only from a worker it has heard of.
+        self._heartbeat()
+
+    def _forget_run(self) -> None:
+        run, self._run = self._run, None
+        self._header = b""
+        self._ticker.stop()
+        self._queue.clear()
+        self._held.clear()
+        self._outbox.clear()
+        self._refused_generation = sys.maxsize
+        if run is not None:
+            run.close()
+
+    def _take_batch(self, batch: JobBatch) -> None:
+        run = self._run
+        if run is None or not batch.jobs:
+            return
+        if run.parameters.noop:
+            self._noop(batch)
+            return
+        if batch.batch_id in self._held:
+            raise WireError(f"batch {batch.batch_id} came twice")
+        room = self._options.concurrency - self._busy - len(self._queue)
+        jobs = batch.jobs
+        if room < len(jobs):
+            room = max(room, 0)
+            self._hand_back(run.parameters.run_id, jobs[room:])
+            jobs = jobs[:room]
+            if not jobs:
+                return
+        self._held[batch.batch_id] = len(jobs)
+        idle = self._idle
+        for place, job in enumerate(jobs):
+            work = (run, batch.batch_id, job, batch.prior[place] if batch.prior else None)
+            if idle:
+                # From the hub straight into the slot, which comes back when it first waits.
+                idle.pop().switch(work)
+                continue
+            self._queue.append(work)
+            if self._slots < self._options.concurrency:
+                self._slots += 1
+                gevent.spawn(self._slot)
+
+    def _hand_back(self, run_id: int, jobs: Sequence[Job]) -> None:
+        job_ids = [job[0] for job in jobs]
+        self._send(wire.Handback(run_id, self._options.worker_id, self._instance, job_ids))
+
+    def _hand_back_all(self, header: bytes, batch: bytes) -> None:
+        """Begin none of a message's jobs; raises WireError."""
+        run_id = wire.unpack_parameters(header).run_id
+        if jobs := wire.unpack_batch(batch).jobs:
+            self._hand_back(run_id, jobs)
+
+    def _noop(self, batch: JobBatch) -> None:
+        now = time.monotonic()
+        self._outbox.extend([Result(job[0], 0.0, 0.0, now) for job in batch.jobs])
+        self._flush_soon()
+
+    # -- work is done -------------------------------------------------------------------------
+
+    def _slot(self) -> None:
+        queue = self._queue
+        while True:
+            if queue:
+                run, batch_id, job, prior = queue.popleft()
+            else:
+                self._idle.append(getcurrent())
+                run, batch_id, job, prior = self._hub.switch()
+            self._busy += 1
+            generation = run.parameters.generation
+            outcome = run.perform(job, prior)
+            self._busy -= 1
+            if run is self._run:
+                if outcome.unauthorized:
+                    # The token that was refused is the one the job began with: the master may have got
+                    # a new one since.
+                    self._refused_generation = min(self._refused_generation, generation)
+                self._finish(batch_id, job[0], outcome)
+
+    def _finish(self, batch_id: int, job_id: int, outcome: Outcome) -> None:
+        self._outbox.append(as_result(job_id, outcome))
+        left = self._held[batch_id] - 1
+        if left:
+            self._held[batch_id] = left
+        else:
+            del self._held[batch_id]
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if not self._flush_due:
+            self._flush_due = True
+            self._hub.loop.run_callback(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        if not self._outbox or self._run is None:
+            return
+        results, self._outbox = self._outbox, []
+        if self._after_jobs is not None:
+            left, callback = self._after_jobs
+            self._after_jobs = (left - len(results), callback) if left > len(results) else None
+            if self._after_jobs is None:
+                callback()
+        parameters = self._run.parameters
+        generation = min(parameters.generation, self._refused_generation)
+        self._refused_generation = sys.maxsize
+        for start in range(0, len(results), _RESULTS_A_MESSAGE):
+            # A master that is gone takes nothing; its run is forgotten when the connection ends.
+            self._send(
+                wire.Results(
+                    parameters.run_id,
+                    self._options.worker_id,
+                    self._instance,
+                    time.monotonic(),
+                    generation,
+                    results[start : start + _RESULTS_A_MESSAGE],
+                )
+            )

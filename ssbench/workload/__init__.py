@@ -1,0 +1,1 @@
+"""What a run does: the operations drawn, the objects that exist."""

@@ -1,0 +1,529 @@
+"""What goes wrong in the middle of a run: workers, the master, the network, Swift, and strangers."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+import zmq
+from fault_server import Reply, Request
+from processes import Fleet, Program
+from runs import (
+    INITIAL,
+    alive,
+    children,
+    listens,
+    outcome,
+    results_so_far,
+    store,
+    wait_until,
+    write_scenario,
+)
+
+from ssbench.errors import ExitCode
+from ssbench.fleet import wire
+from ssbench.local_swift import LocalSwift
+
+HELPERS = Path(__file__).parents[1] / "helpers"
+LOST = "lost worker"
+
+
+def counted(fleet: Fleet, operations: int) -> dict[str | None, int]:
+    """The causes of a run's results, which together are the operations asked for."""
+    found = outcome(fleet.stats)
+    assert found.count + sum(count for *_, count in found.summary.not_sendable) == operations
+    assert found.summary.lost_jobs == found.causes[LOST]
+    return dict(found.causes)
+
+
+def test_a_killed_worker_is_named_and_its_operations_are_lost(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.05) as (_, options):
+        fleet.worker(1, "-c", 4)
+        victim = fleet.worker(2, "-c", 4)
+        run = fleet.run(write_scenario(tmp_path, operation_count=700), "--expect-workers", 2, *options)
+        run.wait_for(r"[._]{40}")
+        victim.process.kill()
+        killed = time.monotonic()
+        run.wait_for(rf"WARNING:Worker 2 on \S+ \(pid {victim.process.pid}\) has not been heard of")
+        assert time.monotonic() - killed < 5
+        assert run.end() == ExitCode.FAILED, run.err
+    causes = counted(fleet, 700)
+    assert set(causes) == {None, LOST}
+    assert 1 <= causes[LOST] <= 4  # its share of the users
+    found = outcome(fleet.stats)
+    assert any(detail.startswith("with worker 2 on ") for detail in found.details)
+    assert re.search(r"lost", run.out, re.IGNORECASE)
+
+
+def test_initial_uploads_of_a_killed_worker_are_done_by_others(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.1) as (rule, options):
+        fleet.worker(1, "-c", 4)
+        victim = fleet.worker(2, "-c", 4)
+        scenario = write_scenario(
+            tmp_path, initial_files={"tiny": 150}, operation_count=20, crud_profile=[0, 1, 0, 0]
+        )
+        run = fleet.run(scenario, "--expect-workers", 2, *options)
+        wait_until(lambda: len(rule.objects()) > 10, "initial objects")
+        victim.process.kill()
+        run.wait_for("Starting the benchmark")
+        assert len(rule.objects()) == 150
+        assert run.end() == ExitCode.OK, run.err
+    assert counted(fleet, 20) == {None: 20}
+
+
+def test_a_stopped_worker_is_lost_and_used_again_when_it_wakes(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.05) as (_, options):
+        fleet.worker(1, "-c", 4)
+        sleeper = fleet.worker(2, "-c", 4)
+        run = fleet.run(write_scenario(tmp_path), "-r", 11, "--expect-workers", 2, *options)
+        run.wait_for(r"[._]{40}")
+        sleeper.signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        run.wait_for("WARNING:Worker 2 .* has not been heard of")
+        assert time.monotonic() - stopped < 5
+        sleeper.signal(signal.SIGCONT)
+        run.wait_for("INFO:Worker 2 .* is back and is used again")
+        so_far = outcome(fleet.stats) if results_so_far(fleet.stats) else None
+        assert run.end() == ExitCode.FAILED, run.err
+    found = outcome(fleet.stats)
+    assert set(found.causes) == {None, LOST}
+    assert found.causes[LOST] <= 4  # its share of the users
+    assert found.summary.lost_jobs == found.causes[LOST]
+    # In 11 s less the stop and what was before it, a worker of four slots does hundreds.
+    assert found.workers[2] > (so_far.workers[2] if so_far else 0) + 40
+    assert any("has not been heard of" in warning for warning in found.summary.warnings)
+
+
+def test_a_worker_held_up_shortly_hands_back_what_piled_up(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.05) as (_, options):
+        fleet.worker(1, "-c", 4)
+        sleeper = fleet.worker(2, "-c", 4)
+        run = fleet.run(write_scenario(tmp_path), "-r", 7, "--expect-workers", 2, *options)
+        run.wait_for(r"[._]{40}")
+        sleeper.signal(signal.SIGSTOP)
+        threading.Event().wait(2.6)  # long enough to be cut off, not long enough to count as lost
+        sleeper.signal(signal.SIGCONT)
+        assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+    found = outcome(fleet.stats)
+    assert set(found.causes) <= {None, LOST}
+    assert found.causes[LOST] <= 8
+    assert found.workers[2] > 40
+
+
+def test_all_workers_gone_ends_the_run_with_a_report(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.05) as (_, options):
+        workers = [fleet.worker(number, "-c", 4) for number in (1, 2)]
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
+        run.wait_for(r"[._]{40}")
+        for worker in workers:
+            worker.process.kill()
+        began = time.monotonic()
+        assert run.end(20) == ExitCode.WORKERS
+        assert time.monotonic() - began < 11
+    assert "all workers are gone" in run.err
+    assert "Distribution of requests per worker-ID" in run.out
+    found = outcome(fleet.stats)
+    assert found.causes[None] >= 40
+    assert found.causes[LOST] <= 8
+    assert set(found.causes) <= {None, LOST}
+
+
+def test_local_workers_that_are_killed_end_the_run_at_once(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.05) as (_, options):
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--workers", 1, *options)
+        pid = int(run.wait_for(r"Worker 0 on \S+ \(pid (\d+)\) joined")[1])
+        run.wait_for(r"[._]{20}")
+        os.kill(pid, signal.SIGKILL)
+        assert run.end(10) == ExitCode.WORKERS
+    assert "Local worker 0 ended" in run.err
+    assert set(outcome(fleet.stats).causes) <= {None, LOST}
+
+
+def test_a_killed_master_leaves_a_file_that_can_be_read_and_no_local_workers(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    with store(0.02) as (_, options):
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--workers", 2, *options)
+        run.wait_for("Starting the benchmark")
+        wait_until(lambda: results_so_far(fleet.stats) > 100, "results in the stat file")
+        workers = children(run.process.pid)
+        shown = len(re.findall(r"[._oO|]", run.err.partition("last byte\n")[2].rpartition("last byte")[2]))
+        threading.Event().wait(1.2)
+        run.process.kill()
+        run.end()
+        wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers", 10)
+    report = fleet.master("report-scenario", "-s", fleet.stats)
+    assert report.end() == ExitCode.OK, report.err
+    assert "Distribution of requests per worker-ID" in report.out
+    found = outcome(fleet.stats)
+    assert found.count >= shown
+    assert found.summary is None
+    assert "WARNING" in report.err
+
+
+def test_a_fleet_outlives_a_killed_master_and_serves_the_next(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.3) as (_, options):
+        workers = [fleet.worker(number, "-c", 4) for number in (1, 2)]
+        scenario = write_scenario(tmp_path, operation_count=40, crud_profile=[1, 0, 0, 0])
+        run = fleet.run(scenario, "-r", 600, "--expect-workers", 2, *options)
+        run.wait_for(r"_{8}")
+        run.process.kill()
+        run.end()
+        # At once, while the workers are still at work for the old one.
+        again = fleet.run(scenario, "--expect-workers", 2, *options)
+        assert again.end() == ExitCode.OK, again.err
+    assert counted(fleet, 40) == {None: 40}
+    assert all(worker.process.poll() is None for worker in workers)
+
+
+def test_a_stopped_master_blames_nobody(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.05) as (_, options):
+        fleet.worker(1, "-c", 8)
+        run = fleet.run(write_scenario(tmp_path), "-r", 8, *options)
+        run.wait_for(r"[._]{40}")
+        run.signal(signal.SIGSTOP)
+        threading.Event().wait(5)
+        run.signal(signal.SIGCONT)
+        assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+    assert "has not been heard of" not in run.err
+    found = outcome(fleet.stats)
+    assert set(found.causes) <= {None, LOST}
+    assert found.causes[LOST] <= 8
+
+
+STARVED = """
+import signal, sys, time
+signal.signal(signal.SIGUSR1, lambda *_: time.sleep(6))
+from ssbench.cli.worker import main
+sys.exit(main())
+"""
+
+
+def test_a_starved_worker_is_lost_and_comes_back(fleet: Fleet, tmp_path: Path) -> None:
+    # Its event loop does not turn for six seconds, while the threads of its sockets answer.
+    (tmp_path / "starved.py").write_text(STARVED)
+    with store(0.05) as (_, options):
+        fleet.worker(1, "-c", 4)
+        starved = fleet._stack.enter_context(
+            Program(
+                "starved",
+                ["--zmq-host", fleet.ip, *fleet._ports(), "-c", 4, 2],
+                {"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"},
+            )
+        )
+        run = fleet.run(write_scenario(tmp_path), "-r", 11, "--expect-workers", 2, *options)
+        run.wait_for(r"[._]{40}")
+        starved.signal(signal.SIGUSR1)
+        held_up = time.monotonic()
+        run.wait_for("WARNING:Worker 2 .* has not been heard of")
+        assert time.monotonic() - held_up < 5
+        run.wait_for("INFO:Worker 2 .* is back and is used again")
+        assert run.end() == ExitCode.FAILED, run.err
+        starved.wait_for("Held up for")
+    found = outcome(fleet.stats)
+    assert set(found.causes) == {None, LOST}
+    assert found.workers[2] > 40
+
+
+def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
+    """Random bytes, damaged messages, lists without measure, other versions, many frames, lies."""
+    numbers = random.Random(seed)
+    number = lambda: numbers.choice([0, 1, 2, numbers.randrange(2**31), numbers.randrange(2**62)])  # noqa: E731
+    result = wire.Result(1, 0.1, 0.1, 1.0)
+    for _ in range(count):
+        match numbers.randrange(8):
+            case 0:
+                yield [numbers.randbytes(numbers.randrange(300))]
+            case 1:
+                frame = bytearray(wire.pack(wire.Goodbye(number(), number(), "bye")))
+                frame[numbers.randrange(len(frame))] = numbers.randrange(256)
+                yield [bytes(frame)]
+            case 2:
+                results = [wire.Result(job, 0.1, 0.1, 1.0) for job in range(numbers.randrange(1, 2000))]
+                yield [wire.pack(wire.Results(number(), number(), number(), 1.0, 0, results))]
+            case 3:
+                yield [wire.pack(wire.Handback(number(), number(), number(), list(range(5000))))]
+            case 4:
+                yield [
+                    msgspec.msgpack.encode(
+                        [1, numbers.randrange(wire.PROTOCOL + 1, 99), numbers.randrange(9), number()]
+                    )
+                ]
+            case 5:
+                yield [wire.pack(result)] * numbers.randrange(2, 9)
+            case 6:
+                yield [b"\x91" * numbers.randrange(1, 60_000)]
+            case 7:
+                yield [b"\xdd\xff\xff\xff\xff" + numbers.randbytes(50)]
+
+
+def throw(port: int, kind: int, frames: Iterator[list[bytes]]) -> int:
+    """Send it all to a port, as a peer of that kind; returns how many went out."""
+    thrown = 0
+    with zmq.Context() as context, context.socket(kind) as thrower:
+        thrower.linger = 2000
+        thrower.sndtimeo = 2000
+        thrower.connect(f"tcp://127.0.0.1:{port}")
+        for each in frames:
+            try:
+                thrower.send_multipart(each)
+            except zmq.Again:
+                break
+            thrown += 1
+    return thrown
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["open", "sealed"])
+def test_ten_thousand_hostile_messages_do_no_harm(fleet: Fleet, tmp_path: Path, sealed: bool) -> None:
+    key = []
+    if sealed:
+        key = ["--zmq-key", tmp_path / "key"]
+        assert fleet.master("keygen", tmp_path / "key").end() == ExitCode.OK
+    with store(0.02) as (_, options):
+        fleet.worker(1, "-c", 8, *key)
+        run = fleet.run(write_scenario(tmp_path, operation_count=2500), *key, *options)
+        run.wait_for(r"[._]{40}")
+        thrown = throw(fleet.results_port, zmq.PUSH, hostile_frames(1, 9_000))
+        assert thrown > (0 if sealed else 8_999)
+        throw(fleet.work_port, zmq.DEALER, iter([[b"x"]] * 2000))
+        throw(fleet.work_port, zmq.DEALER, hostile_frames(3, 1000))
+        throw(fleet.results_port, zmq.PUSH, iter([[bytes(17 * 2**20)]]))
+        numbers = random.Random(2)
+        for port in (fleet.work_port, fleet.results_port):
+            for _ in range(500):  # no ZMTP at all, or the beginning of it
+                with socket.create_connection(("127.0.0.1", port), timeout=5) as raw:
+                    raw.sendall(
+                        numbers.choice([b"", b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0"]) + numbers.randbytes(80)
+                    )
+        assert run.process.poll() is None, run.err
+        assert run.end() == ExitCode.OK, run.err
+    assert counted(fleet, 2500).keys() == {None}
+    assert "Traceback" not in run.err
+    found = outcome(fleet.stats)
+    assert set(found.workers) == {1}
+
+
+def test_floods_that_break_off_do_no_harm(fleet: Fleet, tmp_path: Path) -> None:
+    # More than is taken in meanwhile: libzmq stops to read them, and then they break.
+    with store(0.02) as (_, options):
+        fleet.worker(1, "-c", 8)
+        run = fleet.run(write_scenario(tmp_path), "-r", 9, *options)
+        run.wait_for(r"[._]{40}")
+        floods = [(fleet.work_port, zmq.DEALER), (fleet.results_port, zmq.PUSH)] * 2
+        for (port, kind), size in itertools.product(floods, (0, 1000)):
+            with zmq.Context() as context, context.socket(kind) as flood:
+                flood.linger = 300
+                flood.sndhwm = 0
+                flood.connect(f"tcp://127.0.0.1:{port}")
+                for _ in range(150_000):
+                    flood.send(bytes(size))
+        assert run.process.poll() is None, run.err
+        assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+    assert set(outcome(fleet.stats).causes) <= {None, "HTTP 404"}
+
+
+def test_a_lie_in_the_name_of_nobody_settles_nothing(fleet: Fleet, tmp_path: Path) -> None:
+    # Right run ids are not to be had, so the master is the only one that could tell them; this is
+    # about results for jobs that are in flight, under each number that they may have.
+    with store(0.3) as (rule, options):
+        fleet.worker(1, "-c", 8)
+        run = fleet.run(write_scenario(tmp_path, operation_count=60), *options)
+        run.wait_for("Starting the benchmark")
+        lies = [
+            [wire.pack(wire.Results(0, 1, instance, 1.0, 0, [wire.Result(job, 9.0, 9.0, 1.0)]))]
+            for job in range(1, 200)
+            for instance in (0, 1)
+        ]
+        throw(fleet.results_port, zmq.PUSH, iter(lies))
+        assert run.end() == ExitCode.OK, run.err
+    assert counted(fleet, 60).keys() == {None}
+    found = outcome(fleet.stats)
+    assert rule.counts["GET"] == found.operations["read"]
+
+
+def _namespaces() -> str | None:
+    """Why there can be no network namespaces here; None when there can be."""
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        return "network namespaces need root and iproute2"
+    tried = subprocess.run(["ip", "netns", "add", "ssbench-probe"], capture_output=True, check=False)
+    if tried.returncode:
+        return f"no network namespaces here: {tried.stderr.decode().strip()}"
+    subprocess.run(["ip", "netns", "del", "ssbench-probe"], capture_output=True, check=False)
+    return None
+
+
+@contextmanager
+def namespace() -> Iterator[tuple[str, str, str]]:
+    """A network namespace with a wire to it: (its name, our address, our end of the wire)."""
+    name = f"ssbench{os.getpid()}"
+    outer, inner = f"sb{os.getpid()}", f"sc{os.getpid()}"
+    net = f"10.{os.getpid() // 250 % 250}.{os.getpid() % 250}"
+
+    def ip(*arguments: str) -> None:
+        subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+    ip("netns", "add", name)
+    try:
+        ip("link", "add", outer, "type", "veth", "peer", "name", inner, "netns", name)
+        ip("addr", "add", f"{net}.1/24", "dev", outer)
+        ip("link", "set", outer, "up")
+        ip("-n", name, "addr", "add", f"{net}.2/24", "dev", inner)
+        ip("-n", name, "link", "set", inner, "up")
+        ip("-n", name, "link", "set", "lo", "up")
+        yield name, f"{net}.1", outer
+    finally:
+        subprocess.run(["ip", "link", "del", outer], check=False, capture_output=True)
+        subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+
+
+def test_a_worker_that_is_cut_off_is_lost_and_comes_back(tmp_path: Path) -> None:
+    if (reason := _namespaces()) is not None:
+        pytest.skip(reason)
+    with namespace() as (name, address, link), Fleet(tmp_path, address) as fleet, store(0.05) as (_, options):
+        fleet.worker(1, "-c", 4)
+        # noop would do no request; its Swift is cut off with it, so these operations are lost too.
+        far = fleet._stack.enter_context(
+            Program("netns_worker", [name, "--zmq-host", address, *fleet._ports(), "-c", 4, 2],
+                    {"PYTHONPATH": f"{HELPERS}:{Path(__file__).parents[2]}"})
+        )  # fmt: skip
+        run = fleet.run(write_scenario(tmp_path), "--noop", "-r", 14, "--expect-workers", 2, *options)
+        run.wait_for("Starting the benchmark")
+        subprocess.run(["ip", "link", "set", link, "down"], check=True)
+        cut = time.monotonic()
+        run.wait_for("WARNING:Worker 2 .* has not been heard of")
+        assert time.monotonic() - cut < 5
+        far.wait_for("The master is gone")
+        subprocess.run(["ip", "link", "set", link, "up"], check=True)
+        run.wait_for("INFO:Worker 2 .* is back and is used again")
+        assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+    found = outcome(fleet.stats)
+    assert set(found.causes) <= {None, LOST}
+    assert found.causes[LOST] <= 8
+
+
+# -- Swift ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own_swift() -> Iterator[LocalSwift]:
+    """A Swift whose servers these tests may stop."""
+    with LocalSwift(object_servers=1) as running:
+        yield running
+
+
+def credentials(swift: LocalSwift) -> list[object]:
+    return ["-A", swift.auth_url, "-U", swift.user, "-K", swift.key]
+
+
+def test_an_unreachable_cluster_is_told_in_time(fleet: Fleet, tmp_path: Path, own_swift: LocalSwift) -> None:
+    own_swift.proxy.kill()
+    try:
+        began = time.monotonic()
+        run = fleet.run(write_scenario(tmp_path), "--workers", 1, *credentials(own_swift))
+        assert run.end(20) == ExitCode.CLUSTER
+        assert time.monotonic() - began < 15
+        assert len(re.findall("ERROR:.*", run.err)) == 1
+        assert "Traceback" not in run.err
+        # With a token there is no authentication to fail: the containers tell.
+        began = time.monotonic()
+        run = fleet.run(write_scenario(tmp_path), "--workers", 1, "-S", own_swift.storage_url, "-T", "x")
+        assert run.end(20) == ExitCode.CLUSTER
+        assert time.monotonic() - began < 15
+        assert "Traceback" not in run.err
+    finally:
+        own_swift.proxy.start()
+
+
+def test_a_proxy_that_goes_and_comes_again_takes_all_tokens_with_it(
+    fleet: Fleet, tmp_path: Path, own_swift: LocalSwift, container_base: str
+) -> None:
+    scenario = write_scenario(tmp_path, container_base=container_base)
+    run = fleet.run(scenario, "-r", 7, "--workers", 2, *credentials(own_swift))
+    run.wait_for(r"[._]{40}")
+    own_swift.proxy.restart()
+    run.wait_for("authenticating again")
+    assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+    found = outcome(fleet.stats)
+    assert "Traceback" not in run.err
+    assert found.retried["HTTP 401"] > 0
+    assert set(found.causes) <= {None, "connect refused", "reset", "HTTP 404", "HTTP 503", "closed"}
+    assert found.causes[None] > 0.8 * found.count
+    assert found.summary.lost_jobs == 0
+
+
+def test_tokens_that_expire_all_the_time(fleet: Fleet, tmp_path: Path, container_base: str) -> None:
+    scenario = write_scenario(tmp_path, container_base=container_base)
+    with LocalSwift(token_life=2) as swift:
+        run = fleet.run(scenario, "-r", 6, "--workers", 2, *credentials(swift))
+        assert run.end() == ExitCode.OK, run.err
+    found = outcome(fleet.stats)
+    assert set(found.causes) == {None}
+    assert found.retried["HTTP 401"] > 0
+    assert run.err.count("authenticating again") <= 7
+
+
+def test_an_object_server_that_is_down_is_counted_errors(
+    fleet: Fleet, tmp_path: Path, own_swift: LocalSwift, container_base: str
+) -> None:
+    scenario = write_scenario(tmp_path, container_base=container_base)
+    fleet.worker(1, "-c", 8, "--retries", 2)
+    run = fleet.run(scenario, "-r", 6, *credentials(own_swift))
+    run.wait_for(r"[._]{40}")
+    own_swift.object_servers[0].kill()
+    try:
+        assert run.end() == ExitCode.FAILED, run.err
+    finally:
+        own_swift.object_servers[0].start()
+    found = outcome(fleet.stats)
+    assert found.causes["HTTP 503"] > 0
+    assert set(found.causes) <= {None, "HTTP 503", "HTTP 404"}
+    assert "HTTP 503" in run.out
+    assert "Traceback" not in run.err + run.out
+
+
+def test_a_token_that_nobody_takes_any_more_ends_in_errors(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        fleet.worker(1, "-c", 8)
+        run = fleet.run(write_scenario(tmp_path, operation_count=300), *options)
+        wait_until(lambda: len(rule.objects()) >= INITIAL, "initial objects")
+        rule.fault = lambda request: Reply(401) if request.target.count("/") > 3 else None
+        assert run.end() == ExitCode.FAILED, run.err
+    causes = counted(fleet, 300)
+    assert causes["HTTP 401"] > 100
+
+
+def test_a_storm_of_503_is_retried_and_counted(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        fleet.worker(1, "-c", 8, "--retries", 3)
+
+        def fault(request: Request) -> Reply | None:
+            object_request = request.target.count("/") > 3 and request.method != "HEAD"
+            return Reply(503) if object_request and random.random() < 0.3 else None
+
+        rule.fault = fault
+        run = fleet.run(write_scenario(tmp_path, operation_count=300), *options)
+        assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+    counted(fleet, 300)
+    found = outcome(fleet.stats)
+    assert found.retried["HTTP 503"] > 20
+    assert "Traceback" not in run.err
+
+
+def test_ports_are_free_again_after_each_end(fleet: Fleet, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert fleet.run(write_scenario(tmp_path), "--noop", "--workers", 1).end() == ExitCode.OK
+    assert not listens(fleet.work_port)
+    assert not listens(fleet.results_port)

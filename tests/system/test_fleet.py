@@ -1,0 +1,477 @@
+"""Masters and workers as real processes: who is used, who is refused, and what is counted."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import zmq
+from fault_server import Reply
+from processes import Fleet
+from runs import INITIAL, TOKEN, alive, children, listens, outcome, store, wait_until, write_scenario
+
+from ssbench.errors import ExitCode
+from ssbench.fleet import wire
+
+
+def address_of_next(results: zmq.Socket[bytes]) -> bytes:
+    """Where to send work for the worker that says hello next."""
+    assert results.poll(20_000)
+    hello = wire.unpack_from_worker(results.recv())
+    assert isinstance(hello, wire.Heartbeat)
+    return wire.work_address(hello.instance)
+
+
+@contextlib.contextmanager
+def stand_in_master(fleet: Fleet) -> Iterator[tuple[zmq.Socket[bytes], zmq.Socket[bytes]]]:
+    """A master's two sockets, work and results, in the hands of the test."""
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as work, context.socket(zmq.PULL) as results:
+        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
+            socket.linger = 0
+            socket.bind(f"tcp://127.0.0.1:{port}")
+        yield work, results
+
+
+def results_of(results: zmq.Socket[bytes], count: int) -> dict[int, int]:
+    """Wait for the results of so many jobs; the generation that each job's message names."""
+    found: dict[int, int] = {}
+    while len(found) < count:
+        assert results.poll(10_000)
+        message = wire.unpack_from_worker(results.recv())
+        if isinstance(message, wire.Results):
+            for result in message.results:
+                assert result.job_id not in found
+                found[result.job_id] = message.generation
+    return found
+
+
+def joined(worker_id: int) -> str:
+    return rf"Worker {worker_id} on \S+ \(pid \d+\) joined"
+
+
+def test_no_worker_is_said_every_few_seconds_with_what_to_do(fleet: Fleet, tmp_path: Path) -> None:
+    run = fleet.run(write_scenario(tmp_path), "--noop", "--worker-timeout", 7)
+    assert run.end() == ExitCode.WORKERS
+    lines = re.findall(r"INFO:Waiting for workers.*", run.err)
+    assert len(lines) == 2
+    assert "0 of 1" in lines[0]
+    assert f"ssbench-worker --zmq-host 127.0.0.1 --zmq-work-port {fleet.work_port}" in lines[0]
+    assert re.search(r"ERROR:.*no worker has come within 7 s", run.err)
+    assert "Traceback" not in run.err
+    assert not fleet.stats.exists()
+
+
+def test_one_fleet_serves_one_master_after_another(fleet: Fleet, tmp_path: Path) -> None:
+    workers = [fleet.worker(number, "-c", 4) for number in (3, 8)]
+    scenario = write_scenario(tmp_path, operation_count=3001)
+    for _ in range(2):
+        run = fleet.run(scenario, "--noop", "--expect-workers", 2)
+        assert run.end() == ExitCode.OK, run.err
+        found = outcome(fleet.stats)
+        assert found.count + sum(count for *_, count in found.summary.not_sendable) == 3001
+        assert set(found.causes) == {None}
+        assert set(found.workers) == {3, 8}
+    assert all(worker.process.poll() is None for worker in workers)
+    killer = fleet.kill_workers()
+    assert killer.end() == ExitCode.OK
+    assert len(re.findall(r"INFO:Worker [38]\b.* has ended", killer.err)) == 2
+    assert "2 workers told to exit" in killer.err
+    assert "WARNING" not in killer.err
+    for worker in workers:
+        assert worker.end(10) == ExitCode.OK
+        assert "the master told this worker to" in worker.err
+
+
+def test_kill_workers_says_so_when_nobody_is_there(fleet: Fleet) -> None:
+    killer = fleet.kill_workers()
+    assert killer.end(15) == ExitCode.OK
+    assert "No worker was there" in killer.err
+
+
+@pytest.mark.parametrize(
+    ("workers", "users", "batch_size"), [(1, 1, 1), (1, 7, 5), (2, 7, 3), (5, 13, 4), (5, 3, 3)]
+)
+def test_any_number_of_workers_counts_up_exactly(
+    fleet: Fleet, tmp_path: Path, workers: int, users: int, batch_size: int
+) -> None:
+    scenario = write_scenario(tmp_path, operation_count=503, crud_profile=[1, 0, 0, 0])
+    run = fleet.run(scenario, "--noop", "--workers", workers, "-u", users, "--batch-size", batch_size)
+    assert run.end() == ExitCode.OK, run.err
+    found = outcome(fleet.stats)
+    assert found.causes == {None: 503}
+    assert set(found.workers) <= set(range(workers))
+    assert found.summary.lost_jobs == 0
+
+
+def test_each_operation_is_one_request(fleet: Fleet, tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path, operation_count=301)
+    with store() as (rule, options):
+        run = fleet.run(scenario, "--workers", 2, "-u", 7, "--batch-size", 3, *options)
+        assert run.end() == ExitCode.OK, run.err
+    found = outcome(fleet.stats)
+    operations = found.operations
+    # With nobody retrying there is a request for each result, each initial object and each deletion;
+    # what is left of the initial objects stays for the next run.
+    initial = {f"tiny_{number:06d}" for number in range(1, INITIAL + 1)}
+    kept = {name.rpartition("/")[2] for name in rule.objects()}
+    assert kept <= initial
+    created_and_left = operations["create"] - (operations["delete"] - len(initial - kept))
+    assert rule.counts["PUT"] == 2 + INITIAL + operations["create"] + operations["update"]
+    assert rule.counts["GET"] == operations["read"]
+    assert rule.counts["DELETE"] == operations["delete"] + created_and_left
+    assert found.count + sum(count for *_, count in found.summary.not_sendable) == 301
+
+
+def test_a_worker_that_joins_in_the_middle_is_used(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.02) as (_, options):
+        fleet.worker(1, "-c", 4)
+        run = fleet.run(write_scenario(tmp_path), "-r", 4, *options)
+        run.wait_for("Starting the benchmark")
+        fleet.worker(2, "-c", 4)
+        run.wait_for(joined(2))
+        assert run.end() == ExitCode.OK, run.err
+    found = outcome(fleet.stats)
+    assert set(found.causes) == {None}
+    assert found.workers[2] > 20
+    assert {worker.worker_id for worker in found.summary.workers} == {1, 2}
+
+
+def test_of_two_workers_with_one_id_the_second_is_refused(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.02) as (_, options):
+        first = fleet.worker(1, "-c", 4)
+        run = fleet.run(write_scenario(tmp_path), "-r", 4, *options)
+        run.wait_for("Starting the benchmark")
+        second = fleet.worker(1, "-c", 4)
+        run.wait_for(
+            rf"WARNING:Worker 1 .*pid {second.process.pid}\) has the id of .*pid {first.process.pid}\)"
+        )
+        assert second.end(10) == ExitCode.USAGE
+        assert "refuses a second worker with id 1" in second.err
+        assert run.end() in {ExitCode.OK, ExitCode.FAILED}
+    assert first.process.poll() is None
+    found = outcome(fleet.stats)
+    assert set(found.causes) <= {None, "lost worker"}
+    assert found.causes["lost worker"] <= 8
+    assert any("has the id of" in warning for warning in found.summary.warnings)
+
+
+def test_a_worker_of_another_version_is_refused_by_the_master(fleet: Fleet, tmp_path: Path) -> None:
+    with zmq.Context() as context, context.socket(zmq.PUSH) as results, context.socket(zmq.DEALER) as work:
+        work.routing_id = wire.work_address(4711)
+        for socket, port in ((results, fleet.results_port), (work, fleet.work_port)):
+            socket.linger = 0
+            socket.connect(f"tcp://127.0.0.1:{port}")
+        run = fleet.run(write_scenario(tmp_path), "--noop", "--worker-timeout", 4)
+        results.send(msgspec.msgpack.encode([1, wire.PROTOCOL + 1, 7, 4711, {"more": "fields"}]))
+        run.wait_for(
+            rf"WARNING:Worker 7 .*speaks protocol {wire.PROTOCOL + 1}, this master {wire.PROTOCOL}: refused"
+        )
+        # What it is told, it can read: the first element is the version in every version.
+        assert work.poll(5000)
+        assert msgspec.msgpack.decode(work.recv())[0] == wire.PROTOCOL
+        assert run.end() == ExitCode.WORKERS
+
+
+# Version 1 had the jobs in a second frame.
+@pytest.mark.parametrize(("version", "rest"), [(wire.PROTOCOL + 1, []), (1, [b"anything"])])
+def test_a_worker_ends_when_the_master_is_of_another_version(
+    fleet: Fleet, version: int, rest: list[bytes]
+) -> None:
+    with stand_in_master(fleet) as (work, results):
+        worker = fleet.worker(5)
+        address = address_of_next(results)
+        work.send_multipart([address, msgspec.msgpack.encode([version, "anything"]), *rest])
+        assert worker.end(10) == ExitCode.USAGE
+        assert f"the master speaks protocol {version}" in worker.err
+        goodbyes = []
+        while results.poll(1000):
+            goodbyes.append(wire.unpack_from_worker(results.recv()))
+        assert isinstance(goodbyes[-1], wire.Goodbye)
+
+
+def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
+    with stand_in_master(fleet) as (work, results):
+        worker = fleet.worker(5)
+        address = address_of_next(results)
+        header = wire.pack_parameters(wire.RunParameters(1, noop=True))
+        for frames in ([b""], [b"\xff"], [b"x", b"y"], [header], [header + b"\xc1"], [header, header[:9]]):
+            work.send_multipart([address, *frames])
+        work.send_multipart([address, header + wire.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
+        assert list(results_of(results, 1)) == [1]
+        assert worker.process.poll() is None
+        wait_until(lambda: worker.err.count("ERROR:Dropped a message") == 8, "the log's lines")
+        assert "Traceback" not in worker.err
+
+
+def test_a_batch_that_comes_twice_is_dropped_and_harms_no_slot(fleet: Fleet) -> None:
+    with store(0.2) as (_, options), stand_in_master(fleet) as (work, results):
+        worker = fleet.worker(5, "-c", 4)
+        address = address_of_next(results)
+        parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
+        header = wire.pack_parameters(parameters)
+
+        def send(first: int, count: int) -> None:
+            jobs = [(first + place, wire.REMOVE, 0, 0, 1, 0) for place in range(count)]
+            work.send_multipart([address, header + wire.pack(wire.JobBatch(first, jobs))])
+
+        for _ in range(5):
+            send(1, 1)
+        assert list(results_of(results, 1)) == [1]
+        send(11, 4)
+        assert sorted(results_of(results, 4)) == [11, 12, 13, 14]
+        assert worker.err.count("batch 1 came twice") == 4
+        assert "Traceback" not in worker.err
+
+
+def test_a_worker_that_fails_ends_although_work_waits(fleet: Fleet, tmp_path: Path) -> None:
+    failing = tmp_path / "failing"
+    # An error that gevent gives to the main greenlet, once the first job has ended and more has come.
+    program = f"""
+import pathlib, time
+from ssbench.fleet.sockets import WorkerSockets
+from ssbench.worker.worker import Worker, WorkerOptions
+def fail():
+    pathlib.Path({str(failing)!r}).touch()
+    time.sleep(1)
+    raise SystemError("on purpose")
+sockets = WorkerSockets("tcp://127.0.0.1:{fleet.work_port}", "tcp://127.0.0.1:{fleet.results_port}")
+Worker(WorkerOptions(5, 4), sockets, (1, fail)).run()
+"""
+    with (
+        store() as (_, options),
+        stand_in_master(fleet) as (work, results),
+        subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as worker,
+    ):
+        try:
+            address = address_of_next(results)
+            parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
+            for number in (1, 2):
+                batch = wire.JobBatch(number, [(number, wire.REMOVE, 0, 0, 1, 0)])
+                work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack(batch)])
+                wait_until(failing.exists, "the failure")
+            _, said = worker.communicate(timeout=10)
+        finally:
+            worker.kill()
+    assert worker.returncode == 1
+    assert b"SystemError: on purpose" in said
+
+
+def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> None:
+    with store() as (rule, options), stand_in_master(fleet) as (work, results):
+        rule.fault = lambda request: (
+            Reply(401, delay=0.5) if request.headers["x-auth-token"] == "old" else None
+        )
+        fleet.worker(5, "-c", 4)
+        address = address_of_next(results)
+        for generation, token in enumerate(("old", "new")):
+            parameters = wire.RunParameters(
+                1, generation, token, [options[1]], size_classes=["tiny"], container_base="base"
+            )
+            job = (1 + generation, wire.REMOVE, 0, 0, 1, 0)
+            header = wire.pack_parameters(parameters)
+            work.send_multipart([address, header + wire.pack(wire.JobBatch(job[0], [job]))])
+            wait_until(lambda begun=job[0]: rule.counts["DELETE"] == begun, "the request")
+        # The master, which has a new token by now, sends job 1 again and does not ask for another token.
+        assert results_of(results, 2) == {1: 0, 2: 1}
+
+
+def test_a_local_worker_that_dies_at_start_is_told_with_the_end_of_its_log(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    key = tmp_path / "key"
+    assert fleet.master("keygen", key).end() == ExitCode.OK
+    # gevent refuses to start with a loop of that name: a fault that only workers have.
+    run = fleet.run(
+        write_scenario(tmp_path), "--noop", "--workers", 2, environment={"GEVENT_LOOP": "no-such-loop"}
+    )
+    assert run.end(20) == ExitCode.WORKERS
+    assert (
+        len(re.findall(r"ERROR:Local worker [01] ended with exit code \d+; the end of its log", run.err)) == 2
+    )
+    assert "no-such-loop" in run.err
+    assert "ERROR:all local workers have ended" in run.err
+
+
+def test_one_interrupt_ends_a_run_early_with_a_report(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.02) as (rule, options):
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--workers", 2, *options)
+        run.wait_for(r"[._]{20}")
+        workers = children(run.process.pid)
+        began = time.monotonic()
+        run.signal(signal.SIGINT)
+        assert run.end(15) == ExitCode.INTERRUPTED
+        assert time.monotonic() - began < 10
+        assert len(rule.objects()) <= INITIAL  # the initial ones
+    assert "Traceback" not in run.err
+    assert "Distribution of requests per worker-ID" in run.out
+    found = outcome(fleet.stats)
+    assert found.summary.interrupted
+    assert found.causes[None] > 20
+    assert len(workers) >= 2
+    assert not any(alive(pid) for pid in workers)
+
+
+def test_sigterm_does_what_ctrl_c_does(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.02) as (_, options):
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--workers", 1, "-k", *options)
+        run.wait_for(r"[._]{20}")
+        run.signal(signal.SIGTERM)
+        assert run.end(15) == ExitCode.INTERRUPTED
+    assert outcome(fleet.stats).summary.interrupted
+
+
+def test_a_second_interrupt_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        stalls = re.compile(r"/tiny_(?!000001)")
+        rule.fault = lambda request: Reply(delay=15) if stalls.search(request.target) else None
+        # Nobody answers: the first interrupt waits for what is in flight, the second does not.
+        run = fleet.run(
+            write_scenario(tmp_path, initial_files={"tiny": 1}), "-r", 600, "--workers", 2, *options
+        )
+        wait_until(lambda: rule.counts["PUT"] > 3, "operations")
+        workers = children(run.process.pid)
+        run.signal(signal.SIGINT)
+        run.wait_for("once more ends it at once")
+        began = time.monotonic()
+        run.signal(signal.SIGINT)
+        assert run.end(10) == ExitCode.INTERRUPTED
+        assert time.monotonic() - began < 8  # with one interrupt it would be twelve
+    assert "Traceback" not in run.err
+    wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
+    outcome_found = outcome(fleet.stats)
+    assert outcome_found.summary is not None
+
+
+def test_a_second_interrupt_at_the_worst_moment_loses_no_result(fleet: Fleet, tmp_path: Path) -> None:
+    # Both signals come while a result that has left the book is on its way to the stat file.
+    (tmp_path / "sitecustomize.py").write_text(
+        """
+import itertools, signal
+from ssbench.workload.population import RunState
+finished, calls = RunState.finished, itertools.count()
+
+def interrupted(*arguments, **named):
+    if next(calls) == 5_000:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    finished(*arguments, **named)
+
+RunState.finished = interrupted
+"""
+    )
+    run = fleet.run(
+        write_scenario(tmp_path, operation_count=1_000_000),
+        *("--noop", "--workers", 2, "-u", 64, "--batch-size", 8),
+        environment={"PYTHONPATH": str(tmp_path)},
+    )
+    assert run.end(20) == ExitCode.INTERRUPTED
+    found = outcome(fleet.stats)
+    assert (
+        found.count + sum(count for *_, count in found.summary.not_sendable)
+        == (found.summary.counters["drawn"])
+    )
+
+
+def test_an_interrupt_while_it_waits_for_workers(fleet: Fleet, tmp_path: Path) -> None:
+    run = fleet.run(write_scenario(tmp_path), "--noop")
+    run.wait_for("Waiting for workers")
+    run.signal(signal.SIGINT)
+    assert run.end(5) == ExitCode.INTERRUPTED
+    assert "Traceback" not in run.err
+
+
+def test_a_sealed_fleet_works_for_those_who_have_the_key_only(fleet: Fleet, tmp_path: Path) -> None:
+    keys = [tmp_path / "key", tmp_path / "other-key"]
+    for key in keys:
+        assert fleet.master("keygen", key).end() == ExitCode.OK
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    with store(0.01) as (_, options):
+        strangers = [fleet.worker(11), fleet.worker(12, "--zmq-key", keys[1])]
+        insider = fleet.worker(13, "-c", 8, environment={"SSBENCH_ZMQ_KEY": str(keys[0])})
+        run = fleet.run(write_scenario(tmp_path), "-r", 3, "--zmq-key", keys[0], *options)
+        assert run.end() == ExitCode.OK, run.err
+        for stranger in strangers:
+            stranger.wait_for("is the --zmq-key the same on both sides")
+    found = outcome(fleet.stats)
+    assert set(found.workers) == {13}
+    assert set(found.causes) == {None}
+    assert [worker.worker_id for worker in found.summary.workers] == [13]
+    assert insider.process.poll() is None
+    assert "Anybody who reaches" not in run.err
+
+
+def test_a_sealed_run_with_local_workers(fleet: Fleet, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    assert fleet.master("keygen", key).end() == ExitCode.OK
+    run = fleet.run(write_scenario(tmp_path), "--noop", "--workers", 2, "--zmq-key", key)
+    assert run.end() == ExitCode.OK, run.err
+
+
+def test_the_token_is_seen_nowhere(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.01) as (_, options):
+        worker = fleet.worker(1, "-v")
+        # Of the token on the command line only its own process tells, as the user asked for.
+        run = fleet.master(
+            "-v", "run-scenario", "-f", write_scenario(tmp_path), "--zmq-bind-ip", fleet.ip, *fleet._ports(),
+            "-s", tmp_path / "run.stat.gz", "-r", "2", "--workers", "1", *options,
+        )  # fmt: skip
+        run.wait_for("[._]{20}")
+        for pid in children(run.process.pid):
+            for name in ("cmdline", "environ"):
+                assert TOKEN.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
+        assert run.end() == ExitCode.OK, run.err
+        log = re.search(r"Local worker 0: .* log (\S+)", run.err)[1]
+    for text in (run.err, run.out, worker.err, Path(log).read_text()):
+        assert TOKEN not in text
+    assert TOKEN.encode() not in gzip.decompress((tmp_path / "run.stat.gz").read_bytes())
+
+
+def test_open_to_the_network_without_a_key_is_one_warning(fleet: Fleet, tmp_path: Path) -> None:
+    ports = fleet._ports()
+    run = fleet.master(
+        "run-scenario", "-f", write_scenario(tmp_path), "--noop", "--worker-timeout", 1, *ports
+    )
+    assert run.end() == ExitCode.WORKERS
+    warnings = re.findall("WARNING:.*", run.err)
+    assert len(warnings) == 1
+    assert "keygen" in warnings[0]
+
+
+def test_a_port_in_use_is_one_line(fleet: Fleet, tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path)
+    first = fleet.run(scenario, "--noop")
+    wait_until(lambda: listens(fleet.work_port), "the first master's port")
+    second = fleet.run(scenario, "--noop")
+    assert second.end(10) == ExitCode.USAGE
+    assert re.search(
+        rf"ERROR:cannot bind tcp://127.0.0.1:{fleet.work_port}: Address already in use", second.err
+    )
+    assert "Traceback" not in second.err
+    assert first.process.poll() is None
+
+
+@pytest.mark.parametrize("long", [False, True], ids=["unix sockets", "a name too long for those"])
+def test_local_workers_have_sockets_of_their_own(fleet: Fleet, tmp_path: Path, long: bool) -> None:
+    folder = tmp_path / ("x" * 100 if long else "x")
+    folder.mkdir()
+    # Short itself: what pytest gives is long enough to be a name too long.
+    with tempfile.TemporaryDirectory(prefix="t", dir=None if long else "/tmp") as short:
+        place = str(folder) if long else short
+        run = fleet.run(write_scenario(tmp_path), "--noop", "--workers", 2, environment={"TMPDIR": place})
+        assert run.end() == ExitCode.OK, run.err
+        logs = [Path(place, f"ssbench-worker-local-{number}.log") for number in range(2)]
+        for log in logs:
+            host = log.read_text().partition("waiting for a master at ")[2].splitlines()[0]
+            assert host == fleet.ip if long else Path(host).parent == Path(place)
+        assert sorted(Path(place).iterdir()) == logs

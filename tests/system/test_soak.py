@@ -1,0 +1,42 @@
+"""The whole program under faults at random, for half a minute; ``bench/soak.py`` goes on for longer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOAK = Path(__file__).parents[2] / "bench" / "soak.py"
+
+
+@pytest.mark.timeout(240)
+def test_half_a_minute_of_faults_loses_nothing_and_leaks_nothing(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, str(SOAK), "--seconds=30", "--seed=5", "--json", str(figures)]
+    soak = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        process_group=0,
+    )
+    try:
+        said, _ = soak.communicate(timeout=220)
+    finally:
+        # Its masters and workers are of its group; the servers of its Swift end with it.
+        if soak.poll() is None:
+            os.killpg(soak.pid, signal.SIGKILL)
+        soak.wait()
+    assert soak.returncode == 0, said
+    assert said.rstrip().endswith("Verdict: all is well")
+    found = json.loads(figures.read_text())["figures"]
+    assert found["workers killed and started"] > 0
+    assert found["workers stopped and continued"] > 0
+    assert found["proxy restarted"] > 0
+    assert found["results"] > 50

@@ -1,0 +1,594 @@
+"""Who holds which job: each rule by an example, and all of them together in any order of events."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from ssbench.fleet.dispatch import MOST_WORKERS, Dispatcher, Prior, Task
+from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat, Job
+from ssbench.fleet.worker_state import CLOCK_WINDOW, ClockOffset, Load, WorkerState
+
+RUN = 77
+
+
+def beat(
+    instance: int,
+    held: list[int] | None = None,
+    *,
+    worker_id: int | None = None,
+    run_id: int = RUN,
+    capacity: int = 10,
+    clock: float = 0.0,
+    protocol: int = PROTOCOL,
+) -> Heartbeat:
+    return Heartbeat(
+        protocol=protocol,
+        worker_id=instance if worker_id is None else worker_id,
+        instance=instance,
+        run_id=run_id,
+        clock=clock,
+        capacity=capacity,
+        held=held or [],
+        cpu=0.0,
+        lag=[0] * LAG_BUCKETS,
+        host="h",
+        pid=instance,
+        version="1",
+    )
+
+
+def task(number: int) -> Task:
+    return (0, 0, 0, number, 0)
+
+
+def tasks(count: int) -> list[Task]:
+    return [task(number) for number in range(count)]
+
+
+def send(
+    dispatcher: Dispatcher,
+    batch: list[Task],
+    now: float,
+    priors: Sequence[Prior | None] = (),
+    to: int | None = None,
+) -> tuple[int, list[Job]]:
+    """Send to one worker, or to whoever's turn it is."""
+    worker = dispatcher.next_worker() if to is None else worker_of(dispatcher, to)
+    assert worker is not None
+    return dispatcher.send(batch, now, worker, priors)
+
+
+def lost_numbers(dispatcher: Dispatcher) -> list[tuple[int, int | None]]:
+    return [(each[3], worker and worker.worker_id) for each, worker in dispatcher.take_lost()]
+
+
+def kinds(dispatcher: Dispatcher) -> list[str]:
+    events, dispatcher.events = dispatcher.events, []
+    return [event.kind for event in events]
+
+
+def joined(*instances: int, limit: int = 100) -> Dispatcher:
+    dispatcher = Dispatcher(limit)
+    for instance in instances:
+        dispatcher.heartbeat(beat(instance), RUN, 0.0)
+    dispatcher.tick(0.0)
+    dispatcher.events.clear()
+    return dispatcher
+
+
+def worker_of(dispatcher: Dispatcher, instance: int) -> WorkerState:
+    worker = dispatcher.known(instance)
+    assert worker is not None
+    return worker
+
+
+def pass_time(dispatcher: Dispatcher, start: float, seconds: float, *alive: Heartbeat) -> float:
+    """Tick every 0.1 s, with a heartbeat a second of those that live; returns the time after it."""
+    for step in range(1, math.ceil(seconds * 10) + 1):
+        now = start + step / 10
+        if step % 10 == 0:
+            for each in alive:
+                dispatcher.heartbeat(each, RUN, now)
+        dispatcher.tick(now)
+    return now
+
+
+def test_nobody_there_means_no_room() -> None:
+    dispatcher = Dispatcher(5)
+    assert dispatcher.room() == 0
+    dispatcher.heartbeat(beat(1, capacity=3), RUN, 0.0)
+    assert dispatcher.room() == 3
+    dispatcher.heartbeat(beat(2, capacity=3), RUN, 0.0)
+    assert dispatcher.room() == 5
+    send(dispatcher, tasks(2), 0.0)
+    assert dispatcher.room() == 3
+
+
+def test_a_result_settles_the_number_it_names_once() -> None:
+    dispatcher = joined(1)
+    first, jobs = send(dispatcher, tasks(2), 0.0)
+    assert [job[0] for job in jobs] == [first, first + 1]
+    worker = worker_of(dispatcher, 1)
+    entry = dispatcher.settle(first, worker)
+    assert entry is not None
+    assert entry[0] == task(0)
+    assert dispatcher.settle(first, worker) is None
+    assert dispatcher.settle(12345, worker) is None
+    assert dispatcher.late_results == 2
+    assert list(dispatcher.in_flight) == [first + 1]
+
+
+def test_a_job_sent_again_has_a_new_number() -> None:
+    dispatcher = joined(1)
+    first, _ = send(dispatcher, tasks(1), 0.0)
+    dispatcher.unsend(first)
+    assert list(dispatcher.backlog) == [(task(0), None)]
+    again, _ = send(dispatcher, [dispatcher.backlog.popleft()[0]], 0.0)
+    assert again != first
+
+
+def test_unsent_tasks_keep_their_place_and_their_past() -> None:
+    dispatcher = joined(1)
+    dispatcher.send_again(task(9), None)
+    prior = Prior(2, 1.5, {"HTTP 401": 2})
+    first, _ = send(dispatcher, tasks(2), 0.0, [prior, None])
+    dispatcher.unsend(first)
+    assert list(dispatcher.backlog) == [(task(0), prior), (task(1), None), (task(9), None)]
+
+
+def test_the_batches_of_a_silent_worker_are_lost_with_it() -> None:
+    dispatcher = joined(1, 2)
+    first, _ = send(dispatcher, tasks(2), 0.0)
+    second, _ = send(dispatcher, [task(5)], 0.0)
+    dispatcher.heartbeat(beat(1, [first]), RUN, 0.5)
+    dispatcher.heartbeat(beat(2, [second]), RUN, 0.5)
+    pass_time(dispatcher, 0.5, LOST_AFTER + 0.2, beat(2, [second]))
+    assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
+    assert kinds(dispatcher) == ["lost"]
+    assert [worker.instance for worker in dispatcher.living()] == [2]
+    assert list(dispatcher.in_flight) == [second]
+    assert dispatcher.capacity == 10
+
+
+def test_a_batch_that_is_not_claimed_is_lost() -> None:
+    dispatcher = joined(1)
+    send(dispatcher, tasks(1), 0.0)
+    now = pass_time(dispatcher, 0.0, LOST_AFTER, beat(1))
+    assert lost_numbers(dispatcher) == []
+    pass_time(dispatcher, now, 0.2, beat(1))
+    assert lost_numbers(dispatcher) == [(0, 1)]
+    assert kinds(dispatcher) == []
+
+
+def test_what_was_on_its_way_to_a_silent_worker_is_lost_with_it() -> None:
+    dispatcher = joined(1, 2)
+    now = pass_time(dispatcher, 0.0, 3.0, beat(2))
+    first, _ = send(dispatcher, tasks(2), now, to=1)
+    now = pass_time(dispatcher, now, 1.0, beat(2))
+    assert kinds(dispatcher) == ["lost"]
+    assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
+    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
+    assert not dispatcher.in_flight
+    assert worker_of(dispatcher, 1).outstanding == 0
+
+
+def test_a_worker_gets_its_share_and_no_more_than_it_has_room_for() -> None:
+    dispatcher = Dispatcher(20)
+    for instance, capacity in ((1, 64), (2, 3), (3, 64)):
+        dispatcher.heartbeat(beat(instance, capacity=capacity), RUN, 0.0)
+    assert [worker.quota for worker in dispatcher.living()] == [9, 3, 8]
+    sent = Counter()
+    while dispatcher.room() and (worker := dispatcher.next_worker()) is not None:
+        dispatcher.send(tasks(1), 0.0, worker)
+        sent[worker.instance] += 1
+    assert sent.total() == 20
+    assert sent[2] == 3
+    assert (sent[1], sent[3]) == (9, 8)
+    # One that stands still gets nothing more, and the others all that they can do.
+    for first in [
+        first for first, (_, batch, _) in dispatcher.in_flight.items() if batch.worker.instance != 1
+    ]:
+        dispatcher.settle(first, worker_of(dispatcher, 2))
+    while dispatcher.room() and (worker := dispatcher.next_worker()) is not None:
+        dispatcher.send(tasks(1), 0.0, worker)
+    assert worker_of(dispatcher, 1).outstanding == sent[1]
+    assert not dispatcher.room()
+
+
+def test_a_worker_that_is_not_connected_is_passed_over_for_a_while() -> None:
+    dispatcher = joined(1, 2)
+    away = worker_of(dispatcher, 1)
+    away.away = True
+    assert {dispatcher.next_worker() for _ in range(4)} == {worker_of(dispatcher, 2)}
+    dispatcher.tick(0.1)
+    assert {dispatcher.next_worker() for _ in range(4)} == {away, worker_of(dispatcher, 2)}
+
+
+def test_a_batch_that_its_owner_leaves_out_is_lost() -> None:
+    dispatcher = joined(1)
+    first, _ = send(dispatcher, tasks(3), 0.0)
+    dispatcher.heartbeat(beat(1, [first]), RUN, 1.0)
+    dispatcher.settle(first, worker_of(dispatcher, 1))
+    dispatcher.heartbeat(beat(1, []), RUN, 2.0)
+    assert lost_numbers(dispatcher) == [(1, 1), (2, 1)]
+
+
+@pytest.mark.parametrize("run_id", [0, RUN + 1])
+def test_a_worker_that_serves_another_run_has_lost_this_ones_batches(run_id: int) -> None:
+    dispatcher = joined(1)
+    first, _ = send(dispatcher, tasks(1), 0.0)
+    dispatcher.heartbeat(beat(1, [first]), RUN, 1.0)
+    dispatcher.heartbeat(beat(1, [first], run_id=run_id), RUN, 2.0)
+    assert lost_numbers(dispatcher) == [(0, 1)]
+
+
+def test_a_batch_stays_with_its_first_claimant() -> None:
+    dispatcher = joined(1, 2)
+    first, _ = send(dispatcher, tasks(2), 0.0)
+    dispatcher.settle(first, worker_of(dispatcher, 1))
+    dispatcher.heartbeat(beat(2, [first]), RUN, 0.5)
+    dispatcher.heartbeat(beat(2, []), RUN, 0.6)
+    assert lost_numbers(dispatcher) == []
+    dispatcher.heartbeat(beat(1, []), RUN, 0.7)
+    assert lost_numbers(dispatcher) == [(1, 1)]
+
+
+def test_handed_back_jobs_go_to_the_head_of_the_line() -> None:
+    dispatcher = joined(1)
+    dispatcher.send_again(task(9), None)
+    first, _ = send(dispatcher, tasks(3), 0.0)
+    dispatcher.hand_back([first + 2, 424242], worker_of(dispatcher, 1))
+    assert list(dispatcher.backlog) == [(task(2), None), (task(9), None)]
+    assert sorted(dispatcher.in_flight) == [first, first + 1]
+    assert dispatcher.late_results == 0
+    dispatcher.heartbeat(beat(1, []), RUN, 0.5)  # it owned the rest by handing back a part
+    assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
+
+
+def test_a_lost_worker_that_speaks_is_used_again_and_its_late_results_are_dropped() -> None:
+    dispatcher = joined(1, 2)
+    first, _ = send(dispatcher, tasks(1), 0.0)
+    dispatcher.heartbeat(beat(1, [first]), RUN, 0.0)
+    now = pass_time(dispatcher, 0.0, 5.0, beat(2))
+    assert lost_numbers(dispatcher) == [(0, 1)]
+    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
+    dispatcher.heartbeat(beat(1, []), RUN, now)
+    assert kinds(dispatcher) == ["lost", "back"]
+    assert dispatcher.capacity == 20
+
+
+def test_a_worker_that_leaves_is_gone_for_good() -> None:
+    dispatcher = joined(1)
+    first, _ = send(dispatcher, tasks(1), 0.0)
+    dispatcher.heartbeat(beat(1, [first]), RUN, 0.0)
+    dispatcher.leave(1, "has ended")
+    dispatcher.leave(1, "has ended")
+    dispatcher.heartbeat(beat(1, [first]), RUN, 0.1)  # was on its way
+    assert lost_numbers(dispatcher) == [(0, 1)]
+    assert kinds(dispatcher) == ["left"]
+    assert dispatcher.living() == []
+    assert dispatcher.room() == 0
+
+
+def test_the_gap_of_a_master_that_was_stopped_is_nobodys_silence() -> None:
+    dispatcher = joined(1)
+    send(dispatcher, tasks(1), 0.0)
+    dispatcher.tick(0.1)
+    dispatcher.tick(60.1)
+    assert kinds(dispatcher) == []
+    assert lost_numbers(dispatcher) == []
+    pass_time(dispatcher, 60.1, LOST_AFTER + 0.2)
+    assert kinds(dispatcher) == ["lost"]
+    assert lost_numbers(dispatcher) == [(0, 1)]
+
+
+def test_the_second_worker_with_an_id_is_refused_once_the_first_one_speaks() -> None:
+    dispatcher = joined(1)
+    dispatcher.heartbeat(beat(2, worker_id=1), RUN, 0.1)
+    assert kinds(dispatcher) == ["joined"]
+    dispatcher.heartbeat(beat(1), RUN, 0.5)
+    assert kinds(dispatcher) == ["refused"]
+    assert dispatcher.refused() == [2]
+    assert [worker.instance for worker in dispatcher.living()] == [1]
+    assert dispatcher.capacity == 10
+    dispatcher.heartbeat(beat(2, worker_id=1), RUN, 0.6)
+    dispatcher.heartbeat(beat(1), RUN, 0.7)
+    assert kinds(dispatcher) == []
+    pass_time(dispatcher, 0.7, LOST_AFTER + 0.2, beat(1))
+    assert dispatcher.refused() == []
+
+
+def test_of_three_workers_with_one_id_one_stays() -> None:
+    dispatcher = joined(1)
+    dispatcher.heartbeat(beat(2, worker_id=1), RUN, 0.1)
+    dispatcher.heartbeat(beat(3, worker_id=1), RUN, 0.2)
+    dispatcher.heartbeat(beat(1), RUN, 0.5)
+    assert dispatcher.refused() == [2, 3]
+
+
+def test_a_worker_started_again_at_once_with_its_old_id_is_welcome() -> None:
+    dispatcher = joined(1)
+    dispatcher.heartbeat(beat(2, worker_id=1), RUN, 0.1)
+    pass_time(dispatcher, 0.1, 6.0, beat(2, worker_id=1))
+    assert kinds(dispatcher) == ["joined", "lost"]
+    assert [worker.instance for worker in dispatcher.living()] == [2]
+
+
+def test_a_stopped_worker_whose_id_was_taken_meanwhile_is_refused_when_it_wakes() -> None:
+    dispatcher = joined(1, 9)
+    now = pass_time(dispatcher, 0.0, 5.0, beat(9))
+    dispatcher.heartbeat(beat(2, worker_id=1), RUN, now)
+    dispatcher.heartbeat(beat(1), RUN, now + 0.1)
+    dispatcher.heartbeat(beat(2, worker_id=1), RUN, now + 0.2)
+    assert dispatcher.refused() == [1]
+    assert [worker.instance for worker in dispatcher.living()] == [9, 2]
+
+
+def test_a_refused_worker_that_dies_and_speaks_again_owns_nothing_for_ever() -> None:
+    dispatcher = joined(1)
+    dispatcher.refuse(2, 2, "h", "refused", 0.0)
+    first, _ = send(dispatcher, tasks(1), 0.0)
+    now = pass_time(dispatcher, 0.0, LOST_AFTER, beat(1))
+    dispatcher.heartbeat(beat(2, [first]), RUN, now)
+    pass_time(dispatcher, now, 2 * LOST_AFTER, beat(1))
+    assert lost_numbers(dispatcher) == [(0, 1)]
+
+
+def test_another_protocol_is_refused() -> None:
+    dispatcher = joined(1)
+    dispatcher.heartbeat(beat(2, protocol=PROTOCOL + 1), RUN, 0.0)
+    assert kinds(dispatcher) == ["joined", "refused"]
+    dispatcher.refuse(3, 3, "?", "speaks protocol 9", 0.0)
+    dispatcher.refuse(3, 3, "?", "speaks protocol 9", 0.1)
+    assert kinds(dispatcher) == ["refused"]
+    assert dispatcher.refused() == [2, 3]
+    assert dispatcher.capacity == 10
+
+
+def test_the_book_has_room_for_so_many_workers() -> None:
+    dispatcher = Dispatcher(10)
+    for instance in range(1, MOST_WORKERS + 1):
+        dispatcher.heartbeat(beat(instance, capacity=1), RUN, 0.0)
+    dispatcher.events.clear()
+    dispatcher.heartbeat(beat(MOST_WORKERS + 1), RUN, 0.0)
+    dispatcher.heartbeat(beat(MOST_WORKERS + 2), RUN, 0.0)
+    assert kinds(dispatcher) == ["full"]
+    assert len(dispatcher.workers) == MOST_WORKERS
+    dispatcher.leave(5, "has ended")
+    dispatcher.heartbeat(beat(MOST_WORKERS + 1), RUN, 0.0)
+    assert kinds(dispatcher) == ["left", "joined"]
+    assert len(dispatcher.workers) == MOST_WORKERS
+
+
+def test_abandoning_returns_all_that_is_in_flight_or_in_line() -> None:
+    dispatcher = joined(1)
+    first, _ = send(dispatcher, tasks(2), 0.0)
+    dispatcher.send_again(task(7), None)
+    dispatcher.heartbeat(beat(1, [first]), RUN, 0.1)
+    assert dispatcher.abandon() == [task(0), task(1), task(7)]
+    dispatcher.heartbeat(beat(1, []), RUN, 0.2)
+    assert lost_numbers(dispatcher) == []
+    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
+
+
+def test_the_clock_offset_is_the_smallest_difference_of_late() -> None:
+    offset = ClockOffset()
+    assert offset.seconds == math.inf
+    for sent, received in ((0.0, 100.3), (1.0, 101.1), (2.0, 102.5)):
+        offset.observe(sent, received)
+    assert offset.seconds == pytest.approx(100.1)
+    # The other clock is faster: what was true two windows ago no longer is.
+    for step in range(2 * int(CLOCK_WINDOW) + 2):
+        offset.observe(3.0 + step, 105.0 + step)
+    assert offset.seconds == pytest.approx(102.0)
+
+
+def test_the_load_is_what_happened_between_two_heartbeats() -> None:
+    load = Load()
+    assert load.cpu_share is None
+    assert load.late_share is None
+    assert load.lag_percentile(99) is None
+    load.observe(10.0, 5.0, [1000] * LAG_BUCKETS)  # counts from before the first one are not the run's
+    load.observe(12.0, 6.0, [98, 1, 0, 0, 1] + [0] * (LAG_BUCKETS - 5))
+    assert load.cpu_share == pytest.approx(0.5)
+    assert load.late_share == pytest.approx(0.02)
+    assert load.lag_percentile(50) == pytest.approx(0.001)
+    assert load.lag_percentile(99) == pytest.approx(0.002)
+    assert load.lag_percentile(100) == pytest.approx(0.016)
+    load.clear()
+    assert load.cpu_share is None
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Whatever comes, in whatever order: each task is in one place, and ends once.
+
+    The rules know of no worker's manners: they claim what others have, answer for what they never
+    got, speak after they died, and fall silent in the middle of a batch.
+    """
+
+    instances = st.integers(1, 6)
+
+    @initialize(limit=st.integers(1, 12))
+    def begin(self, limit: int) -> None:
+        self.dispatcher = Dispatcher(limit)
+        self.now = 1000.0
+        self.dispatcher.tick(self.now)
+        self.made = 0
+        self.ended: list[int] = []
+        self.batches: list[tuple[int, int]] = []
+        self.leavers: set[int] = set()
+
+    def job_ids(self) -> list[int]:
+        return [first + place for first, size in self.batches for place in range(size)]
+
+    @precondition(lambda self: self.dispatcher.workers)
+    @rule(size=st.integers(1, 5), with_prior=st.booleans(), data=st.data())
+    def send(self, size: int, with_prior: bool, data: st.DataObject) -> None:
+        dispatcher = self.dispatcher
+        batch: list[Task] = []
+        priors: list[Prior | None] = []
+        while len(batch) < size:
+            if dispatcher.backlog:
+                again, prior = dispatcher.backlog.popleft()
+            else:
+                again, prior = task(self.made), Prior(1, self.now, {}) if with_prior else None
+                self.made += 1
+            batch.append(again)
+            priors.append(prior)
+        worker = worker_of(dispatcher, data.draw(st.sampled_from(sorted(dispatcher.workers)), "worker"))
+        first, jobs = dispatcher.send(batch, self.now, worker, priors if any(priors) else ())
+        assert [job[1:] for job in jobs] == batch
+        assert all(dispatcher.in_flight[first + place][2] == prior for place, prior in enumerate(priors))
+        if data.draw(st.sampled_from([False, False, True]), "refused by the socket"):
+            before = list(dispatcher.backlog)
+            dispatcher.unsend(first)
+            assert list(dispatcher.backlog) == [*zip(batch, priors, strict=True), *before]
+        else:
+            self.batches.append((first, size))
+
+    @rule(instance=instances, data=st.data(), run_id=st.sampled_from([RUN, RUN, RUN, 0, RUN + 1]))
+    def heartbeat(self, instance: int, data: st.DataObject, run_id: int) -> None:
+        firsts = [first for first, _ in self.batches] + [99999]
+        held = data.draw(st.lists(st.sampled_from(firsts), max_size=4), "held")
+        worker_id = (instance + 1) // 2  # two instances an id
+        capacity = data.draw(st.integers(0, 8), "capacity")
+        self.dispatcher.heartbeat(
+            beat(instance, held, worker_id=worker_id, run_id=run_id, capacity=capacity, clock=self.now),
+            RUN,
+            self.now,
+        )
+        worker = worker_of(self.dispatcher, instance)
+        assert worker.alive != (instance in self.leavers)
+        assert worker.batches <= (set(held) if run_id == RUN else set())
+
+    @precondition(lambda self: self.batches)
+    @rule(instance=instances, data=st.data(), again=st.booleans())
+    def result(self, instance: int, data: st.DataObject, again: bool) -> None:
+        worker = self.dispatcher.known(instance)
+        if worker is None:
+            return
+        job_id = data.draw(st.sampled_from(self.job_ids()), "job")
+        expected = self.dispatcher.in_flight.get(job_id)
+        late = self.dispatcher.late_results
+        entry = self.dispatcher.settle(job_id, worker)
+        assert entry is expected
+        if entry is None:
+            assert self.dispatcher.late_results == late + 1
+        elif again:
+            self.dispatcher.send_again(entry[0], entry[2])
+        else:
+            self.ended.append(entry[0][3])
+
+    @precondition(lambda self: self.batches)
+    @rule(instance=instances, data=st.data())
+    def hand_back(self, instance: int, data: st.DataObject) -> None:
+        worker = self.dispatcher.known(instance)
+        if worker is not None:
+            job_ids = data.draw(st.lists(st.sampled_from(self.job_ids()), max_size=6), "jobs")
+            self.dispatcher.hand_back(job_ids, worker)
+            assert not set(job_ids) & set(self.dispatcher.in_flight)
+
+    @rule(instance=instances)
+    def leave(self, instance: int) -> None:
+        if self.dispatcher.known(instance):
+            self.leavers.add(instance)
+        self.dispatcher.leave(instance, "has ended")
+
+    @rule(instance=instances)
+    def refuse(self, instance: int) -> None:
+        self.dispatcher.refuse(instance, (instance + 1) // 2, "h", "is refused", self.now)
+
+    @rule(seconds=st.floats(0.01, HEARTBEAT_SECONDS))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        self.dispatcher.tick(self.now)
+
+    @rule(seconds=st.floats(HEARTBEAT_SECONDS + 0.01, 100.0))
+    def master_was_stopped(self, seconds: float) -> None:
+        alive = {worker.instance for worker in self.dispatcher.workers.values() if worker.alive}
+        in_flight = set(self.dispatcher.in_flight)
+        self.now += seconds
+        self.dispatcher.tick(self.now)
+        assert alive == {worker.instance for worker in self.dispatcher.workers.values() if worker.alive}
+        assert in_flight == set(self.dispatcher.in_flight)
+
+    @rule()
+    def abandon(self) -> None:
+        self.ended.extend(each[3] for each in self.dispatcher.abandon())
+
+    @rule(again=st.booleans())
+    def take_lost(self, again: bool) -> None:
+        for each, _ in self.dispatcher.take_lost():
+            if again:
+                self.dispatcher.send_again(each, None)
+            else:
+                self.ended.append(each[3])
+
+    @invariant()
+    def every_task_is_in_one_place(self) -> None:
+        if not hasattr(self, "dispatcher"):
+            return
+        dispatcher = self.dispatcher
+        places = (
+            self.ended
+            + [entry[0][3] for entry in dispatcher.in_flight.values()]
+            + [each[3] for each, _ in dispatcher.backlog]
+            + [each[3] for each, _ in dispatcher.lost]
+        )
+        assert sorted(places) == list(range(self.made))
+
+    @invariant()
+    def the_book_agrees_with_itself(self) -> None:
+        if not hasattr(self, "dispatcher"):
+            return
+        dispatcher = self.dispatcher
+        living = [each for each in dispatcher.workers.values() if each.alive and not each.refused]
+        assert dispatcher.living() == living
+        capacity = sum(worker.capacity for worker in living)
+        assert dispatcher.capacity == capacity
+        assert dispatcher.room() == min(dispatcher.limit, capacity) - len(dispatcher.in_flight)
+        outstanding = Counter(batch.worker.instance for _, batch, _ in dispatcher.in_flight.values())
+        assert {
+            each.instance: each.outstanding for each in dispatcher.workers.values() if each.outstanding
+        } == (outstanding)
+        quotas = [each.quota for each in living]
+        assert all(1 <= each.quota <= each.capacity or not each.capacity for each in living)
+        assert sum(quotas) >= min(dispatcher.limit, capacity)
+        following = dispatcher.next_worker()
+        able = [each for each in living if each.outstanding < each.quota]
+        assert (following in able) if able else following is None
+        open_batches = dispatcher._batches
+        assert {id(batch) for _, batch, _ in dispatcher.in_flight.values()} == {
+            id(batch) for batch in open_batches.values()
+        }
+        for first, batch in open_batches.items():
+            members = [job for job, entry in dispatcher.in_flight.items() if entry[1] is batch]
+            assert batch.remaining == len(members)
+            assert all(first <= job < first + batch.size for job in members)
+        for worker in dispatcher.workers.values():
+            assert worker.alive or not worker.batches
+            assert not (worker.alive and worker.ended)
+            assert all(open_batches[first].worker is worker for first in worker.batches)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "dispatcher"):
+            return
+        for _ in range(40):
+            self.now += LOST_AFTER / 30
+            self.dispatcher.tick(self.now)
+        assert not self.dispatcher.in_flight
+        assert not self.dispatcher._batches
+        assert not any(worker.alive for worker in self.dispatcher.workers.values())
+        self.every_task_is_in_one_place()
+        self.the_book_agrees_with_itself()
+
+
+TestAnyOrder = AnyOrder.TestCase
+TestAnyOrder.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)

@@ -1,0 +1,86 @@
+"""Key files: made once, for the owner only, and whatever else is found there is one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ssbench.errors import ExitCode, KeyFileError
+from ssbench.fleet import key as fleet_key
+
+
+@pytest.fixture
+def key_file(tmp_path: Path) -> Path:
+    path = tmp_path / "key"
+    fleet_key.write_new(path)
+    return path
+
+
+def test_what_is_made_can_be_read_by_its_owner_only(key_file: Path) -> None:
+    key = fleet_key.read(key_file)
+    assert len({key.server_public, key.server_secret, key.client_public, key.client_secret}) == 4
+    assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
+
+
+def test_nothing_is_overwritten(key_file: Path) -> None:
+    before = key_file.read_bytes()
+    with pytest.raises(KeyFileError, match="is there already"):
+        fleet_key.write_new(key_file)
+    assert key_file.read_bytes() == before
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(KeyFileError, match="cannot be written: No such file") as caught:
+        fleet_key.write_new(tmp_path / "none" / "key")
+    assert caught.value.exit_code == ExitCode.USAGE
+    with pytest.raises(KeyFileError, match="cannot be read: No such file"):
+        fleet_key.read(tmp_path / "key")
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_one_that_others_may_read_is_refused(key_file: Path, mode: int) -> None:
+    key_file.chmod(mode)
+    with pytest.raises(KeyFileError, match=f"mode {mode:04o}"):
+        fleet_key.read(key_file)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    os.chmod(path, 0o600)  # noqa: PTH101 - beside the bytes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "another"},
+        {"server": None},
+        {"client": {"public": "x" * 40}},
+        {"client": {"public": "x" * 40, "secret": 7}},
+        {"client": {"public": "short", "secret": "x" * 40}},
+        {"server": {"public": "\u00e9" * 40, "secret": "x" * 40}},
+        {"server": {"public": " " * 40, "secret": "x" * 40}},
+    ],
+)
+def test_other_content_is_refused(key_file: Path, change: dict[str, object]) -> None:
+    _write(key_file, json.dumps({**json.loads(key_file.read_bytes()), **change}).encode())
+    with pytest.raises(KeyFileError, match="is not a key file"):
+        fleet_key.read(key_file)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.binary(max_size=300)
+    | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(
+        lambda value: json.dumps(value).encode()
+    )
+)
+def test_any_bytes_are_refused(tmp_path: Path, content: bytes) -> None:
+    _write(tmp_path / "key", content)
+    with pytest.raises(KeyFileError, match="is not a key file"):
+        fleet_key.read(tmp_path / "key")

@@ -1,0 +1,493 @@
+"""Reports of known results, to the last space, and the sub-commands that print and export them."""
+
+from __future__ import annotations
+
+import csv as csv_module
+import io
+import json
+import os
+import pty
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from old_formats import failure, msgpack_file, success
+
+from ssbench.cli.master import main
+from ssbench.reports import csv, print_report, text
+from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, Failure, ResultRow
+from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.statistics import RunStatistics, summarize
+
+SCENARIO = Scenario(
+    "Known results",
+    (
+        SizeClass("tiny", 2500, 2500, 3, (1.0, 1.0, 1.0, 1.0)),
+        SizeClass("huge", 999_400_000_000, 10**12, 1, (0.0, 1.0, 0.0, 0.0)),
+    ),
+    user_count=4,
+    run_seconds=1.5,
+    delete_after=60,
+    policy="gold",
+)
+ROWS: list[ResultRow] = [
+    (0, 0, 1, 0, 7, 2500, NOT_MEASURED, 0.25, 1_000_000_000.5, 0),
+    (1, 0, 1, 1, 1, 2500, 0.125, 0.5, 1_000_000_001.0, 2),
+    (1, 1, 2, 2, 1, 10**12, 0.25, 1.5, 1_000_000_002.75, 0),
+    (1, 0, 2, 3, 2, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_003.0, 1),
+    (3, 0, NO_WORKER, 4, 3, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_004.25, 0),
+]
+FAILURES = {
+    1: Failure(None, "", {"HTTP 503": 2}),
+    3: Failure("short body", "12 of 2500 bytes", {"HTTP 408": 1}),
+    4: Failure(LOST, "", {}),
+}
+SUMMARY = RunSummary(ended=1e9 + 4, not_sendable=((3, 0, 2),), lost_jobs=1, warnings=("worker 1 was busy",))
+
+TABLE = """
+Known results  (generated with ssbench version 1.0)
+Worker count:   2   Concurrency:   4  Ran 2001-09-09 01:46:40 UTC to 2001-09-09 01:46:44 UTC (4s)
+Object expiration (X-Delete-After): 60 (sec)
+
+% Ops    C   R   U   D       Size Range       Size Name
+ 75%   % 25  25  25  25        3 kB           tiny
+ 25%   %  0  100   0   0      999 GB -   1 TB  huge
+---------------------------------------------------------------------
+         19  44  19  19      CRUD weighted average
+
+TOTAL
+       Count:     3 (    1 error;     3 retries: 100.00%)  Average requests per second:   0.8
+                            min       max      avg      std_dev  95%-ile                   Worst latency TX ID
+       First-byte latency:  0.125 -   0.250    0.188  (  0.062)    0.250  (all obj sizes)  tx2
+       Last-byte  latency:  0.250 -   1.500    0.750  (  0.540)    1.500  (all obj sizes)  tx2
+       First-byte latency:  0.125 -   0.125    0.125  (  0.000)    0.125  (    tiny objs)  tx1
+       Last-byte  latency:  0.250 -   0.500    0.375  (  0.125)    0.500  (    tiny objs)  tx1
+       First-byte latency:  0.250 -   0.250    0.250  (  0.000)    0.250  (    huge objs)  tx2
+       Last-byte  latency:  1.500 -   1.500    1.500  (  0.000)    1.500  (    huge objs)  tx2
+
+CREATE
+       Count:     1 (    0 error;     0 retries:  0.00%)  Average requests per second:   4.0
+                            min       max      avg      std_dev  95%-ile                   Worst latency TX ID
+       First-byte latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (all obj sizes)  \n\
+       Last-byte  latency:  0.250 -   0.250    0.250  (  0.000)    0.250  (all obj sizes)  tx0
+       First-byte latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (    tiny objs)  \n\
+       Last-byte  latency:  0.250 -   0.250    0.250  (  0.000)    0.250  (    tiny objs)  tx0
+
+READ
+       Count:     2 (    1 error;     3 retries: 150.00%)  Average requests per second:   0.8
+                            min       max      avg      std_dev  95%-ile                   Worst latency TX ID
+       First-byte latency:  0.125 -   0.250    0.188  (  0.062)    0.250  (all obj sizes)  tx2
+       Last-byte  latency:  0.500 -   1.500    1.000  (  0.500)    1.500  (all obj sizes)  tx2
+       First-byte latency:  0.125 -   0.125    0.125  (  0.000)    0.125  (    tiny objs)  tx1
+       Last-byte  latency:  0.500 -   0.500    0.500  (  0.000)    0.500  (    tiny objs)  tx1
+       First-byte latency:  0.250 -   0.250    0.250  (  0.000)    0.250  (    huge objs)  tx2
+       Last-byte  latency:  1.500 -   1.500    1.500  (  0.000)    1.500  (    huge objs)  tx2
+
+DELETE
+       Count:     0 (    0 error;     0 retries:  0.00%)  Average requests per second:   0.0
+                            min       max      avg      std_dev  95%-ile                   Worst latency TX ID
+       First-byte latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (all obj sizes)  \n\
+       Last-byte  latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (all obj sizes)  \n\
+       First-byte latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (    tiny objs)  \n\
+       Last-byte  latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (    tiny objs)  \n\
+
+Distribution of requests per worker-ID:  1.000 -   2.000 (avg:   1.500; stddev:   0.500)
+"""
+NEW_SECTIONS = """
+Causes of errors
+       Count  Cause       TX ID of the first
+           1  short body  tx3
+
+Operations that were not done
+        Lost  Not sendable
+           1             2  DELETE
+
+Causes of retries
+       Count  Cause
+           2  HTTP 503
+           1  HTTP 408
+
+Warnings
+       worker 1 was busy
+"""
+
+
+def write(
+    path: Path,
+    rows: list[ResultRow] = ROWS,
+    failures: dict[int, Failure] = FAILURES,
+    summary: RunSummary = SUMMARY,
+    scenario: Scenario = SCENARIO,
+) -> Path:
+    writer = RunResultsWriter(path, RunDescription(scenario, version="1.0"))
+    writer.add(rows, [f"tx{i}" for i in range(len(rows))], failures)
+    writer.finish(summary)
+    return path
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Path:
+    return write(tmp_path / "known.stat.gz")
+
+
+def numbers(path: Path) -> RunStatistics:
+    return summarize(open_results(path))
+
+
+def test_the_report_of_known_results(known: Path) -> None:
+    assert text.report(numbers(known), 95) == TABLE + NEW_SECTIONS
+
+
+def test_a_run_with_nothing_new_has_just_the_table(tmp_path: Path) -> None:
+    plain = write(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
+    report = text.report(numbers(plain), 95)
+    assert report.endswith("stddev:   0.500)\n")
+
+
+def test_an_old_file_with_errors_has_just_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "old.stat"
+    path.write_bytes(msgpack_file([[success(), failure()]]))
+    assert text.report(numbers(path), 95).splitlines()[-1].startswith("Distribution of requests")
+    assert "lost" not in csv.report(numbers(path), 95)
+
+
+def test_the_csv_of_known_results(known: Path) -> None:
+    report = csv.report(numbers(known), 99.9)
+    assert report.count("\n") == 2
+    header, data = csv_module.reader(io.StringIO(report))
+    columns = dict(zip(header, data, strict=True))
+    assert header[:8] == [
+        "scenario_name",
+        "ssbench_version",
+        "worker_count",
+        "concurrency",
+        "start_time",
+        "stop_time",
+        "duration",
+        "delete_after",
+    ]
+    assert header[8:15] == [
+        "total_count",
+        "total_errors",
+        "total_retries",
+        "total_retry_rate",
+        "total_avg_req_per_s",
+        "total_first_all_min",
+        "total_first_all_max",
+    ]
+    assert columns["duration"] == "4.0"
+    assert columns["total_first_all_99.9_pctile"] == "0.25"
+    assert columns["total_last_all_std_dev"] == "0.540062"
+    assert columns["read_last_huge_worst_txid"] == "tx2"
+    assert columns["create_first_all_min"].strip() == "N/A"
+    assert header[-5:] == ["total_lost", "create_lost", "read_lost", "delete_lost", "not_sendable"]
+    assert data[-5:] == ["1", "0", "0", "1", "2"]
+    assert report.splitlines()[1].startswith('"Known results","1.0",2,4,"2001-09-09 01:46:40 UTC"')
+
+
+@pytest.mark.parametrize("percentile", [1, 5, 99.99, 100])
+def test_any_percentile(known: Path, percentile: float) -> None:
+    report = text.report(numbers(known), percentile)
+    heads = [line for line in report.splitlines() if "std_dev" in line]
+    assert f"{percentile}%-ile" in heads[0]
+    usual = next(line for line in TABLE.splitlines() if "std_dev" in line)
+    assert heads[0].index("Worst latency TX ID") == usual.index("Worst latency TX ID")
+
+
+@pytest.mark.parametrize("rows", [[], ROWS[:1], ROWS[4:]], ids=["none", "one", "lost only"])
+def test_few_results(tmp_path: Path, rows: list[ResultRow]) -> None:
+    failures = {0: FAILURES[4]} if rows == ROWS[4:] else {}
+    few = numbers(write(tmp_path / "few.stat.gz", rows, failures, RunSummary(ended=1e9)))
+    report = text.report(few, 100)
+    assert "TOTAL\n" in report
+    assert ("there is no result in this stat file" in report) == (not rows)
+    assert csv.report(few, 100).count("\n") == 2
+
+
+def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
+    rows: list[ResultRow] = [(1, 0, 1, 1, 1, 1, 0.0, 0.0, 1e9, 0)]
+    instant = numbers(write(tmp_path / "inf.stat.gz", rows, {}, RunSummary(ended=1e9)))
+    assert "Average requests per second:   inf\n" in text.report(instant, 95)
+    assert ",inf," in csv.report(instant, 95)
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        (0, "  0  B"),
+        (999, "999  B"),
+        (1000, "  1 kB"),
+        (1499, "  1 kB"),
+        (1500, "  2 kB"),
+        (2500, "  3 kB"),
+        (5 * 10**9, "  5 GB"),
+        (10**12, "  1 TB"),
+        (10**15, "  1 PB"),
+        (3 * 10**21, "3000 EB"),
+    ],
+)
+def test_sizes(tmp_path: Path, size: int, shown: str) -> None:
+    classes = (SizeClass("x", size, size, 1, (1.0, 0.0, 0.0, 0.0)),)
+    path = write(tmp_path / "size.stat.gz", [], {}, SUMMARY, replace(SCENARIO, size_classes=classes))
+    assert f"      {shown:15}  x\n" in text.report(numbers(path), 95)
+
+
+def test_names_cannot_break_the_report_or_the_terminal(tmp_path: Path) -> None:
+    name = "políticas / テスト\x1b[2J\nTOTAL\u2028 🐌"
+    path = write(tmp_path / "name.stat.gz", [], {}, SUMMARY, replace(SCENARIO, name=name))
+    report = text.report(numbers(path), 95)
+    assert report.splitlines()[1].startswith("políticas / テスト\ufffd[2J\ufffdTOTAL\ufffd 🐌  (generated")
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    print_report(numbers(path), pctile=95, csv=False, out=out)
+    out.seek(0)
+    assert "pol?ticas / ???" in out.read()
+
+
+# --- report-scenario ---
+
+
+def test_report_scenario(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report-scenario", "-s", str(known), "-r", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert out == TABLE + NEW_SECTIONS + '"Seconds Since Start","Requests Completed"\n1,1\n2,1\n3,1\n'
+    assert err == f"WARNING:{known}: worker 1 was busy\n"
+
+
+def test_report_scenario_into_files(known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report, seconds = tmp_path / "report", tmp_path / "seconds"
+    command = [
+        "report-scenario",
+        "-s",
+        str(known),
+        "-f",
+        str(report),
+        "--rps_histogram",
+        str(seconds),
+        "--csv",
+    ]
+    assert main([*command, "--pctile", "99.9"]) == 0
+    assert capsys.readouterr().out == ""
+    assert report.read_text() == csv.report(numbers(known), 99.9)
+    assert seconds.read_text().count("\n") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-s", "/nonexistent"], "ERROR:/nonexistent: cannot be read: No such file or directory\n"),
+        (["-s", "/"], "ERROR:/: not a file\n"),
+        (["-s", "KNOWN", "-f", "/nonexistent/report"], "ERROR:/nonexistent/report: cannot be written: "),
+        (["-s", "KNOWN", "-f", "KNOWN"], "ERROR:KNOWN: that is the stat file itself\n"),
+        (["-s", "KNOWN", "-r", "KNOWN"], "ERROR:KNOWN: that is the stat file itself\n"),
+    ],
+)
+def test_report_scenario_says_in_one_line_what_is_wrong(
+    known: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = known.read_bytes()
+    assert main(["report-scenario", *(word.replace("KNOWN", str(known)) for word in arguments)]) == 2
+    errors = [line for line in capsys.readouterr().err.splitlines(keepends=True) if line.startswith("ERROR")]
+    assert len(errors) == 1
+    assert errors[0].startswith(message.replace("KNOWN", str(known)))
+    assert known.read_bytes() == before
+
+
+@pytest.mark.parametrize("percentile", ["0", "-1", "100.5", "nan", "many"])
+def test_a_percentile_that_is_none(known: Path, percentile: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["report-scenario", "-s", str(known), f"--pctile={percentile}"])
+    assert caught.value.code == 2
+    assert "is not a percentile from 1 to 100" in capsys.readouterr().err
+
+
+def test_report_scenario_says_where_a_damaged_file_breaks_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.stat"
+    path.write_bytes(msgpack_file([[success()] * 30])[:-40])
+    assert main(["report-scenario", "-s", str(path)]) == 0
+    out, err = capsys.readouterr()
+    warning = "the file is cut off: this is about the 29 results before that"
+    assert out.endswith(f"\nWarnings\n       {warning}\n")
+    assert err == f"WARNING:{path}: {warning}\n"
+
+
+def test_a_warning_of_a_file_cannot_move_the_cursor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "evil.stat.gz", summary=RunSummary(ended=1e9, warnings=("\x1b[2J\r\x9bhello",)))
+    assert main(["report-scenario", "-s", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert err == f"WARNING:{path}: \ufffd[2J\ufffd\ufffdhello\n"
+    assert "\ufffd[2J\ufffd\ufffdhello\n" in out
+
+
+def test_a_profile_says_where_it_is(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report-scenario", "-s", str(known), "--profile"]) == 0
+    line = capsys.readouterr().err.splitlines()[-1]
+    profile = Path(line.removeprefix("INFO:profile written to "))
+    assert profile.stat().st_size > 100
+    profile.unlink()
+
+
+@pytest.mark.parametrize("command", [["report-scenario"], ["export"], ["export", "-f", "parquet"]])
+@pytest.mark.parametrize(
+    ("redirection", "message"),
+    [
+        (">/dev/full", "ERROR:standard output: cannot be written: No space left on device\n"),
+        (">&-", "ERROR:standard output is closed\n"),
+    ],
+)
+def test_standard_output_that_takes_nothing(
+    known: Path, command: list[str], redirection: str, message: str
+) -> None:
+    words = [sys.executable, "-m", "ssbench.cli.master", "-q", *command, "-s", str(known)]
+    run = subprocess.run(
+        f"{shlex.join(words)} {redirection}",
+        shell=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (run.returncode, run.stderr.splitlines(keepends=True)[-1]) == (2, message)
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("command", [["report-scenario"], ["export"], ["export", "-f", "jsonl"]])
+def test_a_reader_of_standard_output_that_has_seen_enough(known: Path, command: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-m", "ssbench.cli.master", "-q", *command, "-s", str(known)]
+    run = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(writing)
+    assert run.returncode == 0
+    assert run.stderr.count("\n") <= 1  # the warning that is in the file
+
+
+PATIENT = """
+import sys
+from ssbench.cli import master, stat_file
+stat_file._PATIENCE_SECONDS = 0.0
+sys.exit(master.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_reading_that_takes_long_shows_a_bar_on_a_terminal(known: Path, quiet: bool) -> None:
+    terminal, stderr = pty.openpty()
+    command = [sys.executable, "-c", PATIENT, *(["-q"] if quiet else []), "report-scenario", "-s", str(known)]
+    environment = {**os.environ, "TERM": "xterm"}
+    try:
+        process = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=stderr, env=environment, timeout=60, check=True, text=True
+        )
+        os.write(stderr, b"end of it")
+        shown = b""
+        while b"end of it" not in shown:
+            shown += os.read(terminal, 4096)
+    finally:
+        os.close(terminal)
+        os.close(stderr)
+    assert process.stdout == TABLE + NEW_SECTIONS
+    assert (b"Reading known.stat.gz" in shown) is not quiet
+
+
+# --- export ---
+
+EXPECTED = [
+    {
+        "operation": "create",
+        "size_class": "tiny",
+        "worker_id": "1",
+        "container": "ssbench_000000_gold",
+        "object": "tiny_000007",
+        "size": 2500,
+        "first_byte_latency": None,
+        "last_byte_latency": 0.25,
+        "completed_at": 1_000_000_000.5,
+        "retries": 0,
+        "trans_id": "tx0",
+        "error": None,
+        "error_detail": None,
+        "retried": None,
+    },
+    {
+        "operation": "read",
+        "size_class": "tiny",
+        "worker_id": "2",
+        "container": "ssbench_000003_gold",
+        "object": "tiny_000002",
+        "size": 0,
+        "first_byte_latency": None,
+        "last_byte_latency": None,
+        "completed_at": 1_000_000_003.0,
+        "retries": 1,
+        "trans_id": "tx3",
+        "error": "short body",
+        "error_detail": "12 of 2500 bytes",
+        "retried": "HTTP 408: 1",
+    },
+]
+
+
+def test_export_as_json_lines(known: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results.jsonl"
+    assert main(["export", "-s", str(known), "-o", str(out)]) == 0
+    exported = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(exported) == len(ROWS)
+    assert [exported[0], exported[3]] == EXPECTED
+    assert (exported[4]["worker_id"], exported[4]["error"]) == (None, LOST)
+
+
+def test_export_as_csv(known: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["export", "-s", str(known)]) == 0
+    exported = list(csv_module.DictReader(io.StringIO(capfdbinary.readouterr().out.decode())))
+    texts = [{name: "" if value is None else str(value) for name, value in row.items()} for row in EXPECTED]
+    assert [exported[0], exported[3]] == texts
+
+
+def test_export_as_parquet(known: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    out = tmp_path / "results.parquet"
+    assert main(["export", "-s", str(known), "-o", str(out)]) == 0
+    exported = parquet.read_table(out).to_pylist()
+    assert [exported[0], exported[3]] == EXPECTED
+
+
+def test_export_as_parquet_without_pyarrow(
+    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(["export", "-s", str(known), "-f", "parquet", "-o", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == "ERROR:Parquet needs pyarrow: pip install 'ssbench[parquet]'\n"
+
+
+def test_export_of_an_old_file_has_its_names_and_no_secrets(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "old.stat"
+    secrets = {"token": "AUTH_tk1", "storage_url": "http://host/v1/x", "auth_kwargs": {"key": "sesame"}}
+    path.write_bytes(msgpack_file([[success(size_str="größer", **secrets), failure(**secrets)]]))
+    assert main(["export", "-s", str(path), "-f", "jsonl"]) == 0
+    out = capfdbinary.readouterr().out
+    first, second = (json.loads(line) for line in out.splitlines())
+    assert (first["container"], first["object"], first["size_class"]) == (
+        "ssbench_000001",
+        "tiny_000001",
+        "größer",
+    )
+    assert second["error_detail"] == "error(111, 'Connection refused')"
+    for secret in (b"AUTH_tk1", b"http://host", b"sesame"):
+        assert secret not in out
+
+
+@pytest.mark.parametrize("output", ["KNOWN", "/nonexistent/out", "/dev/full"])
+def test_export_to_where_it_cannot_go(known: Path, output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "-s", str(known), "-o", output.replace("KNOWN", str(known))]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("ERROR:")
+    assert numbers(known).total.count == 3

@@ -1,0 +1,462 @@
+"""Scenario files: what is read, what is refused and in which words."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ssbench.errors import ExitCode, ScenarioError, UsageError
+from ssbench.scenario import model as scenario_module
+from ssbench.scenario.model import Scenario, SizeClass, load, override, shipped
+
+YAML = """\
+name: Small test scenario
+sizes:
+- name: tiny
+  size_min: 4096
+  size_max: 65536
+- name: small
+  size_min: 100000
+  size_max: 200000
+  crud_profile: [0, 9, 0, 1]
+- name: unused
+  size_min: 1
+  size_max: 2
+initial_files:
+  small: 10
+  tiny: 100
+operation_count: 500
+crud_profile: [3, 4, 2, 2]
+user_count: 7
+"""
+
+EXPECTED = Scenario(
+    name="Small test scenario",
+    size_classes=(
+        SizeClass("tiny", 4096, 65536, 100, (3.0, 4.0, 2.0, 2.0)),
+        SizeClass("small", 100000, 200000, 10, (0.0, 9.0, 0.0, 1.0)),
+    ),
+    user_count=7,
+    operation_count=500,
+    data=yaml.safe_load(YAML),
+)
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def write_file(content: str | bytes, name: str = "some.file") -> str:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    return write_file
+
+
+def faults_of(path: str) -> list[str]:
+    with pytest.raises(ScenarioError) as caught:
+        load(path)
+    assert caught.value.exit_code == ExitCode.USAGE
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(path + ":") for line in lines)
+    return [line.removeprefix(path + ":") for line in lines]
+
+
+def test_yaml(write):
+    assert load(write(YAML)) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(EXPECTED.data),
+        json.dumps(EXPECTED.data, indent="\t"),
+        "\ufeff" + json.dumps(EXPECTED.data, indent=2).replace("\n", "\r\n"),
+        yaml.safe_dump(EXPECTED.data, default_flow_style=True),
+        json.dumps(EXPECTED.data).replace("}", ",}"),
+    ],
+    ids=["json", "json with tabs", "json with BOM and CRLF", "flow YAML", "JSON with YAML's last comma"],
+)
+@pytest.mark.parametrize("ending", ["scenario", "json", "yaml"])
+def test_both_eras_are_told_apart_by_content(write, text, ending):
+    assert load(write(text, f"x.{ending}")) == EXPECTED
+
+
+def test_json_that_is_no_yaml(write):
+    name = "Se\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")
+    data = EXPECTED.data | {"name": name, "run_seconds": 1500.0}
+    del data["operation_count"]
+    text = json.dumps(data).replace("1500.0", "1.5e3")
+    assert r"\ud83d" in text
+    scenario = load(write(text))
+    assert (scenario.name, scenario.run_seconds) == (name, 1500.0)
+
+
+def test_every_key(write):
+    more = "container_base: bench\ncontainer_count: 5\ncontainer_concurrency: 3\n"
+    scenario = load(write(YAML + more + "delete_after: 60\npolicy: gold\n"))
+    assert (scenario.container_base, scenario.container_count, scenario.container_concurrency) == (
+        "bench",
+        5,
+        3,
+    )
+    assert (scenario.delete_after, scenario.policy) == (60, "gold")
+
+
+def test_optional_keys_may_be_empty(write):
+    scenario = load(write(YAML + "delete_after:\npolicy: null\nrun_seconds: ~\n"))
+    assert (scenario.delete_after, scenario.policy, scenario.run_seconds) == (None, None, None)
+
+
+def test_no_common_profile_needed_when_each_used_class_has_one(write):
+    text = YAML.replace("crud_profile: [3, 4, 2, 2]\n", "").replace(
+        "size_max: 65536", "size_max: 65536\n  crud_profile: [1, 0, 0, 0]"
+    )
+    assert [each.crud_profile for each in load(write(text)).size_classes] == [
+        (1.0, 0.0, 0.0, 0.0),
+        (0.0, 9.0, 0.0, 1.0),
+    ]
+
+
+def test_anchors_and_merges(write):
+    text = YAML.replace("- name: tiny", "- &first\n  name: tiny").replace(
+        "- name: small\n  size_min: 100000\n  size_max: 200000",
+        "- <<: *first\n  name: small\n  size_max: 200000",
+    )
+    small = load(write(text)).size_classes[1]
+    assert (small.name, small.size_min, small.size_max) == ("small", 4096, 200000)
+
+
+def test_seconds_win_over_a_count_in_the_file(write, caplog):
+    with caplog.at_level(logging.WARNING):
+        scenario = load(write(YAML + "run_seconds: 30\n"))
+    assert (scenario.run_seconds, scenario.operation_count) == (30, None)
+    assert "run_seconds wins" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "expected"),
+    [
+        ("name: Small", "nam: x\nname: Small", "1", "nam: unknown key, expected one of name"),
+        ("name: Small test scenario\n", "", None, "name: missing, expected a string"),
+        ("name: Small test scenario", "name: 2013-06-07", "1", "name: expected a string"),
+        ("name: Small test scenario", "name: ''", "1", "name: expected a string"),
+        ("name: Small", "name: x\nname: Small", "2", "name: expected once"),
+        ("user_count: 7\n", "", None, "user_count: missing, expected a whole number from 1"),
+        ("user_count: 7", "user_count: 0", "18", "user_count: expected a whole number from 1"),
+        ("user_count: 7", "user_count: true", "18", "user_count: expected a whole number"),
+        ("user_count: 7", "user_count: 7.0", "18", "not 7.0"),
+        ("user_count: 7", "user_count:", "18", "user_count: expected a whole number"),
+        ("operation_count: 500\n", "", None, "operation_count: missing, expected this key or run_seconds"),
+        (
+            "operation_count: 500",
+            "run_seconds: .nan",
+            "16",
+            "run_seconds: expected a number of seconds above 0",
+        ),
+        ("operation_count: 500", "run_seconds: .inf", "16", "run_seconds: expected a number"),
+        ("operation_count: 500", "run_seconds: 0", "16", "run_seconds: expected a number"),
+        ("operation_count: 500", "operation_count: '500'", "16", "not '500'"),
+        ("crud_profile: [3, 4, 2, 2]\n", "", None, "crud_profile: missing, expected four numbers"),
+        (
+            "[3, 4, 2, 2]",
+            "[0, 0, 0, 0]",
+            "17",
+            "crud_profile: expected four numbers of 0 or more that do not sum",
+        ),
+        ("[3, 4, 2, 2]", "[3, 4, 2]", "17", "crud_profile: expected four numbers"),
+        ("[3, 4, 2, 2]", "[3, 4, 2, -1]", "17", "crud_profile: expected four numbers"),
+        ("[3, 4, 2, 2]", "[3, 4, 2, .nan]", "17", "crud_profile: expected four numbers"),
+        ("[3, 4, 2, 2]", "[3, 4, 2, true]", "17", "crud_profile: expected four numbers"),
+        ("[3, 4, 2, 2]", "[1.0e+308, 1.0e+308, 2, 2]", "17", "crud_profile: expected four numbers"),
+        ("[0, 9, 0, 1]", "[0, 0, 0, 0]", "9", "sizes[1].crud_profile: expected four numbers"),
+        (
+            "- name: unused",
+            "- name: tiny",
+            "10",
+            "sizes[2].name: expected a name of its own, 'tiny' is taken",
+        ),
+        (
+            "- name: unused",
+            '- name: "two\\nlines"',
+            "10",
+            "sizes[2].name: expected a string of 1 to 200 printable",
+        ),
+        ("- name: unused", "- name: no", "10", "sizes[2].name: expected a string"),
+        (
+            "size_min: 4096",
+            "size_min: 70000",
+            "4",
+            "sizes[0].size_min: expected at most size_max, which is 65536",
+        ),
+        ("size_min: 4096", "size_min: -1", "4", "sizes[0].size_min: expected a whole number from 0"),
+        ("size_max: 65536", "size_max: 1e6", "5", "not '1e6'"),
+        (
+            "size_max: 65536",
+            "size_max: 9223372036854775808",
+            "5",
+            "sizes[0].size_max: expected a whole number",
+        ),
+        ("  size_max: 65536\n", "", "3", "sizes[0].size_max: missing, expected a whole number"),
+        ("  size_max: 65536", "  size_max: 65536\n  colour: red", "6", "sizes[0].colour: unknown key"),
+        ("- name: unused", "- 5\n- name: unused", "10", "sizes[2]: expected a mapping, not 5"),
+        (
+            "  small: 10",
+            "  large: 10",
+            "14",
+            "initial_files.large: expected the name of a size class in sizes",
+        ),
+        ("  small: 10", "  small: -1", "14", "initial_files.small: expected a whole number from 0"),
+        ("  small: 10", "  7: 10", "14", "initial_files.7: expected the name of a size class"),
+        ("  small: 10\n  tiny: 100", "  small: 0", "13", "initial_files: expected a number above 0"),
+        ("  small: 10\n  tiny: 100", "- small", "13", "initial_files: expected a mapping"),
+        ("user_count: 7", "user_count: 7\npolicy: 'a/b'", "19", "policy: expected a string"),
+        ("user_count: 7", 'user_count: 7\npolicy: "a\\r\\nX-Evil: 1"', "19", "policy: expected a string"),
+        ("user_count: 7", "user_count: 7\ncontainer_base: a/b", "19", "container_base: expected a string"),
+        (
+            "user_count: 7",
+            "user_count: 7\ncontainer_count: 0",
+            "19",
+            "container_count: expected a whole number",
+        ),
+        ("user_count: 7", "user_count: 7\ndelete_after: -5", "19", "delete_after: expected a whole number"),
+        ("user_count: 7", "user_count: [7", "19", "expected YAML or JSON, but it is broken"),
+        ("user_count: 7", "user_count: *seven", "18", "broken: found undefined alias"),
+        (
+            "user_count: 7",
+            "user_count: !!python/name:os.system",
+            "18",
+            "broken: could not determine a constructor",
+        ),
+        ("user_count: 7", "user_count: 7\n---\nname: two", "19", "broken: but found another document"),
+        ("user_count: 7", "user_count: !!int seven", "18", "'seven' is no value of"),
+        ("user_count: 7", "user_count: 2013-13-45", "18", "is no value of"),
+        ("user_count: 7", "user_count: !!set {a, b}", "18", "unexpected tag"),
+        ("user_count: 7", "[user_count]: 7", "18", "a key must be plain text"),
+        ("user_count: 7", "<<: 7", "18", "<< takes mappings"),
+        ("user_count: 7", "user_count: \0", None, "control characters are not allowed"),
+    ],
+)
+def test_one_fault(write, old, new, line, expected):
+    assert old in YAML
+    (fault,) = faults_of(write(YAML.replace(old, new, 1)))
+    assert expected in fault
+    assert fault.startswith(f"{line}: " if line else " ")
+
+
+def test_all_faults_are_told_at_once_in_the_order_of_the_file(write):
+    text = (
+        YAML.replace("user_count: 7", "user_count: many")
+        .replace("4096", "-4")
+        .replace("tiny: 100", "tony: 1")
+    )
+    assert [fault.split(" expected")[0] for fault in faults_of(write(text))] == [
+        "4: sizes[0].size_min:",
+        "15: initial_files.tony:",
+        "18: user_count:",
+    ]
+
+
+def test_faults_in_json_have_lines_where_yaml_can_read_it(write):
+    text = json.dumps(EXPECTED.data | {"user_count": 0}, indent=1)
+    line = next(n for n, row in enumerate(text.splitlines(), 1) if "user_count" in row)
+    (fault,) = faults_of(write(text))
+    assert fault.startswith(f"{line}: user_count: expected")
+    (fault,) = faults_of(write(text.replace("Small test", r"Sm\ud83d\ude00all")))
+    assert fault.startswith(" user_count: expected")
+
+
+@pytest.mark.parametrize(("name", "where"), [("x", "5: "), (r"\ud83d\ude00", " ")])
+def test_key_twice_in_json(write, name, where):
+    text = json.dumps(EXPECTED.data).replace("Small test scenario", name)
+    text = text.replace('"user_count": 7', '\n\n\n\n"user_count": 7, "user_count": 7')
+    (fault,) = faults_of(write(text))
+    assert fault.startswith(where + "user_count: expected once")
+
+
+def test_broken_json(write):
+    (fault,) = faults_of(write('{"name": "x",\n "sizes": [}'))
+    assert fault.startswith("2: expected JSON or YAML, but it is broken: Expecting value")
+
+
+def test_lone_surrogate(write):
+    for key in ("name", "policy"):
+        (fault,) = faults_of(write(json.dumps(EXPECTED.data | {key: "\ud83d"})))
+        assert f"{key}: expected a string" in fault
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", " expected a mapping with keys such as name and sizes, not nothing"),
+        (b"just words", " expected a mapping"),
+        (b"- a\n- b\n", " expected a mapping"),
+        (b"name: x\nsizes: \xff", "2: expected UTF-8 text"),
+        (b"#" * 1_000_001, " expected a scenario of at most 1000000 bytes"),
+        (b"[" * 100_000, "1: expected YAML or JSON, but it is broken: nested deeper than 20 levels"),
+        (b"- " * 100_000, "1: expected YAML or JSON, but it is broken: nested deeper"),
+        (b'{"a":' * 100_000, " expected JSON or YAML, but it is broken: nested too deeply"),
+        (b"a: &a\n  b: *a\n", "aliases expand to more than"),
+        (b"name: " + b"9" * 5000, "is no value of"),
+    ],
+    ids=[
+        "empty",
+        "words",
+        "list",
+        "latin-1",
+        "huge",
+        "deep",
+        "deep blocks",
+        "deep JSON",
+        "recursive",
+        "digits",
+    ],
+)
+def test_files_that_are_something_else(write, content, expected):
+    (fault,) = faults_of(write(content))
+    assert expected in fault
+
+
+@pytest.mark.parametrize("form", ["[{0}]", "{{<<: [{0}]}}"], ids=["lists", "merges"])
+def test_aliases_that_explode_are_refused(write, form):
+    text = "a0: &a0 {x: 1}\n" + "".join(
+        f"a{n}: &a{n} {form.format(', '.join([f'*a{n - 1}'] * 10))}\n" for n in range(1, 15)
+    )
+    (fault,) = faults_of(write(text))
+    assert "aliases expand to more than" in fault
+
+
+def test_no_such_file_tells_what_there_is(tmp_path):
+    (fault,) = faults_of(str(tmp_path / "none.yaml"))
+    assert "expected a scenario file or the name of a shipped scenario" in fault
+    assert "very_small" in fault
+
+
+def test_folder_and_names_that_are_none(tmp_path):
+    assert "expected a scenario file" in faults_of(str(tmp_path))[0]
+    with pytest.raises(ScenarioError, match="expected a scenario file"):
+        load("a\0b")
+    with pytest.raises(ScenarioError, match="cannot be read: File name too long"):
+        load("a" * 5000)
+    with pytest.raises(ScenarioError, match="expected a scenario file"):
+        load("../very_small")
+
+
+@pytest.mark.parametrize(
+    "name", ["very_small", "very_small.yaml", "very_small.scenario", "scenarios/very_small.scenario"]
+)
+def test_shipped_scenarios_by_name(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    assert load(name).name == "Very small mixed scenario"
+    assert "very_small" in dict(shipped())
+
+
+def test_a_file_wins_over_a_shipped_scenario_and_a_folder_does_not(tmp_path, monkeypatch, write):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "very_small").mkdir()
+    assert load("very_small").name == "Very small mixed scenario"
+    write(YAML, "small")
+    assert load("small").name == "Small test scenario"
+
+
+def test_shipped_scenarios_of_an_installed_package(tmp_path, monkeypatch, write):
+    write("# What for\n" + YAML, "mine.yaml")
+    monkeypatch.setattr(scenario_module.resources, "files", lambda package: tmp_path)
+    assert shipped() == [("mine", "What for")]
+    assert load("mine").name == "Small test scenario"
+
+
+def test_override():
+    assert override(EXPECTED) == EXPECTED
+    changed = override(EXPECTED, user_count=3, container_count=9, policy="gold", delete_after=5)
+    assert (changed.user_count, changed.container_count, changed.policy, changed.delete_after) == (
+        3,
+        9,
+        "gold",
+        5,
+    )
+    assert override(changed, delete_after=0).delete_after is None
+    assert override(changed, operation_count=8).operation_count == 8
+    timed = override(EXPECTED, operation_count=8, run_seconds=2.5)
+    assert (timed.run_seconds, timed.operation_count) == (2.5, None)
+    counted = override(timed, operation_count=8)
+    assert (counted.run_seconds, counted.operation_count) == (None, 8)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("policy", "a/b"),
+        ("policy", "a\nX: b"),
+        ("user_count", 0),
+        ("container_count", 2**40),
+        ("run_seconds", 0.0),
+    ],
+)
+def test_override_takes_only_what_a_file_may_say(option, value):
+    with pytest.raises(UsageError, match=f"^{option}: expected .*, not "):
+        override(EXPECTED, **{option: value})
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from(["tiny", "small", [3, 4, 2, 2], {"tiny": 5}]),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=5),
+    max_leaves=10,
+)
+KEYS = st.sampled_from([*EXPECTED.data, "run_seconds", "policy", "delete_after", "container_base", "other"])
+
+
+def loads_or_is_refused(path: Path) -> None:
+    try:
+        scenario = load(str(path))
+    except ScenarioError as error:
+        assert str(error).startswith(str(path))  # noqa: PT017 - most inputs are refused, some are not
+    else:
+        assert scenario.size_classes
+        assert (scenario.operation_count is None) != (scenario.run_seconds is None)
+        assert all(
+            each.size_min <= each.size_max and sum(each.crud_profile) > 0 for each in scenario.size_classes
+        )
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.dictionaries(KEYS, VALUES, max_size=4), st.booleans())
+def test_any_values_load_or_are_refused(tmp_path, changes, as_json):
+    data = EXPECTED.data | changes
+    path = tmp_path / "any"
+    path.write_text(json.dumps(data) if as_json else yaml.safe_dump(data, allow_unicode=True), "utf-8")
+    loads_or_is_refused(path)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.binary(max_size=60) | st.text("{}[]:,-&*<!|>'\"\n ab1.~#%@`?\t", max_size=60).map(str.encode),
+    st.integers(0, len(YAML)),
+    st.integers(0, 20),
+)
+def test_any_bytes_load_or_are_refused(tmp_path, inserted, at, cut):
+    path = tmp_path / "any"
+    path.write_bytes(YAML[:at].encode() + inserted + YAML[at + cut :].encode())
+    loads_or_is_refused(path)
+    path.write_bytes(inserted)
+    loads_or_is_refused(path)
+
+
+def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
+    text = (Path(__file__).parents[2] / "doc" / "scenarios.rst").read_text("utf-8")
+    example = text.partition(".. code-block:: yaml\n")[2].partition(".. list-table::")[0]
+    assert load(write(dedent(example))).size_classes == EXPECTED.size_classes
+    keys = {*scenario_module._SCENARIO_RULES, *scenario_module._CLASS_RULES, "sizes", "initial_files"}
+    assert {f"``{key}``" for key in keys if f"``{key}``" not in text} == set()
+    assert {name for name, _ in shipped() if f"``{name}``" not in text} == set()
