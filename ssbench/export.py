@@ -4,7 +4,8 @@ Columns: ``operation``, ``size_class``, ``worker_id``, ``container``, ``object``
 ``first_byte_latency`` and ``last_byte_latency`` (seconds), ``completed_at`` (seconds since 1970),
 ``retries``, ``trans_id``, ``error`` (the cause; empty for a success), ``error_detail``,
 ``retried`` (the causes of retries, ``cause: times`` separated by semicolons). What a result does
-not have is empty, null in JSON and Parquet.
+not have is empty, null in JSON and Parquet. CSV, which people look at in terminals, has U+FFFD in
+place of control characters.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from ssbench.errors import UsageError
 from ssbench.names import container_name, object_name
 from ssbench.operations import OPERATIONS
+from ssbench.reports.figures import printable
 from ssbench.results import NO_WORKER, ResultBlock, TextColumn
 from ssbench.run_results import RunResults
 
@@ -98,7 +100,11 @@ def write_csv(results: RunResults, out: BinaryIO) -> None:
     out.write((",".join(_COLUMNS) + "\n").encode())
     for block in results.blocks():
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(zip(*_columns(results, block), strict=True))
+        columns = [
+            [value and printable(value) for value in column] if kind is str else column
+            for kind, column in zip(_COLUMNS.values(), _columns(results, block), strict=True)
+        ]
+        csv.writer(text, lineterminator="\n").writerows(zip(*columns, strict=True))
         out.write(text.getvalue().encode("utf-8", "replace"))
 
 

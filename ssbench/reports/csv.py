@@ -10,7 +10,7 @@ import io
 import math
 from collections.abc import Iterator
 
-from ssbench.reports.figures import rank, utc
+from ssbench.reports.figures import printable, rank, utc
 from ssbench.statistics import Latencies, RunStatistics, Section
 
 Value = str | float
@@ -25,8 +25,8 @@ def report(statistics: RunStatistics, percentile: float) -> str:
         columns += _new(statistics)
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    writer.writerow([name for name, _ in columns])
-    writer.writerow([value for _, value in columns])
+    writer.writerow([printable(name) for name, _ in columns])
+    writer.writerow([printable(value) if isinstance(value, str) else value for _, value in columns])
     return text.getvalue()
 
 

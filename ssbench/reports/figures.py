@@ -1,8 +1,17 @@
-"""How times and latencies look in reports."""
+"""How times, latencies and texts look in reports."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
+
+#: What would move the cursor of a terminal, break a line or could not be written.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Return a text from a stat file with each control character replaced by U+FFFD."""
+    return text if text.isprintable() else _UNPRINTABLE.sub("\ufffd", text)
 
 
 def utc(seconds: float | None) -> str:

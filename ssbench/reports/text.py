@@ -7,17 +7,14 @@ What later versions have to say comes in sections of its own behind it.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 
-from ssbench.reports.figures import rank, utc
+from ssbench.reports.figures import printable, rank, utc
 from ssbench.results import LOST
 from ssbench.scenario.model import Scenario, Weights
 from ssbench.statistics import Latencies, RunStatistics, Section
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
-#: What would move the cursor of a terminal, break a line or could not be written.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def report(statistics: RunStatistics, percentile: float) -> str:
@@ -33,7 +30,7 @@ def report(statistics: RunStatistics, percentile: float) -> str:
     if statistics.current:
         lines += [*_errors(statistics), *_not_done(statistics), *_retries(statistics)]
     lines += _warnings(statistics)
-    return "".join(_UNPRINTABLE.sub("\ufffd", line) + "\n" for line in lines)
+    return "".join(printable(line) + "\n" for line in lines)
 
 
 def _head(statistics: RunStatistics) -> Iterator[str]:
@@ -77,11 +74,10 @@ def _columns(percents: list[float]) -> str:
 
 
 def _size(size: int) -> str:
-    """Return a number of bytes in the largest decimal unit it has one of, halves rounded up."""
-    power = 0
-    while power + 1 < len(_UNITS) and size >= 1000 ** (power + 1):
-        power += 1
-    return f"{(2 * size + 1000**power) // (2 * 1000**power):3d} {_UNITS[power]:>2}"
+    """Return a number of bytes in the smallest decimal unit that takes three digits, halves rounded up."""
+    rounded = [(2 * size + 1000**power) // (2 * 1000**power) for power in range(len(_UNITS))]
+    power = next((power for power, number in enumerate(rounded) if number < 1000), len(_UNITS) - 1)
+    return f"{rounded[power]:3d} {_UNITS[power]:>2}"
 
 
 def _section(section: Section, percentile: float) -> Iterator[str]:

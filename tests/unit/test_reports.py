@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import shlex
 import subprocess
 import sys
@@ -224,6 +225,10 @@ def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
         (1499, "  1 kB"),
         (1500, "  2 kB"),
         (2500, "  3 kB"),
+        (999_499, "999 kB"),
+        (999_500, "  1 MB"),  # as ssbench 0.3.9 had it
+        (999_499_999, "999 MB"),
+        (999_500_000, "  1 GB"),
         (5 * 10**9, "  5 GB"),
         (10**12, "  1 TB"),
         (10**15, "  1 PB"),
@@ -245,6 +250,18 @@ def test_names_cannot_break_the_report_or_the_terminal(tmp_path: Path) -> None:
     print_report(numbers(path), pctile=95, csv=False, out=out)
     out.seek(0)
     assert "pol?ticas / ???" in out.read()
+
+
+def test_control_characters_of_a_transaction_id_reach_no_csv(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "evil.stat"
+    path.write_bytes(msgpack_file([[success(trans_id="tx\x1b[2J\r\n1")]]))
+    assert csv.report(numbers(path), 95).splitlines()[1].count('"tx\ufffd[2J\ufffd\ufffd1"') > 1
+    assert main(["-q", "export", "-s", str(path)]) == 0
+    exported = capsys.readouterr().out
+    assert "tx\ufffd[2J\ufffd\ufffd1" in exported
+    assert not re.search("[\x00-\x09\x0b-\x1f]", exported)
 
 
 # --- report-scenario ---
