@@ -122,7 +122,9 @@ def write_parquet(results: RunResults, out: BinaryIO) -> None:
         import pyarrow as pa  # noqa: PLC0415  (an extra)
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
-        raise UsageError("Parquet needs pyarrow: pip install 'ssbench[parquet]'") from None
+        raise UsageError(
+            "Parquet needs pyarrow: pip install pyarrow (or '.[parquet]' in a clone of ssbench)"
+        ) from None
     types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
     schema = pa.schema([(name, types[kind]) for name, kind in _COLUMNS.items()])
     with parquet.ParquetWriter(out, schema) as writer:

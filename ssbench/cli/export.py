@@ -7,7 +7,9 @@ import logging
 import sys
 from pathlib import Path
 
-from ssbench.cli.stat_file import reading, refuse_to_overwrite, standard_output
+from ssbench.cli import output_file
+from ssbench.cli.options import add_force
+from ssbench.cli.stat_file import reading
 from ssbench.errors import ExitCode, UsageError
 from ssbench.export import WRITERS
 
@@ -35,28 +37,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, default="-", metavar="FILE", help="where to write (stdout)"
     )
+    add_force(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the results; raises StatFileError, and UsageError for a file that cannot be written."""
     output: Path = arguments.output
-    to_stdout = output == Path("-")
     ending = output.suffix[1:].lower()
     format_ = arguments.format or (ending if ending in WRITERS else "csv")
-    if to_stdout and format_ == "parquet" and sys.stdout and sys.stdout.isatty():
+    if output == Path("-") and format_ == "parquet" and sys.stdout and sys.stdout.isatty():
         raise UsageError("Parquet is not for a terminal: give --output FILE")
-    refuse_to_overwrite(arguments.stats_file, output)
+    output_file.check_all([output], arguments.stats_file, force=arguments.force)
     write = WRITERS[format_]
     with reading(arguments.stats_file) as results:
-        if to_stdout:
-            with standard_output() as stdout:
-                write(results, stdout.buffer)
-        else:
-            try:
-                with output.open("wb") as out:
-                    write(results, out)
-            except OSError as error:
-                raise UsageError(f"{output}: cannot be written: {error.strerror}") from None
+        with output_file.writing(output, force=arguments.force) as out:
+            write(results, out.buffer)
         for warning in results.warnings:
             logger.warning("%s: %s", arguments.stats_file, warning)
         logger.info("%s results exported", f"{results.results_read:,}")

@@ -53,3 +53,8 @@ non_negative_int = _number(int, 0, 2**62, "a whole number of 0 or more")
 positive_float = _number(float, 1e-9, 1e9, "a number above 0")
 port = _number(int, 1, 65535, "a port number from 1 to 65535")
 percentile = _number(float, 1, 100, "a percentile from 1 to 100")
+
+
+def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--force`` to the parser of a sub-command that writes files."""
+    parser.add_argument("--force", action="store_true", help="overwrite files that exist")

@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TextIO
 
-from ssbench.cli.options import percentile
-from ssbench.cli.stat_file import reading, refuse_to_overwrite, standard_output
-from ssbench.errors import ExitCode, UsageError
+from ssbench.cli import output_file
+from ssbench.cli.options import add_force, percentile
+from ssbench.cli.stat_file import reading
+from ssbench.errors import ExitCode
 from ssbench.reports import print_report, requests_per_second
 from ssbench.statistics import summarize
 
@@ -55,39 +55,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write the requests completed in each second, as CSV; - is stdout",
     )
+    add_force(parser)
     parser.add_argument("--profile", action="store_true", help="profile the making of the report")
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
-    for output in filter(None, (arguments.report_file, arguments.rps_histogram)):
-        refuse_to_overwrite(arguments.stats_file, output)
+    outputs = [path for path in (arguments.report_file, arguments.rps_histogram) if path]
+    output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
     with _profile() if arguments.profile else nullcontext():
         with reading(arguments.stats_file) as results:
             statistics = summarize(results)
         for warning in statistics.warnings:
             logger.warning("%s: %s", arguments.stats_file, warning)
-        with _output(arguments.report_file) as out:
+        with output_file.writing(arguments.report_file, force=arguments.force) as out:
             print_report(statistics, pctile=arguments.pctile, csv=arguments.csv, out=out)
         if arguments.rps_histogram:
-            with _output(arguments.rps_histogram) as out:
+            with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
                 out.write(requests_per_second.report(statistics))
                 out.flush()
     return ExitCode.OK
-
-
-@contextmanager
-def _output(path: Path) -> Iterator[TextIO]:
-    """Open a file for writing, or stdout for ``-``."""
-    if path == Path("-"):
-        with standard_output() as out:
-            yield out
-        return
-    try:
-        with path.open("w", encoding="utf-8", newline="") as out:
-            yield out
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 @contextmanager

@@ -20,7 +20,7 @@ import zmq
 
 from ssbench import __version__
 from ssbench.cli import auth_options, zmq_options
-from ssbench.cli.options import non_negative_int, percentile, positive_float, positive_int
+from ssbench.cli.options import add_force, non_negative_int, percentile, positive_float, positive_int
 from ssbench.cli.stat_file import standard_output
 from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet import wire
@@ -30,7 +30,7 @@ from ssbench.reports import print_report
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.master import Master, RunOutcome, RunSettings, describe_run
-from ssbench.run.stats_path import check_writable, stats_path
+from ssbench.run.stats_path import reserve
 from ssbench.run_results import open_results
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, load, override, shipped
@@ -118,6 +118,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="where the results go; .gz is added (a new file in /tmp/ssbench-results)",
     )
+    add_force(group)
     group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
     group.add_argument("--csv", action="store_true", help="print the report as CSV")
     group.add_argument(
@@ -207,8 +208,9 @@ class _Run:
     def carry_out(self) -> ExitCode:
         arguments, scenario = self._arguments, self._scenario
         _log.info("ssbench %s: %s", __version__, scenario.name)
-        path = stats_path(arguments.stats_file, scenario, time.time())
-        check_writable(path)
+        path = self._stack.enter_context(
+            reserve(arguments.stats_file, scenario, time.time(), force=arguments.force)
+        )
         needs_credentials = not arguments.noop and not arguments.local_swift
         credentials = auth_options.from_arguments(arguments, os.environ) if needs_credentials else None
         folder = self._private_folder() if arguments.workers else None

@@ -80,9 +80,3 @@ def standard_output() -> Iterator[TextIO]:
         # The interpreter must not try again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise UsageError(f"standard output: cannot be written: {error.strerror}") from None
-
-
-def refuse_to_overwrite(stats_file: Path, output: Path) -> None:
-    """Raise UsageError when the output would go into the stat file itself."""
-    if output.exists() and stats_file.exists() and output.samefile(stats_file):
-        raise UsageError(f"{output}: that is the stat file itself")

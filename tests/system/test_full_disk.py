@@ -70,13 +70,19 @@ def test_a_file_that_may_not_grow_in_the_middle_of_a_run(fleet: Fleet, tmp_path:
 
 
 def test_a_disk_that_stands_still_loses_nothing_when_it_goes_on(fleet: Fleet, tmp_path: Path) -> None:
-    """The stat file is a pipe that nobody empties until all operations are done."""
+    """The stat file is a pipe that nobody empties until all operations are done.
+
+    A pipe is refused for a stat file, so this one comes in its place when the run has begun.
+    """
     operations = 20_000
     scenario = write_scenario(tmp_path, **READS | {"operation_count": operations})
-    path = tmp_path / "run1.stat.gz"
+    run = fleet.run(scenario, "--noop", "--no-default-report")
+    run.wait_for("Waiting for workers")
+    path = tmp_path / "pipe"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    path.rename(fleet.stats)
     written = tmp_path / "written.stat.gz"
 
     def drain() -> None:
@@ -86,7 +92,7 @@ def test_a_disk_that_stands_still_loses_nothing_when_it_goes_on(fleet: Fleet, tm
                 out.write(data)
 
     try:
-        run = fleet.run(scenario, "--noop", "--workers", 1, "--no-default-report")
+        fleet.worker(1)
         waiting = int(run.wait_for(r"waiting for the disk: (\d+) results to be written")[1])
         assert waiting > 0
         assert operations_done(run) == operations

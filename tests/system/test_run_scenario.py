@@ -272,6 +272,18 @@ def test_a_wrong_command_line_is_one_line_and_exit_2(fleet, tmp_path, arguments,
     assert run.out == ""
 
 
+def test_a_stat_file_that_exists_is_kept(fleet, tmp_path):
+    mine = tmp_path / "mine.stat.gz"
+    mine.write_text("mine")
+    arguments = ["-q", "--noop", "--workers", 1, "-o", 5, "-s", tmp_path / "mine.stat"]
+    run = fleet.run(write(tmp_path, "x"), *arguments)
+    assert run.end() == 2
+    assert run.err == f"ERROR:{mine}: exists already; give another name, or --force to overwrite it\n"
+    assert mine.read_text() == "mine"
+    assert fleet.run(tmp_path / "scenario.yaml", *arguments, "--force").end() == 0
+    assert accounted_for(numbers(mine)) == 5
+
+
 def test_a_port_in_use_is_one_line(fleet, tmp_path):
     first = fleet.run(write(tmp_path, "x"), "--noop", "--worker-timeout", 30)
     first.wait_for("Waiting for workers")

@@ -313,6 +313,94 @@ def test_report_scenario_says_in_one_line_what_is_wrong(
     assert known.read_bytes() == before
 
 
+def last_error(capsys: pytest.CaptureFixture[str]) -> str:
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("ERROR:")]
+    return line.removeprefix("ERROR:")
+
+
+OUTPUTS = [["report-scenario", "-f"], ["report-scenario", "-f", "-", "-r"], ["export", "-o"]]
+
+
+@pytest.mark.parametrize("command", OUTPUTS)
+def test_an_output_that_exists_is_overwritten_only_with_force(
+    known: Path, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "my.yaml"
+    mine.write_text("mine")
+    arguments = [*command, str(mine), "-s", str(known)]
+    assert main(arguments) == 2
+    assert last_error(capsys) == f"{mine}: exists already; give another name, or --force to overwrite it"
+    assert mine.read_text() == "mine"
+    link = tmp_path / "link"
+    link.symlink_to(mine)
+    assert main([*command, str(link), "-s", str(known), "--force"]) == 0
+    assert link.is_symlink()
+    assert mine.read_text() not in {"mine", ""}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["known.stat.gz", "link", "my.yaml"]
+
+
+@pytest.mark.parametrize("command", OUTPUTS)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("/tmp", "/tmp: is not a regular file"),
+        ("x" * 300, "File name too long"),
+        ("\ud800", "no file can have this name here"),
+        ("/nonexistent/x", "/nonexistent/x: cannot be written: No such file or directory"),
+    ],
+)
+def test_an_output_that_cannot_be(
+    known: Path, command: list[str], name: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, name, "-s", str(known)]) == 2
+    assert message in last_error(capsys)
+
+
+def test_two_outputs_need_two_files(known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    assert main(["report-scenario", "-s", str(known), "-f", out, "-r", out]) == 2
+    assert last_error(capsys) == f"{out}: is given for two outputs"
+
+
+def test_an_export_that_fails_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cut.stat"
+    path.write_bytes(msgpack_file([[success()]])[:-40])
+    assert main(["export", "-s", str(path), "-o", str(tmp_path / "out.csv")]) == 2
+    assert "no result stands before that" in last_error(capsys)
+    assert [each.name for each in tmp_path.iterdir()] == ["cut.stat"]
+
+
+@pytest.mark.parametrize("redirection", ["| cat", "> out", ">> out"])
+def test_a_report_into_dev_stdout(known: Path, tmp_path: Path, redirection: str) -> None:
+    (tmp_path / "out").write_text("")
+    words = [sys.executable, "-m", "ssbench.cli.master", "-q", "report-scenario", "-s", str(known)]
+    run = subprocess.run(
+        f"{shlex.join([*words, '-f', '/dev/stdout'])} {redirection}",
+        shell=True,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.stdout + (tmp_path / "out").read_text() == TABLE + NEW_SECTIONS, run.stderr
+
+
+def test_a_pipe_takes_a_report_when_somebody_reads_it(
+    known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert main(["report-scenario", "-s", str(known), "-f", str(pipe)]) == 2
+    assert last_error(capsys).startswith(f"{pipe}: cannot be written: ")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert main(["report-scenario", "-s", str(known), "-f", str(pipe)]) == 0
+        assert os.read(reader, 65536).decode() == TABLE + NEW_SECTIONS
+    finally:
+        os.close(reader)
+
+
 @pytest.mark.parametrize("percentile", ["0", "-1", "100.5", "nan", "many"])
 def test_a_percentile_that_is_none(known: Path, percentile: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -480,8 +568,12 @@ def test_export_as_parquet_without_pyarrow(
     known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert main(["export", "-s", str(known), "-f", "parquet", "-o", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err == "ERROR:Parquet needs pyarrow: pip install 'ssbench[parquet]'\n"
+    before = list(tmp_path.iterdir())
+    assert main(["export", "-s", str(known), "-o", str(tmp_path / "out.parquet")]) == 2
+    assert capsys.readouterr().err == (
+        "ERROR:Parquet needs pyarrow: pip install pyarrow (or '.[parquet]' in a clone of ssbench)\n"
+    )
+    assert list(tmp_path.iterdir()) == before
 
 
 def test_export_of_an_old_file_has_its_names_and_no_secrets(

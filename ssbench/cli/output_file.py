@@ -1,0 +1,112 @@
+"""Where a sub-command writes what was asked for: standard output, a device or pipe, or a new file."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+from ssbench.cli.stat_file import standard_output
+from ssbench.errors import UsageError
+
+
+def check_all(outputs: Sequence[Path], stats_file: Path, *, force: bool) -> None:
+    """Check several before anything is read or written, that they are different files too."""
+    for index, output in enumerate(outputs):
+        if _same_file(output, stats_file):
+            raise UsageError(f"{output}: that is the stat file itself")
+        check(output, force=force)
+        if not is_standard_output(output) and output.resolve() in [
+            other.resolve() for other in outputs[:index]
+        ]:
+            raise UsageError(f"{output}: is given for two outputs")
+
+
+def check(output: Path, *, force: bool) -> None:
+    """Raise UsageError when nothing can go there, or a file would be overwritten without ``force``."""
+    if is_standard_output(output):
+        return
+    try:
+        mode = output.stat().st_mode
+    except FileNotFoundError:
+        # A name that is too long is no missing file, and says so; a link to nowhere is one.
+        return
+    except (OSError, ValueError) as error:
+        raise _not_writable(output, error) from None
+    if stat.S_ISDIR(mode) or stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+        raise UsageError(f"{output}: is not a regular file")
+    if stat.S_ISREG(mode) and not force:
+        raise UsageError(f"{output}: exists already; give another name, or --force to overwrite it")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
+def is_standard_output(output: Path) -> bool:
+    """Whether the name is ``-`` or another name of standard output, such as ``/dev/stdout``."""
+    if output == Path("-"):
+        return True
+    try:
+        return output.parent == Path("/dev") and os.path.samestat(output.stat(), os.fstat(1))
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def writing(output: Path, *, force: bool = False) -> Iterator[TextIO]:
+    """Yield the stream to write UTF-8 to; its ``buffer`` takes bytes.
+
+    A new file gets its name when it is complete, so that a failure leaves nothing. Raises UsageError as
+    :func:`check` does, and when it cannot be written.
+    """
+    check(output, force=force)
+    if is_standard_output(output):
+        with standard_output() as stdout:
+            yield stdout
+        return
+    try:
+        if output.exists() and not output.is_file():
+            with _stream(output) as stream:
+                yield stream
+        else:
+            # Follow a link that may be overwritten instead of replacing it.
+            with _complete_file(output.resolve(), force=force) as file:
+                yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _not_writable(output, error) from None
+
+
+def _stream(output: Path) -> TextIO:
+    """Open a device or a pipe; a pipe that nobody reads is an error and not a reason to wait."""
+    descriptor = os.open(output, os.O_WRONLY | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "w", encoding="utf-8", newline="")  # noqa: PTH123 - a descriptor
+
+
+@contextmanager
+def _complete_file(output: Path, *, force: bool) -> Iterator[TextIO]:
+    part = output.with_name(f".ssbench-{secrets.token_hex(6)}.part")
+    try:
+        with part.open("x", encoding="utf-8", newline="") as file:
+            yield file
+        check(output, force=force)
+        part.replace(output)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _not_writable(output: Path, error: OSError | ValueError) -> UsageError:
+    if isinstance(error, OSError):
+        return UsageError(f"{output}: cannot be written: {error.strerror}")
+    return UsageError(f"{str(output)!r}: no file can have this name here")
