@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Tell them, until nobody answers any more."""
-    with zmq_options.bind(arguments, _DEFAULT_IP) as sockets:
+    with zmq_options.bind(arguments, zmq_options.address(arguments, _DEFAULT_IP)) as sockets:
         roll = _Roll()
         _tell_all(sockets, roll)
     for name in roll.there.values():

@@ -26,6 +26,7 @@ from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet import wire
 from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.exchange import Exchange
+from ssbench.fleet.sockets import BindAddress
 from ssbench.reports import print_report
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers
@@ -194,6 +195,7 @@ class _Run:
         self._batch_size = batch_size
         self._stack = stack
         self._exchange: Exchange | None = None
+        self._where = BindAddress(None)
         self._interrupts = stack.enter_context(Interrupts(self._interrupt, self._interrupt_at_once))
         self._run_id = secrets.randbits(62) + 1
         self._seed: int = secrets.randbits(32) if arguments.seed is None else arguments.seed
@@ -213,10 +215,9 @@ class _Run:
         )
         needs_credentials = not arguments.noop and not arguments.local_swift
         credentials = auth_options.from_arguments(arguments, os.environ) if needs_credentials else None
-        folder = self._private_folder() if arguments.workers else None
-        default_ip = "127.0.0.1" if arguments.workers else "0.0.0.0"  # noqa: S104
-        sockets = self._stack.enter_context(zmq_options.bind(arguments, default_ip, folder))
-        local = self._start_workers(folder or _reachable(arguments.zmq_bind_ip))
+        where = self._where = self._address()
+        sockets = self._stack.enter_context(zmq_options.bind(arguments, where))
+        local = self._start_workers(where.folder or _reachable(where.ip), sockets.ports)
         source = self._token_source(credentials)
         exchange = self._exchange = Exchange(
             sockets,
@@ -251,25 +252,35 @@ class _Run:
             self._report(path)
         return _exit_code(outcome, master)
 
+    def _address(self) -> BindAddress:
+        """Where to listen; a run of local workers alone takes none of the ports that others may have."""
+        arguments = self._arguments
+        if not arguments.workers:
+            return zmq_options.address(arguments, "0.0.0.0")  # noqa: S104 - the documented default
+        folder = self._private_folder()
+        if zmq_options.any_given(arguments) or (arguments.expect_workers or 0) > arguments.workers:
+            return zmq_options.address(arguments, "127.0.0.1", folder)
+        return BindAddress(None, folder=folder) if folder else BindAddress("127.0.0.1", 0, 0)
+
     def _private_folder(self) -> str | None:
         """A folder for the sockets of local workers; None where its name is too long for that."""
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="ssbench-"))
         return folder if len(os.fsencode(folder)) + len("/65535") < zmq.IPC_PATH_MAX_LEN else None
 
-    def _start_workers(self, master: str) -> LocalWorkers | None:
+    def _start_workers(self, master: str, ports: tuple[int, int]) -> LocalWorkers | None:
         arguments = self._arguments
         if not arguments.workers:
             return None
         concurrency = -(-self._scenario.user_count // arguments.workers)
         options = [
             f"--zmq-host={master}",
-            f"--zmq-work-port={arguments.zmq_work_port}",
-            f"--zmq-results-port={arguments.zmq_results_port}",
+            f"--zmq-work-port={ports[0]}",
+            f"--zmq-results-port={ports[1]}",
             f"--concurrency={concurrency}",
             f"--batch-size={self._batch_size}",
         ]
-        if arguments.zmq_key:
-            options.append(f"--zmq-key={arguments.zmq_key}")
+        if key_file := zmq_options.key_file(arguments):
+            options.append(f"--zmq-key={key_file}")
         local = self._stack.enter_context(LocalWorkers(arguments.workers, options, profile=arguments.profile))
         for worker in local.workers:
             _log.info(
@@ -311,7 +322,6 @@ class _Run:
 
     def _settings(self) -> RunSettings:
         arguments = self._arguments
-        host = "THIS-HOST" if arguments.zmq_bind_ip in {None, "0.0.0.0", "::"} else arguments.zmq_bind_ip  # noqa: S104
         return RunSettings(
             scenario=self._scenario,
             seed=self._seed,
@@ -319,9 +329,7 @@ class _Run:
             keep_objects=arguments.keep_objects,
             expected_workers=arguments.expect_workers or arguments.workers or 1,
             worker_timeout=arguments.worker_timeout,
-            worker_advice="Start some with --workers N, or on other hosts:"
-            f" ssbench-worker --zmq-host {host} --zmq-work-port {arguments.zmq_work_port}"
-            f" --zmq-results-port {arguments.zmq_results_port} ID",
+            worker_advice=_worker_advice(arguments, self._where),
         )
 
     def _options(self) -> dict[str, object]:
@@ -336,7 +344,7 @@ class _Run:
             "keep_objects": arguments.keep_objects,
             "local_workers": arguments.workers,
             "local_swift": arguments.local_swift,
-            "sealed": bool(arguments.zmq_key),
+            "sealed": zmq_options.key_file(arguments) is not None,
             "storage_urls": exchange.parameters.storage_urls if exchange else [],
         }
 
@@ -393,6 +401,19 @@ def _reachable(bind_ip: str | None) -> str:
     if bind_ip in {None, "*", "0.0.0.0"}:  # noqa: S104 - compared with, not bound
         return "127.0.0.1"
     return "::1" if bind_ip == "::" else str(bind_ip)
+
+
+def _worker_advice(arguments: argparse.Namespace, where: BindAddress) -> str:
+    """How to start workers that this run would use."""
+    if where.ip is None or not where.work_port:
+        return "The local workers are starting; their logs say what keeps them"
+    host = "THIS-HOST" if where.ip in {"0.0.0.0", "::"} else where.ip  # noqa: S104 - compared with, not bound
+    key = " --zmq-key FILE" if zmq_options.key_file(arguments) else ""
+    start = "Start more:" if arguments.workers else "Start some with --workers N, or on other hosts:"
+    return (
+        f"{start} ssbench-worker --zmq-host {host} --zmq-work-port {where.work_port}"
+        f" --zmq-results-port {where.results_port}{key} ID"
+    )
 
 
 def _exit_code(outcome: RunOutcome, master: Master) -> ExitCode:

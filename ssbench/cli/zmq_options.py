@@ -29,37 +29,52 @@ def add_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
         "--zmq-work-port",
         metavar="PORT",
         type=port,
-        default=DEFAULT_WORK_PORT,
-        help="port of the work socket (%(default)s)",
+        help=f"port of the work socket ({DEFAULT_WORK_PORT})",
     )
     group.add_argument(
         "--zmq-results-port",
         metavar="PORT",
         type=port,
-        default=DEFAULT_RESULTS_PORT,
-        help="port of the results socket (%(default)s)",
+        help=f"port of the results socket ({DEFAULT_RESULTS_PORT})",
     )
     group.add_argument(
         "--zmq-key",
         metavar="FILE",
         type=Path,
-        default=os.environ.get("SSBENCH_ZMQ_KEY") or None,
         help="key file of a sealed fleet, the same on every worker; 'keygen' makes one (SSBENCH_ZMQ_KEY)",
     )
 
 
-def bind(arguments: argparse.Namespace, default_ip: str, folder: str | None = None) -> MasterSockets:
-    """Bind both sockets, in a private folder too; one warning when anybody on the network could use them."""
-    ip = arguments.zmq_bind_ip or default_ip
-    if arguments.zmq_work_port == arguments.zmq_results_port:
-        raise UsageError(f"both sockets cannot have port {arguments.zmq_work_port}")
-    key = fleet_key.read(arguments.zmq_key) if arguments.zmq_key else None
-    address = BindAddress(ip, arguments.zmq_work_port, arguments.zmq_results_port, folder)
-    sockets = MasterSockets(address, key)
-    if key is None and not is_loopback(ip):
+def key_file(arguments: argparse.Namespace) -> Path | None:
+    """The key file of the options or of the environment."""
+    variable = os.environ.get("SSBENCH_ZMQ_KEY")
+    return arguments.zmq_key or (Path(variable) if variable else None)
+
+
+def any_given(arguments: argparse.Namespace) -> bool:
+    """Whether one of the options was given, so that workers from elsewhere may be meant to come."""
+    names = ("zmq_bind_ip", "zmq_work_port", "zmq_results_port", "zmq_key")
+    return any(getattr(arguments, name) is not None for name in names)
+
+
+def address(arguments: argparse.Namespace, default_ip: str, folder: str | None = None) -> BindAddress:
+    """Where the options say to listen, and in a private folder too; raises UsageError."""
+    work_port = arguments.zmq_work_port or DEFAULT_WORK_PORT
+    results_port = arguments.zmq_results_port or DEFAULT_RESULTS_PORT
+    if work_port == results_port:
+        raise UsageError(f"both sockets cannot have port {work_port}")
+    return BindAddress(arguments.zmq_bind_ip or default_ip, work_port, results_port, folder)
+
+
+def bind(arguments: argparse.Namespace, where: BindAddress) -> MasterSockets:
+    """Bind both sockets; one warning when anybody on the network could use them."""
+    path = key_file(arguments)
+    key = fleet_key.read(path) if path else None
+    sockets = MasterSockets(where, key)
+    if key is None and where.ip is not None and not is_loopback(where.ip):
         _log.warning(
             "Anybody who reaches %s can take jobs and the token: seal the fleet with"
             " 'ssbench-master keygen FILE' and --zmq-key FILE on every side",
-            ip,
+            where.ip,
         )
     return sockets

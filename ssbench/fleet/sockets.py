@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import re
 import secrets
 from dataclasses import dataclass
 from types import TracebackType
@@ -29,6 +30,11 @@ _ZAP_DOMAIN = "ssbench"
 #: Bytes of a message that a stranger may send to the socket for work, and frames dropped at once.
 _LONGEST_ON_WORK = 1024
 _DROPPED_AT_ONCE = 10_000
+
+_PORT_ADVICE = (
+    " (does another ssbench-master run? --zmq-work-port and --zmq-results-port give other ports,"
+    " to the master and to its workers)"
+)
 
 _READABLE = int(zmq.POLLIN)
 
@@ -83,13 +89,14 @@ def _beat(socket: zmq.Socket[bytes]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BindAddress:
-    """Where a master listens.
+    """Where a master listens: on two ports of ``ip``, if any, and in ``folder``, if any.
 
-    ``folder``, if any, holds Unix sockets beside the ports: a message of a local worker costs the
-    master an eighth less CPU through them. Nobody else may have access to it.
+    The folder holds Unix sockets that are called by the numbers of the ports: a message of a local worker
+    costs the master an eighth less CPU through them. Nobody else may have access to it. A port 0 of ``ip``
+    is any free one; :attr:`MasterSockets.ports` has the numbers.
     """
 
-    ip: str
+    ip: str | None
     work_port: int = DEFAULT_WORK_PORT
     results_port: int = DEFAULT_RESULTS_PORT
     folder: str | None = None
@@ -109,7 +116,7 @@ class MasterSockets:
     """A bound ROUTER socket for work and a bound PULL socket for results; a context manager.
 
     Work goes to the worker whose :func:`~ssbench.fleet.wire.work_address` is its first frame; sending fails
-    with EHOSTUNREACH when that one is not connected.
+    with EHOSTUNREACH when that one is not connected. ``ports`` are the numbers of the two.
     """
 
     def __init__(self, address: BindAddress, key: FleetKey | None = None) -> None:
@@ -128,6 +135,7 @@ class MasterSockets:
                     socket.setsockopt(zmq.MAXMSGSIZE, _LONGEST_ON_WORK)
                 for host in filter(None, (address.ip, address.folder)):
                     self._bind(socket, host, port)
+            self.ports = (self._port(self.work), self._port(self.results))
         except BaseException:
             self.close()
             raise
@@ -160,8 +168,13 @@ class MasterSockets:
         except zmq.ZMQError as error:
             raise UsageError(
                 f"cannot bind {endpoint(ip, port)}: {zmq.strerror(error.errno or 0)}"
-                + (" (does another ssbench-master run?)" if error.errno == zmq.EADDRINUSE else "")
+                + (_PORT_ADVICE if error.errno == zmq.EADDRINUSE else "")
             ) from None
+
+    @staticmethod
+    def _port(socket: zmq.Socket[bytes]) -> int:
+        """The port, or the name of the Unix socket, that it is bound to."""
+        return int(re.split("[:/]", socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0"))[-1])
 
     def drop_strangers(self) -> None:
         """Read what came on the socket for work, where workers say nothing, and drop it.

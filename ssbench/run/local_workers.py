@@ -19,35 +19,51 @@ from pathlib import Path
 from types import TracebackType
 
 from ssbench.errors import UsageError
+from ssbench.run.own_folder import own_folder
 from ssbench.swift.auth import SECRET_VARIABLES
 
 #: Lines of a dead worker's log that are shown.
 _TAIL_LINES = 15
 
+#: Files of one name in the folder of logs; so many runs are not going on at once.
+_MOST_LOGS = 1000
 
-def open_private(path: Path) -> tuple[int, Path]:
-    """Open a file in a folder that others may write to: (descriptor, the path it got).
 
-    The well-known name is taken when it is new or an own plain file that no other run is using; a
-    planted link or somebody else's file is left alone, and ours gets a name that cannot be guessed.
-    It counts as used for as long as the descriptor, or a copy of it in another process, is open.
+def open_private(name: str) -> tuple[int, Path]:
+    """Open an empty file of that name for writing: (descriptor, the path it got).
+
+    It is ``/tmp/NAME`` when that is new, or an own plain file that no other run is using. Otherwise it is
+    in a folder of this user's own, ``/tmp/ssbench-logs``, with a number in its name while other runs use
+    those before it; so files are used again, and runs do not leave more and more of them. A planted link
+    or somebody else's file is left alone. A file counts as used for as long as the descriptor, or a copy
+    of it in another process, is open.
     """
+    path = Path(tempfile.gettempdir()) / name
+    if (descriptor := _open_unused(path)) is not None:
+        return descriptor, path
+    folder = own_folder("ssbench-logs")
+    for number in range(1, _MOST_LOGS):
+        path = folder / f"{Path(name).stem}-{number}{path.suffix}"
+        if (descriptor := _open_unused(path)) is not None:
+            return descriptor, path
+    raise UsageError(f"cannot write a log file in {folder}")
+
+
+def _open_unused(path: Path) -> int | None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)
     except OSError:
-        descriptor = -1
-    if descriptor >= 0:
-        found = os.fstat(descriptor)
-        if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
-            with suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.fchmod(descriptor, 0o600)
-                os.ftruncate(descriptor, 0)
-                return descriptor, path
-        os.close(descriptor)
-    descriptor, name = tempfile.mkstemp(prefix=path.stem + "-", suffix=path.suffix, dir=path.parent)
-    return descriptor, Path(name)
+        return None
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.fchmod(descriptor, 0o600)
+            os.ftruncate(descriptor, 0)
+            return descriptor
+    os.close(descriptor)
+    return None
 
 
 @dataclass(slots=True)
@@ -82,10 +98,10 @@ class LocalWorkers:
             raise
 
     def _start(self, worker_id: int, arguments: Sequence[str], *, profile: bool) -> None:
-        descriptor, log = open_private(Path(tempfile.gettempdir()) / f"ssbench-worker-local-{worker_id}.log")
+        descriptor, log = open_private(f"ssbench-worker-local-{worker_id}.log")
         command = [sys.executable, "-m", "ssbench.cli.worker", "--exit-with-stdin", *arguments]
         if profile:
-            profile_descriptor, profile_path = open_private(log.with_suffix(".prof"))
+            profile_descriptor, profile_path = open_private(f"ssbench-worker-local-{worker_id}.prof")
             os.close(profile_descriptor)
             self.profiles.append(profile_path)
             command += ["--profile-file", str(self.profiles[-1])]

@@ -7,27 +7,13 @@ import os
 import re
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from ssbench.errors import StatFileError
+from ssbench.run.own_folder import own_folder
 from ssbench.scenario.model import Scenario
-
-
-def default_folder() -> Path:
-    """``/tmp/ssbench-results``, or a folder of a new name when that one is not safely ours.
-
-    Everybody may write to ``/tmp``: a link planted there, or a folder of another user, is left alone.
-    """
-    folder = Path(tempfile.gettempdir()) / "ssbench-results"
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022:
-        return folder
-    return Path(tempfile.mkdtemp(prefix="ssbench-results-"))
 
 
 def default_name(scenario: Scenario, now: float) -> str:
@@ -72,7 +58,7 @@ def reserve(given: Path | None, scenario: Scenario, now: float, *, force: bool =
 
 
 def _new_default(scenario: Scenario, now: float) -> Path:
-    folder = default_folder()
+    folder = own_folder("ssbench-results")
     path = folder / default_name(scenario, now)
     while path.exists():  # another run began in the same second
         now += 1

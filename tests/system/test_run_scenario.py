@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -290,9 +293,53 @@ def test_a_port_in_use_is_one_line(fleet, tmp_path):
     second = fleet.run(tmp_path / "scenario.yaml", "--noop", "-q")
     assert second.end() == 2
     assert "in use" in second.err
+    assert "--zmq-work-port and --zmq-results-port" in second.err
     assert len(second.err.splitlines()) == 1
     first.signal(signal.SIGINT)
     assert first.end() == 130
+
+
+@pytest.mark.parametrize("long", [False, True], ids=["Unix sockets", "a folder too long for those"])
+def test_runs_with_local_workers_alone_take_no_port_from_each_other(fleet, tmp_path, long):
+    """Two at once, while a third program has the ports of old."""
+    with contextlib.ExitStack() as stack:
+        for port in (13579, 13580):
+            with contextlib.suppress(OSError):  # then somebody else has it, which does as well
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+        place = tmp_path / ("x" * 100) if long else Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        place.mkdir(exist_ok=True)
+        runs = [
+            fleet.master(
+                *("run-scenario", "-f", write(tmp_path, "x"), "--noop", "--workers", 1, "-r", 3),
+                *("-s", tmp_path / f"{number}.stat"),
+                environment={"TMPDIR": str(place)},
+            )
+            for number in range(2)
+        ]
+        for run in runs:
+            run.wait_for("Starting the benchmark")
+        listening = [port for run in runs for port in listening_ports(run.process.pid)]
+        assert len(listening) == (4 if long else 0)
+        for run in runs:
+            assert run.end() == 0, run.err
+
+
+def listening_ports(pid: int) -> set[int]:
+    """The TCP ports that a process listens on."""
+    inodes = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            inodes.add(descriptor.readlink().name)
+    rows = [
+        row.split()
+        for table in ("tcp", "tcp6")
+        for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    return {
+        int(row[1].rpartition(":")[2], 16)
+        for row in rows
+        if row[3] == "0A" and f"socket:[{row[9]}]" in inodes
+    }
 
 
 def test_old_spellings(fleet, swift, container_base, tmp_path):

@@ -1,0 +1,24 @@
+"""A folder of one's own in the temporary folder, which everybody may write to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+
+def own_folder(name: str) -> Path:
+    """Return ``/tmp/NAME``, ``/tmp/NAME-UID`` when that is not safely ours, else a folder of a new name.
+
+    A link planted there, or a folder that another user owns or may write to, is left alone.
+    """
+    temporary = Path(tempfile.gettempdir())
+    for folder in (temporary / name, temporary / f"{name}-{os.geteuid()}"):
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022:
+            return folder
+    return Path(tempfile.mkdtemp(prefix=f"{name}-"))
