@@ -34,7 +34,9 @@ from ssbench.run.master import Master, RunOutcome, RunSettings, describe_run
 from ssbench.run.stats_path import reserve
 from ssbench.run_results import open_results
 from ssbench.run_results.writer import RunResultsWriter
-from ssbench.scenario.model import Scenario, load, override, shipped
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.reading import load, override
+from ssbench.scenario.shipped import shipped
 from ssbench.statistics import summarize
 from ssbench.swift.auth import Credentials, Session, authenticate
 from ssbench.swift.containers import ensure_containers
