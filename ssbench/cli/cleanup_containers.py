@@ -11,7 +11,7 @@ from ssbench.cli import auth_options
 from ssbench.cli.options import positive_float, positive_int
 from ssbench.errors import ExitCode
 from ssbench.screen.progress import Bar
-from ssbench.swift.auth import Session, authenticate
+from ssbench.swift.credentials import Session
 
 DESCRIPTION = (
     "Deletes the containers that ssbench makes for a base name, BASE_000000 and so on, with or without "
@@ -60,7 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete them; raises ClusterError when the account cannot be listed, and what authentication raises."""
-    # Here, because it brings gevent, which the other sub-commands do without.
+    # Here, because they bring gevent and python-swiftclient, which --help does without.
+    from ssbench.swift.auth import authenticate  # noqa: PLC0415
     from ssbench.swift.cleanup import CleanUp, CleanUpSettings, find_containers  # noqa: PLC0415
 
     credentials = auth_options.from_arguments(arguments, os.environ)

@@ -38,8 +38,7 @@ from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
 from ssbench.statistics import summarize
-from ssbench.swift.auth import Credentials, Session, authenticate
-from ssbench.swift.containers import ensure_containers
+from ssbench.swift.credentials import Credentials, Session
 
 _log = logging.getLogger(__name__)
 
@@ -301,7 +300,7 @@ class _Run:
             _log.info("Starting a Swift on this machine")
             swift = self._stack.enter_context(LocalSwift(policies=list(policies)))
             credentials = Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
-        return TokenSource(credentials, authenticate(credentials))
+        return TokenSource(credentials, _authenticate(credentials))
 
     def _parameters(self, source: TokenSource | None) -> wire.RunParameters:
         arguments, scenario = self._arguments, self._scenario
@@ -359,6 +358,8 @@ class _Run:
         advance: Callable[[], None],
     ) -> None:
         if source is not None:
+            from ssbench.swift.containers import ensure_containers  # noqa: PLC0415 - as in _authenticate
+
             timeouts = (self._arguments.connect_timeout, self._arguments.network_timeout)
             ensure_containers(source.session, names, policy, concurrency, advance, timeouts=timeouts)
 
@@ -395,7 +396,14 @@ class TokenSource:
 
     @staticmethod
     def _renew(credentials: Credentials) -> str:
-        return authenticate(credentials).token or ""
+        return _authenticate(credentials).token or ""
+
+
+def _authenticate(credentials: Credentials) -> Session:
+    # Here, because it brings python-swiftclient and keystoneauth, 0.3 s that --help and --noop do without.
+    from ssbench.swift.auth import authenticate  # noqa: PLC0415
+
+    return authenticate(credentials)
 
 
 def _reachable(bind_ip: str | None) -> str:

@@ -12,8 +12,9 @@ from fault_server import Reply, black_hole
 from ssbench.errors import ClusterError
 from ssbench.names import container_name
 from ssbench.swift import containers
-from ssbench.swift.auth import Credentials, Session, authenticate
+from ssbench.swift.auth import authenticate
 from ssbench.swift.containers import ensure_containers
+from ssbench.swift.credentials import Credentials, Session
 
 
 @pytest.fixture(scope="module")
