@@ -10,6 +10,7 @@ import sys
 from ssbench.cli import auth_options
 from ssbench.cli.options import positive_float, positive_int
 from ssbench.errors import ExitCode
+from ssbench.screen import terminal
 from ssbench.screen.progress import Bar
 from ssbench.swift.credentials import Session
 
@@ -123,9 +124,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
 def _confirmed(session: Session, names: list[str]) -> bool:
     """Ask, if there is somebody to ask."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     which = names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}"
     sys.stderr.write(f"Delete {len(names)} containers of {session.storage_url} ({which})? [y/N] ")
-    sys.stderr.flush()
+    terminal.drain()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

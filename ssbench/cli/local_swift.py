@@ -6,8 +6,10 @@ import argparse
 import logging
 import shlex
 import time
+from contextlib import suppress
 
 from ssbench.cli.options import port
+from ssbench.cli.stat_file import ReaderGoneError, standard_output
 from ssbench.errors import ClusterError, ExitCode
 from ssbench.local_swift import LocalSwift
 
@@ -46,8 +48,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             arguments.directory, port=arguments.port, bind_ip=arguments.bind_ip, policies=policies
         ) as swift:
             variables = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
-            for name, value in variables.items():
-                print(f"export {name}={shlex.quote(value)}", flush=True)
+            with suppress(ReaderGoneError), standard_output() as out:
+                out.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
             _LOG.info("Swift with %s in %s; Ctrl-C ends it", " and ".join(policies), swift.directory)
             while all(server.pid for server in swift.servers):
                 time.sleep(0.5)

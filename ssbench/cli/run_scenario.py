@@ -21,23 +21,21 @@ import zmq
 from ssbench import __version__
 from ssbench.cli import auth_options, zmq_options
 from ssbench.cli.options import add_force, non_negative_int, percentile, positive_float, positive_int
+from ssbench.cli.report_printer import ReportPrinter
 from ssbench.cli.stat_file import standard_output
 from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet import wire
 from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.exchange import Exchange
 from ssbench.fleet.sockets import BindAddress
-from ssbench.reports import print_report
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.master import Master, RunOutcome, RunSettings, describe_run
 from ssbench.run.stats_path import reserve
-from ssbench.run_results import open_results
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
-from ssbench.statistics import summarize
 from ssbench.swift.credentials import Credentials, Session
 
 _log = logging.getLogger(__name__)
@@ -154,8 +152,8 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Run the benchmark; raises SsbenchError where it cannot be begun."""
     if arguments.list_scenarios:
-        for name, purpose in shipped():
-            print(f"{name:20}  {purpose}")
+        with standard_output() as out:
+            out.writelines(f"{name:20}  {purpose}\n" for name, purpose in shipped())
         return ExitCode.OK
     if not arguments.scenario_file:
         raise UsageError(
@@ -197,6 +195,7 @@ class _Run:
         self._stack = stack
         self._exchange: Exchange | None = None
         self._where = BindAddress(None)
+        self._printer: ReportPrinter | None = None
         self._interrupts = stack.enter_context(Interrupts(self._interrupt, self._interrupt_at_once))
         self._run_id = secrets.randbits(62) + 1
         self._seed: int = secrets.randbits(32) if arguments.seed is None else arguments.seed
@@ -251,7 +250,7 @@ class _Run:
         else:
             master.clean_up()
             self._report(path)
-        return _exit_code(outcome, master)
+        return self._printed(path, _exit_code(outcome, master))
 
     def _address(self) -> BindAddress:
         """Where to listen; a run of local workers alone takes none of the ports that others may have."""
@@ -377,11 +376,18 @@ class _Run:
     def _report(self, path: Path) -> None:
         arguments = self._arguments
         if not arguments.no_default_report:
-            statistics = summarize(open_results(path))
-            with standard_output() as out:
-                print_report(statistics, pctile=arguments.pctile, csv=arguments.csv, out=out)
+            self._printer = ReportPrinter()
+            self._printer.print(path, pctile=arguments.pctile, csv=arguments.csv)
         _log.info("Results saved to %s", path)
-        _log.info("Report on them again with: ssbench-master report-scenario -s %s", shlex.quote(str(path)))
+        _log.info("Report on them again with: %s", _report_command(path))
+
+    def _printed(self, path: Path, code: ExitCode) -> ExitCode:
+        """Tell of a report that was not printed; returns the exit code, changed where a disk was full."""
+        trouble = self._printer.trouble() if self._printer is not None else None
+        if trouble is None:
+            return code
+        _log.warning("The report was not printed (%s). Print it with: %s", trouble.why, _report_command(path))
+        return ExitCode.FAILED if trouble.is_failure and code is ExitCode.OK else code
 
 
 class TokenSource:
@@ -424,6 +430,10 @@ def _worker_advice(arguments: argparse.Namespace, where: BindAddress) -> str:
         f"{start} ssbench-worker --zmq-host {host} --zmq-work-port {where.work_port}"
         f" --zmq-results-port {where.results_port}{key} ID"
     )
+
+
+def _report_command(path: Path) -> str:
+    return f"ssbench-master report-scenario -s {shlex.quote(str(path))}"
 
 
 def _exit_code(outcome: RunOutcome, master: Master) -> ExitCode:
