@@ -19,7 +19,7 @@ from pathlib import Path
 import zmq
 
 from ssbench import __version__
-from ssbench.cli import auth_options, zmq_options
+from ssbench.cli import auth_options, invocation, zmq_options
 from ssbench.cli.options import add_force, non_negative_int, percentile, positive_float, positive_int
 from ssbench.cli.report_printer import ReportPrinter
 from ssbench.cli.stat_file import standard_output
@@ -105,7 +105,7 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--local-swift",
         action="store_true",
-        help="start a real Swift on this machine for the run, and remove it (pip install 'ssbench[swift]')",
+        help="start a real Swift on this machine for the run, and remove it (pip install swift eventlet)",
     )
 
 
@@ -433,7 +433,10 @@ def _worker_advice(arguments: argparse.Namespace, where: BindAddress) -> str:
 
 
 def _report_command(path: Path) -> str:
-    return f"ssbench-master report-scenario -s {shlex.quote(str(path))}"
+    name = str(path)
+    # A name like an option needs the equals sign.
+    option = shlex.quote(f"--stats-file={name}") if name.startswith("-") else f"-s {shlex.quote(name)}"
+    return f"{invocation.program()} report-scenario {option}"
 
 
 def _exit_code(outcome: RunOutcome, master: Master) -> ExitCode:

@@ -25,7 +25,7 @@ from ssbench.scenario.rules import (
     Rule,
     brief,
 )
-from ssbench.scenario.shipped import shipped, shipped_file
+from ssbench.scenario.shipped import shipped, shipped_file, similar
 from ssbench.scenario.text import Document, Fault, KeyPath
 
 _log = logging.getLogger(__name__)
@@ -96,6 +96,16 @@ def override(
     return replace(scenario, **changes)
 
 
+def _not_found(path_or_name: str) -> str:
+    if names := similar(path_or_name):
+        return (
+            f"there is no such file; did you mean {' or '.join(f'-f {name}' for name in names)},"
+            " which ships with ssbench? (--list-scenarios lists all)"
+        )
+    names = [name for name, _ in shipped()]
+    return f"expected a scenario file or the name of a shipped scenario ({', '.join(names)})"
+
+
 def _read(path_or_name: str) -> str:
     try:
         path = Path(path_or_name)
@@ -103,10 +113,7 @@ def _read(path_or_name: str) -> str:
         if not path.exists() or path.is_dir():
             found = shipped_file(path_or_name)
         if found is None:
-            raise ScenarioError(
-                f"{path_or_name}: expected a scenario file or the name of a shipped scenario"
-                f" ({', '.join(name for name, _ in shipped())})"
-            )
+            raise ScenarioError(f"{path_or_name}: {_not_found(path_or_name)}")
         with found.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -35,3 +37,16 @@ def shipped_file(name: str) -> Traversable | None:
         return None
     file = _shipped_folder() / f"{bare}.yaml"
     return file if file.is_file() else None
+
+
+def similar(path_or_name: str) -> list[str]:
+    """Names of scenarios that ship with ssbench and may be meant, the likeliest first.
+
+    ssbench 0.x had ``scenarios/small_test.scenario`` and its kind, for which there is ``small``.
+    """
+    wanted = Path(path_or_name).name.lower()
+    wanted = re.sub(r"([_-]test)?(\.(scenario|ya?ml|json))?$", "", wanted)
+    names = {name.lower(): name for name, _ in shipped()}
+    if wanted in names:
+        return [names[wanted]]
+    return [names[match] for match in difflib.get_close_matches(wanted, names, n=3, cutoff=0.7)]

@@ -16,7 +16,7 @@ try:
 except SystemExit as exit:
     code = exit.code
 assert not code
-heavy = {"swiftclient", "keystoneauth1", "openstack", "requests", "urllib3", "gevent", "eventlet"}
+heavy = {"swiftclient", "keystoneauth1", "openstack", "requests", "urllib3", "rich", "gevent", "eventlet"}
 sys.stderr.write("loaded: " + " ".join(sorted(heavy & set(sys.modules))))
 """
 

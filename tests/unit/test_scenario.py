@@ -360,6 +360,25 @@ def test_no_such_file_tells_what_there_is(tmp_path):
     assert "very_small" in fault
 
 
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        # As the scenarios of ssbench 0.x were called.
+        *((f"scenarios/{name}_test.scenario", f"-f {name}") for name in ("small", "medium", "large", "huge")),
+        ("smal", "-f small"),
+        ("Very-Small.yaml", "-f very_small"),
+        ("4kb_read", "-f 4kB_read"),
+    ],
+)
+def test_what_replaces_a_scenario_that_is_not_there(tmp_path, monkeypatch, asked, meant):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError) as caught:
+        load(asked)
+    text = str(caught.value)
+    assert text.startswith(f"{asked}: there is no such file; did you mean {meant}")
+    assert "\n" not in text
+
+
 def test_folder_and_names_that_are_none(tmp_path):
     assert "expected a scenario file" in faults_of(str(tmp_path))[0]
     with pytest.raises(ScenarioError, match="expected a scenario file"):
