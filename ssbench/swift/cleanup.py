@@ -26,9 +26,9 @@ import requests
 import swiftclient
 
 from ssbench.errors import ClusterError, SsbenchError
+from ssbench.swift.auth import Session
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.containers import connect, persistently
-from ssbench.swift.credentials import Session
 from ssbench.swift.objects import Client, ClientSettings
 
 _log = logging.getLogger(__name__)
@@ -186,7 +186,8 @@ class CleanUp:
                     # 404: somebody else was faster.
                     failure = None if status(error) == 404 else why(error)
                 if failure:
-                    self._fail(container, failure)
+                    place = f"{connection.url}/" if len(self._session.storage_urls) > 1 else ""
+                    self._fail(f"{place}{container}", failure)
         finally:
             connection.close()
 
@@ -247,14 +248,14 @@ class CleanUp:
         if self.gave_up:
             return True
         session = self._session
-        request = partial(
-            self._client.request, random.choice(session.storage_urls), "DELETE", container, name
-        )
+        url = random.choice(session.storage_urls)
+        request = partial(self._client.request, url, "DELETE", container, name)
         outcome = request(session.token, missing_ok=True)
         if outcome.unauthorized and self._renew_session(session):
             outcome = request(self._session.token, missing_ok=True)
         if outcome.cause is not None:
-            self._fail(f"{container}/{name}", outcome.cause)
+            place = f"{url}/" if len(session.storage_urls) > 1 else ""
+            self._fail(f"{place}{container}/{name}", outcome.cause)
             return True
         self._failures_in_a_row = 0
         self.result.objects += 1

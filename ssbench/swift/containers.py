@@ -16,9 +16,9 @@ from typing import Any
 import swiftclient
 
 from ssbench.errors import ClusterError
+from ssbench.swift.auth import Session
 from ssbench.swift.causes import TRANSIENT_STATUSES
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
-from ssbench.swift.credentials import Session
 
 #: Pauses before the second and later attempts, in seconds.
 _PAUSES = (0.2, 0.5, 1.0, 2.0)
@@ -99,7 +99,7 @@ def ensure_containers(
                     failure = _ensure(session, connection, name, policy)
                     if failure is not None:
                         stop.set()
-                    ended.put((name, failure))
+                    ended.put((f"{connection.url}/{name}", failure))
         except queue.Empty:
             pass
         except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
@@ -117,15 +117,15 @@ def ensure_containers(
             if news is None:
                 running -= 1
                 continue
-            name, failure = news
+            container, failure = news
             if failure is None:
                 advance()
             else:
-                failures.append(f"{name}: {failure}")
+                failures.append(f"{container}: {failure}")
     finally:
         stop.set()
     if failures:
-        raise ClusterError(_tell(failures, session))
+        raise ClusterError(_tell(failures))
 
 
 def _ensure(session: Session, connection: Any, name: str, policy: str | None) -> str | None:
@@ -177,7 +177,7 @@ def _same_policy(asked: str, actual: str, connection: Any) -> bool:
     return any({asked.casefold(), actual.casefold()} <= each for each in names)
 
 
-def _tell(failures: Sequence[str], session: Session) -> str:
+def _tell(failures: Sequence[str]) -> str:
     told = "; ".join(failures[:_TOLD])
     more = f"; and {len(failures) - _TOLD} more" if len(failures) > _TOLD else ""
-    return f"{session.storage_url}: containers could not be made: {told}{more}"
+    return f"containers could not be made: {told}{more}"

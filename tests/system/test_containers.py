@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 
 import pytest
-from fault_server import Reply, black_hole
+from fault_server import FaultServer, Reply, black_hole
 
 from ssbench.errors import ClusterError
 from ssbench.names import container_name
 from ssbench.swift import containers
-from ssbench.swift.auth import authenticate
+from ssbench.swift.auth import Credentials, Session, authenticate
 from ssbench.swift.containers import ensure_containers
-from ssbench.swift.credentials import Credentials, Session
 
 
 @pytest.fixture(scope="module")
@@ -114,11 +114,22 @@ def test_failures_are_told_and_no_more_is_begun(faulty, fault_server):
     with pytest.raises(ClusterError) as caught:
         ensure_containers(faulty, [f"c{number}" for number in range(1000)], concurrency=5)
     text = str(caught.value)
-    assert text.startswith(fault_server.url)
+    assert f": {fault_server.url}/c" in text
     assert 1 <= text.count("HTTP 403 Forbidden") <= 3
     assert len(fault_server.requests) <= 2 * 5
     put = [request for request in fault_server.requests if request.method == "PUT"]
     assert ("more" in text) == (len(put) > 3)
+
+
+def test_the_storage_url_that_failed_is_the_one_that_is_named(fault_server, monkeypatch):
+    monkeypatch.setattr(containers, "_PAUSES", (0.01,))
+    fault_server.default = Reply(delay=0.05)
+    with FaultServer() as gone:
+        dead = gone.url
+    with pytest.raises(ClusterError) as caught:
+        ensure_containers(Session((fault_server.url, dead), "t"), [f"c{n}" for n in range(40)], concurrency=2)
+    assert re.search(rf"could not be made: {dead}/c\d+: connect refused", str(caught.value))
+    assert fault_server.url not in str(caught.value)
 
 
 @pytest.mark.parametrize("concurrency", [1, 10])
