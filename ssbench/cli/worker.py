@@ -70,8 +70,7 @@ def _parser() -> Parser:
         "--retries",
         metavar="N",
         type=non_negative_int,
-        default=10,
-        help="how often a request that failed for a passing reason is tried again (%(default)s)",
+        help="accepted for scripts of old and ignored: run-scenario --retries says it to all workers",
     )
     parser.add_argument(
         "--batch-size",
@@ -105,6 +104,8 @@ def _watch_stdin(worker: Worker) -> None:
 def _serve(arguments: argparse.Namespace) -> ExitCode:
     key = fleet_key.read(arguments.zmq_key) if arguments.zmq_key else None
     _raise_file_limit()
+    if arguments.retries is not None:
+        _log.warning("--retries has no effect on a worker: run-scenario --retries holds for all of them")
     sockets = WorkerSockets(
         endpoint(arguments.zmq_host, arguments.zmq_work_port),
         endpoint(arguments.zmq_host, arguments.zmq_results_port),
@@ -124,7 +125,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
             _log.info("Profile written to %s", profile_file)
 
     worker = Worker(
-        WorkerOptions(arguments.worker_id, arguments.concurrency, arguments.retries),
+        WorkerOptions(arguments.worker_id, arguments.concurrency),
         sockets,
         after_jobs=(arguments.profile_count, end_profile) if arguments.profile_count else None,
     )

@@ -310,6 +310,8 @@ class Exchange:
             task, _, prior = entry
             if prior is not None:
                 result = _with_prior(result, prior)  # noqa: PLW2901 - the same result, complete
+            if result.cause is not None and len(self.parameters.storage_urls) > 1:
+                result = _with_storage_url(result, self.parameters.storage_urls)  # noqa: PLW2901
             if result.unauthorized and self._ask_again(task, result, prior, message.generation, now):
                 continue
             ended.append((task, result))
@@ -420,3 +422,9 @@ def _with_prior(result: Result, prior: Prior) -> Result:
     for cause, count in (result.retried or {}).items():
         retried[cause] = retried.get(cause, 0) + count
     return msgspec.structs.replace(result, retried=retried)
+
+
+def _with_storage_url(result: Result, urls: Sequence[str]) -> Result:
+    """Name the storage URL that a failure came from, where there are several."""
+    url = urls[result.storage_url] if result.storage_url < len(urls) else "an unknown storage URL"
+    return msgspec.structs.replace(result, detail=f"{url}: {result.detail}")

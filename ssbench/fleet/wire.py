@@ -67,7 +67,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
 
     ``generation`` goes up when the token or ``refused`` changes during a run. ``refused`` lists
     the instances of workers that must not serve this master (a second one with an id in use).
-    ``exit`` tells whoever reads it to end. Time-outs are seconds, ``delete_after`` whole seconds.
+    ``exit`` tells whoever reads it to end. Time-outs are seconds, ``delete_after`` whole seconds;
+    they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
     """
 
     run_id: Count
@@ -86,6 +87,9 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ca_certificates: str | None = None
     refused: list[Count] = []
     exit: bool = False
+    request_timeout: Seconds | None = None
+    retries: Count = 10
+    retry_404: Count = 0
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
@@ -104,7 +108,8 @@ class Result(Struct, array_like=True, frozen=True, gc=False):
 
     ``cause`` is None for a success. ``retried`` counts the causes of the attempts before the last.
     ``unauthorized`` marks a 401 whose job the master should send again with a new token;
-    ``last_byte`` is then the seconds spent so far.
+    ``last_byte`` is then the seconds spent so far. ``storage_url`` is the place, in the run's list of
+    storage URLs, of the one that was used.
     """
 
     job_id: Count
@@ -118,6 +123,7 @@ class Result(Struct, array_like=True, frozen=True, gc=False):
     detail: Text = ""
     retried: Annotated[dict[Text, Small], Meta(max_length=1000)] | None = None
     unauthorized: bool = False
+    storage_url: Small = 0
 
 
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):

@@ -11,10 +11,13 @@ from collections.abc import Iterator, Mapping
 
 from ssbench.reports.figures import printable, rank, utc
 from ssbench.results import LOST
-from ssbench.scenario.model import CRUD, Scenario
+from ssbench.scenario.model import Scenario, Weights
 from ssbench.statistics import Latencies, RunStatistics, Section
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+#: Options of run-scenario that change what counts as a failure, and their defaults.
+_REQUEST_OPTIONS = {"request_timeout": None, "retries": 10, "retry_404": 0}
 
 
 def report(statistics: RunStatistics, percentile: float) -> str:
@@ -29,6 +32,7 @@ def report(statistics: RunStatistics, percentile: float) -> str:
     )
     if statistics.current:
         lines += [*_errors(statistics), *_not_done(statistics), *_retries(statistics)]
+        lines += _request_options(statistics.run.options)
     lines += _warnings(statistics)
     return "".join(printable(line) + "\n" for line in lines)
 
@@ -53,7 +57,7 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
     average = [0.0, 0.0, 0.0, 0.0]
     for size_class in scenario.size_classes:
         share = size_class.initial_files / files if files else 0.0
-        percents = _percents(size_class.weights)
+        percents = _percents(size_class.crud_profile)
         average = [sum_ + share * percent for sum_, percent in zip(average, percents, strict=True)]
         sizes = _size(size_class.size_min)
         if size_class.size_max != size_class.size_min:
@@ -64,10 +68,9 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
     yield ""
 
 
-def _percents(weights: Mapping[str, float]) -> list[float]:
-    """Return the percentages of create, read, update and delete among all operations."""
-    total = sum(weights.values())
-    return [100 * weights.get(name, 0.0) / total if total else 0.0 for name in CRUD]
+def _percents(weights: Weights) -> list[float]:
+    total = sum(weights)
+    return [100 * weight / total if total else 0.0 for weight in weights]
 
 
 def _columns(percents: list[float]) -> str:
@@ -138,6 +141,15 @@ def _retries(statistics: RunStatistics) -> Iterator[str]:
         yield from ("", "Causes of retries", "       Count  Cause")
         for name, times in statistics.retries.items():
             yield f"       {times:5d}  {name}"
+
+
+def _request_options(options: Mapping[str, object]) -> Iterator[str]:
+    """What a request was allowed, where that was not the default."""
+    changed = [name for name, default in _REQUEST_OPTIONS.items() if options.get(name, default) != default]
+    if changed:
+        yield from ("", "Request options")
+        for name in changed:
+            yield f"       --{name.replace('_', '-')} {options[name]}"
 
 
 def _warnings(statistics: RunStatistics) -> Iterator[str]:

@@ -14,19 +14,14 @@ NAME_RESOLUTION = "name resolution"
 CONNECT_REFUSED = "connect refused"
 CONNECT_TIMEOUT = "connect timeout"
 CONNECT_FAILED = "connect failed"
-READ_TIMEOUT = "read timeout"
+READ_TIMEOUT = "read timeout"  # no progress for a while
+REQUEST_TIMEOUT = "request timeout"  # progress, but too little of it in the time that an attempt has
 RESET = "reset"
 CLOSED = "closed"  # by the server, before a whole head of an answer had come
 SHORT_BODY = "short body"
 BAD_RESPONSE = "bad response"
 TLS_CERTIFICATE = "TLS certificate"
 TLS_ERROR = "TLS error"
-
-#: What may be gone the next time. A short body or an answer that is no HTTP is a finding about the
-#: cluster that a retry would hide, and a wrong certificate stays wrong.
-TRANSIENT = frozenset(
-    {NAME_RESOLUTION, CONNECT_REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, READ_TIMEOUT, RESET, CLOSED}
-)
 
 #: Statuses that are tried again: overloaded, timed out or limited (498 is Swift's own rate limit).
 TRANSIENT_STATUSES = frozenset({408, 429, 498, 503})
@@ -35,6 +30,15 @@ TRANSIENT_STATUSES = frozenset({408, 429, 498, 503})
 def status_cause(status: int) -> str:
     """The cause of an answer that was none of 2xx: ``HTTP 503``."""
     return f"HTTP {status}"
+
+
+NOT_FOUND = status_cause(404)
+
+#: What may be gone the next time. A short body, an answer that is no HTTP and one that takes far too
+#: long are findings about the cluster that a retry would hide, and a wrong certificate stays wrong.
+TRANSIENT = frozenset(
+    {NAME_RESOLUTION, CONNECT_REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, READ_TIMEOUT, RESET, CLOSED}
+) | {status_cause(status) for status in TRANSIENT_STATUSES}
 
 
 class AttemptError(SsbenchError):

@@ -8,8 +8,10 @@ closes.
 
 Nothing here starts a timer: a ``gevent.Timeout`` for each request took another 5 µs. A wait sets
 ``ticks_left``, a sweeper counts it down for all connections a few times in each time-out
-(:class:`ssbench.swift.pool.Sweeper`), and at nought wakes the greenlet. A process that was stopped
-misses ticks and not its time-outs.
+(:class:`ssbench.swift.pool.Sweeper`), and at nought wakes the greenlet. Any byte sets ``ticks_left``
+anew; ``slack`` is counted down beside it for the whole attempt and grows only with the bytes of a
+body, so that interim answers or a byte a second end too. A process that was stopped misses ticks
+and not its time-outs.
 
 Every wait goes through the hub, in long transfers too: one piece, one wait, so that one large
 object never keeps the others waiting longer than a piece takes.
@@ -17,6 +19,7 @@ object never keeps the others waiting longer than a piece takes.
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import ssl
@@ -24,8 +27,17 @@ from time import monotonic
 
 from gevent import getcurrent
 
-from ssbench.swift.causes import BAD_RESPONSE, CLOSED, READ_TIMEOUT, SHORT_BODY, AttemptError, transfer_fault
+from ssbench.swift.causes import (
+    BAD_RESPONSE,
+    CLOSED,
+    READ_TIMEOUT,
+    REQUEST_TIMEOUT,
+    SHORT_BODY,
+    AttemptError,
+    transfer_fault,
+)
 from ssbench.swift.http_response import (
+    HEAD_LIMIT,
     Answer,
     CarefulReader,
     Head,
@@ -68,6 +80,7 @@ class Connection:
         "idle",
         "received_at",
         "sent_at",
+        "slack",
         "ticks_left",
     )
 
@@ -78,6 +91,7 @@ class Connection:
         self.idle = idle
         self.sent_at = self.received_at = 0.0
         self.ticks_left = -1
+        self.slack = math.inf  # connecting has a time-out of its own
         self._pending: memoryview | None = None
         self._left = self._offset = 0
         self._send_error: OSError | None = None
@@ -173,6 +187,7 @@ class Connection:
     def _exchange(self, head: bytes, method: str, size: int) -> Answer:
         shared = self._shared
         self.ticks_left = shared.network_ticks
+        self.slack = shared.request_ticks
         message = head
         if size:
             stamp, self._offset = shared.payload.begin()
@@ -280,12 +295,20 @@ class Connection:
             if not received:
                 raise AttemptError(SHORT_BODY, f"{length - left} of {length} bytes")
             left -= received
+            self._moved(received)
         if left < 0:
             raise AttemptError(BAD_RESPONSE, f"{-left} bytes or more beyond a body of {length}")
+
+    def _moved(self, count: int) -> None:
+        """Give the attempt the time for so many bytes of a body, up to what it had at its beginning."""
+        shared = self._shared
+        self.slack = min(self.slack + count * shared.ticks_per_byte, shared.request_ticks)
 
     def _interrupted(self, event: int, what: str) -> AttemptError:
         if event == CANCELLED:
             return cancelled()
+        if self.slack <= 0:
+            return AttemptError(REQUEST_TIMEOUT, f"the {what} was not whole within the request's time-out")
         return AttemptError(READ_TIMEOUT, f"no byte of the {what} in time")
 
     def _ended(self) -> AttemptError:
@@ -299,6 +322,7 @@ class Connection:
         The head is None where h11 has to look at it.
         """
         first_byte_at = self.received_at
+        interim = 0
         while True:
             end = find_head_end(data)
             if end == -1:
@@ -311,6 +335,9 @@ class Connection:
                 return data, head, first_byte_at
             if head.status == 101:
                 raise AttemptError(BAD_RESPONSE, "the server changed the protocol")
+            interim += head.start
+            if interim > HEAD_LIMIT:
+                raise AttemptError(BAD_RESPONSE, f"more than {HEAD_LIMIT} bytes of interim answers")
             data = data[head.start :]
             first_byte_at = self.received_at
             if self._left or self._pending:
@@ -322,8 +349,10 @@ class Connection:
             whole = reader.feed(data)
             good = 200 <= reader.status < 300
             while not whole and (good or not reader.status or reader.size <= DRAIN_BYTES):
+                size = reader.size
                 received = self._receive_more()
                 whole = reader.feed(bytes(self._shared.buffer[:received]))
+                self._moved(reader.size - size)
                 good = 200 <= reader.status < 300
         except AttemptError as fault:
             fault.trans_id = reader.trans_id
@@ -382,7 +411,9 @@ class Connection:
                         flags = self._more if self._left else 0
                         self._pending = self._pending[self._sock.send(self._pending, flags) :]
                     else:
-                        self._advance(self._send_piece())
+                        sent = self._send_piece()
+                        self._advance(sent)
+                        self._moved(sent)
                 except _WOULD_BLOCK:
                     continue
                 self.ticks_left = shared.network_ticks
@@ -395,10 +426,10 @@ class Connection:
     def _wait_writable(self) -> bool:
         """False when the server answers, or closes, before the request is whole."""
         event = self._hub.switch()
-        if event == TIMED_OUT:
+        if event == TIMED_OUT and self.slack > 0:
             raise AttemptError(READ_TIMEOUT, "the server took no byte of the body in time")
-        if event == CANCELLED:
-            raise cancelled()
+        if event in {TIMED_OUT, CANCELLED}:
+            raise self._interrupted(event, "upload")
         return bool(event == WRITABLE)
 
     def _send_piece(self) -> int:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ssbench.swift.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
 
-#: A head longer than this is refused, whoever reads it.
+#: A head longer than this is refused, whoever reads it, and so are interim answers that together are.
 HEAD_LIMIT = 65536
 
 #: Where a head ends for a reader that also takes lone line feeds, as h11 does.
@@ -134,6 +134,7 @@ class CarefulReader:
         self._reader = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
         self._reader.send(h11.Request(method=method, target="/", headers=[("Host", "swift")]))
         self._reader.send(h11.EndOfMessage())
+        self._fed = 0
         self.status = 0
         self.size = 0
         self.trans_id: str | None = None
@@ -150,10 +151,14 @@ class CarefulReader:
             raise AttemptError(CLOSED, "the connection ended within the head of the answer")
         try:
             self._reader.receive_data(data)
-            return self._drain()
+            whole = self._drain()
         except h11.RemoteProtocolError as error:
             # h11 finds an end that came too early only when it is told of the end.
             raise AttemptError(SHORT_BODY if self.status and not data else BAD_RESPONSE, str(error)) from None
+        self._fed += len(data)
+        if not self.status and self._fed > HEAD_LIMIT:
+            raise AttemptError(BAD_RESPONSE, f"more than {HEAD_LIMIT} bytes of interim answers")
+        return whole
 
     def _drain(self) -> bool:
         while (event := self._reader.next_event()) is not h11.NEED_DATA:

@@ -32,9 +32,9 @@ from ssbench import __version__
 from ssbench.errors import UsageError
 from ssbench.swift.causes import (
     CLOSED,
+    NOT_FOUND,
     RESET,
     TRANSIENT,
-    TRANSIENT_STATUSES,
     AttemptError,
     status_cause,
 )
@@ -51,10 +51,16 @@ LONGEST_PAUSE = 2.0
 #: A server that asks for a longer pause than this gets this one.
 LONGEST_RETRY_AFTER = 10.0
 
+#: The default of a request's time-out is so many times that of the network.
+_NETWORK_TIMEOUTS = 3
+
+#: While a body moves at so many bytes a second or more, the time-out of its request does not run.
+SLOW_RATE = 10_000
+
 #: Kept prefixes of requests, some 150 bytes each.
 _MAX_PREFIXES = 65536
 
-#: These look for an object that should be there, and may be so soon.
+#: These look for an object that should be there; in a store that is behind it may be so soon.
 _RETRIES_404 = frozenset({"GET", "DELETE"})
 
 #: How a server ends a connection that it had kept open long enough.
@@ -68,16 +74,21 @@ class ClientSettings:
     """How a client connects. Time-outs are seconds; they end up to a twentieth late.
 
     ``connect_timeout`` is for all addresses of a name together, and once more for the TLS handshake;
-    ``network_timeout`` for each wait for progress, so that a long body that flows never times out.
+    ``network_timeout`` for each wait for progress. ``request_timeout`` (None: three times
+    ``network_timeout``) is for a whole attempt once it is connected, but does not run while a body moves
+    at :data:`SLOW_RATE` or faster, so that a long body that flows never times out.
     ``block_size``: bytes sent or received at once where they are copied at all.
-    ``max_connections`` is the limit for each server, ``retries`` that for each request.
+    ``max_connections`` is the limit for each server, ``retries`` that for each request. ``retry_404``
+    is how often, apart from those, a GET or DELETE is tried again that finds no object.
     """
 
     connect_timeout: float = 10.0
     network_timeout: float = 20.0
+    request_timeout: float | None = None
     block_size: int = 65536
     max_connections: int = 64
     retries: int = 10
+    retry_404: int = 0
     insecure: bool = False
     ca_certificates: str | None = None
 
@@ -110,13 +121,17 @@ class Client:
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
-        interval = min(max(min(settings.connect_timeout, settings.network_timeout) / 20, 0.01), 0.5)
+        request_timeout = settings.request_timeout or _NETWORK_TIMEOUTS * settings.network_timeout
+        shortest = min(settings.connect_timeout, settings.network_timeout, request_timeout)
+        interval = min(max(shortest / 20, 0.01), 0.5)
         self._shared = Shared(
             hub=gevent.get_hub(),
             payload=Payload(),
             block_size=settings.block_size,
             connect_ticks=math.ceil(settings.connect_timeout / interval) + 1,
             network_ticks=math.ceil(settings.network_timeout / interval) + 1,
+            request_ticks=math.ceil(request_timeout / interval) + 1,
+            ticks_per_byte=1 / (SLOW_RATE * interval),
             sink_flags=discarding_flags(),
         )
         self._sweeper = Sweeper(self._shared, interval)
@@ -157,7 +172,6 @@ class Client:
                 began += fault.began if first else 0.0
                 unauthorized, trans_id, asked = False, fault.trans_id, None
                 cause, detail = fault.cause, str(fault)
-                again = cause in TRANSIENT
             else:
                 began += answer.sent_at if first else 0.0
                 status, trans_id = answer.status, answer.trans_id
@@ -175,17 +189,21 @@ class Client:
                         retried,
                     )
                 cause, detail, asked = status_cause(status), answer.detail, answer.retry_after
-                unauthorized = status == 401 and retries < self.settings.retries
-                again = status in TRANSIENT_STATUSES or (status == 404 and method in _RETRIES_404)
+                unauthorized = status == 401
             first = False
-            if not again or retries >= self.settings.retries or self._shared.closed:
+            again = self._worth_a_retry(method, cause, retries, retried)
+            if not again or self._shared.closing.wait(_pause(retries + 1, asked)):
                 now = monotonic()
                 spent = now - began if unauthorized else None
                 return Outcome(None, spent, now, 0, retries, trans_id, cause, detail, retried, unauthorized)
             retries += 1
             retried = retried or {}
             retried[cause] = retried.get(cause, 0) + 1
-            gevent.sleep(_pause(retries, asked))
+
+    def _worth_a_retry(self, method: str, cause: str, retries: int, retried: dict[str, int] | None) -> bool:
+        if cause == NOT_FOUND and method in _RETRIES_404:
+            return (retried or {}).get(cause, 0) < self.settings.retry_404
+        return cause in TRANSIENT and retries < self.settings.retries
 
     def upload_if_missing(
         self,
@@ -209,7 +227,7 @@ class Client:
             prior_retries=prior_retries,
             prior_seconds=prior_seconds,
         )
-        if found.cause != status_cause(404):
+        if found.cause != NOT_FOUND:
             return found
         return self.request(
             storage_url,
@@ -224,11 +242,11 @@ class Client:
         )
 
     def close(self) -> None:
-        """Close all connections; requests under way end soon after as errors."""
-        self._shared.closed = True
+        """Close all connections; requests end at once as errors, whatever they wait for."""
+        self._shared.closing.set()
         self._sweeper.close()
         for pool in self._pools.values():
-            pool.idle.clear()
+            pool.close()
         for connection in list(self._shared.connections):
             connection.cancel()
         self._shared.payload.close()

@@ -71,6 +71,12 @@ class Pool:
         self._tls = tls
         self._addresses: list[Address] = []
 
+    def close(self) -> None:
+        """Wake all who wait for a place; the client must be closing already."""
+        self.idle.clear()
+        # Whoever gets this place gives it on at once, because there is no connecting any more.
+        self.places.release()
+
     def connect(self) -> Connection:
         """A fresh connection in the hands of this greenlet; raises AttemptError with ``began`` set."""
         began = monotonic()
@@ -112,7 +118,7 @@ class Pool:
         raise last
 
     def _start(self, family: socket.AddressFamily, place: Any) -> Connection:
-        if self._shared.closed:
+        if self._shared.closing.is_set():
             raise cancelled()
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -129,18 +135,31 @@ class Pool:
     def _resolve(self) -> list[Address]:
         """The addresses of the host, asked for once."""
         if not self._addresses:
-            host, port = self._endpoint.host, self._endpoint.port
+            host, closing = self._endpoint.host, self._shared.closing
+            lookup = gevent.spawn(self._look_up)
             try:
-                with gevent.Timeout(self._connect_timeout):
-                    found = gevent.socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            except (OSError, UnicodeError) as error:
-                raise AttemptError(NAME_RESOLUTION, f"{host}: {error}") from None
-            except gevent.Timeout:
-                raise AttemptError(
-                    NAME_RESOLUTION, f"{host}: no answer in {self._connect_timeout:g} s"
-                ) from None
-            self._addresses = [(family, address) for family, _, _, _, address in found]
+                gevent.wait([lookup, closing], self._connect_timeout, count=1)
+            finally:
+                lookup.kill(block=False)  # of no effect where it has ended
+            if closing.is_set():
+                raise cancelled()
+            if not lookup.ready():
+                raise AttemptError(NAME_RESOLUTION, f"{host}: no answer in {self._connect_timeout:g} s")
+            found = lookup.get()
+            if isinstance(found, Exception):
+                raise AttemptError(NAME_RESOLUTION, f"{host}: {found}")
+            self._addresses = found
         return list(self._addresses)
+
+    def _look_up(self) -> list[Address] | Exception:
+        """The addresses, or what went wrong: gevent prints what leaves a greenlet."""
+        try:
+            found = gevent.socket.getaddrinfo(
+                self._endpoint.host, self._endpoint.port, type=socket.SOCK_STREAM
+            )
+        except (OSError, UnicodeError) as error:
+            return error
+        return [(family, address) for family, _, _, _, address in found]
 
 
 class Sweeper:
@@ -157,10 +176,11 @@ class Sweeper:
         for connection in self._shared.connections:
             if connection.ticks_left > 0:
                 connection.ticks_left -= 1
-                if not connection.ticks_left:
+                connection.slack -= 1
+                if not connection.ticks_left or connection.slack <= 0:
                     late.append(connection)
         for connection in late:
-            if not connection.ticks_left:
+            if connection.ticks_left >= 0:  # not closed by whom another one has woken
                 connection.wake(TIMED_OUT)
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from ssbench.fleet import wire
 from ssbench.fleet.wire import Job, Result, RunParameters
 from ssbench.names import container_name, object_name
 from ssbench.operations import OPERATIONS
+from ssbench.swift.causes import NOT_FOUND
 from ssbench.swift.objects import Client, ClientSettings, Outcome
 
 _log = logging.getLogger(__name__)
@@ -25,19 +26,21 @@ _LONGEST_TEXT = 500
 class Run:
     """A run's parameters, its client of Swift, and what is derived from them once.
 
-    At most ``concurrency`` requests go on at once; each is tried ``retries`` times more.
+    At most ``concurrency`` requests go on at once.
     """
 
-    def __init__(self, parameters: RunParameters, concurrency: int, retries: int) -> None:
+    def __init__(self, parameters: RunParameters, concurrency: int) -> None:
         #: Replaced by later ones of the same run: a new token, workers that are refused.
         self.parameters = parameters
         self._client = Client(
             ClientSettings(
                 connect_timeout=parameters.connect_timeout,
                 network_timeout=parameters.network_timeout,
+                request_timeout=parameters.request_timeout,
                 block_size=parameters.block_size,
                 max_connections=concurrency,
-                retries=retries,
+                retries=parameters.retries,
+                retry_404=parameters.retry_404,
                 insecure=parameters.insecure,
                 ca_certificates=parameters.ca_certificates,
             )
@@ -45,24 +48,27 @@ class Run:
         self._containers: dict[int, str] = {}
 
     def close(self) -> None:
-        """Close all connections; requests under way fail."""
+        """Close all connections; requests under way fail at once."""
         self._client.close()
 
-    def perform(self, job: Job, prior: tuple[int, float] | None) -> Outcome:
-        """Do a job, of which ``prior`` (retries, seconds) were spent before; raises nothing."""
+    def perform(self, job: Job, prior: tuple[int, float] | None) -> tuple[Outcome, int]:
+        """Do a job, of which ``prior`` (retries, seconds) were spent before; raises nothing.
+
+        Returns how it ended, and which of the storage URLs it used.
+        """
+        urls = self.parameters.storage_urls
+        place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
         try:
-            return self._request(job, prior or (0, 0.0))
+            return self._request(job, urls[place], prior or (0, 0.0)), place
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
             if not isinstance(error, SsbenchError):
                 _log.exception("A job raised an exception")
             detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
-            return Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail)
+            return Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
 
-    def _request(self, job: Job, prior: tuple[int, float]) -> Outcome:
+    def _request(self, job: Job, url: str, prior: tuple[int, float]) -> Outcome:
         _, kind, size_class, container_number, number, size = job
-        parameters, request = self.parameters, self._client.request
-        urls, token = parameters.storage_urls, parameters.token
-        url = urls[0] if len(urls) == 1 else random.choice(urls)
+        parameters, request, token = self.parameters, self._client.request, self.parameters.token
         container = self._containers.get(container_number) or self._name_container(container_number)
         name = object_name(parameters.size_classes[size_class], number)
         retries, seconds = prior
@@ -81,7 +87,7 @@ class Run:
             )
         if kind == wire.UPLOAD_IF_MISSING:
             outcome = request(url, "HEAD", container, name, token)
-            if outcome.cause == "HTTP 404":
+            if outcome.cause == NOT_FOUND:
                 outcome = request(
                     url, "PUT", container, name, token, size, prior_retries=retries, prior_seconds=seconds
                 )
@@ -96,8 +102,8 @@ class Run:
         return name
 
 
-def as_result(job_id: int, outcome: Outcome) -> Result:
-    """A job's outcome as it goes to the master."""
+def as_result(job_id: int, outcome: Outcome, storage_url: int) -> Result:
+    """A job's outcome as it goes to the master, with the number of the storage URL that it used."""
     trans_id = outcome.trans_id
     return Result(
         job_id,
@@ -111,4 +117,5 @@ def as_result(job_id: int, outcome: Outcome) -> Result:
         outcome.detail[:_LONGEST_TEXT],
         outcome.retried,
         outcome.unauthorized,
+        storage_url,
     )

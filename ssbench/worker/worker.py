@@ -68,7 +68,6 @@ class WorkerOptions:
 
     worker_id: int
     concurrency: int = 64
-    retries: int = 10
 
 
 class Worker:
@@ -290,7 +289,7 @@ class Worker:
             return
         self._forget_run()
         self._header = header
-        self._run = Run(parameters, self._options.concurrency, self._options.retries)
+        self._run = Run(parameters, self._options.concurrency)
         self._expected_tick = time.monotonic() + _TICK
         self._ticker.start(self._tick)
         self._beat_at = time.monotonic()
@@ -302,6 +301,9 @@ class Worker:
         self._header = b""
         self._ticker.stop()
         self._queue.clear()
+        # Slots that are still busy with the run end at once when it is closed; what comes meanwhile
+        # waits for them. To hand it back would have the master send it again and again.
+        self._busy = 0
         self._held.clear()
         self._outbox.clear()
         self._refused_generation = sys.maxsize
@@ -365,17 +367,17 @@ class Worker:
                 run, batch_id, job, prior = self._hub.switch()
             self._busy += 1
             generation = run.parameters.generation
-            outcome = run.perform(job, prior)
-            self._busy -= 1
+            outcome, storage_url = run.perform(job, prior)
             if run is self._run:
+                self._busy -= 1
                 if outcome.unauthorized:
                     # The token that was refused is the one the job began with: the master may have got
                     # a new one since.
                     self._refused_generation = min(self._refused_generation, generation)
-                self._finish(batch_id, job[0], outcome)
+                self._finish(batch_id, job[0], outcome, storage_url)
 
-    def _finish(self, batch_id: int, job_id: int, outcome: Outcome) -> None:
-        self._outbox.append(as_result(job_id, outcome))
+    def _finish(self, batch_id: int, job_id: int, outcome: Outcome, storage_url: int) -> None:
+        self._outbox.append(as_result(job_id, outcome, storage_url))
         left = self._held[batch_id] - 1
         if left:
             self._held[batch_id] = left

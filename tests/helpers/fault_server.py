@@ -36,9 +36,11 @@ class Reply:
     seconds pass before the answer; ``stall`` never goes on after what was sent so far (``cut``
     bytes, or nothing). ``pieces`` sends so many bytes at a time with ``pause`` seconds between.
     ``early`` answers before the body of the request is read, and then closes. ``raw`` is sent
-    instead of an answer, ``endless`` repeats it for ever. ``continues`` sends so many
-    ``100 Continue`` before. ``closes``: says ``Connection: close`` and does; ``drops`` closes without
-    having said so. ``unframed``: no length, the end of the connection is the end of the body.
+    instead of an answer, behind ``lead``; ``endless`` repeats it for ever (``pause`` seconds between,
+    or as fast as it is taken). ``sips`` reads the body of a request so many bytes at a time,
+    ``pause`` seconds between. ``continues`` sends so many ``100 Continue`` before. ``closes``: says
+    ``Connection: close`` and does; ``drops`` closes without having said so. ``unframed``: no length, the
+    end of the connection is the end of the body.
     """
 
     status: int = 200
@@ -55,7 +57,9 @@ class Reply:
     pause: float = 0.0
     early: bool = False
     raw: bytes | None = None
+    lead: bytes = b""
     endless: bool = False
+    sips: int = 0
     continues: int = 0
     closes: bool = False
     drops: bool = False
@@ -225,16 +229,17 @@ class FaultServer:
             if reply is None:
                 reply = self._script.popleft() if self._script else self.default
         if not reply.early:
-            request = request._replace(body=self._read_body(stream, int(headers.get("content-length", 0))))
+            request = request._replace(body=self._read_body(stream, headers, reply))
         with self._lock:
             self.requests.append(request)
         self._send(connection, reply, request)
 
-    def _read_body(self, stream: Any, size: int) -> bytes:
+    def _read_body(self, stream: Any, headers: dict[str, str], reply: Reply) -> bytes:
         kept = []
-        left = size
+        left = int(headers.get("content-length", 0))
         while left:
-            piece = stream.read(min(left, 1 << 16))
+            piece = stream.read(min(left, reply.sips or 1 << 16))
+            self._wait(reply.pause if reply.sips else 0)
             if not piece:
                 raise _GoneError
             left -= len(piece)
@@ -246,12 +251,14 @@ class FaultServer:
         data = reply.encode(request.method == "HEAD")
         if reply.cut is not None or reply.reset or reply.stall:
             data = data[: reply.cut or 0]
+        connection.sendall(reply.lead)
         step = reply.pieces or len(data) or 1
         for start in range(0, len(data), step):
             connection.sendall(data[start : start + step])
             self._wait(reply.pause if start + step < len(data) else 0)
         while reply.endless and not self._stopping.is_set():
-            connection.sendall(data * 100)
+            connection.sendall(data if reply.pause else data * 100)
+            self._wait(reply.pause)
         if reply.stall:
             self._stopping.wait(60)
             raise _GoneError

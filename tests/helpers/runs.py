@@ -97,6 +97,7 @@ class Outcome:
     workers: Counter[int] = field(default_factory=Counter)
     retried: Counter[str] = field(default_factory=Counter)
     details: set[str] = field(default_factory=set)
+    options: dict[str, object] = field(default_factory=dict)
     summary: RunSummary | None = None
     warnings: list[str] = field(default_factory=list)
 
@@ -120,6 +121,7 @@ def outcome(path: Path) -> Outcome:
             if failure is not None:
                 found.retried.update(failure.retried)
                 found.details.add(failure.detail)
+    found.options = results.run.options
     found.summary = results.summary
     found.warnings = results.warnings
     return found

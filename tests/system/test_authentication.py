@@ -19,8 +19,7 @@ from ssbench.cli import auth_options
 from ssbench.cli.options import Parser
 from ssbench.errors import AuthenticationError, ClusterError, ExitCode, UsageError
 from ssbench.swift import auth
-from ssbench.swift.auth import authenticate
-from ssbench.swift.credentials import Credentials, Session
+from ssbench.swift.auth import Credentials, Session, authenticate
 
 V1 = {"ST_AUTH": "http://swift:8080/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k"}
 V3 = {

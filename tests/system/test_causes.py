@@ -65,7 +65,7 @@ def test_each_fault_is_counted_by_its_cause_with_a_transaction_id(fleet: Fleet, 
 
     rule.fault = fault
     with FaultServer(rule=rule) as server:
-        fleet.worker(1, "-c", 40, "--retries", 1)
+        fleet.worker(1, "-c", 40)
         scenario = write_scenario(
             tmp_path,
             initial_files={"tiny": count},
@@ -73,7 +73,7 @@ def test_each_fault_is_counted_by_its_cause_with_a_transaction_id(fleet: Fleet, 
             crud_profile=[0, 1, 0, 0],
             user_count=2 * count,
         )
-        run = fleet.run(scenario, "--network-timeout", 1, "-S", server.url, "-T", TOKEN)
+        run = fleet.run(scenario, "--network-timeout", 1, "--retries", 1, "-S", server.url, "-T", TOKEN)
         assert run.end() == ExitCode.FAILED, run.err
     assert "Traceback" not in run.err + run.out
     # Each object is read twice.
@@ -94,12 +94,59 @@ def test_each_fault_is_counted_by_its_cause_with_a_transaction_id(fleet: Fleet, 
     assert "Causes of retries" in run.out
 
 
+def test_time_out_and_retries_are_the_master_s_for_all_workers(fleet: Fleet, tmp_path: Path) -> None:
+    count = 12
+    replies = (Reply(body=bytes(9000), pieces=70, pause=0.02), Reply(404), Reply(503), None)
+    rule = Store()
+    rule.fault = lambda request: (
+        replies[int(request.target[-6:]) % 4]
+        if request.method == "GET" and "/tiny_" in request.target
+        else None
+    )
+    with FaultServer(rule=rule) as server:
+        worker = fleet.worker(1, "-c", count, "--retries", 7)
+        scenario = write_scenario(
+            tmp_path,
+            initial_files={"tiny": count},
+            operation_count=count,
+            crud_profile=[0, 1, 0, 0],
+            user_count=count,
+        )
+        limits = ("--request-timeout", 0.5, "--retries", 1, "--retry-404", 2)
+        run = fleet.run(scenario, *limits, "-S", server.url, "-T", TOKEN)
+        assert run.end() == ExitCode.FAILED, run.err
+    found = outcome(fleet.stats)
+    assert found.causes == {None: 3, "request timeout": 3, "HTTP 404": 3, "HTTP 503": 3}
+    assert found.retried == {"HTTP 404": 6, "HTTP 503": 3}
+    assert (
+        "Request options\n       --request-timeout 0.5\n       --retries 1\n       --retry-404 2\n" in run.out
+    )
+    worker.wait_for("WARNING.*--retries has no effect on a worker")
+    assert [found.options[name] for name in ("request_timeout", "retries", "retry_404")] == [0.5, 1, 2]
+
+
+def test_failures_name_the_storage_url_that_failed(fleet: Fleet, tmp_path: Path) -> None:
+    rule, bad_rule = Store(), Store()
+    bad_rule.fault = lambda request: Reply(500) if request.target.count("/") > 3 else None
+    with FaultServer(rule=rule) as good, FaultServer(rule=bad_rule) as bad:
+        fleet.worker(1, "-c", 8)
+        run = fleet.run(
+            write_scenario(tmp_path, crud_profile=[1, 0, 0, 0]),
+            *("-S", good.url, "-S", bad.url, "-T", TOKEN),
+        )
+        assert run.end() == ExitCode.FAILED, run.err
+        assert re.search(rf"could not be uploaded: \d+ x HTTP 500; for example: {bad.url}: 500 ", run.err)
+        assert good.url not in run.err
+        assert {detail for detail in outcome(fleet.stats).details if detail} == {f"{bad.url}: 500 Reason"}
+    assert outcome(fleet.stats).causes["HTTP 500"] > 20
+
+
 def test_a_server_that_goes_and_one_that_does_not_answer(fleet: Fleet, tmp_path: Path) -> None:
     rule = Store(0.01)
     with FaultServer(rule=rule) as server:
-        fleet.worker(1, "-c", 8, "--retries", 1)
+        fleet.worker(1, "-c", 8)
         scenario = write_scenario(tmp_path, crud_profile=[0, 1, 0, 0])
-        options = ["--connect-timeout", 0.5, "-S", server.url, "-T", TOKEN]
+        options = ["--connect-timeout", 0.5, "--retries", 1, "-S", server.url, "-T", TOKEN]
         run = fleet.run(scenario, "-r", 6, *options)
         run.wait_for(r"\.{40}")
         server.stop()

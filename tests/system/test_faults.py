@@ -479,8 +479,8 @@ def test_an_object_server_that_is_down_is_counted_errors(
     fleet: Fleet, tmp_path: Path, own_swift: LocalSwift, container_base: str
 ) -> None:
     scenario = write_scenario(tmp_path, container_base=container_base)
-    fleet.worker(1, "-c", 8, "--retries", 2)
-    run = fleet.run(scenario, "-r", 6, *credentials(own_swift))
+    fleet.worker(1, "-c", 8)
+    run = fleet.run(scenario, "-r", 6, "--retries", 2, *credentials(own_swift))
     run.wait_for(r"[._]{40}")
     own_swift.object_servers[0].kill()
     try:
@@ -507,14 +507,14 @@ def test_a_token_that_nobody_takes_any_more_ends_in_errors(fleet: Fleet, tmp_pat
 
 def test_a_storm_of_503_is_retried_and_counted(fleet: Fleet, tmp_path: Path) -> None:
     with store() as (rule, options):
-        fleet.worker(1, "-c", 8, "--retries", 3)
+        fleet.worker(1, "-c", 8)
 
         def fault(request: Request) -> Reply | None:
             object_request = request.target.count("/") > 3 and request.method != "HEAD"
             return Reply(503) if object_request and random.random() < 0.3 else None
 
         rule.fault = fault
-        run = fleet.run(write_scenario(tmp_path, operation_count=300), *options)
+        run = fleet.run(write_scenario(tmp_path, operation_count=300), "--retries", 3, *options)
         assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
     counted(fleet, 300)
     found = outcome(fleet.stats)

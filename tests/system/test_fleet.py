@@ -234,6 +234,27 @@ def test_a_batch_that_comes_twice_is_dropped_and_harms_no_slot(fleet: Fleet) -> 
         assert "Traceback" not in worker.err
 
 
+def test_slots_of_an_abandoned_run_are_free_for_the_next_at_once(fleet: Fleet) -> None:
+    with store() as (rule, options), stand_in_master(fleet) as (work, results):
+        rule.fault = lambda _: Reply(429, retry_after="10")
+        fleet.worker(5, "-c", 4)
+        address = address_of_next(results)
+        for run_id in (1, 2, 3):
+            parameters = wire.RunParameters(run_id, storage_urls=[options[1]], size_classes=["tiny"])
+            jobs = [(10 * run_id + place, wire.REMOVE, 0, 0, 1, 0) for place in range(4)]
+            batch = wire.JobBatch(run_id, jobs)
+            work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack(batch)])
+            wait_until(lambda run_id=run_id: rule.counts["DELETE"] == 4 * run_id, "the requests", 5)
+            rule.fault = rule.fault if run_id == 1 else lambda _: None
+        handed_back = []
+        ended = 0
+        while ended < 4 and results.poll(5000):
+            message = wire.unpack_from_worker(results.recv())
+            handed_back += [message] if isinstance(message, wire.Handback) else []
+            ended += len(message.results) if isinstance(message, wire.Results) else 0
+    assert (ended, handed_back) == (4, [])
+
+
 def test_a_worker_that_fails_ends_although_work_waits(fleet: Fleet, tmp_path: Path) -> None:
     failing = tmp_path / "failing"
     # An error that gevent gives to the main greenlet, once the first job has ended and more has come.

@@ -15,6 +15,8 @@ import gevent.socket
 import pytest
 import swiftclient
 from fault_server import FaultServer, Reply, Request, black_hole
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ssbench.errors import UsageError
 from ssbench.local_swift import LocalSwift
@@ -221,16 +223,29 @@ def test_statuses_that_are_tried_again(
     assert (outcome.cause, outcome.retries, outcome.retried) == (None, 2, {f"HTTP {status}": 2})
 
 
-@pytest.mark.parametrize(("method", "tries"), [("GET", 4), ("DELETE", 4), ("HEAD", 1), ("PUT", 1)])
-def test_not_found_is_tried_again_on_read_and_delete(
-    client: Client, fault_server: FaultServer, method: str, tries: int
+@pytest.mark.parametrize(
+    ("method", "retry_404", "tries"),
+    [("GET", 0, 1), ("DELETE", 0, 1), ("GET", 2, 3), ("DELETE", 2, 3), ("HEAD", 2, 1), ("PUT", 2, 1)],
+)
+def test_not_found_is_tried_again_on_read_and_delete_where_that_is_asked_for(
+    make_client: MakeClient, fault_server: FaultServer, method: str, retry_404: int, tries: int
 ) -> None:
+    client = make_client(retry_404=retry_404, retries=0)
     fault_server.default = Reply(404, reason="Not Found", body=b"gone")
     outcome = client.request(fault_server.url, method, "c", "o")
     assert (outcome.cause, outcome.detail) == ("HTTP 404", "404 Not Found")
     assert (outcome.first_byte, outcome.last_byte, outcome.size) == (None, None, 0)
     assert len(fault_server.requests) == tries == outcome.retries + 1
     assert fault_server.connections == 1
+
+
+def test_404_and_other_retries_have_limits_of_their_own(
+    make_client: MakeClient, fault_server: FaultServer
+) -> None:
+    client = make_client(retry_404=1, retries=2)
+    fault_server.script(Reply(404), Reply(503), Reply(404))
+    outcome = get(client, fault_server)
+    assert (outcome.cause, outcome.retried) == ("HTTP 404", {"HTTP 404": 1, "HTTP 503": 1})
 
 
 def test_missing_is_success_where_that_is_said(client: Client, fault_server: FaultServer) -> None:
@@ -261,9 +276,10 @@ def test_401_goes_back_for_a_new_token(client: Client, fault_server: FaultServer
     assert (outcome.cause, outcome.retries, outcome.retried) == ("HTTP 401", 1, {"HTTP 503": 1})
     assert outcome.last_byte is not None
     assert 1.0 < outcome.last_byte < 3
+    # However few retries are allowed: without a new token all that follows fails too.
     outcome = get(client, fault_server, prior_retries=3)
-    assert not outcome.unauthorized
-    assert outcome.cause == "HTTP 401"
+    assert outcome.unauthorized
+    assert (outcome.cause, outcome.retries) == ("HTTP 401", 3)
 
 
 def test_retry_after_is_honoured(client: Client, fault_server: FaultServer) -> None:
@@ -354,6 +370,7 @@ def test_large_body_is_counted(client: Client, fault_server: FaultServer) -> Non
 
 # Answers that are wrong
 
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 WRONG: dict[str, tuple[Reply, str]] = {
     "short": (Reply(body=b"abc", claim=9, drops=True), "short body"),
     "short, large": (Reply(body=bytes(200_000), claim=900_000, drops=True), "short body"),
@@ -377,6 +394,8 @@ WRONG: dict[str, tuple[Reply, str]] = {
         "bad response",
     ),
     "endless line": (Reply(raw=b"HTTP/1.1 200 OK" + b"x" * 1000, endless=True), "bad response"),
+    "endless interim answers": (Reply(raw=CONTINUE, endless=True), "bad response"),
+    "endless unusual ones": (Reply(raw=CONTINUE.replace(b"\r", b""), endless=True), "bad response"),
     "101": (Reply(raw=b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"), "bad response"),
 }
 
@@ -434,7 +453,7 @@ def test_broken_connections_end_as_errors(
 def test_slow_but_steady_is_no_timeout(
     make_client: MakeClient, fault_server: FaultServer, chunked: bool
 ) -> None:
-    client = make_client(network_timeout=0.5)
+    client = make_client(network_timeout=0.5, request_timeout=0.6)
     fault_server.default = Reply(body=bytes(100_000), chunked=chunked, pieces=10_000, pause=0.12)
     outcome = get(client, fault_server)
     assert (outcome.cause, outcome.retries) == (None, 0)
@@ -448,6 +467,84 @@ def test_server_that_takes_no_body(make_client: MakeClient, fault_server: FaultS
     outcome = put(client, fault_server, 50_000_000)
     assert outcome.cause == "read timeout"
     assert "took no byte" in outcome.detail
+
+
+#: What never stops to move and comes to no end in time.
+DRIPPING = {
+    "head": Reply(body=b"abc", pieces=1, pause=0.02),
+    "body": Reply(body=bytes(9000), pieces=70, pause=0.02),
+    "chunks": Reply(body=bytes(9000), chunked=True, pieces=70, pause=0.02),
+    "unframed": Reply(body=bytes(9000), unframed=True, pieces=70, pause=0.02),
+    "error": Reply(500, body=bytes(9000), pieces=70, pause=0.02),
+    "100": Reply(raw=CONTINUE, endless=True, pause=0.02),
+    "100 before the body": Reply(raw=CONTINUE, endless=True, pause=0.02, early=True),
+}
+
+
+@pytest.mark.parametrize("kind", DRIPPING)
+def test_an_attempt_that_drips_ends(make_client: MakeClient, fault_server: FaultServer, kind: str) -> None:
+    client = make_client(request_timeout=0.4)
+    fault_server.script(DRIPPING[kind])
+    began = time.monotonic()
+    outcome = put(client, fault_server, 20_000_000) if DRIPPING[kind].early else get(client, fault_server)
+    assert time.monotonic() - began < 4.5  # before the network's time-out
+    assert (outcome.cause, outcome.retries, outcome.last_byte) == ("request timeout", 0, None)
+    assert "the request's time-out" in outcome.detail
+    assert get(client, fault_server).cause is None
+    assert fault_server.connections == 2
+
+
+FRAGMENTS = [
+    CONTINUE,
+    b"HTTP/1.1 200 OK\r\n",
+    b"HTTP/1.1 102 \r\nX-Trans-Id: tx1\r\n\r\n",
+    b"Content-Length: 1000000\r\n\r\n",
+    b"Transfer-Encoding: chunked\r\n\r\n",
+    b"Connection: close\r\n\r\n",
+    b"1\r\nx\r\n",
+    b"X-A: b\r\n",
+    b" folded\r\n",
+    b"\r\n",
+    b"x",
+]
+
+
+@settings(max_examples=20)
+@given(
+    start=st.lists(st.sampled_from(FRAGMENTS), max_size=3).map(b"".join),
+    again=st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=3).map(b"".join),
+    upload=st.booleans(),
+)
+def test_whatever_a_server_says_for_ever_the_attempt_ends(start: bytes, again: bytes, upload: bool) -> None:
+    client = Client(ClientSettings(request_timeout=0.15, network_timeout=30, retries=0))
+    with FaultServer() as server:
+        server.default = Reply(raw=again, lead=start, endless=True, pause=0.02)
+        began = time.monotonic()
+        outcome = put(client, server, 100) if upload else get(client, server)
+        assert time.monotonic() - began < 10
+        client.close()
+    assert outcome.cause in {None, "request timeout", "bad response", "HTTP 102"}
+
+
+def test_a_server_that_takes_no_body_for_the_request_time_out(
+    make_client: MakeClient, fault_server: FaultServer
+) -> None:
+    client = make_client(request_timeout=0.3)
+    fault_server.rule = lambda _: Reply(stall=True, early=True)
+    outcome = put(client, fault_server, 50_000_000)
+    assert (outcome.cause, outcome.retries) == ("request timeout", 0)
+    assert "the upload was not whole" in outcome.detail
+
+
+def test_an_upload_that_flows_outlasts_the_request_time_out(
+    make_client: MakeClient, fault_server: FaultServer
+) -> None:
+    client = make_client(request_timeout=1.0)
+    fault_server.script(Reply(sips=1_000_000, pause=0.1))
+    outcome = put(client, fault_server, 20_000_000)
+    assert (outcome.cause, outcome.retries) == (None, 0)
+    assert outcome.last_byte is not None
+    assert outcome.last_byte > 2
 
 
 # Connections
@@ -626,6 +723,31 @@ def test_closing_the_client_ends_what_is_under_way(
     assert not client._shared.connections
 
 
+def test_closing_the_client_wakes_whoever_waits(
+    make_client: MakeClient, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make_client(max_connections=1)
+    fault_server.default = Reply(429, retry_after="10")
+    asking = [gevent.spawn(get, client, fault_server) for _ in range(3)]  # two end up in their pauses
+    resolve = gevent.socket.getaddrinfo
+    # For want of a name server that does not answer.
+    monkeypatch.setattr(
+        gevent.socket,
+        "getaddrinfo",
+        lambda host, *more, **kw: gevent.sleep(60) if host == "slow.test" else resolve(host, *more, **kw),
+    )
+    # One waits for the address, the others for its place.
+    asking += [gevent.spawn(client.request, "http://slow.test/v1", "GET", "c", "o") for _ in range(5)]
+    deadline = time.monotonic() + 5
+    while len(fault_server.requests) < 3 and time.monotonic() < deadline:
+        gevent.sleep(0.01)
+    gevent.sleep(0.05)
+    assert not any(one.ready() for one in asking)
+    client.close()
+    gevent.joinall(asking, timeout=1)
+    assert [one.value.cause for one in asking if one.value] == ["HTTP 429"] * 3 + ["closed"] * 5
+
+
 def test_closing_the_client_while_a_request_ends_by_itself(
     make_client: MakeClient, fault_server: FaultServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -723,7 +845,7 @@ def test_life_of_an_object_in_swift(
     assert client.upload_if_missing(url, container_base, "o", token, size).size == 0
     assert client.request(url, "DELETE", container_base, "o", token).cause is None
     gone = client.request(url, "DELETE", container_base, "o", token)
-    assert (gone.cause, gone.retries) == ("HTTP 404", 3)
+    assert (gone.cause, gone.retries) == ("HTTP 404", 0)
     assert client.request(url, "DELETE", container_base, "o", token, missing_ok=True).cause is None
     assert client.request(url, "GET", container_base, "o", "wrong").unauthorized
 

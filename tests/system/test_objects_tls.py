@@ -145,6 +145,21 @@ def test_faults(make_client: MakeClient, server: FaultServer, kind: str) -> None
 @pytest.mark.parametrize(
     "reply",
     [
+        Reply(body=bytes(9000), pieces=70, pause=0.02),
+        Reply(raw=b"HTTP/1.1 100 Continue\r\n\r\n", endless=True, pause=0.02),
+    ],
+)
+def test_an_attempt_that_drips_ends(make_client: MakeClient, server: FaultServer, reply: Reply) -> None:
+    client = make_client(request_timeout=0.4)
+    server.script(reply)
+    outcome = ask(client, server)
+    assert (outcome.cause, outcome.retries) == ("request timeout", 0)
+    assert ask(client, server).cause is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
         Reply(body=bytes(5000), chunked=True),
         Reply(body=bytes(5000), pieces=100),
         Reply(body=bytes(5000), continues=2),

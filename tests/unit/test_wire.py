@@ -38,6 +38,9 @@ parameters = st.builds(
     ca_certificates=st.none() | texts,
     refused=st.lists(counts, max_size=3),
     exit=st.booleans(),
+    request_timeout=st.none() | seconds,
+    retries=counts,
+    retry_404=counts,
 )
 jobs = st.tuples(counts, smalls, smalls, smalls, smalls, counts)
 
@@ -62,6 +65,7 @@ results = st.builds(
     detail=texts,
     retried=st.none() | st.dictionaries(texts, smalls, max_size=3),
     unauthorized=st.booleans(),
+    storage_url=smalls,
 )
 heartbeats = st.builds(
     wire.Heartbeat,
