@@ -3,7 +3,7 @@
     python bench/soak.py --seconds N [--seed S] [--workers W] [--noop] [--json FILE]
 
 Workers are killed, started anew, stopped and continued, and the proxy of an embedded Swift
-(``pip install 'ssbench[swift]'``) is stopped and restarted while a master runs a benchmark. A first
+(``pip install '.[swift]'``) is stopped and restarted while a master runs a benchmark. A first
 master is killed in the middle; the same workers serve the second one, which has to end by itself.
 ``--noop`` does without Swift: some hundred times the operations, so more of the master's book-keeping
 and less of the rest. Same seed, same faults, at about the same moments.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ssbench.errors import UsageError
-from ssbench.swift.auth import Credentials, Version, is_http_url
+from ssbench.swift.credentials import Credentials, Version, is_http_url
 
 #: The version that each ``--os-auth-type`` means; None where others have to tell.
 _AUTH_TYPES: dict[str, Version | None] = {

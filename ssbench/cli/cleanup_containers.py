@@ -10,8 +10,9 @@ import sys
 from ssbench.cli import auth_options
 from ssbench.cli.options import positive_float, positive_int
 from ssbench.errors import ExitCode
+from ssbench.screen import terminal
 from ssbench.screen.progress import Bar
-from ssbench.swift.auth import Session, authenticate
+from ssbench.swift.credentials import Session
 
 DESCRIPTION = (
     "Deletes the containers that ssbench makes for a base name, BASE_000000 and so on, with or without "
@@ -60,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete them; raises ClusterError when the account cannot be listed, and what authentication raises."""
-    # Here, because it brings gevent, which the other sub-commands do without.
+    # Here, because they bring gevent and python-swiftclient, which --help does without.
+    from ssbench.swift.auth import authenticate  # noqa: PLC0415
     from ssbench.swift.cleanup import CleanUp, CleanUpSettings, find_containers  # noqa: PLC0415
 
     credentials = auth_options.from_arguments(arguments, os.environ)
@@ -122,9 +124,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
 def _confirmed(session: Session, names: list[str]) -> bool:
     """Ask, if there is somebody to ask."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     which = names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}"
     sys.stderr.write(f"Delete {len(names)} containers of {session.storage_url} ({which})? [y/N] ")
-    sys.stderr.flush()
+    terminal.drain()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

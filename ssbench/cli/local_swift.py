@@ -6,15 +6,20 @@ import argparse
 import logging
 import shlex
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
-from ssbench.cli.options import port
+from ssbench.cli import output_file
+from ssbench.cli.options import add_force, port
+from ssbench.cli.stat_file import ReaderGoneError
 from ssbench.errors import ClusterError, ExitCode
 from ssbench.local_swift import LocalSwift
 
 DESCRIPTION = (
     "Serve a real OpenStack Swift on this machine until Ctrl-C, for trials. Prints the lines that tell a "
     "shell how to authenticate with it. Without --directory it keeps its data in a temporary folder, which "
-    "is removed at the end. Needs the packages of: pip install 'ssbench[swift]'"
+    "is removed at the end. Needs Swift's packages: pip install swift eventlet"
 )
 
 _LOG = logging.getLogger(__name__)
@@ -31,6 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="address to serve at (default: %(default)s)",
     )
     parser.add_argument(
+        "--env-file",
+        type=Path,
+        metavar="FILE",
+        help="write the lines into this file when Swift is ready, and remove it when Swift ends (stdout)",
+    )
+    add_force(parser)
+    parser.add_argument(
         "--policy",
         action="append",
         metavar="NAME",
@@ -41,13 +53,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Serve until interrupted; raises UsageError, and ClusterError when a server ends by itself."""
     policies = arguments.policy or ("gold", "silver")
+    env_file: Path | None = arguments.env_file
     try:
-        with LocalSwift(
-            arguments.directory, port=arguments.port, bind_ip=arguments.bind_ip, policies=policies
-        ) as swift:
-            variables = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
-            for name, value in variables.items():
-                print(f"export {name}={shlex.quote(value)}", flush=True)
+        if env_file:
+            output_file.check(env_file, force=arguments.force)
+            # Nobody who waits for the file is to find that of another Swift.
+            env_file.unlink(missing_ok=True)
+        with (
+            LocalSwift(
+                arguments.directory, port=arguments.port, bind_ip=arguments.bind_ip, policies=policies
+            ) as swift,
+            _variables_told(swift, env_file),
+        ):
             _LOG.info("Swift with %s in %s; Ctrl-C ends it", " and ".join(policies), swift.directory)
             while all(server.pid for server in swift.servers):
                 time.sleep(0.5)
@@ -55,3 +72,16 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             raise ClusterError(f"the {ended.name} server ended by itself{ended.tail()}")
     except KeyboardInterrupt:
         return ExitCode.OK
+
+
+@contextmanager
+def _variables_told(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
+    """Write what a shell needs to the file, which is removed in the end, or to standard output."""
+    variables = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
+    with suppress(ReaderGoneError), output_file.writing(env_file or Path("-")) as out:
+        out.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    try:
+        yield
+    finally:
+        if env_file:
+            env_file.unlink(missing_ok=True)

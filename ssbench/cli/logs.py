@@ -17,14 +17,16 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             terminal.write_line(_CONTROL_CHARACTERS.sub("\ufffd", self.format(record)))
-        except BrokenPipeError:
-            raise
         except Exception:  # noqa: BLE001 - as the handlers of the library do
             self.handleError(record)
 
 
 def set_up(*, verbose: bool = False, quiet: bool = False, time_stamps: bool = False) -> None:
-    """Send log lines to standard error: INFO and above, DEBUG when verbose, WARNING when quiet."""
+    """Send log lines to standard error: INFO and above, DEBUG when verbose, WARNING when quiet.
+
+    Nothing that is written there can hold up or end the program from then on.
+    """
+    terminal.set_up()
     stamped = verbose or time_stamps
     logging.basicConfig(
         handlers=[_Handler()],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
 import sys
 from argparse import SUPPRESS
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 from ssbench import __version__
 from ssbench.cli import logs
 from ssbench.cli.options import Parser
+from ssbench.cli.stat_file import ReaderGoneError
 from ssbench.errors import ExitCode, SsbenchError
 
 _log = logging.getLogger(__name__)
@@ -68,16 +68,13 @@ def main(argv: list[str] | None = None) -> int:
     logs.set_up(verbose=arguments.verbose, quiet=arguments.quiet)
     try:
         code: ExitCode = arguments.run(arguments)
-        sys.stdout.flush()
     except SsbenchError as error:
         _log.error("%s", error)
         return error.exit_code
     except KeyboardInterrupt:
         _log.error("Interrupted")
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our report (head, less) has seen enough; the interpreter must not try again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ReaderGoneError:
         return ExitCode.OK
     return code
 

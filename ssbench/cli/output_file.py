@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from ssbench.cli.stat_file import standard_output
+from ssbench.cli.stat_file import ReaderGoneError, standard_output
 from ssbench.errors import UsageError
 
 
@@ -81,7 +81,7 @@ def writing(output: Path, *, force: bool = False) -> Iterator[TextIO]:
             with _complete_file(output.resolve(), force=force) as file:
                 yield file
     except BrokenPipeError:
-        raise
+        raise ReaderGoneError from None
     except OSError as error:
         raise _not_writable(output, error) from None
 

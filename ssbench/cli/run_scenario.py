@@ -19,25 +19,24 @@ from pathlib import Path
 import zmq
 
 from ssbench import __version__
-from ssbench.cli import auth_options, zmq_options
+from ssbench.cli import auth_options, invocation, zmq_options
 from ssbench.cli.options import add_force, non_negative_int, percentile, positive_float, positive_int
+from ssbench.cli.report_printer import ReportPrinter
 from ssbench.cli.stat_file import standard_output
 from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet import wire
 from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.exchange import Exchange
 from ssbench.fleet.sockets import BindAddress
-from ssbench.reports import print_report
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.master import Master, RunOutcome, RunSettings, describe_run
 from ssbench.run.stats_path import reserve
-from ssbench.run_results import open_results
 from ssbench.run_results.writer import RunResultsWriter
-from ssbench.scenario.model import Scenario, load, override, shipped
-from ssbench.statistics import summarize
-from ssbench.swift.auth import Credentials, Session, authenticate
-from ssbench.swift.containers import ensure_containers
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.reading import load, override
+from ssbench.scenario.shipped import shipped
+from ssbench.swift.credentials import Credentials, Session
 
 _log = logging.getLogger(__name__)
 
@@ -127,7 +126,7 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--local-swift",
         action="store_true",
-        help="start a real Swift on this machine for the run, and remove it (pip install 'ssbench[swift]')",
+        help="start a real Swift on this machine for the run, and remove it (pip install swift eventlet)",
     )
 
 
@@ -174,8 +173,8 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Run the benchmark; raises SsbenchError where it cannot be begun."""
     if arguments.list_scenarios:
-        for name, purpose in shipped():
-            print(f"{name:20}  {purpose}")
+        with standard_output() as out:
+            out.writelines(f"{name:20}  {purpose}\n" for name, purpose in shipped())
         return ExitCode.OK
     if not arguments.scenario_file:
         raise UsageError(
@@ -217,6 +216,7 @@ class _Run:
         self._stack = stack
         self._exchange: Exchange | None = None
         self._where = BindAddress(None)
+        self._printer: ReportPrinter | None = None
         self._interrupts = stack.enter_context(Interrupts(self._interrupt, self._interrupt_at_once))
         self._run_id = secrets.randbits(62) + 1
         self._seed: int = secrets.randbits(32) if arguments.seed is None else arguments.seed
@@ -271,7 +271,7 @@ class _Run:
         else:
             master.clean_up()
             self._report(path)
-        return _exit_code(outcome, master)
+        return self._printed(path, _exit_code(outcome, master))
 
     def _address(self) -> BindAddress:
         """Where to listen; a run of local workers alone takes none of the ports that others may have."""
@@ -320,7 +320,7 @@ class _Run:
             _log.info("Starting a Swift on this machine")
             swift = self._stack.enter_context(LocalSwift(policies=list(policies)))
             credentials = Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
-        return TokenSource(credentials, authenticate(credentials))
+        return TokenSource(credentials, _authenticate(credentials))
 
     def _parameters(self, source: TokenSource | None) -> wire.RunParameters:
         arguments, scenario = self._arguments, self._scenario
@@ -384,6 +384,8 @@ class _Run:
         advance: Callable[[], None],
     ) -> None:
         if source is not None:
+            from ssbench.swift.containers import ensure_containers  # noqa: PLC0415 - as in _authenticate
+
             timeouts = (self._arguments.connect_timeout, self._arguments.network_timeout)
             ensure_containers(source.session, names, policy, concurrency, advance, timeouts=timeouts)
 
@@ -401,11 +403,18 @@ class _Run:
     def _report(self, path: Path) -> None:
         arguments = self._arguments
         if not arguments.no_default_report:
-            statistics = summarize(open_results(path))
-            with standard_output() as out:
-                print_report(statistics, pctile=arguments.pctile, csv=arguments.csv, out=out)
+            self._printer = ReportPrinter()
+            self._printer.print(path, pctile=arguments.pctile, csv=arguments.csv)
         _log.info("Results saved to %s", path)
-        _log.info("Report on them again with: ssbench-master report-scenario -s %s", shlex.quote(str(path)))
+        _log.info("Report on them again with: %s", _report_command(path))
+
+    def _printed(self, path: Path, code: ExitCode) -> ExitCode:
+        """Tell of a report that was not printed; returns the exit code, changed where a disk was full."""
+        trouble = self._printer.trouble() if self._printer is not None else None
+        if trouble is None:
+            return code
+        _log.warning("The report was not printed (%s). Print it with: %s", trouble.why, _report_command(path))
+        return ExitCode.FAILED if trouble.is_failure and code is ExitCode.OK else code
 
 
 class TokenSource:
@@ -420,7 +429,14 @@ class TokenSource:
 
     @staticmethod
     def _renew(credentials: Credentials) -> str:
-        return authenticate(credentials).token or ""
+        return _authenticate(credentials).token or ""
+
+
+def _authenticate(credentials: Credentials) -> Session:
+    # Here, because it brings python-swiftclient and keystoneauth, 0.3 s that --help and --noop do without.
+    from ssbench.swift.auth import authenticate  # noqa: PLC0415
+
+    return authenticate(credentials)
 
 
 def _reachable(bind_ip: str | None) -> str:
@@ -441,6 +457,13 @@ def _worker_advice(arguments: argparse.Namespace, where: BindAddress) -> str:
         f"{start} ssbench-worker --zmq-host {host} --zmq-work-port {where.work_port}"
         f" --zmq-results-port {where.results_port}{key} ID"
     )
+
+
+def _report_command(path: Path) -> str:
+    name = str(path)
+    # A name like an option needs the equals sign.
+    option = shlex.quote(f"--stats-file={name}") if name.startswith("-") else f"-s {shlex.quote(name)}"
+    return f"{invocation.program()} report-scenario {option}"
 
 
 def _exit_code(outcome: RunOutcome, master: Master) -> ExitCode:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from ssbench.errors import UsageError
 from ssbench.run_results import RunResults, open_results
+from ssbench.screen import terminal
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from ssbench.screen.bars import SparingProgress
 
 #: What is over sooner needs no progress bar.
 _PATIENCE_SECONDS = 1.0
@@ -27,20 +28,20 @@ class _ReadingBar:
     def __init__(self, name: str) -> None:
         self._name = name
         self._begun = time.monotonic()
-        self._bar: Progress | None = None
+        self._bar: SparingProgress | None = None
 
     def __call__(self, done: int, total: int) -> None:
         if self._bar is None:
             if time.monotonic() - self._begun < _PATIENCE_SECONDS:
                 return
-            from rich.console import Console  # noqa: PLC0415  (a tenth of a second that few reports need)
-            from rich.markup import escape  # noqa: PLC0415
-            from rich.progress import Progress  # noqa: PLC0415
+            from rich.markup import escape  # noqa: PLC0415 - a tenth of a second that few reports need
 
-            self._bar = Progress(console=Console(stderr=True), transient=True)
+            from ssbench.screen.bars import SparingProgress  # noqa: PLC0415
+
+            self._bar = SparingProgress(*SparingProgress.get_default_columns())
             self._bar.add_task(escape(f"Reading {self._name}"), total=total)
             self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=done)
+        self._bar.show(self._bar.task_ids[0], done=done)
 
     def stop(self) -> None:
         if self._bar:
@@ -63,20 +64,25 @@ def reading(path: Path) -> Iterator[RunResults]:
             bar.stop()
 
 
+class ReaderGoneError(Exception):
+    """Whoever read standard output (``head``, a pager) has closed it: no error where that is all we do."""
+
+
 @contextmanager
 def standard_output() -> Iterator[TextIO]:
     """Yield standard output; raises UsageError where it is closed or what it goes to is full.
 
-    A reader that has seen enough is no error: BrokenPipeError is left to the program.
+    Raises ReaderGoneError where its reader is gone.
     """
     if sys.stdout is None:  # closed by the shell; typeshed does not know
         raise UsageError("standard output is closed")
+    terminal.drain()  # both may go to one place, and are to be in order there
     try:
         yield sys.stdout
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
     except OSError as error:
         # The interpreter must not try again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise ReaderGoneError from None
         raise UsageError(f"standard output: cannot be written: {error.strerror}") from None

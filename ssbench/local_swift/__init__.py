@@ -5,7 +5,7 @@
     with LocalSwift() as swift:
         print(swift.auth_url, swift.user, swift.key)
 
-What runs is the released Swift of PyPI (``pip install 'ssbench[swift]'``), one replica, in child
+What runs is the released Swift of PyPI (``pip install '.[swift]'`` in a clone), one replica, in child
 processes: a proxy server, a server of accounts and containers, and one or more object servers.
 They need no root, no configuration outside their own folder and no other service, and they end
 with the process that started them, however that ends.

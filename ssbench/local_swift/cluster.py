@@ -98,7 +98,8 @@ class LocalSwift:
                 importlib.metadata.version(package)
             except importlib.metadata.PackageNotFoundError:
                 raise UsageError(
-                    f"a local Swift needs the package {package!r}: pip install 'ssbench[swift]'"
+                    f"a local Swift needs the package {package!r}: pip install swift eventlet"
+                    " (or '.[swift]' in a clone of ssbench)"
                 ) from None
         try:
             self.directory = self._open_directory()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from ssbench.reports.figures import printable, rank, utc
 from ssbench.results import LOST
-from ssbench.scenario.model import Scenario, Weights
+from ssbench.scenario.model import CRUD, Scenario
 from ssbench.statistics import Latencies, RunStatistics, Section
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
@@ -57,7 +57,7 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
     average = [0.0, 0.0, 0.0, 0.0]
     for size_class in scenario.size_classes:
         share = size_class.initial_files / files if files else 0.0
-        percents = _percents(size_class.crud_profile)
+        percents = _percents(size_class.weights)
         average = [sum_ + share * percent for sum_, percent in zip(average, percents, strict=True)]
         sizes = _size(size_class.size_min)
         if size_class.size_max != size_class.size_min:
@@ -68,9 +68,10 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
     yield ""
 
 
-def _percents(weights: Weights) -> list[float]:
-    total = sum(weights)
-    return [100 * weight / total if total else 0.0 for weight in weights]
+def _percents(weights: Mapping[str, float]) -> list[float]:
+    """Return the percentages of create, read, update and delete among all operations."""
+    total = sum(weights.values())
+    return [100 * weights.get(name, 0.0) / total if total else 0.0 for name in CRUD]
 
 
 def _columns(percents: list[float]) -> str:

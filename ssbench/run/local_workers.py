@@ -20,7 +20,7 @@ from types import TracebackType
 
 from ssbench.errors import UsageError
 from ssbench.run.own_folder import own_folder
-from ssbench.swift.auth import SECRET_VARIABLES
+from ssbench.swift.credentials import SECRET_VARIABLES
 
 #: Lines of a dead worker's log that are shown.
 _TAIL_LINES = 15

@@ -18,6 +18,7 @@ from ssbench.run.phases import Benchmark, CleanUp, InitialUploads
 from ssbench.run_results.description import RunDescription, RunSummary, WorkerFacts
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
+from ssbench.screen import terminal
 from ssbench.screen.progress import Bar, ResultCharacters
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import RunState
@@ -220,6 +221,9 @@ class Master:
             for text in _limits(worker):
                 # For the report; on the screen it would only repeat what stands there.
                 self._exchange.warnings.append(text)
+        loss = terminal.loss()
+        if loss is not None:
+            self._exchange.warnings.append(loss)
 
     def clean_up(self) -> None:
         """Delete what the run created, unless it is to be kept."""

@@ -1,42 +1,22 @@
-"""What a scenario file says, checked and frozen.
-
-:func:`load` reads a file or a scenario that ships with ssbench, :func:`override` lays the options
-of the command line over it. The keys of the file are the two tables of rules below.
-"""
+"""What a scenario says, as frozen records."""
 
 from __future__ import annotations
 
-import logging
-import math
-import reprlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from importlib import resources
-from importlib.resources.abc import Traversable
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
-from ssbench.errors import ScenarioError, UsageError
-from ssbench.scenario import text as scenario_text
-from ssbench.scenario.text import Document, Fault, KeyPath
+#: Weights of operations by name, or those of create, read, update and delete in this order.
+Weights = tuple[float, float, float, float] | dict[str, float]
 
-logger = logging.getLogger(__name__)
-
-#: No scenario is anywhere near this; whatever is larger is some other file.
-MAX_FILE_BYTES = 1_000_000
-
-_MAX_NUMBER = 1_000_000_000  # leaves room in the 32 bits that container and object numbers have on the wire
-_MAX_BYTES = 2**63 - 1
-
-Weights = tuple[float, float, float, float]
+#: The operations that a list of four weights stands for.
+CRUD = ("create", "read", "update", "delete")
 
 
 @dataclass(frozen=True, slots=True)
 class SizeClass:
     """A size class that is in use: sizes in bytes, both ends included.
 
-    ``crud_profile`` holds the weights of create, read, update and delete that apply to this class
-    (its own, else the scenario's).
+    ``crud_profile`` holds the weights that apply to this class (its own, else the scenario's), as the
+    file gives them.
     """
 
     name: str
@@ -44,6 +24,13 @@ class SizeClass:
     size_max: int
     initial_files: int
     crud_profile: Weights
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The relative weights of operations, by name."""
+        if isinstance(self.crud_profile, dict):
+            return self.crud_profile
+        return dict(zip(CRUD, self.crud_profile, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,338 +52,3 @@ class Scenario:
     delete_after: int | None = None
     policy: str | None = None
     data: dict[str, object] | None = None
-
-
-def load(path_or_name: str) -> Scenario:
-    """Read and check a scenario: a file, or the bare name of one that :func:`shipped` lists.
-
-    Raises ScenarioError whose text tells all faults at once, one a line, each with the file, the
-    line where it is known, the key and what was expected.
-    """
-    text = _read(path_or_name)
-    document = scenario_text.parse(text)
-    scenario = None if document.data is None and document.faults else _Checker(document).scenario()
-    if scenario is None or document.faults:
-        ordered = sorted(document.faults, key=lambda fault: fault.line or 0)
-        raise ScenarioError(
-            "\n".join(
-                f"{path_or_name}: {fault.text}"
-                if fault.line is None
-                else f"{path_or_name}:{fault.line}: {fault.text}"
-                for fault in dict.fromkeys(ordered)
-            )
-        )
-    if scenario.operation_count is not None and scenario.run_seconds is not None:
-        logger.warning("%s: both run_seconds and operation_count are given; run_seconds wins", path_or_name)
-        return replace(scenario, operation_count=None)
-    return scenario
-
-
-def override(
-    scenario: Scenario,
-    *,
-    user_count: int | None = None,
-    operation_count: int | None = None,
-    run_seconds: float | None = None,
-    container_count: int | None = None,
-    delete_after: int | None = None,
-    policy: str | None = None,
-) -> Scenario:
-    """Lay what the command line gives (None: not given) over a scenario.
-
-    ``run_seconds`` wins over ``operation_count``, and either replaces both of the file;
-    ``delete_after`` 0 suppresses the file's. Raises UsageError for what a file may not say either.
-    """
-    given: dict[str, Any] = {
-        "user_count": user_count,
-        "operation_count": operation_count,
-        "run_seconds": run_seconds,
-        "container_count": container_count,
-        "delete_after": delete_after,
-        "policy": policy,
-    }
-    changes = {key: value for key, value in given.items() if value is not None}
-    for key, value in changes.items():
-        rule = _SCENARIO_RULES[key]
-        if not rule.accepts(value):
-            raise UsageError(f"{key}: expected {rule.expected}, not {_brief(value)}")
-    if run_seconds is not None:
-        changes["operation_count"] = None
-    elif operation_count is not None:
-        changes["run_seconds"] = None
-    if delete_after == 0:
-        changes["delete_after"] = None
-    return replace(scenario, **changes)
-
-
-def shipped() -> list[tuple[str, str]]:
-    """The scenarios that ship with ssbench: (bare name, what it is for), sorted by name.
-
-    What it is for stands in the comment on the first line of each file.
-    """
-    files = [entry for entry in _shipped_folder().iterdir() if entry.name.endswith(".yaml")]
-    return sorted(
-        (entry.name.removesuffix(".yaml"), entry.read_text("utf-8").partition("\n")[0].lstrip("# "))
-        for entry in files
-    )
-
-
-def _shipped_folder() -> Traversable:
-    try:
-        return resources.files("ssbench.scenarios")
-    except ModuleNotFoundError:  # a checkout, where the folder stands at the top
-        return Path(__file__).parent.parent / "scenarios"
-
-
-def _shipped_file(name: str) -> Traversable | None:
-    """What ships as ``NAME``, ``NAME.yaml`` or, as it was called of old, ``scenarios/NAME.scenario``."""
-    bare = name.removesuffix(".yaml")
-    if name.endswith(".scenario"):
-        bare = name.removesuffix(".scenario").removeprefix("scenarios/")
-    if not bare or "/" in bare or "\0" in bare:
-        return None
-    file = _shipped_folder() / f"{bare}.yaml"
-    return file if file.is_file() else None
-
-
-def _read(path_or_name: str) -> str:
-    try:
-        path = Path(path_or_name)
-        found: Path | Traversable | None = path
-        if not path.exists() or path.is_dir():
-            found = _shipped_file(path_or_name)
-        if found is None:
-            raise ScenarioError(
-                f"{path_or_name}: expected a scenario file or the name of a shipped scenario"
-                f" ({', '.join(name for name, _ in shipped())})"
-            )
-        with found.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ScenarioError(f"{path_or_name}: cannot be read: {error.strerror}") from None
-    if len(content) > MAX_FILE_BYTES:
-        raise ScenarioError(f"{path_or_name}: expected a scenario of at most {MAX_FILE_BYTES} bytes")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ScenarioError(f"{path_or_name}:{line}: expected UTF-8 text") from None
-
-
-class _Rule(NamedTuple):
-    """What a value must be: a test, and the words for it."""
-
-    accepts: Callable[[object], bool]
-    expected: str
-
-
-def _whole(low: int, high: int) -> _Rule:
-    # type() and not isinstance(), because True is an int
-    return _Rule(
-        lambda value: type(value) is int and low <= value <= high, f"a whole number from {low} to {high}"
-    )
-
-
-def _is_text(value: object) -> bool:
-    try:  # JSON can spell halves of surrogate pairs, which no name on the wire can hold
-        return isinstance(value, str) and 1 <= len(value.encode()) <= 900
-    except UnicodeEncodeError:
-        return False
-
-
-def _is_label(value: object) -> bool:
-    # nothing that ends a line, of a report or of an HTTP header
-    return isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable()
-
-
-def _is_container_part(value: object) -> bool:
-    return _is_label(value) and "/" not in str(value)
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]
-
-
-def _is_weights(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 4
-        and all(map(_is_number, value))
-        and max(value) < 1e300
-        and sum(value) > 0
-    )
-
-
-_TEXT = _Rule(_is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
-_LABEL = _Rule(_is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)")
-_CONTAINER_PART = _Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
-_WEIGHTS = _Rule(_is_weights, "four numbers of 0 or more that do not sum to 0: create, read, update, delete")
-_SIZE = _whole(0, _MAX_BYTES)
-_INITIAL = _whole(0, _MAX_NUMBER)
-_SECONDS = _Rule(lambda value: _is_number(value) and 0 < value <= 1e9, "a number of seconds above 0")  # type: ignore[operator]
-
-#: Keys of a file, without ``sizes`` and ``initial_files``, which have a structure of their own.
-_SCENARIO_RULES = {
-    "name": _TEXT,
-    "crud_profile": _WEIGHTS,
-    "operation_count": _whole(1, 2**62),
-    "run_seconds": _SECONDS,
-    "user_count": _whole(1, _MAX_NUMBER),
-    "container_base": _CONTAINER_PART,
-    "container_count": _whole(1, _MAX_NUMBER),
-    "container_concurrency": _whole(1, 10_000),
-    "delete_after": _whole(0, 2**62),
-    "policy": _CONTAINER_PART,
-}
-_CLASS_RULES = {"name": _LABEL, "size_min": _SIZE, "size_max": _SIZE, "crud_profile": _WEIGHTS}
-#: Optional keys, which may also be there with an empty value.
-_MAY_BE_NULL = {"operation_count", "run_seconds", "delete_after", "policy", "crud_profile"}
-
-
-class _Checker:
-    """Holds the data of one document against the rules and adds to its faults."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-
-    def scenario(self) -> Scenario | None:
-        """Build what the document says; None when a fault stands in the way of that."""
-        data = self._document.data
-        if not isinstance(data, dict):
-            self._fault((), f"expected a mapping with keys such as name and sizes, not {_brief(data)}")
-            return None
-        values = self._values(data, (), _SCENARIO_RULES, structures=("sizes", "initial_files"))
-        self._require(data, (), ("name", "user_count"), _SCENARIO_RULES)
-        if data.get("operation_count") is None and data.get("run_seconds") is None:
-            self._fault((), "operation_count: missing, expected this key or run_seconds")
-        classes = self._sizes(data)
-        initial = self._initial_files(data, classes)
-        default_profile = values.pop("crud_profile", None)
-        used = [entry for entry in classes if initial.get(entry.get("name", ""))]
-        if data.get("crud_profile") is None and any(not entry["has_profile"] for entry in used):
-            self._fault(
-                (), f"crud_profile: missing, expected {_WEIGHTS.expected} (or one in each size class)"
-            )
-        if self._document.faults:
-            return None
-        values["delete_after"] = values.get("delete_after") or None
-        size_classes = tuple(
-            SizeClass(
-                entry["name"],
-                entry["size_min"],
-                entry["size_max"],
-                initial[entry["name"]],
-                _weights(entry.get("crud_profile", default_profile)),
-            )
-            for entry in used
-        )
-        return Scenario(size_classes=size_classes, data=data, **values)
-
-    def _sizes(self, data: dict[str, Any]) -> list[dict[str, Any]]:
-        """The accepted values of each size class; ``has_profile`` tells if the file gives it one."""
-        sizes = data.get("sizes")
-        if not isinstance(sizes, list) or not sizes:
-            self._wrong_or_missing(data, "sizes", "a list of one size class or more")
-            return []
-        classes = []
-        names = set()
-        for index, entry in enumerate(sizes):
-            path = ("sizes", index)
-            if not isinstance(entry, dict):
-                self._fault(path, f"{_spell(path)}: expected a mapping, not {_brief(entry)}")
-                continue
-            values = self._values(entry, path, _CLASS_RULES)
-            self._require(entry, path, ("name", "size_min", "size_max"), _CLASS_RULES)
-            if values.get("size_min", 0) > values.get("size_max", _MAX_BYTES):
-                self._fault(
-                    (*path, "size_min"),
-                    f"{_spell(path)}.size_min: expected at most size_max, which is {values['size_max']},"
-                    f" not {values['size_min']}",
-                )
-            name = values.get("name")
-            if name in names:
-                self._fault(
-                    (*path, "name"), f"{_spell(path)}.name: expected a name of its own, {name!r} is taken"
-                )
-            elif name is not None:
-                names.add(name)
-            classes.append(values | {"has_profile": entry.get("crud_profile") is not None})
-        return classes
-
-    def _initial_files(self, data: dict[str, Any], classes: list[dict[str, Any]]) -> dict[str, int]:
-        initial = data.get("initial_files")
-        if not isinstance(initial, dict) or not initial:
-            self._wrong_or_missing(data, "initial_files", "a mapping of size classes to numbers of objects")
-            return {}
-        faults_before = len(self._document.faults)
-        names = list(dict.fromkeys(entry["name"] for entry in classes if "name" in entry))
-        for name, count in initial.items():
-            path = ("initial_files", name)
-            if name not in names:
-                self._fault(
-                    path,
-                    f"initial_files.{name}: expected the name of a size class in sizes"
-                    f" ({', '.join(names)}), not {name!r}",
-                )
-            if not _INITIAL.accepts(count):
-                self._fault(path, f"initial_files.{name}: expected {_INITIAL.expected}, not {_brief(count)}")
-        if len(self._document.faults) > faults_before:
-            return {name: count for name, count in initial.items() if _INITIAL.accepts(count)}
-        if not any(initial.values()):
-            self._fault(("initial_files",), "initial_files: expected a number above 0 for one class or more")
-        return initial
-
-    def _values(
-        self,
-        mapping: dict[str, Any],
-        path: KeyPath,
-        rules: dict[str, _Rule],
-        structures: tuple[str, ...] = (),
-    ) -> dict[str, Any]:
-        """What the rules accept of a mapping; tells of each key that they do not know or accept."""
-        values = {}
-        for key, value in mapping.items():
-            where = _spell((*path, key))
-            if key in structures or (value is None and key in _MAY_BE_NULL):
-                continue
-            if key not in rules:
-                known = ", ".join([*rules, *structures])
-                self._fault((*path, key), f"{where}: unknown key, expected one of {known}")
-            elif rules[key].accepts(value):
-                values[key] = value
-            else:
-                self._fault((*path, key), f"{where}: expected {rules[key].expected}, not {_brief(value)}")
-        return values
-
-    def _require(
-        self, mapping: dict[str, Any], path: KeyPath, keys: tuple[str, ...], rules: dict[str, _Rule]
-    ) -> None:
-        for key in keys:
-            if key not in mapping:
-                self._fault(path, f"{_spell((*path, key))}: missing, expected {rules[key].expected}")
-
-    def _wrong_or_missing(self, data: dict[str, Any], key: str, expected: str) -> None:
-        if key in data:
-            self._fault((key,), f"{key}: expected {expected}, not {_brief(data[key])}")
-        else:
-            self._fault((), f"{key}: missing, expected {expected}")
-
-    def _fault(self, path: KeyPath, text: str) -> None:
-        # A key that is missing has no line, and the first line of the file would mislead.
-        line = self._document.lines.get(path) if path else None
-        self._document.faults.append(Fault(line, text))
-
-
-def _spell(path: KeyPath) -> str:
-    """``("sizes", 0, "name")`` as ``sizes[0].name``."""
-    parts = [f"[{part}]" if type(part) is int else f".{part}" for part in path]
-    return "".join(parts).removeprefix(".")
-
-
-def _brief(value: object) -> str:
-    return "nothing" if value is None else reprlib.repr(value)
-
-
-def _weights(profile: list[float]) -> Weights:
-    create, read, update, delete = (float(weight) for weight in profile)
-    return create, read, update, delete

@@ -10,22 +10,14 @@ import sys
 import time
 from collections.abc import Iterable
 from types import TracebackType
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from ssbench.operations import OPERATIONS
 from ssbench.results import Failure, ResultRow
 from ssbench.screen import terminal
+
+if TYPE_CHECKING:
+    from ssbench.screen.bars import SparingProgress
 
 _log = logging.getLogger(__name__)
 
@@ -41,11 +33,6 @@ def wanted() -> bool:
     return _log.isEnabledFor(logging.INFO)
 
 
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.finished_speed or task.speed or 0:,.0f}/s")
-
-
 class Bar:
     """Progress of something countable: a bar on a terminal, else a line every few seconds.
 
@@ -57,24 +44,18 @@ class Bar:
         self._total = total
         self._done = 0
         self._began = self._said = time.monotonic()
-        self._bar: Progress | None = None
+        self._bar: SparingProgress | None = None
         if wanted() and sys.stderr.isatty():
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=None),
-                MofNCompleteColumn(),
-                _Rate(),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
+            from ssbench.screen import bars  # noqa: PLC0415 - see there
+
+            self._bar = bars.counting()
             self._task = self._bar.add_task(what, total=total)
 
     def advance(self, count: int = 1) -> None:
         """So many more are done."""
         self._done += count
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done)
+            self._bar.show(self._task, done=self._done)
             return
         now = time.monotonic()
         if now - self._said >= _LINE_SECONDS:

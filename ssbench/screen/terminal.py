@@ -1,25 +1,58 @@
-"""Standard error as a place that two kinds of text share: whole lines, and characters in a row."""
+"""Standard error as a place that two kinds of text share: whole lines, and characters in a row.
+
+A program calls :func:`set_up` first; from then on nothing that it writes there can hold it up, end it
+or fail it.
+"""
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 
+from ssbench.screen.channel import Channel
+
+#: Seconds that the end of the program, or of a run, gives to a reader that does not keep up.
+_LAST_SECONDS = 1.0
+
+_channel: Channel | None = None
 _in_row = False
 
 
+def set_up() -> None:
+    """Send all that is written to standard error, by whomever, through a channel."""
+    global _channel  # noqa: PLW0603 - there is one standard error
+    if sys.stderr is not sys.__stderr__:
+        return  # set up already, or the stream of a test
+    _reserve_descriptors()
+    _channel = Channel(sys.stderr.fileno(), sys.stderr.encoding) if sys.stderr else Channel(None)
+    sys.stderr = _channel
+    atexit.register(_channel.finish, _LAST_SECONDS)
+
+
+def _reserve_descriptors() -> None:
+    """Open /dev/null where a standard descriptor is closed: what is opened next would get its number."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
 def write_in_row(text: str) -> None:
-    """Write characters without an end of line."""
+    """Write characters without an end of line; they are dropped when nobody reads them."""
     global _in_row  # noqa: PLW0603 - there is one standard error
     _in_row = True
-    sys.stderr.write(text)
-    sys.stderr.flush()
+    if _channel is not None:
+        _channel.write_if_read(text)
+    else:
+        sys.stderr.write(text)
 
 
 def write_line(text: str) -> None:
     """Write a line of its own, ending the row of characters before it."""
     end_row()
     sys.stderr.write(text + "\n")
-    sys.stderr.flush()
 
 
 def end_row() -> None:
@@ -28,4 +61,22 @@ def end_row() -> None:
     if _in_row:
         _in_row = False
         sys.stderr.write("\n")
-        sys.stderr.flush()
+
+
+def behind() -> bool:
+    """Whether the reader does not keep up, so that what can be spared should be."""
+    return _channel is not None and _channel.behind
+
+
+def drain() -> None:
+    """Wait a little for what was written: before standard output is written, before a question."""
+    if _channel is not None:
+        _channel.drain(_LAST_SECONDS)
+
+
+def loss() -> str | None:
+    """Wait a little; then tell what of standard error was not written, and why. None where all was."""
+    drain()
+    if _channel is None or not _channel.unread:
+        return None
+    return f"Output: {_channel.unread:,} bytes for standard error were not written: {_channel.why}"

@@ -10,10 +10,7 @@ import queue
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import urlsplit
+from typing import Any
 
 import keystoneauth1.exceptions
 import keystoneauth1.session
@@ -21,79 +18,15 @@ import swiftclient
 import urllib3
 from keystoneauth1.identity import v2, v3
 
-from ssbench.errors import AuthenticationError, ClusterError, UsageError
+from ssbench.errors import AuthenticationError, ClusterError
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
-
-Version = Literal["none", "1.0", "2.0", "3"]
-
-#: Environment variables that hold secrets; nobody but who authenticates should inherit them.
-SECRET_VARIABLES = frozenset(
-    {"ST_KEY", "OS_PASSWORD", "OS_APPLICATION_CREDENTIAL_SECRET", "OS_AUTH_TOKEN", "OS_TOKEN"}
-)
+from ssbench.swift.credentials import Credentials, Session, is_http_url
 
 #: Name resolution and several addresses of a host may each take their time; seconds on top of the time-out.
 _PATIENCE = 4.0
 
 # When someone turns on its logging, it would show the first half of tokens and keys.
 swiftclient.client.logger_settings["reveal_sensitive_prefix"] = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
-    """Who we are, and where to say so.
-
-    ``version`` "none" means that ``token`` and ``storage_urls`` are all there is to it. Otherwise
-    ``storage_urls`` override what authentication returns, and ``token`` is a Keystone token to
-    authenticate with. ``ca_file``, ``certificate`` and ``certificate_key`` are paths of PEM files.
-    """
-
-    version: Version
-    auth_url: str = ""
-    user: str | None = None
-    key: str | None = field(default=None, repr=False)
-    user_id: str | None = None
-    user_domain_id: str | None = None
-    user_domain_name: str | None = None
-    project_id: str | None = None
-    project_name: str | None = None
-    project_domain_id: str | None = None
-    project_domain_name: str | None = None
-    application_credential_id: str | None = None
-    application_credential_secret: str | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
-    region_name: str | None = None
-    service_type: str = "object-store"
-    endpoint_type: str = "public"
-    storage_urls: tuple[str, ...] = ()
-    insecure: bool = False
-    ca_file: str | None = None
-    certificate: str | None = None
-    certificate_key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What requests need: a request takes one of ``storage_urls``, and the token where there is one."""
-
-    storage_urls: tuple[str, ...]
-    token: str | None = field(default=None, repr=False)
-    insecure: bool = False
-    ca_file: str | None = None
-
-    @property
-    def storage_url(self) -> str:
-        """The first of the storage URLs."""
-        return self.storage_urls[0]
-
-    @property
-    def ca_certificates(self) -> str | None:
-        """The PEM text of ``ca_file``; raises UsageError when it cannot be read."""
-        if self.ca_file is None:
-            return None
-        try:
-            return Path(self.ca_file).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{self.ca_file}: expected CA certificates in PEM format: {error}") from None
 
 
 def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
@@ -116,16 +49,6 @@ def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
             raise AuthenticationError(f"{credentials.auth_url}: gave {storage_url!r} for a storage URL")
     urls = credentials.storage_urls or (storage_url.rstrip("/"),)
     return Session(urls, token, credentials.insecure, credentials.ca_file)
-
-
-def is_http_url(url: str) -> bool:
-    """Whether it is an absolute http or https URL."""
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return sound and not re.search(r"[\s\x00-\x1f]", url)
 
 
 def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:

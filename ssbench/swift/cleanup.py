@@ -26,9 +26,9 @@ import requests
 import swiftclient
 
 from ssbench.errors import ClusterError, SsbenchError
-from ssbench.swift.auth import Session
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.containers import connect, persistently
+from ssbench.swift.credentials import Session
 from ssbench.swift.objects import Client, ClientSettings
 
 _log = logging.getLogger(__name__)

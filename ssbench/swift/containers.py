@@ -16,9 +16,9 @@ from typing import Any
 import swiftclient
 
 from ssbench.errors import ClusterError
-from ssbench.swift.auth import Session
 from ssbench.swift.causes import TRANSIENT_STATUSES
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
+from ssbench.swift.credentials import Session
 
 #: Pauses before the second and later attempts, in seconds.
 _PAUSES = (0.2, 0.5, 1.0, 2.0)

@@ -39,7 +39,8 @@ class Workload:
         self._high = np.array([each.size_max for each in classes], np.int64)
         # One draw for class and operation together: the joint probability, class by class.
         shares = np.array([each.initial_files for each in classes], np.float64)
-        profiles = np.array([each.crud_profile for each in classes], np.float64)
+        names = [operation.name for operation in OPERATIONS]
+        profiles = np.array([[each.weights.get(name, 0.0) for name in names] for each in classes], np.float64)
         joint = shares[:, None] * (profiles / profiles.sum(axis=1, keepdims=True))
         cumulative = joint.ravel().cumsum()
         self._thresholds = cumulative / cumulative[-1]

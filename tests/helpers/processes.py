@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 PATIENCE = 60.0
 
@@ -40,23 +41,37 @@ def free_ports(count: int = 2, ip: str = "127.0.0.1") -> list[int]:
 
 
 class Program:
-    """A running ssbench program; its output can be waited for, and its end too. A context manager."""
+    """A running ssbench program; its output can be waited for, and its end too. A context manager.
+
+    ``redirect`` is what a shell would be told of its output (``2>&-``); ``stdout`` and ``stderr`` are
+    descriptors in place of the pipes that are read here. It leads a process group of its own.
+    """
 
     def __init__(
-        self, module: str, arguments: Sequence[object], environment: dict[str, str] | None = None
+        self,
+        module: str,
+        arguments: Sequence[object],
+        environment: dict[str, str] | None = None,
+        *,
+        redirect: str = "",
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
     ) -> None:
+        shell = ["sh", "-c", f'exec "$@" {redirect}', "sh"] if redirect else []
         self.process = subprocess.Popen(
-            [sys.executable, "-m", module, *map(str, arguments)],
+            [*shell, sys.executable, "-m", module, *map(str, arguments)],
             env={**_ENVIRONMENT, "PYTHONUNBUFFERED": "1", "COLUMNS": "80", **(environment or {})},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
+            process_group=0,
         )
         self._changed = threading.Condition()
         self._text = {"out": "", "err": ""}
         self._threads = [
             threading.Thread(target=self._read, args=(name, pipe))
             for name, pipe in (("out", self.process.stdout), ("err", self.process.stderr))
+            if pipe is not None
         ]
         for thread in self._threads:
             thread.start()
@@ -81,7 +96,7 @@ class Program:
         with self._changed:
             while not (match := re.search(pattern, self.err)):
                 left = end - time.monotonic()
-                if left <= 0 or (self.process.poll() is not None and not self._threads[1].is_alive()):
+                if left <= 0 or (self.process.poll() is not None and not self._threads[-1].is_alive()):
                     raise AssertionError(f"{pattern!r} did not come:\n{self.err}\n{self.out}")
                 self._changed.wait(min(left, 0.5))
         return match
@@ -109,8 +124,9 @@ class Program:
         self.process.wait()
         for thread in self._threads:
             thread.join(10)
-        self.process.stdout.close()
-        self.process.stderr.close()
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
 
 
 class Fleet:
@@ -138,7 +154,13 @@ class Fleet:
             )
         )
 
-    def run(self, scenario: object, *arguments: object, environment: dict[str, str] | None = None) -> Program:
+    def run(
+        self,
+        scenario: object,
+        *arguments: object,
+        environment: dict[str, str] | None = None,
+        **outputs: Any,
+    ) -> Program:
         """Start ``ssbench-master run-scenario``; its stat file is :attr:`stats`."""
         self._runs += 1
         return self.master(
@@ -152,6 +174,7 @@ class Fleet:
             self.stats,
             *arguments,
             environment=environment,
+            **outputs,
         )
 
     @property
@@ -159,9 +182,11 @@ class Fleet:
         """The stat file of the last run."""
         return self.folder / f"run{self._runs}.stat.gz"
 
-    def master(self, *arguments: object, environment: dict[str, str] | None = None) -> Program:
-        """Start ``ssbench-master``."""
-        return self._stack.enter_context(Program("ssbench.cli.master", arguments, environment))
+    def master(
+        self, *arguments: object, environment: dict[str, str] | None = None, **outputs: Any
+    ) -> Program:
+        """Start ``ssbench-master``; ``outputs`` are those of :class:`Program`."""
+        return self._stack.enter_context(Program("ssbench.cli.master", arguments, environment, **outputs))
 
     def kill_workers(self) -> Program:
         """Start ``ssbench-master kill-workers`` on the fleet's ports."""

@@ -19,7 +19,8 @@ from ssbench.cli import auth_options
 from ssbench.cli.options import Parser
 from ssbench.errors import AuthenticationError, ClusterError, ExitCode, UsageError
 from ssbench.swift import auth
-from ssbench.swift.auth import Credentials, Session, authenticate
+from ssbench.swift.auth import authenticate
+from ssbench.swift.credentials import Credentials, Session
 
 V1 = {"ST_AUTH": "http://swift:8080/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k"}
 V3 = {

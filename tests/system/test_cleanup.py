@@ -24,8 +24,8 @@ from stand_in_account import CONFLICT, GONE, StandInAccount
 from ssbench.errors import ClusterError
 from ssbench.names import container_name
 from ssbench.swift import cleanup
-from ssbench.swift.auth import Session
 from ssbench.swift.cleanup import CleanUp, CleanUpSettings, find_containers, name_pattern
+from ssbench.swift.credentials import Session
 
 PROGRAM = [sys.executable, "-m", "ssbench.cli.master"]
 

@@ -236,7 +236,10 @@ def test_missing_package_is_named(monkeypatch):
         raise cluster.importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(cluster.importlib.metadata, "version", missing)
-    with pytest.raises(UsageError, match=r"pip install 'ssbench\[swift\]'"), LocalSwift():
+    with (
+        pytest.raises(UsageError, match=r"pip install swift eventlet \(or '\.\[swift\]' in a clone"),
+        LocalSwift(),
+    ):
         pass
 
 
@@ -337,8 +340,26 @@ def test_by_hand_until_ctrl_c(command, tmp_path):
         connection.get_account()
 
 
+def test_by_hand_with_a_file_to_wait_for(command, tmp_path):
+    variables = tmp_path / "swift.env"
+    variables.write_text("mine")
+    refused = command("--env-file", str(variables))
+    assert "exists already" in refused.communicate(timeout=30)[1]
+    assert variables.read_text() == "mine"
+    process = command("--env-file", str(variables), "--force")
+    wait_until(lambda: process.poll() is not None or (variables.exists() and variables.read_text() != "mine"))
+    names = [line.partition("=")[0] for line in variables.read_text().splitlines()]
+    assert names == ["export ST_AUTH", "export ST_USER", "export ST_KEY"]
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30)[0] == ""
+    assert process.returncode == 0
+    assert not list(tmp_path.iterdir())
+
+
 def test_by_hand_says_when_a_server_dies(tmp_path, monkeypatch):
-    arguments = argparse.Namespace(directory=str(tmp_path), port=None, bind_ip="127.0.0.1", policy=None)
+    arguments = argparse.Namespace(
+        directory=str(tmp_path), port=None, bind_ip="127.0.0.1", policy=None, env_file=None
+    )
     original = LocalSwift.__enter__
 
     def enter_and_lose_one(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from itertools import islice
 from pathlib import Path
 from textwrap import dedent
 
@@ -13,8 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ssbench.errors import ExitCode, ScenarioError, UsageError
-from ssbench.scenario import model as scenario_module
-from ssbench.scenario.model import Scenario, SizeClass, load, override, shipped
+from ssbench.scenario import rules
+from ssbench.scenario import shipped as shipped_module
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.reading import load, override
+from ssbench.scenario.shipped import shipped
+from ssbench.workload.draws import Workload
 
 YAML = """\
 name: Small test scenario
@@ -122,6 +127,23 @@ def test_no_common_profile_needed_when_each_used_class_has_one(write):
         (1.0, 0.0, 0.0, 0.0),
         (0.0, 9.0, 0.0, 1.0),
     ]
+
+
+def test_weights_by_name_mean_the_same_as_a_list(write):
+    by_name = YAML.replace("[0, 9, 0, 1]", "{read: 9, delete: 1}")
+    scenario = load(write(by_name))
+    assert scenario.size_classes[1].crud_profile == {"read": 9.0, "delete": 1.0}
+    assert scenario.size_classes[0].weights == {"create": 3.0, "read": 4.0, "update": 2.0, "delete": 2.0}
+    listed = load(write(YAML))
+    draws = [list(islice(Workload(each, 7).draws(), 2000)) for each in (scenario, listed)]
+    assert draws[0] == draws[1]
+
+
+@pytest.mark.parametrize("weights", ["{reed: 1}", "{}", "{read: 0}", "{read: -1}", "{read: yes}", "{1: 1}"])
+def test_wrong_weights_by_name(write, weights):
+    (fault,) = faults_of(write(YAML.replace("[0, 9, 0, 1]", weights)))
+    assert "sizes[1].crud_profile: expected four numbers" in fault
+    assert "or a mapping of operations (create, read, update, delete) to such numbers" in fault
 
 
 def test_anchors_and_merges(write):
@@ -338,6 +360,25 @@ def test_no_such_file_tells_what_there_is(tmp_path):
     assert "very_small" in fault
 
 
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        # As the scenarios of ssbench 0.x were called.
+        *((f"scenarios/{name}_test.scenario", f"-f {name}") for name in ("small", "medium", "large", "huge")),
+        ("smal", "-f small"),
+        ("Very-Small.yaml", "-f very_small"),
+        ("4kb_read", "-f 4kB_read"),
+    ],
+)
+def test_what_replaces_a_scenario_that_is_not_there(tmp_path, monkeypatch, asked, meant):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError) as caught:
+        load(asked)
+    text = str(caught.value)
+    assert text.startswith(f"{asked}: there is no such file; did you mean {meant}")
+    assert "\n" not in text
+
+
 def test_folder_and_names_that_are_none(tmp_path):
     assert "expected a scenario file" in faults_of(str(tmp_path))[0]
     with pytest.raises(ScenarioError, match="expected a scenario file"):
@@ -367,7 +408,7 @@ def test_a_file_wins_over_a_shipped_scenario_and_a_folder_does_not(tmp_path, mon
 
 def test_shipped_scenarios_of_an_installed_package(tmp_path, monkeypatch, write):
     write("# What for\n" + YAML, "mine.yaml")
-    monkeypatch.setattr(scenario_module.resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(shipped_module.resources, "files", lambda package: tmp_path)
     assert shipped() == [("mine", "What for")]
     assert load("mine").name == "Small test scenario"
 
@@ -457,6 +498,6 @@ def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
     text = (Path(__file__).parents[2] / "doc" / "scenarios.rst").read_text("utf-8")
     example = text.partition(".. code-block:: yaml\n")[2].partition(".. list-table::")[0]
     assert load(write(dedent(example))).size_classes == EXPECTED.size_classes
-    keys = {*scenario_module._SCENARIO_RULES, *scenario_module._CLASS_RULES, "sizes", "initial_files"}
+    keys = {*rules.SCENARIO_RULES, *rules.CLASS_RULES, "sizes", "initial_files"}
     assert {f"``{key}``" for key in keys if f"``{key}``" not in text} == set()
     assert {name for name, _ in shipped() if f"``{name}``" not in text} == set()

@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from ssbench.scenario.model import load, shipped
+from ssbench.scenario.reading import load
+from ssbench.scenario.shipped import shipped
 
 SIZES = {"4kB": 4096, "1MB": 10**6, "100MB": 10**8, "5GB": 5 * 10**9}
 NAMES = {"very_small", "small", "medium", "large", "huge", "zero_byte_upload"} | {

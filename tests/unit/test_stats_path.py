@@ -11,7 +11,7 @@ import pytest
 
 from ssbench.errors import StatFileError
 from ssbench.run.stats_path import default_name, reserve
-from ssbench.scenario.model import load
+from ssbench.scenario.reading import load
 
 SCENARIO = load("very_small")
 NOW = 1e9

@@ -1,0 +1,25 @@
+"""What ``bin/`` runs: a program from a checkout, whose dependencies may not be installed."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+
+def run(program: str, module: str) -> int:
+    """Run the ``main`` of a module; returns its exit code, 2 with one line for what is not installed."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - whoever has a checkout may have any Python
+        sys.stderr.write(f"{program}: needs Python 3.11 or later, and this is {sys.version.split()[0]}\n")
+        return 2
+    try:
+        code: int = importlib.import_module(module).main()
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in {"", "ssbench"}:
+            raise
+        sys.stderr.write(
+            f"{program}: the package {missing!r} is not installed for {sys.executable}; in the checkout:"
+            f" python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/{program}\n"
+        )
+        return 2
+    return code

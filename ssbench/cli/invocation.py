@@ -1,0 +1,21 @@
+"""How the user called this program, for messages that tell what to call next."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+
+def program() -> str:
+    """Return the words, quoted for a shell, that start this program again from the same folder."""
+    called = sys.argv[0]
+    if called.endswith(".py"):  # python -m MODULE, of which argv has the file
+        return shlex.join(sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1])
+    found = shutil.which(Path(called).name)
+    try:
+        on_path = found is not None and Path(found).samefile(called)
+    except OSError:
+        on_path = False
+    return shlex.quote(Path(called).name if on_path else called)

@@ -1,0 +1,64 @@
+"""The report of a run that has just ended, on standard output.
+
+It is the last thing that a run does for its user, not the last it does: nobody who reads the report
+slowly or not at all, and no full disk, keeps the run from cleaning up.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO, cast
+
+from ssbench.errors import StatFileError
+from ssbench.reports import print_report
+from ssbench.run_results import open_results
+from ssbench.screen import terminal
+from ssbench.screen.channel import Channel
+from ssbench.statistics import summarize
+
+#: Seconds that a reader of the report has before the run goes on, and at the end of the program.
+_AT_FIRST_SECONDS = 2.0
+_AT_LAST_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a report was not printed. ``is_failure`` is False where its reader was gone."""
+
+    why: str
+    is_failure: bool
+
+
+class ReportPrinter:
+    """Prints one report; raises nothing."""
+
+    def __init__(self) -> None:
+        out = sys.stdout  # None when it is closed; typeshed does not know
+        self._channel = Channel(out.fileno(), out.encoding) if out else Channel(None)
+        self._unreadable: StatFileError | None = None
+
+    def print(self, path: Path, *, pctile: float, csv: bool) -> None:
+        """Print the report of a stat file, and wait a little for its reader."""
+        terminal.drain()  # both may go to one place, and are to be in order there
+        try:
+            statistics = summarize(open_results(path))
+        except StatFileError as error:
+            self._unreadable = error
+            return
+        print_report(statistics, pctile=pctile, csv=csv, out=cast("TextIO", self._channel))
+        self._channel.drain(_AT_FIRST_SECONDS)
+
+    def trouble(self) -> Trouble | None:
+        """Wait for the reader; return why the report was not printed, None where it was."""
+        if self._unreadable is not None:
+            return Trouble(str(self._unreadable), is_failure=True)
+        self._channel.drain(_AT_LAST_SECONDS)
+        if not self._channel.unread:
+            return None
+        failure = self._channel.failure
+        return Trouble(
+            f"standard output: {self._channel.why}",
+            is_failure=failure is not None and not isinstance(failure, BrokenPipeError),
+        )

@@ -1,0 +1,272 @@
+"""Read and check a scenario file; lay the options of the command line over it.
+
+:func:`load` reads a file or a scenario that comes with ssbench, :func:`override` lays the options
+of the command line over it. The keys of the file are in :mod:`ssbench.scenario.rules`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from ssbench.errors import ScenarioError, UsageError
+from ssbench.scenario import text as scenario_text
+from ssbench.scenario.model import Scenario, SizeClass, Weights
+from ssbench.scenario.rules import (
+    CLASS_RULES,
+    INITIAL,
+    MAX_BYTES,
+    MAY_BE_NULL,
+    SCENARIO_RULES,
+    WEIGHTS,
+    Rule,
+    brief,
+)
+from ssbench.scenario.shipped import shipped, shipped_file, similar
+from ssbench.scenario.text import Document, Fault, KeyPath
+
+_log = logging.getLogger(__name__)
+
+#: No scenario is anywhere near this size; a larger file is something else.
+MAX_FILE_BYTES = 1_000_000
+
+
+def load(path_or_name: str) -> Scenario:
+    """Read and check a scenario: a file, or the bare name of one that :func:`shipped` lists.
+
+    Raises ScenarioError whose text tells all faults at once, one a line, each with the file, the
+    line where it is known, the key and what was expected.
+    """
+    text = _read(path_or_name)
+    document = scenario_text.parse(text)
+    scenario = None if document.data is None and document.faults else _Checker(document).scenario()
+    if scenario is None or document.faults:
+        ordered = sorted(document.faults, key=lambda fault: fault.line or 0)
+        raise ScenarioError(
+            "\n".join(
+                f"{path_or_name}: {fault.text}"
+                if fault.line is None
+                else f"{path_or_name}:{fault.line}: {fault.text}"
+                for fault in dict.fromkeys(ordered)
+            )
+        )
+    if scenario.operation_count is not None and scenario.run_seconds is not None:
+        _log.warning("%s: both run_seconds and operation_count are given; run_seconds wins", path_or_name)
+        return replace(scenario, operation_count=None)
+    return scenario
+
+
+def override(
+    scenario: Scenario,
+    *,
+    user_count: int | None = None,
+    operation_count: int | None = None,
+    run_seconds: float | None = None,
+    container_count: int | None = None,
+    delete_after: int | None = None,
+    policy: str | None = None,
+) -> Scenario:
+    """Lay what the command line gives (None: not given) over a scenario.
+
+    ``run_seconds`` wins over ``operation_count``, and either replaces both of the file;
+    ``delete_after`` 0 suppresses the file's. Raises UsageError for what a file may not say either.
+    """
+    given: dict[str, Any] = {
+        "user_count": user_count,
+        "operation_count": operation_count,
+        "run_seconds": run_seconds,
+        "container_count": container_count,
+        "delete_after": delete_after,
+        "policy": policy,
+    }
+    changes = {key: value for key, value in given.items() if value is not None}
+    for key, value in changes.items():
+        rule = SCENARIO_RULES[key]
+        if not rule.accepts(value):
+            raise UsageError(f"{key}: expected {rule.expected}, not {brief(value)}")
+    if run_seconds is not None:
+        changes["operation_count"] = None
+    elif operation_count is not None:
+        changes["run_seconds"] = None
+    if delete_after == 0:
+        changes["delete_after"] = None
+    return replace(scenario, **changes)
+
+
+def _not_found(path_or_name: str) -> str:
+    if names := similar(path_or_name):
+        return (
+            f"there is no such file; did you mean {' or '.join(f'-f {name}' for name in names)},"
+            " which ships with ssbench? (--list-scenarios lists all)"
+        )
+    names = [name for name, _ in shipped()]
+    return f"expected a scenario file or the name of a shipped scenario ({', '.join(names)})"
+
+
+def _read(path_or_name: str) -> str:
+    try:
+        path = Path(path_or_name)
+        found: Path | Traversable | None = path
+        if not path.exists() or path.is_dir():
+            found = shipped_file(path_or_name)
+        if found is None:
+            raise ScenarioError(f"{path_or_name}: {_not_found(path_or_name)}")
+        with found.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ScenarioError(f"{path_or_name}: cannot be read: {error.strerror}") from None
+    if len(content) > MAX_FILE_BYTES:
+        raise ScenarioError(f"{path_or_name}: expected a scenario of at most {MAX_FILE_BYTES} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ScenarioError(f"{path_or_name}:{line}: expected UTF-8 text") from None
+
+
+class _Checker:
+    """Holds the data of one document against the rules and adds to its faults."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+
+    def scenario(self) -> Scenario | None:
+        """Build what the document says; None when a fault stands in the way of that."""
+        data = self._document.data
+        if not isinstance(data, dict):
+            self._fault((), f"expected a mapping with keys such as name and sizes, not {brief(data)}")
+            return None
+        values = self._values(data, (), SCENARIO_RULES, structures=("sizes", "initial_files"))
+        self._require(data, (), ("name", "user_count"), SCENARIO_RULES)
+        if data.get("operation_count") is None and data.get("run_seconds") is None:
+            self._fault((), "operation_count: missing, expected this key or run_seconds")
+        classes = self._sizes(data)
+        initial = self._initial_files(data, classes)
+        default_profile = values.pop("crud_profile", None)
+        used = [entry for entry in classes if initial.get(entry.get("name", ""))]
+        if data.get("crud_profile") is None and any(not entry["has_profile"] for entry in used):
+            self._fault((), f"crud_profile: missing, expected {WEIGHTS.expected} (or one in each size class)")
+        if self._document.faults:
+            return None
+        values["delete_after"] = values.get("delete_after") or None
+        size_classes = tuple(
+            SizeClass(
+                entry["name"],
+                entry["size_min"],
+                entry["size_max"],
+                initial[entry["name"]],
+                _weights(entry.get("crud_profile", default_profile)),
+            )
+            for entry in used
+        )
+        return Scenario(size_classes=size_classes, data=data, **values)
+
+    def _sizes(self, data: dict[str, Any]) -> list[dict[str, Any]]:
+        """The accepted values of each size class; ``has_profile`` tells if the file gives it one."""
+        sizes = data.get("sizes")
+        if not isinstance(sizes, list) or not sizes:
+            self._wrong_or_missing(data, "sizes", "a list of one size class or more")
+            return []
+        classes = []
+        names = set()
+        for index, entry in enumerate(sizes):
+            path = ("sizes", index)
+            if not isinstance(entry, dict):
+                self._fault(path, f"{_spell(path)}: expected a mapping, not {brief(entry)}")
+                continue
+            values = self._values(entry, path, CLASS_RULES)
+            self._require(entry, path, ("name", "size_min", "size_max"), CLASS_RULES)
+            if values.get("size_min", 0) > values.get("size_max", MAX_BYTES):
+                self._fault(
+                    (*path, "size_min"),
+                    f"{_spell(path)}.size_min: expected at most size_max, which is {values['size_max']},"
+                    f" not {values['size_min']}",
+                )
+            name = values.get("name")
+            if name in names:
+                self._fault(
+                    (*path, "name"), f"{_spell(path)}.name: expected a name of its own, {name!r} is taken"
+                )
+            elif name is not None:
+                names.add(name)
+            classes.append(values | {"has_profile": entry.get("crud_profile") is not None})
+        return classes
+
+    def _initial_files(self, data: dict[str, Any], classes: list[dict[str, Any]]) -> dict[str, int]:
+        initial = data.get("initial_files")
+        if not isinstance(initial, dict) or not initial:
+            self._wrong_or_missing(data, "initial_files", "a mapping of size classes to numbers of objects")
+            return {}
+        faults_before = len(self._document.faults)
+        names = list(dict.fromkeys(entry["name"] for entry in classes if "name" in entry))
+        for name, count in initial.items():
+            path = ("initial_files", name)
+            if name not in names:
+                self._fault(
+                    path,
+                    f"initial_files.{name}: expected the name of a size class in sizes"
+                    f" ({', '.join(names)}), not {name!r}",
+                )
+            if not INITIAL.accepts(count):
+                self._fault(path, f"initial_files.{name}: expected {INITIAL.expected}, not {brief(count)}")
+        if len(self._document.faults) > faults_before:
+            return {name: count for name, count in initial.items() if INITIAL.accepts(count)}
+        if not any(initial.values()):
+            self._fault(("initial_files",), "initial_files: expected a number above 0 for one class or more")
+        return initial
+
+    def _values(
+        self,
+        mapping: dict[str, Any],
+        path: KeyPath,
+        rules: dict[str, Rule],
+        structures: tuple[str, ...] = (),
+    ) -> dict[str, Any]:
+        """What the rules accept of a mapping; tells of each key that they do not know or accept."""
+        values = {}
+        for key, value in mapping.items():
+            where = _spell((*path, key))
+            if key in structures or (value is None and key in MAY_BE_NULL):
+                continue
+            if key not in rules:
+                known = ", ".join([*rules, *structures])
+                self._fault((*path, key), f"{where}: unknown key, expected one of {known}")
+            elif rules[key].accepts(value):
+                values[key] = value
+            else:
+                self._fault((*path, key), f"{where}: expected {rules[key].expected}, not {brief(value)}")
+        return values
+
+    def _require(
+        self, mapping: dict[str, Any], path: KeyPath, keys: tuple[str, ...], rules: dict[str, Rule]
+    ) -> None:
+        for key in keys:
+            if key not in mapping:
+                self._fault(path, f"{_spell((*path, key))}: missing, expected {rules[key].expected}")
+
+    def _wrong_or_missing(self, data: dict[str, Any], key: str, expected: str) -> None:
+        if key in data:
+            self._fault((key,), f"{key}: expected {expected}, not {brief(data[key])}")
+        else:
+            self._fault((), f"{key}: missing, expected {expected}")
+
+    def _fault(self, path: KeyPath, text: str) -> None:
+        # A key that is missing has no line, and the first line of the file would mislead.
+        line = self._document.lines.get(path) if path else None
+        self._document.faults.append(Fault(line, text))
+
+
+def _spell(path: KeyPath) -> str:
+    """``("sizes", 0, "name")`` as ``sizes[0].name``."""
+    parts = [f"[{part}]" if type(part) is int else f".{part}" for part in path]
+    return "".join(parts).removeprefix(".")
+
+
+def _weights(profile: list[float] | dict[str, float]) -> Weights:
+    if isinstance(profile, dict):
+        return {name: float(weight) for name, weight in profile.items()}
+    create, read, update, delete = map(float, profile)
+    return create, read, update, delete

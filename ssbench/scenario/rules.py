@@ -1,0 +1,97 @@
+"""What the values of a scenario may be, each rule with the words for it."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ssbench.operations import OPERATIONS
+from ssbench.scenario.model import CRUD
+
+_MAX_NUMBER = 1_000_000_000  # leaves room in the 32 bits that container and object numbers have on the wire
+MAX_BYTES = 2**63 - 1
+
+
+class Rule(NamedTuple):
+    """What a value must be: a test, and the words for it."""
+
+    accepts: Callable[[object], bool]
+    expected: str
+
+
+def _whole(low: int, high: int) -> Rule:
+    # type() and not isinstance(), because True is an int
+    return Rule(
+        lambda value: type(value) is int and low <= value <= high, f"a whole number from {low} to {high}"
+    )
+
+
+def _is_text(value: object) -> bool:
+    try:  # JSON can spell halves of surrogate pairs, which no name on the wire can hold
+        return isinstance(value, str) and 1 <= len(value.encode()) <= 900
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_label(value: object) -> bool:
+    # nothing that ends a line, of a report or of an HTTP header
+    return isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable()
+
+
+def _is_container_part(value: object) -> bool:
+    return _is_label(value) and "/" not in str(value)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]
+
+
+def _is_weights(value: object) -> bool:
+    if isinstance(value, dict):
+        if not value.keys() <= _operation_names():
+            return False
+        value = list(value.values())
+    elif not isinstance(value, list) or len(value) != len(CRUD):
+        return False
+    return all(map(_is_number, value)) and sum(value) > 0 and max(value) < 1e300
+
+
+def _operation_names() -> set[str]:
+    return {operation.name for operation in OPERATIONS}
+
+
+_TEXT = Rule(_is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
+_LABEL = Rule(_is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)")
+_CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
+WEIGHTS = Rule(
+    _is_weights,
+    "four numbers of 0 or more that do not sum to 0: create, read, update, delete;"
+    f" or a mapping of operations ({', '.join(operation.name for operation in OPERATIONS)}) to such numbers",
+)
+_SIZE = _whole(0, MAX_BYTES)
+INITIAL = _whole(0, _MAX_NUMBER)
+_SECONDS = Rule(lambda value: _is_number(value) and 0 < value <= 1e9, "a number of seconds above 0")  # type: ignore[operator]
+
+#: Keys of a file, without ``sizes`` and ``initial_files``, which have a structure of their own.
+SCENARIO_RULES = {
+    "name": _TEXT,
+    "crud_profile": WEIGHTS,
+    "operation_count": _whole(1, 2**62),
+    "run_seconds": _SECONDS,
+    "user_count": _whole(1, _MAX_NUMBER),
+    "container_base": _CONTAINER_PART,
+    "container_count": _whole(1, _MAX_NUMBER),
+    "container_concurrency": _whole(1, 10_000),
+    "delete_after": _whole(0, 2**62),
+    "policy": _CONTAINER_PART,
+}
+CLASS_RULES = {"name": _LABEL, "size_min": _SIZE, "size_max": _SIZE, "crud_profile": WEIGHTS}
+#: Optional keys, which may also be there with an empty value.
+MAY_BE_NULL = {"operation_count", "run_seconds", "delete_after", "policy", "crud_profile"}
+
+
+def brief(value: object) -> str:
+    """Show a value in an error message, shortened."""
+    return "nothing" if value is None else reprlib.repr(value)

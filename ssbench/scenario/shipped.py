@@ -1,0 +1,52 @@
+"""The scenarios that come with ssbench."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+
+def shipped() -> list[tuple[str, str]]:
+    """The scenarios that ship with ssbench: (bare name, what it is for), sorted by name.
+
+    What it is for stands in the comment on the first line of each file.
+    """
+    files = [entry for entry in _shipped_folder().iterdir() if entry.name.endswith(".yaml")]
+    return sorted(
+        (entry.name.removesuffix(".yaml"), entry.read_text("utf-8").partition("\n")[0].lstrip("# "))
+        for entry in files
+    )
+
+
+def _shipped_folder() -> Traversable:
+    try:
+        return resources.files("ssbench.scenarios")
+    except ModuleNotFoundError:  # a checkout, where the folder stands at the top
+        return Path(__file__).parents[2] / "scenarios"
+
+
+def shipped_file(name: str) -> Traversable | None:
+    """What ships as ``NAME``, ``NAME.yaml`` or, as it was called of old, ``scenarios/NAME.scenario``."""
+    bare = name.removesuffix(".yaml")
+    if name.endswith(".scenario"):
+        bare = name.removesuffix(".scenario").removeprefix("scenarios/")
+    if not bare or "/" in bare or "\0" in bare:
+        return None
+    file = _shipped_folder() / f"{bare}.yaml"
+    return file if file.is_file() else None
+
+
+def similar(path_or_name: str) -> list[str]:
+    """Names of scenarios that ship with ssbench and may be meant, the likeliest first.
+
+    ssbench 0.x had ``scenarios/small_test.scenario`` and its kind, for which there is ``small``.
+    """
+    wanted = Path(path_or_name).name.lower()
+    wanted = re.sub(r"([_-]test)?(\.(scenario|ya?ml|json))?$", "", wanted)
+    names = {name.lower(): name for name, _ in shipped()}
+    if wanted in names:
+        return [names[wanted]]
+    return [names[match] for match in difflib.get_close_matches(wanted, names, n=3, cutoff=0.7)]
