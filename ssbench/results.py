@@ -17,6 +17,9 @@ import numpy.typing as npt
 #: The cause of an operation whose worker vanished before it answered.
 LOST = "lost worker"
 
+#: The cause of an operation whose result had figures that cannot be.
+INVALID = "invalid result"
+
 #: The worker id of an operation of which nobody can say which worker had it.
 NO_WORKER = 2**63 - 1
 

@@ -244,6 +244,7 @@ class _Run:
             sockets,
             Dispatcher(scenario.user_count),
             self._parameters(source),
+            [each.size_max for each in scenario.size_classes],
             self._batch_size,
             source.renew if source is not None else None,
         )

@@ -5,8 +5,9 @@ test. The master feeds it what arrives and asks it what to do.
 
 The rules, which make every job end exactly once:
 
-* A job gets a new number each time it is sent. A result settles the number it names; a number that
-  is not in flight (a late result, one of another run, an invented one) settles nothing.
+* A job gets a new number each time it is sent. A result settles the number it names, if it comes from
+  the worker that the job was sent to. A number that is not in flight (a late result, one of another
+  run, an invented one), and one that another worker has, settles nothing and is counted.
 * A worker is sent no more jobs than its share of the limit, and than it has room for: one that stands
   still keeps what it was sent, and nothing from the others.
 * A worker claims a batch that it was sent in a heartbeat, or with a result or a handback. It sends its
@@ -26,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, PROTOCOL, Heartbeat, Job
-from ssbench.fleet.worker_state import WorkerState
+from ssbench.fleet.worker_state import ClockOffset, WorkerState
 
 #: Most workers that the book has room for; strangers can pretend to be any number.
 MOST_WORKERS = 4096
@@ -54,23 +55,29 @@ Entry = tuple[Task, "Batch", Prior | None]
 class Batch:
     """A message of jobs on its way or with a worker. The jobs' numbers follow one another."""
 
-    __slots__ = ("first", "remaining", "sent_at", "size", "worker")
+    __slots__ = ("first", "remaining", "sent_at", "size", "waits_since", "worker")
 
     def __init__(self, first: int, size: int, sent_at: float, worker: WorkerState) -> None:
         self.first = first
         self.size = size
         self.remaining = size
         self.sent_at = sent_at
+        #: When the wait for its claim began: as it was sent, or later by what the master was held up.
+        self.waits_since = sent_at
         self.worker = worker
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to tell the user. ``kind``: joined, back, lost, refused, left."""
+    """Something to tell the user. ``kind``: joined, back, lost, refused, left, foreign, invalid.
+
+    ``jobs`` is how many were lost with the worker.
+    """
 
     kind: str
     worker: WorkerState
     text: str
+    jobs: int = 0
 
 
 class Dispatcher:
@@ -87,6 +94,10 @@ class Dispatcher:
         self.backlog: deque[tuple[Task, Prior | None]] = deque()
         self.events: list[Event] = []
         self.late_results = 0
+        #: Results and jobs handed back that were with another worker than the one that named them.
+        self.foreign_results = 0
+        #: Results with figures that cannot be.
+        self.invalid_results = 0
         self._batches: dict[int, Batch] = {}
         self._turn: deque[WorkerState] = deque()
         self._next_id = 1
@@ -144,19 +155,37 @@ class Dispatcher:
             self.backlog.appendleft((task, prior))
 
     def settle(self, job_id: int, worker: WorkerState) -> Entry | None:
-        """A result has come: the entry it ends, or None when that job is not in flight."""
+        """A worker says that a job has ended: the entry, or None when that worker does not have the job."""
         entry = self.in_flight.pop(job_id, None)
         if entry is None:
             self.late_results += 1
             return None
         batch = entry[1]
-        batch.worker.outstanding -= 1
+        if batch.worker is not worker:
+            self.in_flight[job_id] = entry
+            self._note_foreign(worker)
+            return None
+        worker.outstanding -= 1
         batch.remaining -= 1
         if not batch.remaining:
             self._close(batch)
-        else:
-            self._claim(worker, batch)
+        elif worker.alive:
+            # As _claim does; the call would cost as much as all else here.
+            worker.batches.add(batch.first)
         return entry
+
+    def _note_foreign(self, worker: WorkerState) -> None:
+        self.foreign_results += 1
+        worker.foreign_results += 1
+        if worker.foreign_results == 1:
+            self._event("foreign", worker, "sends results of jobs that it does not have; they are ignored")
+
+    def note_invalid(self, worker: WorkerState, why: str) -> None:
+        """Count a result of a worker with figures that cannot be."""
+        self.invalid_results += 1
+        worker.invalid_results += 1
+        if worker.invalid_results == 1:
+            self._event("invalid", worker, f"sent a result that cannot be ({why}); such count as errors")
 
     def send_again(self, task: Task, prior: Prior | None) -> None:
         """Put a settled task in line to be sent once more."""
@@ -232,6 +261,8 @@ class Dispatcher:
             return
         elif not worker.alive:
             worker.alive = True
+            # A machine that was suspended has a clock that stood still meanwhile.
+            worker.offset = ClockOffset()
             if not worker.refused:
                 self._event("back", worker, "is back and is used again")
                 self._count_capacity()
@@ -280,7 +311,7 @@ class Dispatcher:
             for worker in self.workers.values():
                 worker.last_seen += gap
             for batch in self._batches.values():
-                batch.sent_at += gap
+                batch.waits_since += gap
         self._ticked = now
         for worker in self.workers.values():
             worker.away = False  # try again
@@ -293,11 +324,12 @@ class Dispatcher:
                         worker,
                         f"has not been heard of for {now - worker.last_seen:.1f} s and counts as lost"
                         + (f", with {jobs} job{'s' if jobs != 1 else ''}" if jobs else ""),
+                        jobs,
                     )
         unclaimed = [
             batch
             for batch in self._batches.values()
-            if now - batch.sent_at > LOST_AFTER and batch.first not in batch.worker.batches
+            if now - batch.waits_since > LOST_AFTER and batch.first not in batch.worker.batches
         ]
         for batch in unclaimed:
             self._lose(batch)
@@ -324,6 +356,8 @@ class Dispatcher:
                     self._event("full", worker, f"is not used: there are {MOST_WORKERS} workers already")
                 return None
             del self.workers[forgotten.instance]
+            if self._holders.get(forgotten.worker_id) is forgotten:
+                del self._holders[forgotten.worker_id]
         self.workers[worker.instance] = worker
         return worker
 
@@ -370,6 +404,6 @@ class Dispatcher:
             worker.quota = min(worker.capacity, max(1, -(-left // (len(living) - place))))
             left -= worker.quota
 
-    def _event(self, kind: str, worker: WorkerState, text: str) -> None:
+    def _event(self, kind: str, worker: WorkerState, text: str, jobs: int = 0) -> None:
         name = f"Worker {worker.worker_id} on {worker.host} (pid {worker.pid})"
-        self.events.append(Event(kind, worker, f"{name} {text}"))
+        self.events.append(Event(kind, worker, f"{name} {text}", jobs))

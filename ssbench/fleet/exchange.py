@@ -20,11 +20,13 @@ import zmq
 from ssbench.errors import ProtocolError, SsbenchError, WireError, WorkerError
 from ssbench.fleet import wire
 from ssbench.fleet.dispatch import Dispatcher, Prior, Task
+from ssbench.fleet.news import News, strange_results
 from ssbench.fleet.phase import Phase
+from ssbench.fleet.plausible import Bounds
 from ssbench.fleet.sockets import MasterSockets, has_message
 from ssbench.fleet.wire import Result, RunParameters
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import LOST, UNFINISHED
+from ssbench.results import INVALID, LOST, UNFINISHED
 from ssbench.run.tokens import TokenRenewal
 
 _log = logging.getLogger(__name__)
@@ -62,13 +64,17 @@ UNAUTHORIZED = "HTTP 401"
 
 
 class Exchange:
-    """The two sockets, the book of jobs, and the loop over both."""
+    """The two sockets, the book of jobs, and the loop over both.
+
+    ``largest_objects`` holds the bytes of the largest object of each size class.
+    """
 
     def __init__(
         self,
         sockets: MasterSockets,
         dispatcher: Dispatcher,
         parameters: RunParameters,
+        largest_objects: Sequence[int],
         batch_size: int = 1,
         renew_token: Callable[[], str] | None = None,
     ) -> None:
@@ -83,6 +89,8 @@ class Exchange:
         self._sockets = sockets
         self._header = wire.pack_parameters(parameters)
         self._batch_size = batch_size
+        self._bounds = Bounds(tuple(largest_objects), wire.MAX_RETRIES)
+        self._news = News()
         self._renewal = TokenRenewal(renew_token)
         self._unauthorized: list[tuple[Task, Prior]] = []
         self._next_tick = 0.0
@@ -206,7 +214,7 @@ class Exchange:
             phase.lost(given_up, given_up=UNFINISHED if dispatcher.living() else LOST)
             # Workers drop what they still have of it, and have their slots free for the next phase.
             self.change(run_id=secrets.randbits(62) + 1)
-        self._take_events()
+        self._take_events(time.monotonic(), all_of_it=True)
 
     def _send(self, phase: Phase, now: float, *, only_backlog: bool) -> bool:
         """Send what there is room for; False when there was room and the phase gave nothing."""
@@ -292,7 +300,6 @@ class Exchange:
             worker = dispatcher.known(message.instance)
             if worker is not None and message.run_id == self.parameters.run_id:
                 dispatcher.hand_back(message.job_ids, worker)
-        self._take_events()
 
     def _take_results(self, message: wire.Results, now: float, phase: Phase | None) -> None:
         dispatcher = self.dispatcher
@@ -301,13 +308,31 @@ class Exchange:
             dispatcher.late_results += len(message.results)
             return
         worker.offset.observe(message.clock, now)
+        to_master = worker.offset.seconds
+        earliest, latest = now - to_master - 1.0, now - to_master + 1.0
+        largest = self._bounds.largest
         settle = dispatcher.settle
         ended: list[tuple[Task, Result]] = []
         for result in message.results:
             entry = settle(result.job_id, worker)
             if entry is None:
                 continue
-            task, _, prior = entry
+            task, batch, prior = entry
+            last = result.last_byte
+            # Nearly all are plainly possible. To call a function for each would cost half of this loop.
+            if (
+                last is None
+                or (result.first_byte or 0.0) > last
+                or last > now - batch.sent_at
+                or not earliest < result.completed < latest
+                or result.retries
+                or result.retried
+                or (result.size and result.size != task[4] and (task[4] or result.size > largest[task[1]]))
+            ):
+                wrong = self._bounds.fault(entry, result, to_master, now)
+                if wrong is not None:
+                    dispatcher.note_invalid(worker, wrong)
+                    result = _invalid(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it
             if prior is not None:
                 result = _with_prior(result, prior)  # noqa: PLW2901 - the same result, complete
             if result.cause is not None and len(self.parameters.storage_urls) > 1:
@@ -331,7 +356,6 @@ class Exchange:
         worker_id, instance = error.worker
         reason = f"speaks protocol {error.protocol}, this master {wire.PROTOCOL}: refused"
         self.dispatcher.refuse(instance, worker_id, "?", reason, time.monotonic())
-        self._take_events()
 
     def _ask_again(
         self, task: Task, result: Result, prior: Prior | None, generation: int, now: float
@@ -355,7 +379,7 @@ class Exchange:
         self.dispatcher.tick(now)
         self.on_tick(now)
         self._look_after_token(now)
-        self._take_events()
+        self._take_events(now)
         self._tell_refused(now)
 
     def _look_after_token(self, now: float) -> None:
@@ -371,13 +395,17 @@ class Exchange:
                 self.dispatcher.send_again(task, prior)
             self._unauthorized.clear()
 
-    def _take_events(self) -> None:
+    def _take_events(self, now: float, *, all_of_it: bool = False) -> None:
         events, self.dispatcher.events = self.dispatcher.events, []
-        for event in events:
-            if event.kind in ("joined", "back"):
-                _log.info("%s", event.text)
+        for line in self._news.lines(events, now, all_of_it=all_of_it):
+            if line.keep:
+                self._warn(line.text)
             else:
-                self._warn(event.text)
+                _log.log(logging.WARNING if line.warning else logging.INFO, "%s", line.text)
+
+    def note_strange_results(self) -> None:
+        """Add to the warnings, for the report, how many results were ignored or refused, and whose."""
+        self.warnings.extend(strange_results(self.dispatcher.workers.values()))
 
     def _tell_refused(self, now: float) -> None:
         refused = self.dispatcher.refused()[:_MOST_REFUSED]
@@ -415,6 +443,10 @@ class Exchange:
     def close(self) -> None:
         """End the thread that renews tokens."""
         self._renewal.close()
+
+
+def _invalid(result: Result, why: str, completed: float) -> Result:
+    return Result(result.job_id, None, None, completed, cause=INVALID, detail=why)
 
 
 def _with_prior(result: Result, prior: Prior) -> Result:

@@ -87,7 +87,8 @@ class WorkerState:
 
     ``rivals`` came with the same id while this one had it. ``ended`` is set for good. ``quota`` is how
     many jobs it may be sent, ``outstanding`` how many of those have not ended; ``away`` is set while
-    its connection for work is not there.
+    its connection for work is not there. ``foreign_results`` named jobs that others have,
+    ``invalid_results`` had figures that cannot be.
     """
 
     worker_id: int
@@ -103,6 +104,8 @@ class WorkerState:
     away: bool = False
     quota: int = 0
     outstanding: int = 0
+    foreign_results: int = 0
+    invalid_results: int = 0
     rivals: list[WorkerState] = field(default_factory=list)
     batches: set[int] = field(default_factory=set)
     offset: ClockOffset = field(default_factory=ClockOffset)

@@ -213,10 +213,16 @@ class Master:
                 for worker in dispatcher.workers.values()
                 if not worker.refused
             ),
-            counters={"late_results": dispatcher.late_results, "drawn": state.drawn},
+            counters={
+                "late_results": dispatcher.late_results,
+                "foreign_results": dispatcher.foreign_results,
+                "invalid_results": dispatcher.invalid_results,
+                "drawn": state.drawn,
+            },
         )
 
     def _note_limits(self) -> None:
+        self._exchange.note_strange_results()
         for worker in self._exchange.dispatcher.workers.values():
             for text in _limits(worker):
                 # For the report; on the screen it would only repeat what stands there.

@@ -181,7 +181,7 @@ class Client:
                         None if method == "PUT" else answer.first_byte_at - began,
                         last_byte_at - began,
                         last_byte_at,
-                        size or answer.size,
+                        size if method == "PUT" else answer.size,
                         retries,
                         trans_id,
                         None,

@@ -125,6 +125,36 @@ def test_a_result_settles_the_number_it_names_once() -> None:
     assert list(dispatcher.in_flight) == [first + 1]
 
 
+def test_a_job_is_settled_by_nobody_but_the_worker_that_has_it() -> None:
+    dispatcher = joined(1, 2)
+    first, _ = send(dispatcher, tasks(2), 0.0, to=1)
+    thief = worker_of(dispatcher, 2)
+    assert dispatcher.settle(first, thief) is None
+    dispatcher.hand_back([first, first + 1], thief)
+    assert (dispatcher.foreign_results, thief.foreign_results, dispatcher.late_results) == (3, 3, 0)
+    assert kinds(dispatcher) == ["foreign"]
+    assert sorted(dispatcher.in_flight) == [first, first + 1]
+    assert not dispatcher.backlog
+    assert worker_of(dispatcher, 1).outstanding == 2
+    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is not None
+
+
+def test_workers_that_come_and_go_under_new_ids_are_forgotten() -> None:
+    dispatcher = Dispatcher(10)
+    for instance in range(1, 2 * MOST_WORKERS):
+        dispatcher.heartbeat(beat(instance), RUN, 0.0)
+        dispatcher.leave(instance, "has ended")
+        dispatcher.events.clear()
+    assert len(dispatcher._holders) <= MOST_WORKERS
+
+
+def test_when_a_batch_was_sent_stays_true_when_the_master_was_stopped() -> None:
+    dispatcher = joined(1)
+    first, _ = send(dispatcher, tasks(1), 0.0)
+    dispatcher.tick(60.0)
+    assert dispatcher.in_flight[first][1].sent_at == 0.0
+
+
 def test_a_job_sent_again_has_a_new_number() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(1), 0.0)
@@ -195,7 +225,7 @@ def test_a_worker_gets_its_share_and_no_more_than_it_has_room_for() -> None:
     for first in [
         first for first, (_, batch, _) in dispatcher.in_flight.items() if batch.worker.instance != 1
     ]:
-        dispatcher.settle(first, worker_of(dispatcher, 2))
+        dispatcher.settle(first, dispatcher.in_flight[first][1].worker)
     while dispatcher.room() and (worker := dispatcher.next_worker()) is not None:
         dispatcher.send(tasks(1), 0.0, worker)
     assert worker_of(dispatcher, 1).outstanding == sent[1]
@@ -477,7 +507,13 @@ class AnyOrder(RuleBasedStateMachine):
         job_id = data.draw(st.sampled_from(self.job_ids()), "job")
         expected = self.dispatcher.in_flight.get(job_id)
         late = self.dispatcher.late_results
+        foreign = self.dispatcher.foreign_results
         entry = self.dispatcher.settle(job_id, worker)
+        if expected is not None and expected[1].worker is not worker:
+            assert entry is None
+            assert self.dispatcher.foreign_results == foreign + 1
+            assert self.dispatcher.in_flight[job_id] is expected
+            return
         assert entry is expected
         if entry is None:
             assert self.dispatcher.late_results == late + 1
@@ -492,8 +528,11 @@ class AnyOrder(RuleBasedStateMachine):
         worker = self.dispatcher.known(instance)
         if worker is not None:
             job_ids = data.draw(st.lists(st.sampled_from(self.job_ids()), max_size=6), "jobs")
+            others = {
+                job for job, entry in self.dispatcher.in_flight.items() if entry[1].worker is not worker
+            }
             self.dispatcher.hand_back(job_ids, worker)
-            assert not set(job_ids) & set(self.dispatcher.in_flight)
+            assert set(job_ids) & set(self.dispatcher.in_flight) == set(job_ids) & others
 
     @rule(instance=instances)
     def leave(self, instance: int) -> None:

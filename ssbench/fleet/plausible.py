@@ -1,0 +1,79 @@
+"""Results that cannot be: figures that contradict what the master itself knows of the job.
+
+A worker that is broken, or a stranger that joined an open fleet, may send any number. What is checked
+here costs no message: when the job was sent, how large its object is, how often it may be retried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ssbench.fleet.dispatch import Entry
+from ssbench.fleet.wire import UPLOAD_IF_MISSING, Result
+from ssbench.operations import OPERATIONS, READ
+
+#: A latency may exceed the age of its job by so many seconds and by this share: two clocks differ.
+_LATENCY_SECONDS = 1.0
+_LATENCY_SHARE = 1.001
+
+#: When a job was completed, by the master's clock, is an estimate; its error is under so many seconds.
+_CLOCK_SECONDS = 5.0
+
+#: Most bytes of an answer that has no object in it, as that to a DELETE.
+_LARGEST_ANSWER = 65536
+
+_SENDS_BODY = frozenset(operation.code for operation in OPERATIONS if operation.sends_body)
+_MOVES_OBJECT = frozenset({READ.code, UPLOAD_IF_MISSING})
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What bounds the results of a run.
+
+    ``largest`` holds the bytes of the largest object of each size class, ``retries`` how often a
+    request may be retried.
+    """
+
+    largest: tuple[int, ...]
+    retries: int
+
+    def fault(  # noqa: PLR0911 - each rule in its own words; a call a rule would cost more than the rules
+        self, entry: Entry, result: Result, to_master: float, now: float
+    ) -> str | None:
+        """Say what in the result of a job cannot be; None for a possible result.
+
+        ``to_master`` is what to add to the worker's clock to have the master's, ``now`` the arrival.
+        """
+        task, batch, prior = entry
+        first, last = result.first_byte, result.last_byte
+        age = now - (batch.sent_at if prior is None else prior.began)
+        if last is None:
+            if result.cause is None or first is not None:
+                return "it has no last byte"
+        elif last > age * _LATENCY_SHARE + _LATENCY_SECONDS:
+            return f"it took {last:,.3f} s and was sent {age:,.3f} s ago"
+        elif first is not None and first > last:
+            return f"the first byte came after {first:,.3f} s, the last one after {last:,.3f} s"
+        since = result.completed + to_master - now
+        if since > _CLOCK_SECONDS or since < batch.sent_at - now - _CLOCK_SECONDS:
+            return f"it ended {-since:,.3f} s ago and was sent {now - batch.sent_at:,.3f} s ago"
+        if result.retries > self.retries or (
+            result.retried and sum(result.retried.values()) > result.retries
+        ):
+            return f"{result.retries} retries, of which {sum((result.retried or {}).values())} have a cause"
+        size = result.size
+        if size and size != task[4] and size > self._largest(task):
+            return (
+                f"{size:,} bytes were moved, more than can be"
+                if task[4] == 0
+                else (f"{size:,} bytes were moved, where {task[4]:,} were asked for")
+            )
+        return None
+
+    def _largest(self, task: tuple[int, int, int, int, int]) -> int:
+        """Return the most bytes that a job may move, where they are not those it was sent with."""
+        kind, size_class = task[:2]
+        if kind in _SENDS_BODY:
+            return 0
+        largest = self.largest[size_class]
+        return largest if kind in _MOVES_OBJECT else max(largest, _LARGEST_ANSWER)

@@ -1,0 +1,123 @@
+"""Strangers on the ports of a fleet without a key: workers that lie, connections that say nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from processes import Fleet, Program
+from runs import outcome, store, write_scenario
+
+from ssbench.errors import ExitCode
+from ssbench.run_results import open_results
+
+#: Seconds that the store takes for an answer.
+DELAY = 0.02
+
+#: Settles and hands back, with its own results, the jobs of others.
+THIEF = """
+import sys
+from ssbench.cli.worker import main
+from ssbench.fleet import wire
+from ssbench.worker.worker import Worker
+send = Worker._send
+
+def steal(self, message):
+    if isinstance(message, wire.Results):
+        # Of the earlier jobs it has those of its own; with batches of one their numbers are the jobs'.
+        own = min(result.job_id for result in message.results)
+        others = [job for job in range(max(1, own - 40), own) if job not in self._held]
+        stolen = [wire.Result(job, 0.0, 0.0, message.clock) for job in others]
+        who = (message.run_id, message.worker_id, message.instance)
+        send(self, wire.Results(*who, message.clock, message.generation, stolen))
+        send(self, wire.Handback(*who, others))
+    return send(self, message)
+
+Worker._send = steal
+sys.exit(main())
+"""
+
+#: Two of three of its results cannot be.
+LIAR = """
+import itertools, sys
+from msgspec.structs import replace
+from ssbench.cli.worker import main
+from ssbench.worker import worker
+honest = worker.as_result
+lies = itertools.cycle([
+    {"last_byte": 1e6}, {"first_byte": 2.0, "last_byte": 1.0}, {"size": 2**40}, {"retries": 2**32 - 1},
+    {"completed": 1e9}, {"retried": {"HTTP 503": 2**32 - 1}}, {"last_byte": None, "first_byte": None},
+])
+numbers = itertools.count()
+
+def lie(*arguments):
+    result = honest(*arguments)
+    return replace(result, **next(lies)) if next(numbers) % 3 else result
+
+worker.as_result = lie
+sys.exit(main())
+"""
+
+
+def start(fleet: Fleet, folder: Path, program: str, *arguments: object) -> Program:
+    """Start a worker that is none of ours."""
+    (folder / "stranger.py").write_text(program)
+    options = ["--zmq-host", fleet.ip, *fleet._ports(), *arguments]
+    environment = {"PYTHONPATH": f"{folder}:{Path(__file__).parents[2]}"}
+    return fleet._stack.enter_context(Program("stranger", options, environment))
+
+
+def latencies(stats: Path) -> list[float]:
+    """The seconds to the last byte of all successes."""
+    found = []
+    for block in open_results(stats).blocks():
+        found.extend(block.last_byte[~block.failed].tolist())
+    return found
+
+
+def test_a_worker_settles_no_jobs_of_others(fleet: Fleet, tmp_path: Path) -> None:
+    with store(DELAY) as (rule, options):
+        fleet.worker(1, "-c", 4)
+        start(fleet, tmp_path, THIEF, "-c", 4, 2)
+        scenario = write_scenario(tmp_path, operation_count=400, crud_profile=[1, 2, 1, 0])
+        run = fleet.run(scenario, "--expect-workers", 2, *options)
+        assert run.end() == ExitCode.OK, run.err
+    found = outcome(fleet.stats)
+    assert found.causes == {None: 400}
+    assert rule.counts["GET"] == found.operations["read"]
+    # None of those of the thief, which claims to have needed no time.
+    assert min(latencies(fleet.stats)) >= DELAY
+    assert set(found.workers) == {1, 2}
+    assert found.summary.counters["foreign_results"] > 0
+    assert run.err.count("Worker 2 on ") >= 2
+    assert run.err.count("sends results of jobs that it does not have") == 1
+    warnings = [text for text in found.summary.warnings if "named jobs that other workers had" in text]
+    assert len(warnings) == 1
+    assert "of worker 2 on" in warnings[0]
+    assert warnings[0] in " ".join(run.out.split())
+
+
+def test_figures_that_cannot_be_are_errors_of_the_worker_that_sent_them(fleet: Fleet, tmp_path: Path) -> None:
+    with store(DELAY) as (_, options):
+        fleet.worker(1, "-c", 4)
+        start(fleet, tmp_path, LIAR, "-c", 4, 2)
+        scenario = write_scenario(tmp_path, operation_count=400, crud_profile=[1, 2, 1, 0])
+        run = fleet.run(scenario, "--expect-workers", 2, *options)
+        assert run.end() == ExitCode.FAILED, run.err
+    found = outcome(fleet.stats)
+    assert found.count == 400
+    assert set(found.causes) == {None, "invalid result"}
+    assert found.causes["invalid result"] > 20
+    # The stranger's initial uploads count too.
+    assert found.summary.counters["invalid_results"] >= found.causes["invalid result"]
+    for part in (
+        "and was sent",
+        "the last one after",
+        "bytes were moved",
+        "retries",
+        "ended",
+        "no last byte",
+    ):
+        assert any(part in detail for detail in found.details), part
+    assert run.err.count("sent a result that cannot be") == 1
+    assert any("had figures that cannot be" in text for text in found.summary.warnings)
+    assert max(latencies(fleet.stats)) < 60

@@ -1,0 +1,83 @@
+"""Which results are refused: each rule at both sides of its bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssbench.fleet.dispatch import Batch, Entry, Prior
+from ssbench.fleet.plausible import Bounds
+from ssbench.fleet.wire import REMOVE, UPLOAD_IF_MISSING, Result
+from ssbench.fleet.worker_state import WorkerState
+
+CREATE, READ, UPDATE, DELETE = range(4)
+SENT, NOW = 100.0, 110.0
+#: The worker's clock is 1000 s behind the master's.
+OFFSET = 1000.0
+WORKER = WorkerState(1, 1, "h", 1, "1", 8, NOW)
+BOUNDS = Bounds((200, 5000), 10)
+
+
+def entry(kind: int = READ, size: int = 0, prior: Prior | None = None) -> Entry:
+    return (kind, 0, 0, 1, size), Batch(1, 1, SENT, WORKER), prior
+
+
+def result(**changes: object) -> Result:
+    fields = {"job_id": 1, "first_byte": 0.1, "last_byte": 0.2, "completed": NOW - OFFSET - 1}
+    return Result(**(fields | changes))
+
+
+def fault(given: Result, of: Entry) -> str | None:
+    return BOUNDS.fault(of, given, OFFSET, NOW)
+
+
+@pytest.mark.parametrize(
+    ("changes", "of"),
+    [
+        ({"size": 150}, entry()),
+        ({"size": 200}, entry()),
+        ({"first_byte": None, "size": 170}, entry(CREATE, 170)),
+        ({"first_byte": None, "size": 170}, entry(UPDATE, 170)),
+        ({"first_byte": 0.0, "last_byte": 0.0}, entry(CREATE, 170)),  # a no-op
+        ({"size": 70}, entry(REMOVE)),  # the body of a 404
+        ({"size": 0}, entry(DELETE)),
+        ({"size": 180}, entry(UPLOAD_IF_MISSING, 150)),  # it was there
+        ({"first_byte": 0.2}, entry()),
+        ({"first_byte": 9.9, "last_byte": 9.9}, entry()),
+        ({"last_byte": 45.0}, entry(prior=Prior(2, NOW - 45.0, {"HTTP 401": 2}))),
+        ({"retries": 10, "retried": {"HTTP 503": 10}}, entry()),
+        ({"retries": 3, "retried": None}, entry()),
+        ({"first_byte": None, "last_byte": None, "cause": "HTTP 404"}, entry()),
+        ({"first_byte": None, "last_byte": 1.0, "cause": "HTTP 401", "unauthorized": True}, entry()),
+    ],
+)
+def test_what_can_be_is_taken(changes: dict[str, object], of: Entry) -> None:
+    assert fault(result(**changes), of) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "of", "why"),
+    [
+        ({"last_byte": 1e9}, entry(), "it took 1,000,000,000.000 s and was sent 10.000 s ago"),
+        ({"last_byte": 12.0}, entry(), "it took 12.000 s"),
+        ({"last_byte": 47.0}, entry(prior=Prior(2, NOW - 45.0, {})), "it took 47.000 s"),
+        ({"last_byte": 12.0, "cause": "HTTP 401", "unauthorized": True}, entry(), "it took 12.000 s"),
+        ({"first_byte": 0.3}, entry(), "the first byte came after 0.300 s"),
+        ({"first_byte": 0.3, "last_byte": None, "cause": "HTTP 500"}, entry(), "no last byte"),
+        ({"first_byte": None, "last_byte": None}, entry(), "no last byte"),
+        ({"completed": NOW - OFFSET + 6}, entry(), "it ended -6.000 s ago"),
+        ({"completed": SENT - OFFSET - 6}, entry(), "it ended 16.000 s ago and was sent 10.000 s ago"),
+        ({"completed": 1e12}, entry(), "it ended"),
+        ({"retries": 11}, entry(), "11 retries"),
+        ({"retries": 2, "retried": {"HTTP 503": 3}}, entry(), "2 retries, of which 3 have a cause"),
+        ({"retried": {"HTTP 503": 2**32 - 1}}, entry(), "0 retries, of which 4294967295 have a cause"),
+        ({"size": 201}, entry(), "201 bytes were moved"),
+        ({"size": 169}, entry(CREATE, 170), "169 bytes were moved, where 170 were asked for"),
+        ({"size": 171}, entry(UPDATE, 170), "171 bytes were moved, where 170 were asked for"),
+        ({"size": 1}, entry(CREATE, 0), "1 bytes were moved"),
+        ({"size": 65537}, entry(DELETE), "65,537 bytes were moved"),
+        ({"size": 201}, entry(UPLOAD_IF_MISSING, 150), "201 bytes were moved"),
+        ({"size": 2**63 - 1, "cause": "HTTP 500"}, entry(), "bytes were moved"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_reason(changes: dict[str, object], of: Entry, why: str) -> None:
+    assert why in (fault(result(**changes), of) or "taken")
