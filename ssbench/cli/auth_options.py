@@ -7,13 +7,17 @@ of the parser, so ``--help`` cannot show a password.
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ssbench.errors import UsageError
-from ssbench.swift.credentials import Credentials, Version, is_http_url
+from ssbench.swift.credentials import Credentials, Session, Version, is_http_url
+
+_log = logging.getLogger(__name__)
 
 #: The version that each ``--os-auth-type`` means; None where others have to tell.
 _AUTH_TYPES: dict[str, Version | None] = {
@@ -24,6 +28,8 @@ _AUTH_TYPES: dict[str, Version | None] = {
     "v3token": "3",
     "v3applicationcredential": "3",
 }
+#: What version 1 needs.
+_TRIO = ("ST_AUTH", "ST_USER", "ST_KEY")
 _VERSIONS: dict[str, Version] = {"1": "1.0", "1.0": "1.0", "2": "2.0", "2.0": "2.0", "3": "3", "3.0": "3"}
 
 
@@ -52,6 +58,7 @@ _SWIFT = (
     ),
 )
 _KEYSTONE = (
+    _keystone("--os-cloud", "NAME", "cloud of a clouds.yaml, instead of what follows (needs openstacksdk)"),
     _keystone("--os-auth-url", "URL", "where to authenticate"),
     _keystone("--os-username", "NAME", "user"),
     _keystone("--os-user-id", "ID", "user, by id"),
@@ -72,6 +79,7 @@ _KEYSTONE = (
     _keystone("--os-region-name", "NAME", "region of the object store"),
     _keystone("--os-service-type", "TYPE", "what it is called in the catalog (default: object-store)"),
     _keystone("--os-endpoint-type", "TYPE", "public, internal or admin (default: public)"),
+    _keystone("--os-interface", "TYPE", "the same as --os-endpoint-type"),
     _keystone("--os-cacert", "FILE", "CA certificates to trust, in PEM format"),
     _keystone("--os-cert", "FILE", "client certificate for authentication, in PEM format"),
     _keystone("--os-key", "FILE", "private key of the client certificate"),
@@ -165,6 +173,24 @@ def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) ->
             insecure=insecure,
             ca_file=files["OS_CACERT"],
         )
+    endpoint_types = ("OS_ENDPOINT_TYPE", "OS_INTERFACE")
+    endpoint = Credentials(
+        version="cloud",
+        region_name=values["OS_REGION_NAME"],
+        service_type=values["OS_SERVICE_TYPE"] or "",
+        endpoint_type=next(
+            filter(None, (source[name] for source in (given, values) for name in endpoint_types)), ""
+        ),
+        storage_urls=urls,
+        insecure=insecure,
+        ca_file=files["OS_CACERT"],
+        certificate=files["OS_CERT"],
+        certificate_key=files["OS_KEY"],
+    )
+    if cloud := _cloud(given, values):
+        from ssbench.swift.cloud import from_cloud  # noqa: PLC0415 - it loads keystoneauth
+
+        return from_cloud(cloud, endpoint)
     auth_url = values["ST_AUTH"] or values["OS_AUTH_URL"]
     if auth_url:
         _check_url(auth_url, "authentication URL")
@@ -172,8 +198,11 @@ def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) ->
     user = values["ST_USER"] or values["OS_USERNAME"]
     key = values["ST_KEY"] or values["OS_PASSWORD"]
     _check_complete(version, values)
-    return Credentials(
+    return replace(
+        endpoint,
         version=version,
+        service_type=endpoint.service_type or "object-store",
+        endpoint_type=endpoint.endpoint_type or "public",
         auth_url=auth_url or "",
         user=user,
         key=key,
@@ -187,18 +216,17 @@ def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) ->
         application_credential_id=values["OS_APPLICATION_CREDENTIAL_ID"],
         application_credential_secret=values["OS_APPLICATION_CREDENTIAL_SECRET"],
         token=token,
-        region_name=values["OS_REGION_NAME"],
-        service_type=values["OS_SERVICE_TYPE"] or "object-store",
-        endpoint_type=values["OS_ENDPOINT_TYPE"] or "public",
-        storage_urls=urls,
-        insecure=insecure,
-        ca_file=files["OS_CACERT"],
-        certificate=files["OS_CERT"],
-        certificate_key=files["OS_KEY"],
     )
 
 
 _Values = Mapping[str, str | None]
+
+
+def _cloud(given: _Values, values: _Values) -> str | None:
+    """The cloud to authenticate with; its variable gives way to options and to version 1's variables."""
+    if given["ST_AUTH"] or given["OS_AUTH_URL"] or all(values[name] for name in _TRIO):
+        return given["OS_CLOUD"]
+    return values["OS_CLOUD"]
 
 
 def _version(given: _Values, values: _Values, auth_url: str, environ: Mapping[str, str]) -> Version:
@@ -208,14 +236,13 @@ def _version(given: _Values, values: _Values, auth_url: str, environ: Mapping[st
         raise UsageError(f"authentication type {auth_type!r}: expected one of {', '.join(_AUTH_TYPES)}")
     if auth_type is not None and (version := _AUTH_TYPES[auth_type]):
         return version
-    trio = ("ST_AUTH", "ST_USER", "ST_KEY")
     asked = given["ST_AUTH_VERSION"] or given["OS_IDENTITY_API_VERSION"] or values["ST_AUTH_VERSION"]
-    if not asked and not all(given[name] for name in trio):
+    if not asked and not all(given[name] for name in _TRIO):
         asked = environ.get("OS_AUTH_VERSION") or values["OS_IDENTITY_API_VERSION"]
     if asked and asked.removeprefix("v") not in _VERSIONS:
         raise UsageError(f"authentication version {asked!r}: expected 1, 2 or 3")
     version = _VERSIONS[asked.removeprefix("v")] if asked else "1.0"
-    if version != "1.0" or all(values[name] for name in trio):
+    if version != "1.0" or all(values[name] for name in _TRIO):
         return version
     domains = ("OS_USER_DOMAIN_ID", "OS_USER_DOMAIN_NAME", "OS_PROJECT_DOMAIN_ID", "OS_PROJECT_DOMAIN_NAME")
     says_two = urlsplit(auth_url).path.rstrip("/").rpartition("/")[2].startswith("v2")
@@ -229,6 +256,18 @@ def _check_complete(version: Version, values: _Values) -> None:
         """List those of the needed "VARIABLE or ANOTHER" of which no variable is given."""
         return [names for names in needed if not any(values[name] for name in names.split(" or "))]
 
+    def missing_domains() -> list[str]:
+        """List the domains that version 3 asks for beside a name; an id needs none."""
+        by_token = values["OS_AUTH_TOKEN"] or values["OS_AUTH_TYPE"] == "v3token"
+        by_name = values["OS_PROJECT_NAME"] or values["OS_TENANT_NAME"]
+        by_id = values["OS_PROJECT_ID"] or values["OS_TENANT_ID"]
+        lacks = []
+        if not values["OS_USER_ID"] and not by_token:
+            lacks += missing("OS_USER_DOMAIN_NAME or OS_USER_DOMAIN_ID")
+        if not by_id and (by_name or not by_token):
+            lacks += missing("OS_PROJECT_DOMAIN_NAME or OS_PROJECT_DOMAIN_ID")
+        return lacks
+
     auth_url = "ST_AUTH or OS_AUTH_URL"
     if version == "1.0":
         lacks = missing(auth_url, "ST_USER or OS_USERNAME", "ST_KEY or OS_PASSWORD")
@@ -236,18 +275,21 @@ def _check_complete(version: Version, values: _Values) -> None:
         lacks = missing(auth_url, "OS_APPLICATION_CREDENTIAL_ID", "OS_APPLICATION_CREDENTIAL_SECRET")
     elif values["OS_AUTH_TOKEN"] or values["OS_AUTH_TYPE"] == "v3token":
         lacks = missing(auth_url, "OS_AUTH_TOKEN")
+        lacks += missing_domains() if version == "3" else []
     else:
         lacks = missing(auth_url, "ST_USER or OS_USERNAME or OS_USER_ID", "ST_KEY or OS_PASSWORD")
         project = "OS_PROJECT_NAME or OS_PROJECT_ID or OS_TENANT_NAME or OS_TENANT_ID"
         if not (version == "2.0" and ":" in (values["ST_USER"] or values["OS_USERNAME"] or "")):
             lacks += missing(project)
+        lacks += missing_domains() if version == "3" else []
     if not lacks:
         return
     ways = []
-    if first := missing("ST_AUTH", "ST_USER", "ST_KEY"):
+    if first := missing(*_TRIO):
         ways.append(f"version 1 lacks {', '.join(first)} (-A, -U, -K)")
     if version == "1.0":
         lacks = missing("OS_AUTH_URL", "OS_USERNAME or OS_USER_ID", "OS_PASSWORD", "OS_PROJECT_NAME")
+        lacks += missing_domains()
     # What is there under one name need not be offered under another.
     short = [
         names.removeprefix("ST_AUTH or ").removeprefix("ST_USER or ").removeprefix("ST_KEY or ")
@@ -257,6 +299,27 @@ def _check_complete(version: Version, values: _Values) -> None:
     raise UsageError(
         f"no way to authenticate: {'; '.join(ways)}; each is a variable of the environment or an option"
     )
+
+
+def warn_of_proxy(credentials: Credentials, session: Session) -> None:
+    """Say where a proxy of the environment is used, because workers use none."""
+    from ssbench.swift.auth import is_proxied  # noqa: PLC0415 - it loads python-swiftclient
+
+    uses = []
+    if (
+        credentials.version != "none"
+        and is_http_url(credentials.auth_url)
+        and is_proxied(credentials.auth_url)
+    ):
+        uses.append("to authenticate")
+    if any(map(is_proxied, session.storage_urls)):
+        uses.append("to make and list containers")
+    if uses:
+        _log.warning(
+            "The proxy of the environment (http_proxy, https_proxy, all_proxy) is used %s; requests for"
+            " objects do not use it (no_proxy=HOST keeps the others from it)",
+            " and ".join(uses),
+        )
 
 
 def _check_url(url: str, what: str) -> None:

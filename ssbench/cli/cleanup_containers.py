@@ -67,6 +67,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
     credentials = auth_options.from_arguments(arguments, os.environ)
     session = authenticate(credentials, arguments.connect_timeout)
+    auth_options.warn_of_proxy(credentials, session)
     settings = CleanUpSettings(arguments.concurrency, arguments.connect_timeout, arguments.network_timeout)
     found = dict(find_containers(session, arguments.container_base, arguments.policy, settings))
     if not found:

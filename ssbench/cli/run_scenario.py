@@ -321,7 +321,9 @@ class _Run:
             _log.info("Starting a Swift on this machine")
             swift = self._stack.enter_context(LocalSwift(policies=list(policies)))
             credentials = Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
-        return TokenSource(credentials, _authenticate(credentials))
+        session = _authenticate(credentials)
+        auth_options.warn_of_proxy(credentials, session)
+        return TokenSource(credentials, session)
 
     def _parameters(self, source: TokenSource | None) -> wire.RunParameters:
         arguments, scenario = self._arguments, self._scenario

@@ -14,6 +14,7 @@ from typing import Any
 
 import keystoneauth1.exceptions
 import keystoneauth1.session
+import requests
 import swiftclient
 import urllib3
 from keystoneauth1.identity import v2, v3
@@ -49,6 +50,11 @@ def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
             raise AuthenticationError(f"{credentials.auth_url}: gave {storage_url!r} for a storage URL")
     urls = credentials.storage_urls or (storage_url.rstrip("/"),)
     return Session(urls, token, credentials.insecure, credentials.ca_file)
+
+
+def is_proxied(url: str) -> bool:
+    """Whether the libraries go through a proxy of the environment to get there."""
+    return bool(requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url)))
 
 
 def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
@@ -112,6 +118,10 @@ def _get_keystone(credentials: Credentials, timeout: float) -> tuple[str, str]:
 
 
 def _keystone_plugin(credentials: Credentials) -> Any:
+    if credentials.version == "cloud":
+        # It keeps its token, which may be the one that was refused.
+        credentials.plugin.invalidate()
+        return credentials.plugin
     url, user = credentials.auth_url.rstrip("/"), credentials.user
     if not re.fullmatch(r"v\d+(\.\d+)?", url.rpartition("/")[2]):
         url += "/v2.0" if credentials.version == "2.0" else "/v3"

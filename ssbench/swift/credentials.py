@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from ssbench.errors import UsageError
 
-Version = Literal["none", "1.0", "2.0", "3"]
+Version = Literal["none", "1.0", "2.0", "3", "cloud"]
 
 #: Environment variables that hold secrets; nobody but who authenticates should inherit them.
 SECRET_VARIABLES = frozenset(
@@ -22,7 +22,8 @@ SECRET_VARIABLES = frozenset(
 class Credentials:
     """Who we are, and where to say so.
 
-    ``version`` "none" means that ``token`` and ``storage_urls`` are all there is to it. Otherwise
+    ``version`` "none" means that ``token`` and ``storage_urls`` are all there is to it; with "cloud"
+    ``plugin``, a plugin of keystoneauth, knows how to authenticate. Otherwise
     ``storage_urls`` override what authentication returns, and ``token`` is a Keystone token to
     authenticate with. ``ca_file``, ``certificate`` and ``certificate_key`` are paths of PEM files.
     """
@@ -49,6 +50,7 @@ class Credentials:
     ca_file: str | None = None
     certificate: str | None = None
     certificate_key: str | None = None
+    plugin: Any = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import socket
+import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -65,11 +66,11 @@ def credentials(environ: dict[str, str], *options: str) -> Credentials:
         (V1 | V3 | {"OS_IDENTITY_API_VERSION": "3"}, [], "3"),
         (V1 | V3 | {"OS_AUTH_VERSION": "3"}, [], "3"),
         (V3 | {"OS_IDENTITY_API_VERSION": "3"}, ["-A", "http://s/auth", "-U", "a:u", "-K", "k"], "1.0"),
-        (V2 | {"OS_AUTH_URL": "http://keystone:5000"}, [], "3"),
-        (V2 | {"OS_AUTH_URL": "http://keystone:5000/"}, [], "3"),
+        (V3 | {"OS_AUTH_URL": "http://keystone:5000"}, [], "3"),
+        (V3 | {"OS_AUTH_URL": "http://keystone:5000/"}, [], "3"),
         (V2 | {"OS_AUTH_URL": "http://keystone:5000"}, ["--os-identity-api-version", "2"], "2.0"),
-        (V2 | {"OS_USER_DOMAIN_ID": "default"}, [], "3"),
-        (V2 | {"OS_AUTH_URL": "http://keystone:5000/identity/v3/"}, [], "3"),
+        (V2 | {"OS_USER_DOMAIN_ID": "default", "OS_PROJECT_DOMAIN_ID": "default"}, [], "3"),
+        (V3 | {"OS_AUTH_URL": "http://keystone:5000/identity/v3/"}, [], "3"),
         (V2 | {"ST_AUTH_VERSION": "v2.0"}, [], "2.0"),
         (V2 | {"OS_TENANT_NAME": "", "OS_USERNAME": "project:u"}, [], "2.0"),
         (V3 | {"OS_AUTH_TYPE": "v1password"}, [], "1.0"),
@@ -140,6 +141,19 @@ def test_every_keystone_option_by_option_and_by_variable_and_with_underscores():
     assert credentials(environ) == expected
 
 
+def test_ids_need_no_domain():
+    by_id = {"OS_AUTH_URL": "http://k/v3", "OS_USER_ID": "u", "OS_PROJECT_ID": "p", "OS_PASSWORD": "p"}
+    assert credentials(by_id).version == "3"
+
+
+def test_interface_is_another_word_for_endpoint_type():
+    assert credentials(V3 | {"OS_INTERFACE": "internal"}).endpoint_type == "internal"
+    assert credentials(V3, "--os-interface", "admin").endpoint_type == "admin"
+    both = {"OS_INTERFACE": "internal", "OS_ENDPOINT_TYPE": "public"}
+    assert credentials(V3 | both).endpoint_type == "public"
+    assert credentials(V3 | both, "--os-interface", "admin").endpoint_type == "admin"
+
+
 def test_tenant_is_another_word_for_project():
     taken = credentials(V2 | {"OS_TENANT_ID": "tid"})
     assert (taken.project_name, taken.project_id) == ("project", "tid")
@@ -192,6 +206,18 @@ def test_files_are_looked_for_at_once(tmp_path):
         ),
         (V1 | {"ST_KEY": ""}, ["version 1 lacks ST_KEY (", "version 3 lacks OS_PASSWORD, OS_PROJECT_NAME"]),
         (V3 | {"OS_PASSWORD": ""}, ["version 3 lacks OS_PASSWORD;"]),
+        (
+            V3 | {"OS_USER_DOMAIN_NAME": "", "OS_PROJECT_DOMAIN_NAME": ""},
+            [
+                "version 3 lacks OS_USER_DOMAIN_NAME or OS_USER_DOMAIN_ID,"
+                " OS_PROJECT_DOMAIN_NAME or OS_PROJECT_DOMAIN_ID;"
+            ],
+        ),
+        (
+            V3 | {"OS_USER_ID": "u", "OS_USER_DOMAIN_NAME": "", "OS_PROJECT_DOMAIN_NAME": ""},
+            ["version 3 lacks OS_PROJECT_DOMAIN_NAME or OS_PROJECT_DOMAIN_ID;"],
+        ),
+        (V2 | {"OS_AUTH_URL": "http://keystone:5000"}, ["version 3 lacks OS_USER_DOMAIN_NAME or "]),
         (
             V2 | {"OS_TENANT_NAME": ""},
             ["version 2.0 lacks OS_PROJECT_NAME or OS_PROJECT_ID or "],
@@ -437,6 +463,10 @@ class StandInKeystone:
 
     def answer(self, request: Request) -> Reply:
         match request.method, request.target.removeprefix("/v1/AUTH_test"):
+            case "GET", "/v3":  # which plugins that know of several versions ask for
+                links = [{"rel": "self", "href": f"{self.server.url}/v3"}]
+                version = {"id": "v3.14", "status": "stable", "links": links}
+                return Reply(200, json.dumps({"version": version}).encode(), (JSON,))
             case "POST", "/v2.0/tokens":
                 return Reply(200, json.dumps({"access": self.access_v2()}).encode(), (JSON,))
             case "POST", "/v3/auth/tokens":
@@ -522,6 +552,84 @@ def test_version_3_by_a_stand_in(fault_server, keystone, caplog):
     assert len(fault_server.requests) == 4, "one request for each authentication, and none to look around"
     assert "hidden" not in caplog.text
     assert "token-of-3" not in caplog.text
+
+
+@pytest.fixture
+def clouds(fault_server, keystone, tmp_path, monkeypatch) -> None:
+    """A clouds.yaml with the stand-in Keystone as ``mine``."""
+    pytest.importorskip("openstack")
+    auth_ = {
+        "auth_url": f"{fault_server.url}/v3",
+        "username": "u",
+        "password": "hidden",
+        "project_name": "project",
+        "user_domain_name": "Default",
+        "project_domain_name": "Default",
+    }
+    cloud = {"auth": auth_, "regions": ["other", "one"], "interface": "internal", "verify": False}
+    broken = {"auth": {"password": "hidden"}}
+    path = tmp_path / "clouds.yaml"
+    path.write_text(json.dumps({"clouds": {"mine": cloud, "broken": broken}}))
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+
+
+def test_a_cloud_of_a_clouds_yaml(fault_server, keystone, clouds, caplog):
+    caplog.set_level(logging.DEBUG)
+    taken = credentials({"OS_CLOUD": "mine"} | V3)
+    assert authenticate(taken) == Session(("http://in-other/v1/AUTH_p",), "token-of-3", insecure=True)
+    assert keystone.asked["identity"]["password"]["user"]["password"] == "hidden"
+    authenticate(taken)
+    posts = [request for request in fault_server.requests if request.method == "POST"]
+    assert len(posts) == 2, "a renewal gets a new token"
+    one = credentials({}, "--os-cloud", "mine", "--os-region-name", "one", "--os-interface", "public")
+    assert authenticate(one).storage_url == "http://one/v1/AUTH_p"
+    assert "hidden" not in caplog.text + repr(taken)
+    # Options, and the variables of version 1, which ssbench of old had, come first.
+    assert credentials({"OS_CLOUD": "mine"} | V1).version == "1.0"
+    assert credentials({"OS_CLOUD": "mine"} | V3, "--os-auth-url", "http://k/v3").version == "3"
+    assert credentials(V1, "--os-cloud", "mine").version == "cloud"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("absent", "cloud 'absent': .*not found"), ("broken", "cloud 'broken': ")]
+)
+def test_a_cloud_that_cannot_be_used(clouds, name, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        credentials({"OS_CLOUD": name})
+    assert "hidden" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_cloud_without_openstacksdk(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openstack", None)
+    with pytest.raises(UsageError, match=r"cloud 'mine' .* needs openstacksdk: pip install openstacksdk"):
+        credentials({"OS_CLOUD": "mine"})
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "uses"),
+    [
+        ("", "to authenticate and to make and list containers"),
+        ("auth.test", "to make and list containers"),
+        (".test,other", None),
+    ],
+)
+def test_a_proxy_that_workers_do_not_use_is_told(monkeypatch, caplog, no_proxy, uses):
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    taken = credentials({**V1, "ST_AUTH": "http://auth.test/v1.0"})
+    session = Session(("http://store.test/v1/a",), "t")
+    auth_options.warn_of_proxy(taken, session)
+    assert not caplog.records
+    monkeypatch.setenv("http_proxy", "http://user:hidden@proxy:3128")
+    monkeypatch.setenv("no_proxy", no_proxy)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    auth_options.warn_of_proxy(taken, session)
+    assert [f" is used {uses};" in record.getMessage() for record in caplog.records] == (
+        [True] if uses else []
+    )
+    assert "hidden" not in caplog.text
 
 
 def test_no_endpoint_in_the_catalog(fault_server, keystone):
