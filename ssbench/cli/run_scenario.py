@@ -31,6 +31,7 @@ from ssbench.fleet.sockets import BindAddress
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.master import Master, RunOutcome, RunSettings, describe_run
+from ssbench.run.socket_folder import socket_folder
 from ssbench.run.stats_path import reserve
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
@@ -217,13 +218,15 @@ class _Run:
         self._exchange: Exchange | None = None
         self._where = BindAddress(None)
         self._printer: ReportPrinter | None = None
+        self._if_interrupted = "the run ends before its benchmark. Ctrl-C again ends it at once"
         self._interrupts = stack.enter_context(Interrupts(self._interrupt, self._interrupt_at_once))
         self._run_id = secrets.randbits(62) + 1
         self._seed: int = secrets.randbits(32) if arguments.seed is None else arguments.seed
 
-    def _interrupt(self) -> None:
+    def _interrupt(self) -> str:
         if self._exchange is not None:
             self._exchange.interrupted.set()
+        return self._if_interrupted
 
     def _interrupt_at_once(self) -> bool:
         return self._exchange is not None and self._exchange.end_at_once()
@@ -265,14 +268,26 @@ class _Run:
                 exchange.dispatcher.living(),
             ),
         )
+        nothing_to_delete = arguments.noop or arguments.keep_objects
+        self._if_interrupted = (
+            "no more operations are sent; the report follows. Ctrl-C again ends the run at once, without it"
+            if nothing_to_delete
+            else "no more operations are sent; the report follows, then the objects that the run created are"
+            " deleted. Ctrl-C again ends the run at once and leaves them there"
+        )
         outcome = self._measure(master, writer)
+        self._if_interrupted = (
+            "the run ends now"
+            if nothing_to_delete
+            else "no more objects are deleted; the others stay. Ctrl-C again ends the run at once"
+        )
         if outcome.interrupted:
             self._report(path)
             master.clean_up()
         else:
             master.clean_up()
             self._report(path)
-        return self._printed(path, _exit_code(outcome, master))
+        return self._printed(path, _exit_code(outcome, master, interrupted=self._interrupts.happened))
 
     def _address(self) -> BindAddress:
         """Where to listen; a run of local workers alone takes none of the ports that others may have."""
@@ -286,7 +301,7 @@ class _Run:
 
     def _private_folder(self) -> str | None:
         """A folder for the sockets of local workers; None where its name is too long for that."""
-        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="ssbench-"))
+        folder = str(self._stack.enter_context(socket_folder()))
         return folder if len(os.fsencode(folder)) + len("/65535") < zmq.IPC_PATH_MAX_LEN else None
 
     def _start_workers(self, master: str, ports: tuple[int, int]) -> LocalWorkers | None:
@@ -469,10 +484,10 @@ def _report_command(path: Path) -> str:
     return f"{invocation.program()} report-scenario {option}"
 
 
-def _exit_code(outcome: RunOutcome, master: Master) -> ExitCode:
+def _exit_code(outcome: RunOutcome, master: Master, *, interrupted: bool) -> ExitCode:
     if outcome.error is not None:
         return outcome.error.exit_code
-    if outcome.interrupted:
+    if interrupted:
         return ExitCode.INTERRUPTED
     if outcome.errors or master.trouble:
         return ExitCode.FAILED

@@ -20,9 +20,16 @@ from ssbench.cli.options import Parser, non_negative_int, port, positive_int
 from ssbench.errors import ExitCode, SsbenchError
 from ssbench.fleet import key as fleet_key
 from ssbench.fleet.sockets import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, WorkerSockets, endpoint
+from ssbench.run.socket_folder import remove_if_left
 from ssbench.worker.worker import Worker, WorkerOptions
 
 _log = logging.getLogger(__name__)
+
+_SIGNALS = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "its terminal is closed",
+}
 
 
 def _parser() -> Parser:
@@ -129,8 +136,10 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         sockets,
         after_jobs=(arguments.profile_count, end_profile) if arguments.profile_count else None,
     )
-    for number, name in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")):
-        gevent.signal_handler(number, worker.stop, name)
+    for number, name in _SIGNALS.items():
+        # Whoever starts it with nohup wants no end with the terminal.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            gevent.signal_handler(number, worker.stop, name)
     if arguments.exit_with_stdin:
         gevent.spawn(_watch_stdin, worker)
     _log.info(
@@ -148,6 +157,8 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
     finally:
         if not arguments.profile_count:
             end_profile()
+        if arguments.exit_with_stdin:
+            remove_if_left(Path(arguments.zmq_host))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -54,6 +54,8 @@ class CurrentResults(RunResults):
             elif kind == END:
                 closing = decode_closing(payload)
                 self.summary = closing.summary
+                if closing.summary.interrupted:
+                    self.warnings.append(self._interrupted())
                 self.warnings.extend(closing.summary.warnings)
                 if closing.results_lost:
                     lost = f"{closing.results_lost:,}"
@@ -61,6 +63,14 @@ class CurrentResults(RunResults):
                 return
         self.warnings.append(
             "the run was killed, or its disk was full: its summary is missing, and perhaps results"
+        )
+
+    def _interrupted(self) -> str:
+        scenario = self.run.scenario
+        if scenario.run_seconds is not None:
+            return f"the run was interrupted before its {scenario.run_seconds:g} s were over"
+        return (
+            f"the run was interrupted after {self.results_read:,} of {scenario.operation_count:,} operations"
         )
 
     def _record(self) -> tuple[bytes, bytes] | None:

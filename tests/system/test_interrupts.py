@@ -1,0 +1,77 @@
+"""Signals to a run: what is said, what is left, and the exit code."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+from fault_server import Reply
+from processes import Fleet
+from runs import INITIAL, alive, children, outcome, store, wait_until, write_scenario
+
+CREATES = {"crud_profile": [1, 0, 0, 0]}
+
+
+def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.01) as (rule, options):
+        run = fleet.run(write_scenario(tmp_path, **CREATES), "-r", 600, "--workers", 1, *options)
+        wait_until(lambda: len(rule.objects()) > INITIAL + 20, "created objects")
+        run.signal(signal.SIGHUP)
+        assert run.end(20) == 130
+        assert len(rule.objects()) == INITIAL
+    assert "WARNING:The terminal is closed: no more operations are sent" in run.err
+    assert "       the run was interrupted before its 600 s were over\n" in run.out
+    report = fleet.master("report-scenario", "-s", fleet.stats)
+    assert report.end() == 0
+    assert report.out == run.out
+
+
+def test_nohup_keeps_a_closed_terminal_from_a_run(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.01) as (rule, options):
+        run = fleet.run(
+            write_scenario(tmp_path, **CREATES),
+            *("-o", 200, "--workers", 1, *options),
+            environment={"PYTHONPATH": str(ignoring(tmp_path, "SIGHUP"))},
+        )
+        wait_until(lambda: len(rule.objects()) > INITIAL + 20, "created objects")
+        run.signal(signal.SIGHUP)
+        assert run.end(20) == 0, run.err
+    assert outcome(fleet.stats).count == 200
+
+
+def ignoring(folder: Path, name: str) -> Path:
+    """A folder for PYTHONPATH that lets a program begin with a signal ignored, as nohup does."""
+    (folder / "sitecustomize.py").write_text(f"import signal; signal.signal(signal.{name}, signal.SIG_IGN)")
+    return folder
+
+
+def test_ctrl_c_in_the_final_clean_up_says_what_is_left(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        rule.fault = lambda request: Reply(204, delay=0.3) if request.method == "DELETE" else None
+        run = fleet.run(write_scenario(tmp_path, **CREATES), "-o", 300, "--workers", 1, *options)
+        wait_until(lambda: rule.counts["DELETE"] > 10, "the clean-up")
+        run.signal(signal.SIGINT)
+        assert run.end(20) == 130, run.err
+    assert "WARNING:Interrupted: no more objects are deleted; the others stay" in run.err
+    (left,) = re.findall(r"WARNING:(\d+) .*objects that the run created are still there", run.err)
+    assert 0 < int(left) < 300
+    assert "Count:   300" in run.out
+    assert not outcome(fleet.stats).summary.interrupted
+
+
+def test_a_master_that_was_killed_leaves_no_folder(fleet: Fleet, tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+
+    def folders() -> list[str]:
+        return [path.name for path in temporary.iterdir() if path.is_dir()]
+
+    scenario = write_scenario(tmp_path, operation_count=1_000_000)
+    killed = fleet.run(scenario, "--noop", "--workers", 1, environment={"TMPDIR": str(temporary)})
+    killed.wait_for(r"[._]{20}")
+    assert len(folders()) == 1
+    workers = children(killed.process.pid)
+    killed.signal(signal.SIGKILL)
+    wait_until(lambda: not any(alive(pid) for pid in workers), "the end of the workers")
+    assert folders() == []
