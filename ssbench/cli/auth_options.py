@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from ssbench.errors import UsageError
 from ssbench.swift.credentials import Credentials, Session, Version, is_http_url
+from ssbench.swift.urls import refuse_user_info, shown
 
 _log = logging.getLogger(__name__)
 
@@ -323,8 +324,9 @@ def warn_of_proxy(credentials: Credentials, session: Session) -> None:
 
 
 def _check_url(url: str, what: str) -> None:
+    refuse_user_info(url, what)
     if not is_http_url(url):
-        raise UsageError(f"{what} {url!r}: expected http://HOST[:PORT]/PATH or https://...")
+        raise UsageError(f"{what} {shown(url)}: expected http://HOST[:PORT]/PATH or https://...")
 
 
 def _readable(path: str | None, variable: str) -> str | None:

@@ -22,6 +22,7 @@ from keystoneauth1.identity import v2, v3
 from ssbench.errors import AuthenticationError, ClusterError
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.credentials import Credentials, Session, is_http_url
+from ssbench.swift.urls import refuse_user_info, shown
 
 #: Name resolution and several addresses of a host may each take their time; seconds on top of the time-out.
 _PATIENCE = 4.0
@@ -46,8 +47,12 @@ def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
         storage_url, token = _within(
             timeout + _PATIENCE, credentials.auth_url, lambda: _get_auth(credentials, timeout)
         )
-        if not credentials.storage_urls and not is_http_url(storage_url):
-            raise AuthenticationError(f"{credentials.auth_url}: gave {storage_url!r} for a storage URL")
+        if not credentials.storage_urls:
+            refuse_user_info(storage_url, f"{credentials.auth_url}: gave the storage URL")
+            if not is_http_url(storage_url):
+                raise AuthenticationError(
+                    f"{credentials.auth_url}: gave {shown(storage_url)} for a storage URL"
+                )
     urls = credentials.storage_urls or (storage_url.rstrip("/"),)
     return Session(urls, token, credentials.insecure, credentials.ca_file)
 

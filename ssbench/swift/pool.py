@@ -19,6 +19,7 @@ from ssbench.swift.causes import NAME_RESOLUTION, AttemptError, connect_fault
 from ssbench.swift.connection import TIMED_OUT, Connection, cancelled
 from ssbench.swift.shared import Shared
 from ssbench.swift.tls import TlsConnection
+from ssbench.swift.urls import refuse_user_info, shown
 
 Address = tuple[socket.AddressFamily, Any]
 
@@ -33,20 +34,21 @@ class Endpoint(NamedTuple):
 
 def parse_storage_url(url: str) -> tuple[Endpoint, str, str]:
     """Server, ``Host`` field and path of a storage URL; raises UsageError."""
-    expected = f"storage URL {url!r}: expected http://HOST[:PORT]/PATH or https://..."
+    refuse_user_info(url, "storage URL")
+    expected = f"storage URL {shown(url)}: expected http://HOST[:PORT]/PATH or https://..."
     if not (url.isascii() and url.isprintable()) or " " in url:
         raise UsageError(expected)
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        raise UsageError(f"{expected} ({error})") from None
+    except ValueError:
+        raise UsageError(expected) from None
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise UsageError(expected)
     port = port or (443 if parts.scheme == "https" else 80)
     return (
         Endpoint(parts.scheme, parts.hostname, port),
-        parts.netloc.rpartition("@")[2],
+        parts.netloc,
         parts.path.rstrip("/"),
     )
 

@@ -256,6 +256,22 @@ def test_wrong_values(environ, options, message):
         credentials(environ, *options)
 
 
+@pytest.mark.parametrize("url", ["http://user:hidden@s/v1/a", "https://:hid/den@s:1/v1", "//hidden@s"])
+@pytest.mark.parametrize("option", ["-S", "-A"])
+def test_a_password_in_a_url_is_refused_without_showing_it(option, url):
+    environ = V1 if option == "-A" else {"OS_AUTH_TOKEN": "t"}
+    with pytest.raises(UsageError, match=r"URL '(https?:)?//\*\*\*@s") as caught:
+        credentials(environ, option, url)
+    assert "hid" not in str(caught.value)
+
+
+def test_a_password_in_a_storage_url_of_the_authentication_is_refused(fault_server):
+    url = "http://user:hidden@s/v1/a"
+    fault_server.default = Reply(200, headers=(("X-Storage-Url", url), ("X-Auth-Token", "t")))
+    with pytest.raises(UsageError, match=r"gave the storage URL 'http://\*\*\*@s/v1/a': .* is refused"):
+        authenticate(version_1(fault_server), timeout=5)
+
+
 def test_control_characters_in_a_secret_are_refused_without_showing_it():
     for variable, environ in (("ST_KEY", V1), ("OS_PASSWORD", V3), ("OS_AUTH_TOKEN", V3)):
         with pytest.raises(UsageError) as caught:

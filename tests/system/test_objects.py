@@ -144,6 +144,13 @@ def test_bad_storage_url(client: Client, url: str) -> None:
         client.request(url, "GET", "c", "o")
 
 
+@pytest.mark.parametrize("url", ["http://user:hidden@h/v1", "http://user:hid/den@h/v1"])
+def test_a_password_in_a_storage_url_is_refused_without_showing_it(client: Client, url: str) -> None:
+    with pytest.raises(UsageError, match=r"storage URL 'http://\*\*\*@h/v1'") as caught:
+        client.request(url, "GET", "c", "o")
+    assert "hid" not in str(caught.value)
+
+
 def test_urls_of_one_server_share_connections(client: Client, fault_server: FaultServer) -> None:
     for account in ("AUTH_a", "AUTH_b/"):
         client.request(fault_server.url.replace("AUTH_test", account), "GET", "c", "o")
