@@ -37,9 +37,6 @@ MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 MAX_JOBS = 100_000
 MAX_RESULTS = 10_000
 
-#: Most retries of a request that a worker can be told to make.
-MAX_RETRIES = 1000
-
 #: Seconds between two heartbeats of a worker.
 HEARTBEAT_SECONDS = 1.0
 
