@@ -66,7 +66,7 @@ def no_op_run(arguments: argparse.Namespace, folder: Path) -> list[float]:
     """Run a no-op benchmark; return CPU seconds: the master's, those of add and of the writer's thread."""
     command = [sys.executable, "-c", RUN, "-q", "run-scenario", "-f", str(folder / "noop.yaml"), "--noop"]
     command += ["--workers", "2", "-o", str(arguments.operations), "-u", str(arguments.users), "-R"]
-    command += ["--batch-size", str(arguments.batch_size), "-s", str(folder / "noop.stat.gz")]
+    command += ["--batch-size", str(arguments.batch_size), "-s", str(folder / "noop.stat.gz"), "--force"]
     command += ["-S", "http://127.0.0.1:1/v1/x", "-T", "none", "--zmq-work-port", "23579"]
     command += ["--zmq-results-port", "23580"]
     process = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)

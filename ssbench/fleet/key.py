@@ -33,7 +33,10 @@ class FleetKey:
 
 
 def write_new(path: Path) -> None:
-    """Make new keys and write them to a file that only its owner reads; never over an old one."""
+    """Make new keys and write them to a file that only its owner reads; never over an old one.
+
+    Raises KeyFileError, and leaves no file then.
+    """
     parts = {}
     for side in ("server", "client"):
         public, secret = zmq.curve_keypair()
@@ -45,8 +48,12 @@ def write_new(path: Path) -> None:
         raise KeyFileError(f"{path}: is there already and is not overwritten") from None
     except OSError as error:
         raise KeyFileError(f"{path}: cannot be written: {error.strerror}") from None
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(text)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise KeyFileError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def read(path: Path) -> FleetKey:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import stat
 from pathlib import Path
 
@@ -84,3 +85,14 @@ def test_any_bytes_are_refused(tmp_path: Path, content: bytes) -> None:
     _write(tmp_path / "key", content)
     with pytest.raises(KeyFileError, match="is not a key file"):
         fleet_key.read(tmp_path / "key")
+
+
+def test_a_full_disk_leaves_no_key_file(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(KeyFileError, match="key: cannot be written: File too large"):
+            fleet_key.write_new(tmp_path / "key")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.iterdir())
