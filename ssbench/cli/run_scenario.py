@@ -275,7 +275,11 @@ class _Run:
             else "no more operations are sent; the report follows, then the objects that the run created are"
             " deleted. Ctrl-C again ends the run at once and leaves them there"
         )
-        outcome = self._measure(master, writer)
+        try:
+            outcome = self._measure(master, writer)
+        except KeyboardInterrupt:
+            master.say_what_stays()
+            raise
         self._if_interrupted = (
             "the run ends now"
             if nothing_to_delete

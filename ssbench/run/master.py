@@ -231,6 +231,17 @@ class Master:
         if loss is not None:
             self._exchange.warnings.append(loss)
 
+    def say_what_stays(self) -> None:
+        """Tell what a run leaves that ends before its clean-up."""
+        if self._settings.noop or self._state is None:
+            return
+        count = sum(1 for _ in self._state.leftovers())
+        if count:
+            self._warn(
+                f"{count} objects that the run created are still there;"
+                " ssbench-master cleanup-containers deletes them"
+            )
+
     def clean_up(self) -> None:
         """Delete what the run created, unless it is to be kept."""
         settings, state = self._settings, self._state

@@ -368,6 +368,7 @@ def test_a_second_interrupt_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> Non
         run.signal(signal.SIGINT)
         assert run.end(10) == ExitCode.INTERRUPTED
         assert time.monotonic() - began < 8  # with one interrupt it would be twelve
+    assert re.search(r"WARNING:\d+ objects that the run created are still there", run.err)
     assert "Traceback" not in run.err
     wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
     outcome_found = outcome(fleet.stats)
