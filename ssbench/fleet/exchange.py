@@ -89,7 +89,7 @@ class Exchange:
         self._sockets = sockets
         self._header = wire.pack_parameters(parameters)
         self._batch_size = batch_size
-        self._bounds = Bounds(tuple(largest_objects), parameters.retries)
+        self._bounds = Bounds(tuple(largest_objects), parameters.retries + parameters.retry_404)
         self._news = News()
         self._renewal = TokenRenewal(renew_token)
         self._unauthorized: list[tuple[Task, Prior]] = []

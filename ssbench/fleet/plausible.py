@@ -31,7 +31,7 @@ class Bounds:
     """What bounds the results of a run.
 
     ``largest`` holds the bytes of the largest object of each size class, ``retries`` how often a
-    request may be retried.
+    request may be retried, for all reasons together. What a task has behind it comes on top.
     """
 
     largest: tuple[int, ...]
@@ -57,7 +57,7 @@ class Bounds:
         since = result.completed + to_master - now
         if since > _CLOCK_SECONDS or since < batch.sent_at - now - _CLOCK_SECONDS:
             return f"it ended {-since:,.3f} s ago and was sent {now - batch.sent_at:,.3f} s ago"
-        if result.retries > self.retries or (
+        if result.retries > self.retries + (prior.retries if prior is not None else 0) or (
             result.retried and sum(result.retried.values()) > result.retries
         ):
             return f"{result.retries} retries, of which {sum((result.retried or {}).values())} have a cause"

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -473,6 +474,28 @@ def test_tokens_that_expire_all_the_time(fleet: Fleet, tmp_path: Path, container
     assert set(found.causes) == {None}
     assert found.retried["HTTP 401"] > 0
     assert run.err.count("authenticating again") <= 7
+
+
+def test_a_token_is_renewed_where_nothing_is_to_be_retried(fleet: Fleet, tmp_path: Path) -> None:
+    tokens = itertools.count(1)
+    uses: Counter[str] = Counter()
+    with store() as (rule, (_, url, *_)):
+
+        def fault(request: Request) -> Reply | None:
+            if request.target == "/auth/v1.0":
+                headers = ("X-Storage-Url", url), ("X-Auth-Token", f"token{next(tokens)}")
+                return Reply(headers=headers)
+            token = request.headers["x-auth-token"]
+            uses[token] += 1
+            return Reply(401) if uses[token] > 150 else None
+
+        rule.fault = fault
+        scenario = write_scenario(tmp_path, operation_count=150)
+        auth = ("-A", f"{url.partition('/v1')[0]}/auth/v1.0", "-U", "u", "-K", "k")
+        run = fleet.run(scenario, "--workers", 1, "--retries", 0, *auth)
+        assert run.end() == ExitCode.OK, run.err
+    assert counted(fleet, 150).keys() == {None}
+    assert outcome(fleet.stats).retried["HTTP 401"] > 0
 
 
 def test_an_object_server_that_is_down_is_counted_errors(
