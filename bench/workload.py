@@ -36,7 +36,7 @@ def prepared(initial: int) -> RunState:
     state = RunState(drawn, Workload(drawn, 1))
     for index, size_class in enumerate(drawn.size_classes):
         for number in range(1, size_class.initial_files + 1):
-            state.add_initial(index, number)
+            state.add_initial(index, number, 4096)
     return state
 
 
@@ -67,8 +67,7 @@ def main() -> None:
     state = prepared(INVENTORY // 3)
     for _ in range(INVENTORY // 1000):  # turn the line round, when it takes most
         for operation, size_class, container, number, _size in state.next_jobs(1000):
-            finished = operation in (0, 3)
-            state.finished(operation, size_class, container, number, finished)
+            state.finished(operation, size_class, container, number, True)
     _, peak = tracemalloc.get_traced_memory()
     objects = INVENTORY + sum(1 for _ in state.leftovers())
     print(f"inventory: {peak / objects:.1f} bytes an object at the peak, {objects} objects")

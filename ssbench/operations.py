@@ -11,11 +11,15 @@ from enum import Enum
 
 
 class Effect(Enum):
-    """What a successful operation does to the line of existing objects of its size class."""
+    """What an operation does to the objects that exist.
 
-    ADDS = "adds"  # a new object joins the end of the line
-    VISITS = "visits"  # the oldest object is used and goes to the end of the line
-    REMOVES = "removes"  # the oldest object leaves the line
+    Only operations with :attr:`READS` may be in flight together on one object.
+    """
+
+    ADDS = "adds"  # makes a new object
+    READS = "reads"  # leaves the object as it is
+    REWRITES = "rewrites"  # replaces the object's data
+    REMOVES = "removes"  # deletes the object
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,8 @@ class Operation:
 
 
 CREATE = Operation(0, "create", "PUT", Effect.ADDS, True, False, "upload_object")
-READ = Operation(1, "read", "GET", Effect.VISITS, False, True, "get_object")
-UPDATE = Operation(2, "update", "PUT", Effect.VISITS, True, False, "update_object")
+READ = Operation(1, "read", "GET", Effect.READS, False, True, "get_object")
+UPDATE = Operation(2, "update", "PUT", Effect.REWRITES, True, False, "update_object")
 DELETE = Operation(3, "delete", "DELETE", Effect.REMOVES, False, True, "delete_object")
 
 #: Every operation, ordered by code; the order of ``crud_profile`` and of the report's sections.

@@ -158,7 +158,8 @@ class RunStatistics:
     all operations together and goes on with each that has results. ``requests_by_second`` holds
     (second of the clock since that of the first completion, counted from 1; successes completed in
     it). ``workers`` spreads successes over workers. ``errors`` and ``retries`` are keyed by cause.
-    ``not_sendable`` holds (operation, size class, how often). ``current`` tells that the file is of
+    ``not_sendable`` holds (operation, size class, how often), ``counters`` what else the run counted.
+    ``current`` tells that the file is of
     today's format, which knows more than those of old.
     """
 
@@ -174,6 +175,7 @@ class RunStatistics:
     retries: dict[str, int]
     not_sendable: tuple[tuple[Operation, str, int], ...]
     warnings: tuple[str, ...]
+    counters: dict[str, float] = field(default_factory=dict)
 
     @property
     def total(self) -> Section:
@@ -346,6 +348,7 @@ class _Collector:
                 if code < len(OPERATIONS) and size_class < len(names)
             ),
             warnings=tuple(results.warnings),
+            counters=summary.counters if summary else {},
         )
 
 

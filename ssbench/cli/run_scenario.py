@@ -361,6 +361,7 @@ class _Run:
             container_base=scenario.container_base,
             policy=scenario.policy,
             size_classes=[each.name for each in scenario.size_classes],
+            size_ranges=[(each.size_min, each.size_max) for each in scenario.size_classes],
             delete_after=scenario.delete_after,
             insecure=session.insecure if session else False,
             ca_certificates=session.ca_certificates if session else None,

@@ -55,7 +55,7 @@ Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
 Text = Annotated[str, Meta(max_length=4096)]
 
 #: Job kinds beyond the codes of :mod:`ssbench.operations`.
-UPLOAD_IF_MISSING = 64  # an initial object: HEAD, and PUT where there is none
+UPLOAD_IF_MISSING = 64  # an initial object: HEAD, and PUT where there is none of a size in its class's range
 REMOVE = 65  # clean-up: DELETE, and 404 is as good
 
 #: (job id, kind, size-class index, container number, object number, bytes)
@@ -69,6 +69,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     the instances of workers that must not serve this master (a second one with an id in use).
     ``exit`` tells whoever reads it to end. Time-outs are seconds, ``delete_after`` whole seconds;
     they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
+    ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``.
     """
 
     run_id: Count
@@ -90,6 +91,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     request_timeout: Seconds | None = None
     retries: Count = 10
     retry_404: Count = 0
+    size_ranges: list[tuple[Count, Count]] = []
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
@@ -109,7 +111,8 @@ class Result(Struct, array_like=True, frozen=True, gc=False):
     ``cause`` is None for a success. ``retried`` counts the causes of the attempts before the last.
     ``unauthorized`` marks a 401 whose job the master should send again with a new token;
     ``last_byte`` is then the seconds spent so far. ``storage_url`` is the place, in the run's list of
-    storage URLs, of the one that was used.
+    storage URLs, of the one that was used. ``found`` is the size of the object that UPLOAD_IF_MISSING
+    found, None where there was none; ``size`` is that of the object that is there now.
     """
 
     job_id: Count
@@ -124,6 +127,7 @@ class Result(Struct, array_like=True, frozen=True, gc=False):
     retried: Annotated[dict[Text, Small], Meta(max_length=1000)] | None = None
     unauthorized: bool = False
     storage_url: Small = 0
+    found: Count | None = None
 
 
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):

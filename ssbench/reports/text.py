@@ -7,6 +7,7 @@ What later versions have to say comes in sections of its own behind it.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ssbench.reports.figures import printable, rank, utc
@@ -33,6 +34,7 @@ def report(statistics: RunStatistics, percentile: float) -> str:
     if statistics.current:
         lines += [*_errors(statistics), *_not_done(statistics), *_retries(statistics)]
         lines += _request_options(statistics.run.options)
+        lines += _notes(statistics)
     lines += _warnings(statistics)
     return "".join(printable(line) + "\n" for line in lines)
 
@@ -151,6 +153,23 @@ def _request_options(options: Mapping[str, object]) -> Iterator[str]:
         yield from ("", "Request options")
         for name in changed:
             yield f"       --{name.replace('_', '-')} {options[name]}"
+
+
+def _notes(statistics: RunStatistics) -> Iterator[str]:
+    count = Counter({name: int(number) for name, number in statistics.counters.items()})
+    uploaded, replaced, reused = (count[f"initial_{what}"] for what in ("uploaded", "replaced", "reused"))
+    notes = []
+    if uploaded or replaced or reused:
+        why = " (size outside the range of their class)" if replaced else ""
+        notes.append(f"initial objects: {uploaded} uploaded, {replaced} replaced{why}, {reused} reused")
+    if count["waited"]:
+        notes.append(f"small population: {count['waited']} operations waited for a free object")
+    if count["not_begun"]:
+        notes.append(f"{count['not_begun']} operations still waited for a free object at the end; not sent")
+    if count["expired"]:
+        notes.append(f"{count['expired']} objects were no longer used: their delete_after had passed")
+    if notes:
+        yield from ("", "Notes", *(f"       {note}" for note in notes))
 
 
 def _warnings(statistics: RunStatistics) -> Iterator[str]:

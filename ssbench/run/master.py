@@ -83,6 +83,7 @@ class Master:
         self._ensure_containers = ensure_containers
         self._local = local_workers
         self._state: RunState | None = None
+        self._uploads: InitialUploads | None = None
         self._trouble = False
         self._died = 0
         exchange.on_tick = self._look_after_local_workers
@@ -144,8 +145,16 @@ class Master:
         total = sum(each.initial_files for each in self._settings.scenario.size_classes)
         _log.info("Uploading initial objects where they are not there yet (%d)", total)
         with Bar("Initial objects", total) as bar:
-            uploads = InitialUploads(workload.initial_objects(), state, bar, self._stop)
+            uploads = self._uploads = InitialUploads(workload.initial_objects(), state, bar, self._stop)
             self._exchange.run(uploads)
+        if not self._settings.noop:
+            _log.info(
+                "Initial objects: %d uploaded, %d replaced (their size was outside the range of their class),"
+                " %d reused",
+                uploads.uploaded,
+                uploads.replaced,
+                uploads.reused,
+            )
         if uploads.failed and not self._stop():
             if not uploads.succeeded:
                 raise ClusterError(
@@ -218,6 +227,10 @@ class Master:
                 "foreign_results": dispatcher.foreign_results,
                 "invalid_results": dispatcher.invalid_results,
                 "drawn": state.drawn,
+                "waited": state.waits,
+                "not_begun": state.waiting,
+                "expired": state.expired,
+                **(self._uploads.counts() if self._uploads and not self._settings.noop else {}),
             },
         )
 

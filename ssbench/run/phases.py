@@ -64,13 +64,13 @@ class _Errand:
         for task, result in ended:
             if result.cause is None:
                 self.succeeded += 1
-                self._succeeded(task)
+                self._succeeded(task, result)
             else:
                 self.causes[result.cause] += 1
                 self.example = self.example or result.detail
         self._bar.advance(len(ended))
 
-    def _succeeded(self, task: Task) -> None:
+    def _succeeded(self, task: Task, result: Result) -> None:
         pass
 
     def lost(
@@ -89,7 +89,11 @@ class _Errand:
 
 
 class InitialUploads(_Errand):
-    """Uploads the initial objects that are not there yet."""
+    """Uploads the initial objects that are not there yet, or not in the size that the scenario says.
+
+    ``uploaded``, ``replaced`` and ``reused`` count those that were not there, that were there in a size
+    outside the range of their class, and that were there already.
+    """
 
     def __init__(
         self,
@@ -100,10 +104,27 @@ class InitialUploads(_Errand):
     ) -> None:
         tasks = ((UPLOAD_IF_MISSING, *each) for each in objects)
         super().__init__("initial uploads", tasks, bar, stop)
+        self.uploaded = self.replaced = self.reused = 0
         self._state = state
 
-    def _succeeded(self, task: Task) -> None:
-        self._state.add_initial(task[1], task[3])
+    def _succeeded(self, task: Task, result: Result) -> None:
+        _, size_class, _, number, size = task
+        if result.found is None:
+            self.uploaded += 1
+        elif result.found == result.size:
+            self.reused += 1
+            size = result.size
+        else:
+            self.replaced += 1
+        self._state.add_initial(size_class, number, size)
+
+    def counts(self) -> dict[str, float]:
+        """Return the counts as they are kept in the stat file."""
+        return {
+            "initial_uploaded": self.uploaded,
+            "initial_replaced": self.replaced,
+            "initial_reused": self.reused,
+        }
 
 
 class CleanUp(_Errand):
@@ -153,9 +174,8 @@ class Benchmark:
         self._ends_at = None if run_seconds is None else self.began + run_seconds
 
     def next_tasks(self, count: int) -> Sequence[Task]:
-        if self._wanted is not None:
-            count = min(count, self._wanted - self._state.drawn)
-        return self._state.next_jobs(count)
+        draws = None if self._wanted is None else self._wanted - self._state.drawn
+        return self._state.next_jobs(count, time.monotonic(), draws)
 
     def exhausted(self, now: float) -> bool:
         if self._stop():
@@ -163,7 +183,7 @@ class Benchmark:
             return True
         if self._ends_at is not None:
             return now >= self._ends_at
-        return self._wanted is not None and self._state.drawn >= self._wanted
+        return self._wanted is not None and self._state.drawn >= self._wanted and not self._state.waiting
 
     def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         finished = self._state.finished

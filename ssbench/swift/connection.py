@@ -41,6 +41,7 @@ from ssbench.swift.http_response import (
     Answer,
     CarefulReader,
     Head,
+    announced_length,
     field_value,
     find_head_end,
     parse_head,
@@ -232,8 +233,9 @@ class Connection:
             else:
                 keep_alive = False
         if good:
+            moved = length if method != "HEAD" else announced_length(field_value(raw, b"content-length"))
             return Answer(
-                status, length, sent_at, first_byte_at, self.received_at, trans_id, keep_alive, "", None
+                status, moved, sent_at, first_byte_at, self.received_at, trans_id, keep_alive, "", None
             )
         return Answer(
             status,
@@ -359,7 +361,7 @@ class Connection:
             raise
         return Answer(
             reader.status,
-            reader.size,
+            reader.announced if method == "HEAD" else reader.size,
             self.sent_at,
             first_byte_at,
             self.received_at,

@@ -36,7 +36,7 @@ _FIELDS = re.compile(
 
 
 class Answer(Struct, frozen=True, gc=False):
-    """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body.
+    """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body, of a HEAD the object's.
 
     ``detail`` and ``retry_after`` are filled for statuses other than 2xx only.
     """
@@ -117,6 +117,11 @@ def field_value(head: bytes, name: bytes) -> str | None:
     return found[1].decode("latin-1").strip() if found else None
 
 
+def announced_length(content_length: str | None) -> int:
+    """The number of bytes in a Content-Length; 0 where there is none."""
+    return int(content_length) if content_length is not None and content_length.isdecimal() else 0
+
+
 def status_line(head: bytes) -> str:
     """Status and reason as the server put them, for people."""
     line = head.split(b"\n", 1)[0].decode("latin-1").strip()
@@ -126,8 +131,9 @@ def status_line(head: bytes) -> str:
 class CarefulReader:
     """Reads one whole answer with h11, however it is cut into packets.
 
-    After ``feed`` has said True, ``status``, ``size`` (bytes of body), ``trans_id``, ``keep_alive``
-    (the connection may carry another request), ``reason`` and ``retry_after`` are set.
+    After ``feed`` has said True, ``status``, ``size`` (bytes of body), ``announced`` (what Content-Length
+    says), ``trans_id``, ``keep_alive`` (the connection may carry another request), ``reason`` and
+    ``retry_after`` are set.
     """
 
     def __init__(self, method: str) -> None:
@@ -137,6 +143,7 @@ class CarefulReader:
         self._fed = 0
         self.status = 0
         self.size = 0
+        self.announced = 0
         self.trans_id: str | None = None
         self.keep_alive = False
         self.reason = ""
@@ -181,3 +188,4 @@ class CarefulReader:
         fields = {name: value.decode("latin-1") for name, value in response.headers}
         self.trans_id = fields.get(b"x-trans-id") or fields.get(b"x-openstack-request-id")
         self.retry_after = fields.get(b"retry-after")
+        self.announced = announced_length(fields.get(b"content-length"))

@@ -98,10 +98,11 @@ class Outcome(Struct, frozen=True, gc=False):
 
     ``first_byte`` and ``last_byte`` are seconds from the first attempt's first byte sent to the
     first and the last byte of the last answer; None for a failure, and first_byte None for a PUT.
-    ``completed`` is when it ended. ``size``: bytes of body moved by a success. ``retries`` counts all
-    attempts but one, ``retried`` the causes of those before the last. ``cause`` is None for a success,
-    ``detail`` one line for people. ``unauthorized``: a 401 for which a new token may help; then
-    ``last_byte`` is the time spent so far.
+    ``completed`` is when it ended. ``size``: bytes of body moved by a success, of a HEAD the object's.
+    ``retries`` counts all attempts but one, ``retried`` the causes of those before the last. ``cause`` is
+    None for a success, ``detail`` one line for people. ``unauthorized``: a 401 for which a new token may
+    help; then ``last_byte`` is the time spent so far. ``found``: of an initial object, the size of what was
+    there under its name, None where nothing was.
     """
 
     first_byte: float | None
@@ -114,6 +115,7 @@ class Outcome(Struct, frozen=True, gc=False):
     detail: str = ""
     retried: dict[str, int] | None = None
     unauthorized: bool = False
+    found: int | None = None
 
 
 class Client:
@@ -204,42 +206,6 @@ class Client:
         if cause == NOT_FOUND and method in _RETRIES_404:
             return (retried or {}).get(cause, 0) < self.settings.retry_404
         return cause in TRANSIENT and retries < self.settings.retries
-
-    def upload_if_missing(
-        self,
-        storage_url: str,
-        container: str,
-        name: str,
-        token: str | None = None,
-        size: int = 0,
-        *,
-        delete_after: int | None = None,
-        prior_retries: int = 0,
-        prior_seconds: float = 0.0,
-    ) -> Outcome:
-        """PUT an object unless a HEAD finds it; times are those of the last request."""
-        found = self.request(
-            storage_url,
-            "HEAD",
-            container,
-            name,
-            token,
-            prior_retries=prior_retries,
-            prior_seconds=prior_seconds,
-        )
-        if found.cause != NOT_FOUND:
-            return found
-        return self.request(
-            storage_url,
-            "PUT",
-            container,
-            name,
-            token,
-            size=size,
-            delete_after=delete_after,
-            prior_retries=found.retries,
-            prior_seconds=prior_seconds,
-        )
 
     def close(self) -> None:
         """Close all connections; requests end at once as errors, whatever they wait for."""

@@ -6,6 +6,8 @@ import logging
 import random
 import time
 
+from msgspec import structs
+
 from ssbench.errors import SsbenchError, WireError
 from ssbench.fleet import wire
 from ssbench.fleet.wire import Job, Result, RunParameters
@@ -80,18 +82,25 @@ class Run:
                 container,
                 name,
                 token,
-                size,
+                size if method == "PUT" else 0,
                 delete_after=parameters.delete_after if method == "PUT" else None,
                 prior_retries=retries,
                 prior_seconds=seconds,
             )
         if kind == wire.UPLOAD_IF_MISSING:
+            found = None
             outcome = request(url, "HEAD", container, name, token)
-            if outcome.cause == NOT_FOUND:
-                outcome = request(
-                    url, "PUT", container, name, token, size, prior_retries=retries, prior_seconds=seconds
-                )
-            return outcome
+            if outcome.cause is None:
+                found = outcome.size
+                smallest, largest = parameters.size_ranges[size_class]
+                if smallest <= found <= largest:
+                    return structs.replace(outcome, found=found)
+            elif outcome.cause != NOT_FOUND:
+                return outcome
+            outcome = request(
+                url, "PUT", container, name, token, size, prior_retries=retries, prior_seconds=seconds
+            )
+            return structs.replace(outcome, found=found)
         if kind == wire.REMOVE:
             return request(url, "DELETE", container, name, token, missing_ok=True)
         raise WireError(f"no job is of kind {kind}")
@@ -118,4 +127,5 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int) -> Result:
         outcome.retried,
         outcome.unauthorized,
         storage_url,
+        outcome.found,
     )

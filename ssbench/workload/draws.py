@@ -70,8 +70,11 @@ class Workload:
         """
         classes = self.scenario.size_classes
         before = sum(each.initial_files for each in classes[:size_class])
-        places = np.arange(before, before + classes[size_class].initial_files, dtype=np.uint64)
-        return (places % self.scenario.container_count).astype(np.uint32)
+        count, containers = classes[size_class].initial_files, self.scenario.container_count
+        # One round, repeated: a place in 8 bytes for each object would take more memory than all else.
+        round_ = (np.arange(min(count, containers), dtype=np.uint64) + before) % containers
+        rounds = -(-count // len(round_)) if count else 0
+        return np.tile(round_.astype(np.uint32), rounds)[:count]
 
     def initial_objects(self) -> Iterator[tuple[int, int, int, int]]:
         """What to upload before the run: (size-class index, container, number, size), class by class."""

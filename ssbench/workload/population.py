@@ -1,128 +1,312 @@
 """Which objects exist now, and so which object each operation hits.
 
-Each size class has a line of its objects, oldest first. A read or an update takes the oldest and
-puts it at the end, a delete takes it out, a create joins when its success has come back.
+Each size class has a queue of its objects, oldest first. An operation takes the oldest object:
 
-The line is two arrays of object numbers. One is being consumed by an iterator; who joins the line
-is appended to the other, which takes the place of the first when that is used up. That keeps the
-order, costs two calls into C an operation, and at most 8.5 bytes an object; the container of each
-number ever used takes 4 more.
+* a read puts it at the end of the queue at once, so reads of one object may overlap;
+* an update puts it at the end when the update has ended, and a delete takes it out: no other operation
+  is handed out for an object that is being written or deleted;
+* a create adds its object at the end when it has succeeded.
 
-A delete may overtake an update of the same object, which then makes the object anew; an update that
-was given up (its worker lost, its answer cut off) may still be carried out at any time. So an object
-counts as gone only when no update of it failed, or ended after the delete was handed out.
+An update or a delete takes an object that nobody is reading: an object that is being read when its turn
+comes goes to the end of the queue, and the next one is tried. Where all that were tried are being read,
+the operation reserves one (which leaves the queue) and waits until its readers have ended. Where the
+queue is empty because every object is being updated, the operation waits until one comes back. What
+waits keeps its place within its size class; other operations go on meanwhile, until as many wait as the
+scenario has users. Something in flight always ends, so this cannot deadlock.
+
+The queue is a series of arrays of object numbers. The first is consumed by an iterator, and what joins is
+appended to the last. That keeps the order and costs two calls into C an operation, and a little over 4 bytes
+an object. Beside it each object has its container (2 or 4 bytes), its size (4 bytes, 8 in a class of
+objects beyond 4 GiB) and, where objects expire, the time of that (4 bytes).
 """
 
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import cast
 
 from ssbench.operations import OPERATIONS, Effect
 from ssbench.scenario.model import Scenario
-from ssbench.workload.draws import Workload
+from ssbench.workload.draws import Draw, Workload
+from ssbench.workload.expiry import Expiry
 
-#: In place of the container of a created object that is known to be deleted.
-_GONE = 2**32 - 1
+#: Numbers in an array of a queue, about.
+_CHUNK = 65536
 
-#: Added to the container of an object whose delete was handed out.
-_LEAVING = 2**31
+#: So many objects are tried before an update or a delete waits for the readers of one.
+_TRIES = 16
 
-_ADDS = [operation.effect is Effect.ADDS for operation in OPERATIONS]
-_VISITS = [operation.effect is Effect.VISITS for operation in OPERATIONS]
-_REMOVES = [operation.effect is Effect.REMOVES for operation in OPERATIONS]
-_REWRITES = [operation.effect is Effect.VISITS and operation.sends_body for operation in OPERATIONS]
+_EFFECTS = [operation.effect for operation in OPERATIONS]
+_ADDS, _READS, _REWRITES, _REMOVES = Effect.ADDS, Effect.READS, Effect.REWRITES, Effect.REMOVES
 
-#: (operation code, size-class index, container number, object number, bytes to send)
+#: (operation code, size-class index, container number, object number, bytes). The bytes are those to send,
+#: or those that a read should return: 0 where that is not known, after an update that failed.
 Target = tuple[int, int, int, int, int]
 
 
 class RunState:
     """The objects of a run, from its initial objects to what it leaves behind.
 
-    ``drawn`` counts the operations taken from the workload, ``not_sendable`` those of them that
-    had no object to work on, by (operation code, size-class index).
+    ``drawn`` counts the operations taken from the workload. Each was handed out, or is one of
+    ``waiting``, or is counted in ``not_sendable``, by (operation code, size-class index), because it had
+    no object to work on. ``waits`` counts the operations that had to wait for an object, ``expired`` the
+    objects that left because their ``delete_after`` had passed.
     """
 
     def __init__(self, scenario: Scenario, workload: Workload) -> None:
         self.drawn = 0
+        self.waiting = 0
+        self.waits = 0
+        self.expired = 0
         self.not_sendable: Counter[tuple[int, int]] = Counter()
+        self._most_waiting = scenario.user_count
         self._draws = workload.draws()
         classes = range(len(scenario.size_classes))
-        # containers[size class][object number], whether or not the object exists; there is no number 0
+        # By size class and object number, whether or not the object exists; there is no number 0.
+        code = "H" if scenario.container_count < 2**16 - 1 else "I"
         self._containers = [
-            array("I", [0]) + array("I", workload.initial_containers(index).tobytes()) for index in classes
+            array(code, [0]) + array(code, workload.initial_containers(index).astype(code).tobytes())
+            for index in classes
+        ]
+        #: In place of the container of a created object that is known to be deleted.
+        self._gone = 2 ** (8 * self._containers[0].itemsize) - 1
+        self._sizes = [
+            array("I" if each.size_max < 2**32 else "Q", [0]) * len(containers)
+            for each, containers in zip(scenario.size_classes, self._containers, strict=True)
         ]
         self._first_created = [len(containers) for containers in self._containers]
-        #: (size class, number) of objects that an update may make anew after their delete.
-        self._rewritten: set[tuple[int, int]] = set()
-        self._joining = [array("I") for _ in classes]
-        self._join: list[Callable[[int], None]] = [numbers.append for numbers in self._joining]
+        self._expiry = (
+            Expiry(scenario.delete_after, self._first_created) if scenario.delete_after is not None else None
+        )
+        #: (size class, number) of objects whose update failed, which may still be carried out at any time.
+        self._uncertain: set[tuple[int, int]] = set()
+        self._chunks = [deque([array("I")]) for _ in classes]
+        self._join: list[Callable[[int], None]] = [chunks[0].append for chunks in self._chunks]
         self._oldest: list[Iterator[int]] = [iter(array("I")) for _ in classes]
+        #: How many reads of each object are in flight; of objects in the queue.
+        self._reading: list[dict[int, int]] = [{} for _ in classes]
+        #: How many objects are out of the queue for an update.
+        self._updating = [0 for _ in classes]
+        #: Operations that wait for any object of their class.
+        self._without_object: list[deque[Draw]] = [deque() for _ in classes]
+        #: Updates and deletes that wait for the readers of their object: (readers left, target).
+        self._reserved: dict[tuple[int, int], tuple[int, Target]] = {}
+        #: Those whose readers have ended.
+        self._released: deque[Target] = deque()
 
-    def add_initial(self, size_class: int, number: int) -> None:
-        """An initial object exists: its upload succeeded, or it was there already."""
-        self._join[size_class](number)
+    def add_initial(self, size_class: int, number: int, size: int) -> None:
+        """An initial object of ``size`` bytes exists: its upload succeeded, or it was there already."""
+        self._sizes[size_class][number] = size
+        self._append(size_class, number)
 
-    def next_jobs(self, count: int) -> list[Target]:
-        """Draw ``count`` operations and say which object each hits.
+    def next_jobs(self, count: int, now: float = 0.0, most_draws: int | None = None) -> list[Target]:
+        """Return at most ``count`` operations, each with the object that it hits.
 
-        Fewer are returned where some had no object: see ``not_sendable``. An empty list thus does
-        not mean the end of anything.
+        Operations that waited come first; then at most ``most_draws`` are drawn. Fewer than ``count`` are
+        returned where some had no object (``not_sendable``) or have to wait. An empty list thus does not
+        mean the end of anything. ``now`` is seconds of any clock that never goes back.
         """
-        containers, oldest, join = self._containers, self._oldest, self._join
         jobs: list[Target] = []
+        if self.waiting:
+            self._resume(jobs, count, now)
+        missing = count - len(jobs)
+        left = missing + self._most_waiting if most_draws is None else most_draws
+        while missing > 0:
+            waiting = self.waiting
+            draws = self._most_waiting - waiting
+            draws = draws if draws < missing else missing  # min() costs a tenth of a draw
+            draws = draws if draws < left else left
+            if draws <= 0:
+                break
+            self._draw(jobs, draws, now)
+            left -= draws
+            began_to_wait = self.waiting - waiting
+            self.waits += began_to_wait
+            missing -= draws - began_to_wait
+        return jobs
+
+    def _draw(self, jobs: list[Target], count: int, now: float) -> None:
+        containers, sizes, expiry = self._containers, self._sizes, self._expiry
+        oldest, join, reading = self._oldest, self._join, self._reading
         add_job = jobs.append
         for code, index, container, size in islice(self._draws, count):
-            if _ADDS[code]:
+            effect = _EFFECTS[code]
+            if effect is _ADDS:
                 known = containers[index]
                 number = len(known)
                 known.append(container)
+                sizes[index].append(size)
+                if expiry is not None:
+                    expiry.handed_out(index, number, now)
                 add_job((code, index, container, number, size))
                 continue
-            try:
-                number = next(oldest[index])
-            except StopIteration:
-                if not self._joining[index]:
-                    self.not_sendable[code, index] += 1
-                    continue
-                self._turn(index)
-                number = next(oldest[index])
-            place = containers[index][number]
-            add_job((code, index, place, number, size))
-            if _VISITS[code]:
+            number = next(oldest[index], 0) or self._turn(index)
+            if expiry is not None:
+                number = self._not_expired(index, number, now)
+            if effect is _READS and number:
+                readers = reading[index]
+                if number in readers:
+                    readers[number] += 1
+                else:
+                    readers[number] = 1
                 join[index](number)
-            else:
-                containers[index][number] = place | _LEAVING
+                add_job((code, index, containers[index][number], number, sizes[index][number]))
+            elif number and number not in reading[index]:
+                if effect is _REWRITES:
+                    self._begin_update(index, number, size, now)
+                add_job((code, index, containers[index][number], number, size))
+            elif (job := self._assign(code, index, container, size, number, now)) is not None:
+                add_job(job)
         self.drawn += count
-        return jobs
 
-    def _turn(self, index: int) -> None:
-        """The line's first array is used up: the second takes its place, and a new one is begun."""
-        self._oldest[index] = iter(self._joining[index])
-        self._joining[index] = array("I")
-        self._join[index] = self._joining[index].append
+    def _resume(self, jobs: list[Target], count: int, now: float) -> None:
+        """Hand out operations that waited and need to no longer."""
+        expiry = self._expiry
+        while self._released and len(jobs) < count:
+            job: Target | None = self._released.popleft()
+            self.waiting -= 1
+            code, index, container, number, size = cast(Target, job)
+            rewrites = _EFFECTS[code] is _REWRITES
+            self._updating[index] -= rewrites
+            if expiry is not None and expiry.passed(index, number, now):
+                self.expired += 1
+                job = self._assign(code, index, container, size, self._take(index, now), now)
+            elif rewrites:
+                self._begin_update(index, number, size, now)
+            if job is not None:
+                jobs.append(job)
+        for index, draws in enumerate(self._without_object):
+            while draws and len(jobs) < count:
+                number = self._take(index, now)
+                if not number and self._updating[index]:
+                    break
+                self.waiting -= 1
+                job = self._assign(*draws.popleft(), number, now)
+                if job is not None:
+                    jobs.append(job)
+
+    def _assign(
+        self, code: int, index: int, container: int, size: int, number: int, now: float
+    ) -> Target | None:
+        """Give an operation the object that was taken from the queue for it (0: there was none).
+
+        Returns None where it has to wait or cannot be sent.
+        """
+        if not number:
+            if self._updating[index]:
+                self._without_object[index].append((code, index, container, size))
+                self.waiting += 1
+            else:
+                self.not_sendable[code, index] += 1
+            return None
+        readers = self._reading[index]
+        place = self._containers[index][number]
+        if _EFFECTS[code] is _READS:
+            readers[number] = readers.get(number, 0) + 1
+            self._join[index](number)
+            return code, index, place, number, self._sizes[index][number]
+        if number in readers:
+            number = self._find_unread(index, number, now)
+            place = self._containers[index][number]
+        job = (code, index, place, number, size)
+        if number in readers:
+            self._updating[index] += _EFFECTS[code] is _REWRITES
+            self._reserved[index, number] = readers.pop(number), job
+            self.waiting += 1
+            return None
+        if _EFFECTS[code] is _REWRITES:
+            self._begin_update(index, number, size, now)
+        return job
+
+    def _find_unread(self, index: int, number: int, now: float) -> int:
+        """Take an object that nobody reads instead of this one; one that is read if none is found soon."""
+        first, readers = number, self._reading[index]
+        for _ in range(_TRIES):
+            self._join[index](number)
+            number = self._take(index, now)
+            if number == first or number not in readers:
+                break
+        return number
+
+    def _begin_update(self, index: int, number: int, size: int, now: float) -> None:
+        self._updating[index] += 1
+        self._sizes[index][number] = size
+        if self._expiry is not None:
+            self._expiry.handed_out(index, number, now)
 
     def finished(self, operation: int, size_class: int, container: int, number: int, ok: bool) -> None:
         """An operation of :meth:`next_jobs` has ended; to be told once for each.
 
         An object whose create failed is never handed out, but may exist; one whose delete failed is
-        out of the line, but may exist too, as may one that an update wrote meanwhile or may still write.
+        out of the queue, but may exist too, as may one with an update that failed and may still be
+        carried out.
         """
-        if _REWRITES[operation]:
-            known = self._containers[size_class]
-            if not ok or known[number] >= _LEAVING:
-                self._rewritten.add((size_class, number))
-                if known[number] == _GONE:
-                    known[number] = container | _LEAVING
-        elif not ok:
+        effect = _EFFECTS[operation]
+        if effect is _READS:
+            readers = self._reading[size_class].pop(number, 0)
+            if readers != 1:
+                self._count_readers(size_class, number, readers)
+        elif effect is _REMOVES:
+            if ok and (size_class, number) not in self._uncertain:
+                self._containers[size_class][number] = self._gone
+        else:
+            if self._expiry is not None:
+                self._expiry.written(size_class, number, ok)
+            if effect is _REWRITES:
+                self._updating[size_class] -= 1
+                if not ok:
+                    self._uncertain.add((size_class, number))
+                    self._sizes[size_class][number] = 0
+                self._append(size_class, number)
+            elif ok:
+                self._append(size_class, number)
+
+    def _count_readers(self, index: int, number: int, readers: int) -> None:
+        """One of several reads of an object has ended, or one of an object that is reserved."""
+        if readers:
+            self._reading[index][number] = readers - 1
             return
-        elif _ADDS[operation]:
-            self._join[size_class](number)
-        elif _REMOVES[operation] and (size_class, number) not in self._rewritten:
-            self._containers[size_class][number] = _GONE
+        readers, job = self._reserved.pop((index, number))
+        if readers > 1:
+            self._reserved[index, number] = readers - 1, job
+        else:
+            self._released.append(job)
+
+    def _append(self, index: int, number: int) -> None:
+        self._join[index](number)
+        if len(self._chunks[index][-1]) >= _CHUNK:
+            self._begin_chunk(index)
+
+    def _take(self, index: int, now: float) -> int:
+        """Take the oldest object out of its queue; 0 if there is none."""
+        number = next(self._oldest[index], 0) or self._turn(index)
+        return self._not_expired(index, number, now) if self._expiry is not None else number
+
+    def _not_expired(self, index: int, number: int, now: float) -> int:
+        """Drop this object and those behind it that have expired; return the first that has not, or 0."""
+        expiry = self._expiry
+        while number and expiry is not None and expiry.passed(index, number, now):
+            self.expired += 1
+            number = next(self._oldest[index], 0) or self._turn(index)
+        return number
+
+    def _turn(self, index: int) -> int:
+        """The first array of a queue is used up: take the oldest object from the next; 0 if there is none."""
+        chunks = self._chunks[index]
+        if not chunks[0]:
+            return 0
+        self._oldest[index] = iter(chunks.popleft())
+        if not chunks or len(chunks[-1]) >= _CHUNK // 2:
+            self._begin_chunk(index)
+        return next(self._oldest[index])
+
+    def _begin_chunk(self, index: int) -> None:
+        chunk = array("I")
+        self._chunks[index].append(chunk)
+        self._join[index] = chunk.append
 
     def leftovers(self) -> Iterator[tuple[int, int, int]]:
         """Objects the run created that may exist still: (size-class index, container, number).
@@ -131,5 +315,5 @@ class RunState:
         """
         for index, (containers, first) in enumerate(zip(self._containers, self._first_created, strict=True)):
             for number, container in enumerate(islice(containers, first, None), first):
-                if container != _GONE:
-                    yield index, container & ~_LEAVING, number
+                if container != self._gone:
+                    yield index, container, number

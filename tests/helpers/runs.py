@@ -45,14 +45,14 @@ def write_scenario(folder: Path, **changes: object) -> Path:
 
 
 class Store:
-    """The rule of a :class:`FaultServer` that keeps names; each answer takes ``delay`` seconds.
+    """The rule of a :class:`FaultServer` that keeps names and sizes; each answer takes ``delay`` seconds.
 
     ``fault``, where set, answers instead.
     """
 
     def __init__(self, delay: float = 0.0) -> None:
         self.delay = delay
-        self.names: set[str] = set()
+        self.sizes: dict[str, int] = {}
         self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
         self.fault: Callable[[Request], Reply | None] = lambda _request: None
@@ -63,21 +63,20 @@ class Store:
         fault = self.fault(request)
         if fault is not None:
             return fault
-        there = request.target in self.names
+        size = self.sizes.get(request.target)
+        status = 404 if size is None else 200
         delay = self.delay if request.target.count("/") > 3 else 0.0
         match request.method:
             case "PUT":
-                self.names.add(request.target)
+                self.sizes[request.target] = int(request.headers.get("content-length", 0))
                 return Reply(201, delay=delay)
             case "DELETE":
-                self.names.discard(request.target)
-                return Reply(204 if there else 404, delay=delay)
-            case "GET":
-                return Reply(200 if there else 404, body=b"x" * 100, delay=delay)
-        return Reply(200 if there else 404, delay=delay)
+                self.sizes.pop(request.target, None)
+                return Reply(404 if size is None else 204, delay=delay)
+        return Reply(status, body=b"x" * (size or 0), delay=delay)
 
     def objects(self) -> set[str]:
-        return {name for name in set(self.names) if name.count("/") > 3}
+        return {name for name in list(self.sizes) if name.count("/") > 3}
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Faults of the ssbench of old that only the whole program, or its sockets, can show to be gone.
 
 Most others are tested where they belong: hangs and lost workers in test_fleet and test_faults, what is
-counted in test_statistics and test_run_state, deleting in test_cleanup.
+counted in test_statistics and test_population, deleting in test_cleanup.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ parameters = st.builds(
     request_timeout=st.none() | seconds,
     retries=counts,
     retry_404=counts,
+    size_ranges=st.lists(st.tuples(counts, counts), max_size=3),
 )
 jobs = st.tuples(counts, smalls, smalls, smalls, smalls, counts)
 
@@ -66,6 +67,7 @@ results = st.builds(
     retried=st.none() | st.dictionaries(texts, smalls, max_size=3),
     unauthorized=st.booleans(),
     storage_url=smalls,
+    found=st.none() | counts,
 )
 heartbeats = st.builds(
     wire.Heartbeat,
