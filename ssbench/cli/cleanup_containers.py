@@ -6,13 +6,19 @@ import argparse
 import logging
 import os
 import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from ssbench.cli import auth_options
-from ssbench.cli.options import positive_float, positive_int
+from ssbench.cli.options import non_negative_float, positive_float, positive_int
 from ssbench.errors import ExitCode
+from ssbench.run.interrupts import Interrupts
 from ssbench.screen import terminal
 from ssbench.screen.progress import Bar
 from ssbench.swift.credentials import Session
+
+if TYPE_CHECKING:
+    from ssbench.swift.cleanup import CleanUp
 
 DESCRIPTION = (
     "Deletes the containers that ssbench makes for a base name, BASE_000000 and so on, with or without "
@@ -56,6 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=60.0,
         help="seconds (default: %(default)s)",
     )
+    parser.add_argument(
+        "--give-up-after",
+        metavar="S",
+        type=non_negative_float,
+        default=120.0,
+        help="end it when nothing has succeeded for so many seconds; 0: never (default: %(default)s)",
+    )
     auth_options.add_arguments(parser)
 
 
@@ -68,7 +81,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     credentials = auth_options.from_arguments(arguments, os.environ)
     session = authenticate(credentials, arguments.connect_timeout)
     auth_options.warn_of_proxy(credentials, session)
-    settings = CleanUpSettings(arguments.concurrency, arguments.connect_timeout, arguments.network_timeout)
+    settings = CleanUpSettings(
+        arguments.concurrency,
+        arguments.connect_timeout,
+        arguments.network_timeout,
+        arguments.give_up_after,
+    )
     found = dict(find_containers(session, arguments.container_base, arguments.policy, settings))
     if not found:
         ending = f"_{arguments.policy}" if arguments.policy else ""
@@ -82,7 +100,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         return authenticate(credentials, arguments.connect_timeout)
 
     in_listings = 0
-    with Bar("Cleaning up", len(found) + sum(found.values())) as bar:
+    with ExitStack() as stack, Bar("Cleaning up", len(found) + sum(found.values())) as bar:
 
         def expect(objects: int) -> None:
             nonlocal in_listings
@@ -92,6 +110,13 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         clean_up = CleanUp(
             session, settings, renew if credentials.version != "none" else None, bar.advance, expect
         )
+
+        def stop() -> str:
+            clean_up.stop()
+            return "no more is deleted. Ctrl-C again ends it at once"
+
+        interrupts = stack.enter_context(Interrupts(stop, lambda: False))
+        interrupts.armed = True
         try:
             clean_up.run(list(found))
         finally:
@@ -105,6 +130,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 result.containers / seconds,
                 result.objects / seconds,
             )
+    return _exit_code(clean_up, arguments.give_up_after)
+
+
+def _exit_code(clean_up: CleanUp, give_up_after: float) -> ExitCode:
+    """Say what failed."""
+    result = clean_up.result
     for failure in result.failures:
         _log.error("%s", failure)
     if result.failed:
@@ -119,8 +150,15 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             more,
             " (it gave up after so many in a row)" if clean_up.gave_up else "",
         )
-        return ExitCode.FAILED
-    return ExitCode.OK
+    if clean_up.stopped:
+        _log.error("Interrupted; run it again to delete the rest")
+        return ExitCode.INTERRUPTED
+    if clean_up.stood_still:
+        _log.error(
+            "Nothing succeeded for %g s (--give-up-after); run it again to delete the rest", give_up_after
+        )
+        return ExitCode.CLUSTER
+    return ExitCode.FAILED if result.failed else ExitCode.OK
 
 
 def _confirmed(session: Session, names: list[str]) -> bool:

@@ -50,6 +50,7 @@ def _number(convert: Callable[[str], float], low: float, high: float, expected: 
 
 positive_int = _number(int, 1, 2**62, "a whole number of 1 or more")
 non_negative_int = _number(int, 0, 2**62, "a whole number of 0 or more")
+non_negative_float = _number(float, 0, 1e9, "a number of 0 or more")
 positive_float = _number(float, 1e-9, 1e9, "a number above 0")
 port = _number(int, 1, 65535, "a port number from 1 to 65535")
 percentile = _number(float, 1, 100, "a percentile from 1 to 100")

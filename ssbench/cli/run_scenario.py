@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +21,14 @@ import zmq
 
 from ssbench import __version__
 from ssbench.cli import auth_options, invocation, zmq_options
-from ssbench.cli.options import add_force, non_negative_int, percentile, positive_float, positive_int
+from ssbench.cli.options import (
+    add_force,
+    non_negative_float,
+    non_negative_int,
+    percentile,
+    positive_float,
+    positive_int,
+)
 from ssbench.cli.report_printer import ReportPrinter
 from ssbench.cli.stat_file import standard_output
 from ssbench.errors import ExitCode, UsageError
@@ -121,6 +129,13 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--seed", metavar="N", type=non_negative_int, help="same seed, same operations (random)"
+    )
+    group.add_argument(
+        "--give-up-after",
+        metavar="S",
+        type=non_negative_float,
+        default=60.0,
+        help="end the run when nothing has succeeded for so many seconds; 0: never (%(default)s)",
     )
     group.add_argument("--noop", action="store_true", help="do everything but the requests to Swift")
     group.add_argument("-k", "--keep-objects", action="store_true", help="do not delete what the run created")
@@ -250,8 +265,8 @@ class _Run:
             [each.size_max for each in scenario.size_classes],
             self._batch_size,
             source.renew if source is not None else None,
+            arguments.give_up_after,
         )
-        self._stack.callback(exchange.close)
         master = Master(self._settings(), exchange, partial(self._ensure_containers, source), local)
         self._interrupts.armed = True
         master.prepare()
@@ -285,12 +300,9 @@ class _Run:
             if nothing_to_delete
             else "no more objects are deleted; the others stay. Ctrl-C again ends the run at once"
         )
-        if outcome.interrupted:
-            self._report(path)
-            master.clean_up()
-        else:
-            master.clean_up()
-            self._report(path)
+        # First, so that no clean-up, however long it takes, withholds it.
+        self._report(path)
+        master.clean_up()
         return self._printed(path, _exit_code(outcome, master, interrupted=self._interrupts.happened))
 
     def _address(self) -> BindAddress:
@@ -390,6 +402,7 @@ class _Run:
             "request_timeout": arguments.request_timeout,
             "retries": arguments.retries,
             "retry_404": arguments.retry_404,
+            "give_up_after": arguments.give_up_after,
             "noop": arguments.noop,
             "keep_objects": arguments.keep_objects,
             "local_workers": arguments.workers,
@@ -405,12 +418,25 @@ class _Run:
         policy: str | None,
         concurrency: int,
         advance: Callable[[], None],
+        check: Callable[[], None],
     ) -> None:
-        if source is not None:
-            from ssbench.swift.containers import ensure_containers  # noqa: PLC0415 - as in _authenticate
+        exchange = self._exchange
+        if source is None or exchange is None:
+            return
+        from ssbench.swift.containers import ensure_containers  # noqa: PLC0415 - as in _authenticate
 
-            timeouts = (self._arguments.connect_timeout, self._arguments.network_timeout)
-            ensure_containers(source.session, names, policy, concurrency, advance, timeouts=timeouts)
+        ensure_containers(
+            source.session,
+            names,
+            policy,
+            concurrency,
+            advance,
+            timeouts=(self._arguments.connect_timeout, self._arguments.network_timeout),
+            check=check,
+            renew=source.renew,
+        )
+        if source.session.token != exchange.parameters.token:
+            exchange.change(token=source.session.token)
 
     def _measure(self, master: Master, writer: RunResultsWriter) -> RunOutcome:
         if not self._arguments.profile:
@@ -441,7 +467,7 @@ class _Run:
 
 
 class TokenSource:
-    """A session, and the credentials to have a new one."""
+    """A session, and the credentials to have a new one; each renewal changes the session's token."""
 
     def __init__(self, credentials: Credentials, session: Session) -> None:
         self.session = session
@@ -450,9 +476,10 @@ class TokenSource:
         if credentials.version != "none":
             self.renew = partial(self._renew, credentials)
 
-    @staticmethod
-    def _renew(credentials: Credentials) -> str:
-        return _authenticate(credentials).token or ""
+    def _renew(self, credentials: Credentials) -> str:
+        token = _authenticate(credentials).token or ""
+        self.session = replace(self.session, token=token)
+        return token
 
 
 def _authenticate(credentials: Credentials) -> Session:

@@ -16,12 +16,14 @@ The rules, which make every job end exactly once:
 * A worker that is silent for :data:`~ssbench.fleet.wire.LOST_AFTER` seconds is lost, with all batches that it
   was sent. If it speaks again it is used again; its late results are known by their old numbers.
 * A batch that has not been claimed as long after it was sent is lost: its connection broke.
+* A worker that holds a job for longer than any can take is used no more, whatever its heartbeats say.
 * Of two workers with one id the later one is refused, as soon as the earlier one speaks again: one
   that was killed and started again at once is welcome.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -98,6 +100,8 @@ class Dispatcher:
         self.foreign_results = 0
         #: Results with figures that cannot be.
         self.invalid_results = 0
+        #: Seconds after which a worker that still holds a job is used no more: longer than any job can take.
+        self.longest_job = math.inf
         self._batches: dict[int, Batch] = {}
         self._turn: deque[WorkerState] = deque()
         self._next_id = 1
@@ -118,6 +122,11 @@ class Dispatcher:
     def capacity(self) -> int:
         """How many jobs the living workers can run at once."""
         return self._capacity
+
+    @property
+    def oldest_sent(self) -> float | None:
+        """When the oldest batch in flight was sent."""
+        return next((batch.sent_at for batch in self._batches.values()), None)
 
     def next_worker(self) -> WorkerState | None:
         """Whoever's turn it is of those that may be sent more; None when there is none."""
@@ -326,6 +335,14 @@ class Dispatcher:
                         + (f", with {jobs} job{'s' if jobs != 1 else ''}" if jobs else ""),
                         jobs,
                     )
+        for worker in {
+            batch.worker for batch in self._batches.values() if now - batch.sent_at > self.longest_job
+        }:
+            self.leave(
+                worker.instance,
+                f"has held jobs for over {self.longest_job:.0f} s, longer than any of them can take;"
+                f" they count as lost ({worker.outstanding}), and it is used no more",
+            )
         unclaimed = [
             batch
             for batch in self._batches.values()

@@ -17,14 +17,15 @@ from collections.abc import Callable, Sequence
 import msgspec
 import zmq
 
-from ssbench.errors import ProtocolError, SsbenchError, WireError, WorkerError
+from ssbench.errors import ClusterError, ProtocolError, WireError, WorkerError
 from ssbench.fleet import wire
 from ssbench.fleet.dispatch import Dispatcher, Prior, Task
 from ssbench.fleet.news import News, strange_results
 from ssbench.fleet.phase import Phase
 from ssbench.fleet.plausible import Bounds
 from ssbench.fleet.sockets import MasterSockets, has_message
-from ssbench.fleet.wire import Result, RunParameters
+from ssbench.fleet.standstill import Standstill
+from ssbench.fleet.wire import LOST_AFTER, Result, RunParameters
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import INVALID, LOST, UNFINISHED
 from ssbench.run.tokens import TokenRenewal
@@ -39,6 +40,12 @@ _NOBODY_LEFT = 4.0
 
 #: While it waits, the master says every so many seconds what for.
 _SAY_SECONDS = 5.0
+
+#: That authentication fails is told with the first attempt, and then every so many seconds.
+_SAY_RENEWAL_SECONDS = 10.0
+
+#: Most workers that are named where it is told who holds what.
+_MOST_NAMED = 5
 
 #: Refused workers are told so every so many seconds, until they are heard of no more; so many at once.
 _TELL_SECONDS = 1.0
@@ -62,6 +69,9 @@ _AT_ONCE_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 UNAUTHORIZED = "HTTP 401"
 
+#: What failing to authenticate again counts as among the failures of a phase.
+AUTHENTICATION = "authentication failed"
+
 
 class Exchange:
     """The two sockets, the book of jobs, and the loop over both.
@@ -77,6 +87,7 @@ class Exchange:
         largest_objects: Sequence[int],
         batch_size: int = 1,
         renew_token: Callable[[], str] | None = None,
+        give_up_after: float = 0.0,
     ) -> None:
         self.dispatcher = dispatcher
         self.parameters = parameters
@@ -92,6 +103,10 @@ class Exchange:
         self._bounds = Bounds(tuple(largest_objects), parameters.retries + parameters.retry_404)
         self._news = News()
         self._renewal = TokenRenewal(renew_token)
+        self._renewal_said_at = 0.0
+        #: A phase in which nothing succeeds for so many seconds is given up; 0: none is.
+        self.give_up_after = give_up_after
+        self._standstill = Standstill(0.0, 0.0)
         self._unauthorized: list[tuple[Task, Prior]] = []
         self._next_tick = 0.0
         self._receive_timeout = -1.0
@@ -164,14 +179,20 @@ class Exchange:
         self._at_once = self._running
         return self._running
 
-    def run(self, phase: Phase) -> None:
-        """Carry a phase through; raises WorkerError when no worker is left.
+    def run(self, phase: Phase, give_up_after: float | None = None) -> Standstill:
+        """Carry a phase through; returns how long nothing succeeded in it.
 
-        However it ends, every task that was sent has been reported to the phase.
+        Raises WorkerError when no worker is left, ClusterError when nothing has succeeded for
+        ``give_up_after`` seconds (None: those of the constructor; 0: never). However it ends, every
+        task that was sent has been reported to the phase.
         """
         dispatcher = self.dispatcher
+        began = self._said_at = time.monotonic()
+        standstill = self._standstill = Standstill(
+            self.give_up_after if give_up_after is None else give_up_after, began
+        )
         if dispatcher.living():
-            self._somebody_at = time.monotonic()
+            self._somebody_at = began
         draining_since: float | None = None
         self._running = True
         try:
@@ -183,17 +204,18 @@ class Exchange:
                     self._tick(now)
                     phase.tick(now)
                     self._check_somebody(now)
+                    self._check_hope(now)
+                    self._say_what_is_missing(now, phase, draining=draining_since is not None)
                 if dispatcher.lost:
-                    self._settle_lost(phase)
+                    self._settle_lost(phase, now)
                 waits = True
                 if phase.exhausted(now):
                     if draining_since is None:
                         draining_since = self._said_at = now
                     if not dispatcher.in_flight and not dispatcher.backlog and not self._unauthorized:
-                        return
+                        return standstill
                     if phase.patience is not None and now - draining_since > phase.patience:
-                        break
-                    self._say_what_is_missing(now, phase)
+                        return standstill
                     self._send(phase, now, only_backlog=True)
                 else:
                     waits = self._send(phase, now, only_backlog=False)
@@ -208,8 +230,10 @@ class Exchange:
         dispatcher = self.dispatcher
         for task, worker in dispatcher.take_lost():
             phase.lost([task], given_up=LOST, worker=worker)
-        given_up = dispatcher.abandon() + [task for task, _ in self._unauthorized]
-        self._unauthorized.clear()
+        if self._unauthorized:
+            phase.lost([task for task, _ in self._unauthorized], given_up=UNAUTHORIZED)
+            self._unauthorized.clear()
+        given_up = dispatcher.abandon()
         if given_up:
             phase.lost(given_up, given_up=UNFINISHED if dispatcher.living() else LOST)
             # Workers drop what they still have of it, and have their slots free for the next phase.
@@ -312,6 +336,7 @@ class Exchange:
         earliest, latest = now - to_master - 1.0, now - to_master + 1.0
         largest = self._bounds.largest
         settle = dispatcher.settle
+        standstill, succeeded = self._standstill, False
         ended: list[tuple[Task, Result]] = []
         for result in message.results:
             entry = settle(result.job_id, worker)
@@ -337,9 +362,16 @@ class Exchange:
                 result = _with_prior(result, prior)  # noqa: PLW2901 - the same result, complete
             if result.cause is not None and len(self.parameters.storage_urls) > 1:
                 result = _with_storage_url(result, self.parameters.storage_urls)  # noqa: PLW2901
-            if result.unauthorized and self._ask_again(task, result, prior, message.generation, now):
+            if result.cause is None:
+                succeeded = True
+            elif result.unauthorized and self._ask_again(task, result, prior, message.generation, now):
+                standstill.failed(UNAUTHORIZED, result.detail, 0.0, now)
                 continue
+            else:
+                standstill.failed(result.cause, result.detail, now - batch.sent_at, now)
             ended.append((task, result))
+        if succeeded:
+            standstill.succeeded(now)
         if ended:
             phase.done(ended, worker)
 
@@ -368,7 +400,7 @@ class Exchange:
         self._unauthorized.append((task, Prior(result.retries + 1, began, retried)))
         if generation >= self.parameters.generation and not self._renewal.under_way:
             _log.info("Swift no longer takes the token; authenticating again")
-            self._renewal.start(now)
+            self._renewal.start()
         return True
 
     # -- time passes --------------------------------------------------------------------------
@@ -383,14 +415,25 @@ class Exchange:
         self._tell_refused(now)
 
     def _look_after_token(self, now: float) -> None:
-        try:
-            token = self._renewal.finished(now)
-        except SsbenchError as error:
-            self._warn(f"Authenticating again failed: {error}")
-        else:
-            if token is not None:
-                self.change(token=token)
-        if not self._renewal.under_way:
+        renewal, before = self._renewal, self._renewal.failures
+        token = renewal.poll(now)
+        if token is not None:
+            self.change(token=token)
+            if before:
+                self._warn(f"Authenticating again succeeded after {before} failures")
+        elif renewal.failures > before:
+            self._standstill.failed(AUTHENTICATION, renewal.error, 0.0, now)
+            text = (
+                f"Authenticating again has failed ({renewal.failures} x), and is tried again: {renewal.error}"
+            )
+            if not before:
+                self._warn(text)
+            elif now - self._renewal_said_at >= _SAY_RENEWAL_SECONDS:
+                _log.warning("%s", text)
+            else:
+                return
+            self._renewal_said_at = now
+        if not renewal.under_way:
             for task, prior in self._unauthorized:
                 self.dispatcher.send_again(task, prior)
             self._unauthorized.clear()
@@ -414,8 +457,9 @@ class Exchange:
             self.change(refused=refused)
             self.tell_all()
 
-    def _settle_lost(self, phase: Phase) -> None:
+    def _settle_lost(self, phase: Phase, now: float) -> None:
         for task, worker in self.dispatcher.take_lost():
+            self._standstill.failed(LOST, f"with worker {worker.worker_id} on {worker.host}", LOST_AFTER, now)
             for again in phase.lost([task], given_up=None, worker=worker):
                 self.dispatcher.send_again(again, None)
 
@@ -425,24 +469,36 @@ class Exchange:
         elif now - self._somebody_at > _NOBODY_LEFT:
             raise WorkerError("all workers are gone")
 
-    def _say_what_is_missing(self, now: float, phase: Phase) -> None:
-        if now - self._said_at >= _SAY_SECONDS:
-            self._said_at = now
-            holders = [
-                f"worker {worker.worker_id} on {worker.host} has {len(worker.batches)}"
-                for worker in self.dispatcher.living()
-                if worker.batches
-            ]
-            _log.info(
-                "Waiting for %d %s to end%s",
-                len(self.dispatcher.in_flight),
-                phase.what,
-                f" ({', '.join(holders)} batches)" if holders else "",
-            )
+    def _check_hope(self, now: float) -> None:
+        standstill = self._standstill
+        if not standstill.hopeless(now, self.dispatcher.oldest_sent):
+            return
+        why = f"nothing has succeeded for {now - standstill.succeeded_at:.0f} s: {standstill.failures}"
+        why += f" (given up after --give-up-after {standstill.give_up_after:g})"
+        raise WorkerError(why) if standstill.main_cause == LOST else ClusterError(why)
 
-    def close(self) -> None:
-        """End the thread that renews tokens."""
-        self._renewal.close()
+    def _say_what_is_missing(self, now: float, phase: Phase, *, draining: bool) -> None:
+        standstill, dispatcher = self._standstill, self.dispatcher
+        if now - self._said_at < _SAY_SECONDS:
+            return
+        if not draining and now - standstill.succeeded_at < _SAY_SECONDS:
+            return
+        self._said_at = now
+        holders = [worker for worker in dispatcher.living() if worker.outstanding]
+        named = [f"worker {each.worker_id} on {each.host} has {each.outstanding}" for each in holders]
+        if len(named) > _MOST_NAMED:
+            named[_MOST_NAMED:] = [f"{len(named) - _MOST_NAMED} more workers have the rest"]
+        text = f"Waiting for {len(dispatcher.in_flight)} {phase.what} to end"
+        if named:
+            text += f" ({', '.join(named)})"
+        if self._unauthorized:
+            text += f", {len(self._unauthorized)} more wait for a new token"
+        text += f"; nothing has ended for {now - standstill.ended_at:.0f} s"
+        if standstill.failures:
+            text += (
+                f", nothing has succeeded for {now - standstill.succeeded_at:.0f} s: {standstill.failures}"
+            )
+        _log.info("%s", text)
 
 
 def _invalid(result: Result, why: str, completed: float) -> Result:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssbench import __version__
-from ssbench.errors import ClusterError, WorkerError
+from ssbench.errors import ClusterError, SsbenchError, WorkerError
 from ssbench.fleet.exchange import Exchange
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.names import container_name
 from ssbench.run.local_workers import LocalWorkers
-from ssbench.run.phases import Benchmark, CleanUp, InitialUploads
+from ssbench.run.phases import TOO_MANY_FAILURES, Benchmark, CleanUp, InitialUploads
 from ssbench.run_results.description import RunDescription, RunSummary, WorkerFacts
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
@@ -30,8 +31,12 @@ _log = logging.getLogger(__name__)
 _BUSY_SHARE = 0.9
 _LATE_SHARE = 0.01
 
-#: Seconds that an interrupted run gives to deleting what it created.
+#: Seconds that an interrupted run gives to deleting what it created; one that was given up gives as
+#: much to deleting anything at all.
 _CLEAN_UP_AFTER_INTERRUPT = 10.0
+
+#: A report says that nothing succeeded for some time when it was at least so long (seconds).
+_LONG_STANDSTILL = 10.0
 
 #: Seconds beyond the time-outs that a timed run waits for its last operations.
 _LAST_OPERATIONS = 30.0
@@ -58,11 +63,12 @@ class RunOutcome:
     errors: int
     interrupted: bool
     trouble: bool
-    error: WorkerError | None
+    error: SsbenchError | None
 
 
-#: Makes sure that containers exist: (names, policy, concurrency, called after each).
-EnsureContainers = Callable[[Sequence[str], str | None, int, Callable[[], None]], None]
+#: Makes sure that containers exist: (names, policy, concurrency, called after each, called some times
+#: a second and free to raise).
+EnsureContainers = Callable[[Sequence[str], str | None, int, Callable[[], None], Callable[[], None]], None]
 
 
 class Master:
@@ -85,6 +91,7 @@ class Master:
         self._state: RunState | None = None
         self._uploads: InitialUploads | None = None
         self._trouble = False
+        self._given_up = False
         self._died = 0
         exchange.on_tick = self._look_after_local_workers
 
@@ -133,13 +140,17 @@ class Master:
             for number in range(scenario.container_count)
         ]
         with Bar("Containers", len(names)) as bar:
+            self._ensure_containers(
+                names,
+                scenario.policy,
+                scenario.container_concurrency,
+                bar.advance,
+                self._raise_if_interrupted,
+            )
 
-            def advance() -> None:
-                bar.advance()
-                if self._stop():
-                    raise KeyboardInterrupt
-
-            self._ensure_containers(names, scenario.policy, scenario.container_concurrency, advance)
+    def _raise_if_interrupted(self) -> None:
+        if self._stop():
+            raise KeyboardInterrupt
 
     def _upload(self, workload: Workload, state: RunState) -> None:
         total = sum(each.initial_files for each in self._settings.scenario.size_classes)
@@ -184,11 +195,14 @@ class Master:
             run_seconds=scenario.run_seconds,
             patience=patience if scenario.run_seconds is not None else None,
         )
-        error: WorkerError | None = None
+        error: SsbenchError | None = None
         try:
-            exchange.run(benchmark)
-        except WorkerError as caught:
+            standstill = exchange.run(benchmark)
+            if standstill.longest >= _LONG_STANDSTILL:
+                self._warn(f"Operations failed and none succeeded for {standstill.longest:.0f} s of the run")
+        except (WorkerError, ClusterError) as caught:
             error = caught
+            self._given_up = isinstance(caught, ClusterError)
             self._warn(f"The run ended early: {caught}")
         finally:
             benchmark.end()
@@ -268,6 +282,9 @@ class Master:
             return
         interrupted = self._stop()
         ends_at = time.monotonic() + _CLEAN_UP_AFTER_INTERRUPT if interrupted else float("inf")
+        give_up_after = self._exchange.give_up_after
+        if self._given_up:
+            give_up_after = min(give_up_after, _CLEAN_UP_AFTER_INTERRUPT)
         self._exchange.interrupted.clear()
         _log.info(
             "Deleting the %d objects that the run created%s",
@@ -277,17 +294,33 @@ class Master:
         with Bar("Deleted", count) as bar:
             clean_up = CleanUp(state.leftovers(), bar, lambda: self._stop() or time.monotonic() > ends_at)
             try:
-                self._exchange.run(clean_up)
-            except WorkerError as error:
+                self._exchange.run(clean_up, give_up_after)
+            except (WorkerError, ClusterError) as error:
                 self._warn(f"Clean-up ended early: {error}")
+            finally:
+                # Also when a second Ctrl-C ends it.
+                self._say_what_is_left(count, clean_up)
+
+    def _say_what_is_left(self, count: int, clean_up: CleanUp) -> None:
         left = count - clean_up.succeeded
-        if left:
-            self._trouble = True
-            self._warn(
-                f"{left} objects that the run created are still there"
-                + (f" ({clean_up.failure_text()})" if clean_up.failed else "")
-                + "; ssbench-master cleanup-containers deletes them"
+        if not left:
+            _log.info("Deleted %d of %d", count, count)
+            return
+        self._trouble = True
+        scenario = self._settings.scenario
+        command = f"ssbench-master cleanup-containers -b {shlex.quote(scenario.container_base)}"
+        if scenario.policy:
+            command += f" -p {shlex.quote(scenario.policy)}"
+        self._warn(
+            f"{left} of the {count} objects that the run created are still there"
+            + (f" ({clean_up.failure_text()})" if clean_up.failed else "")
+            + (
+                f"; the clean-up gave up after {TOO_MANY_FAILURES} failures in a row"
+                if clean_up.gave_up
+                else ""
             )
+            + f"; this deletes them, their containers and the initial objects: {command}"
+        )
 
     @property
     def trouble(self) -> bool:

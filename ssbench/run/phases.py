@@ -24,6 +24,9 @@ from ssbench.workload.population import RunState
 #: 4 µs a message, and many thousands at once keep the workers waiting.
 _ROWS_AT_ONCE = 512
 
+#: Failures in a row after which the clean-up tries no more deletions.
+TOO_MANY_FAILURES = 20
+
 
 class _Errand:
     """A phase whose results only count: each task is done once, by whichever worker lives."""
@@ -68,7 +71,7 @@ class _Errand:
             else:
                 self.causes[result.cause] += 1
                 self.example = self.example or result.detail
-        self._bar.advance(len(ended))
+        self._bar.advance(sum(result.cause is None for _, result in ended))
 
     def _succeeded(self, task: Task, result: Result) -> None:
         pass
@@ -128,10 +131,25 @@ class InitialUploads(_Errand):
 
 
 class CleanUp(_Errand):
-    """Deletes what the run created."""
+    """Deletes what the run created, until :data:`TOO_MANY_FAILURES` in a row have failed."""
 
     def __init__(self, objects: Iterator[tuple[int, int, int]], bar: Bar, stop: Callable[[], bool]) -> None:
-        super().__init__("deletions", ((REMOVE, *each, 0) for each in objects), bar, stop)
+        self._failures_in_a_row = 0
+        super().__init__(
+            "deletions", ((REMOVE, *each, 0) for each in objects), bar, lambda: stop() or self.gave_up
+        )
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether so many failed in a row that the rest was not tried."""
+        return self._failures_in_a_row >= TOO_MANY_FAILURES
+
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+        for _, result in ended:
+            self._failures_in_a_row = 0 if result.cause is None else self._failures_in_a_row + 1
+            if self.gave_up:
+                break
+        super().done(ended, worker)
 
 
 class Benchmark:

@@ -1,26 +1,49 @@
-"""Renewing the token in the middle of a run, on a thread, so that the master's loop goes on."""
+"""Renewing the token in the middle of a run, on a thread, so that the master's loop goes on.
+
+The clock is passed in; only the request itself takes real time.
+"""
 
 from __future__ import annotations
 
-import time
+import queue
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+
+from ssbench.errors import SsbenchError
 
 #: Tokens are renewed at most this often (seconds); a Swift that refuses each is not stormed.
 _INTERVAL = 1.0
 
+#: The longest pause between two attempts (seconds); the first is :data:`_INTERVAL`, then it doubles.
+_LONGEST_PAUSE = 10.0
+
+
+def _on_a_thread(call: Callable[[], None]) -> None:
+    # A daemon: an authentication service that does not answer does not hold up the end of the program.
+    threading.Thread(target=call, name="renew-token", daemon=True).start()
+
 
 class TokenRenewal:
-    """Calls ``authenticate``, which returns a token or raises, at most once at a time.
+    """Calls ``authenticate``, which returns a token or raises SsbenchError, until there is a token.
 
-    Without it (None) there is nothing to renew: the token was given by the user.
+    Without it (None) there is nothing to renew: the token was given by the user. ``spawn`` calls a
+    function in the background.
     """
 
-    def __init__(self, authenticate: Callable[[], str] | None) -> None:
+    def __init__(
+        self,
+        authenticate: Callable[[], str] | None,
+        spawn: Callable[[Callable[[], None]], None] = _on_a_thread,
+    ) -> None:
+        #: Attempts that failed since the last token, and why the last of them did.
+        self.failures = 0
+        self.error = ""
         self._authenticate = authenticate
-        self._future: Future[str] | None = None
-        self._finished_at = float("-inf")
-        self._threads = ThreadPoolExecutor(1, thread_name_prefix="renew-token")
+        self._spawn = spawn
+        self._answers: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
+        self._under_way = self._asked = False
+        self._next_at = float("-inf")
 
     @property
     def possible(self) -> bool:
@@ -29,28 +52,47 @@ class TokenRenewal:
 
     @property
     def under_way(self) -> bool:
-        """Whether a renewal was started and :meth:`finished` has not seen its end."""
-        return self._future is not None
+        """Whether a token was asked for with :meth:`start` and has not come yet."""
+        return self._under_way
 
-    def start(self, now: float) -> None:
-        """Begin to authenticate."""
-        if self._authenticate is not None and self._future is None:
-            delay = max(0.0, self._finished_at + _INTERVAL - now)
-            self._future = self._threads.submit(self._renew, self._authenticate, delay)
+    def start(self) -> None:
+        """Ask for a new token; :meth:`poll` does the rest."""
+        self._under_way = self.possible
 
-    def finished(self, now: float) -> str | None:
-        """The new token, once; None while there is none. Raises what authentication raised."""
-        if self._future is None or not self._future.done():
+    def poll(self, now: float) -> str | None:
+        """Begin the next attempt when its time has come; return a new token, once.
+
+        Raises what ``authenticate`` raised, if that was no SsbenchError.
+        """
+        if not self._under_way or self._authenticate is None:
             return None
-        future, self._future = self._future, None
-        self._finished_at = now
-        return future.result()
+        if self._asked:
+            return self._take_answer(now)
+        if now >= self._next_at:
+            self._asked = True
+            self._spawn(partial(self._ask, self._authenticate))
+        return None
 
-    @staticmethod
-    def _renew(authenticate: Callable[[], str], delay: float) -> str:
-        time.sleep(delay)
-        return authenticate()
+    def _ask(self, authenticate: Callable[[], str]) -> None:
+        try:
+            self._answers.put(authenticate())
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that polls
+            self._answers.put(error)
 
-    def close(self) -> None:
-        """Forget a renewal that has not begun."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    def _take_answer(self, now: float) -> str | None:
+        try:
+            answer = self._answers.get_nowait()
+        except queue.Empty:
+            return None
+        self._asked = False
+        if isinstance(answer, SsbenchError):
+            self._next_at = now + min(_INTERVAL * 2**self.failures, _LONGEST_PAUSE)
+            self.failures += 1
+            self.error = str(answer)
+            return None
+        if isinstance(answer, BaseException):
+            raise answer
+        self._next_at = now + _INTERVAL
+        self._under_way = False
+        self.failures = 0
+        return answer

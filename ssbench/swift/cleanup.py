@@ -42,11 +42,21 @@ _PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
 #: A token is renewed at most this often, in seconds.
 _RENEWAL_INTERVAL = 5.0
 
+#: A request is sent again with a new token at most so often.
+_MOST_RENEWALS = 3
+
 #: Failures in a row, of a kind that concerns the whole cluster, after which there is no use in more.
 _TOO_MANY = 20
 
 #: How many failures are kept to be told.
 _KEPT = 20
+
+#: Seconds between two looks at whether to wait on, and between two lines that say what for.
+_TICK = 0.2
+_SAY_SECONDS = 5.0
+
+#: Seconds that requests under way have to end after :meth:`CleanUp.stop`.
+_STOP_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -62,11 +72,15 @@ class CleanUpResult:
 
 @dataclass(frozen=True, slots=True)
 class CleanUpSettings:
-    """How to delete: requests at once, time-outs in seconds."""
+    """How to delete: requests at once, time-outs in seconds.
+
+    After ``give_up_after`` seconds without a success no more is tried; 0: never.
+    """
 
     concurrency: int = 10
     connect_timeout: float = 10.0
     network_timeout: float = 60.0  # a page of 10,000 rows takes Swift its time
+    give_up_after: float = 0.0
 
 
 def name_pattern(base: str, policy: str | None) -> re.Pattern[str]:
@@ -151,11 +165,25 @@ class CleanUp:
         self._threads.maxsize = max(self._threads.maxsize, settings.concurrency)
         self._deletes = gevent.pool.Pool(settings.concurrency)
         self._failures_in_a_row = 0
+        self._last_failure = ""
+        self._succeeded_at = time.monotonic()
+        #: Whether :meth:`stop` was called.
+        self.stopped = False
+        #: Whether nothing succeeded for so long that the rest was not tried.
+        self.stood_still = False
 
     @property
     def gave_up(self) -> bool:
         """Whether so much failed in a row that the rest was not tried."""
         return self._failures_in_a_row >= _TOO_MANY
+
+    @property
+    def _over(self) -> bool:
+        return self.stopped or self.stood_still or self.gave_up
+
+    def stop(self) -> None:
+        """Begin no more requests; a signal handler may call it. :meth:`run` returns soon after."""
+        self.stopped = True
 
     def run(self, containers: list[str]) -> CleanUpResult:
         """Delete these containers with everything in them; what fails is in the result."""
@@ -165,7 +193,7 @@ class CleanUp:
         try:
             for index in range(min(self._settings.concurrency, len(containers))):
                 workers.spawn(self._work, index, waiting)
-            workers.join(raise_error=True)
+            self._wait(workers)
         finally:
             workers.kill(block=False)
             self._deletes.kill(block=False)
@@ -173,19 +201,45 @@ class CleanUp:
             self.result.seconds = time.monotonic() - began
         return self.result
 
+    def _wait(self, workers: gevent.pool.Group) -> None:
+        self._succeeded_at = said_at = time.monotonic()
+        stopped_at: float | None = None
+        while not workers.join(_TICK, raise_error=True):
+            now = time.monotonic()
+            silence = now - self._succeeded_at
+            if self._over:
+                stopped_at = stopped_at or now
+                if now - stopped_at > _STOP_SECONDS:
+                    return
+            elif self._settings.give_up_after and silence > self._settings.give_up_after:
+                self.stood_still = True
+            elif now - max(self._succeeded_at, said_at) >= _SAY_SECONDS:
+                said_at = now
+                _log.info(
+                    "Waiting for Swift: nothing listed or deleted for %.0f s, %d containers under way%s",
+                    silence,
+                    len(workers),
+                    f"; the last failure: {self._last_failure}" if self._last_failure else "",
+                )
+
+    def _succeed(self) -> None:
+        self._failures_in_a_row = 0
+        self._last_failure = ""
+        self._succeeded_at = time.monotonic()
+
     def _work(self, index: int, waiting: Iterator[str]) -> None:
         timeouts = (self._settings.connect_timeout, self._settings.network_timeout)
         connection = connect(self._session, index, timeouts)
         try:
             for container in waiting:
-                if self.gave_up:
+                if self._over:
                     return
                 try:
                     failure = self._delete_container(connection, container)
                 except CLIENT_ERRORS as error:
                     # 404: somebody else was faster.
                     failure = None if status(error) == 404 else why(error)
-                if failure:
+                if failure and not (self.stopped or self.stood_still):
                     place = f"{connection.url}/" if len(self._session.storage_urls) > 1 else ""
                     self._fail(f"{place}{container}", failure)
         finally:
@@ -195,18 +249,19 @@ class CleanUp:
         """Delete a container and what is in it; return why it is still there, raise CLIENT_ERRORS."""
         pauses = iter(_PAUSES)
         previous: list[str] = []
-        while not self.gave_up:
+        while not self._over:
             try:
                 self._ask(swiftclient.delete_container, connection, container)
             except CLIENT_ERRORS as error:
                 if status(error) != 409:
                     raise
             else:
-                self._failures_in_a_row = 0
+                self._succeed()
                 self.result.containers += 1
                 self._advance()
                 return None
             names = self._ask(_list_objects, connection, container)
+            self._succeeded_at = time.monotonic()
             if names and names != previous:
                 self._expect(len(names))
                 delete = partial(self._delete_object, container)
@@ -227,12 +282,13 @@ class CleanUp:
             call = partial(function, connection.url, session.token, container, http_conn=place)
             return self._on_thread(partial(persistently, call))
 
-        session = self._session
-        try:
-            return attempt(session)
-        except CLIENT_ERRORS as error:
-            if status(error) != 401 or not self._renew_session(session):
-                raise
+        for _ in range(_MOST_RENEWALS):
+            session = self._session
+            try:
+                return attempt(session)
+            except CLIENT_ERRORS as error:
+                if status(error) != 401 or not self._renew_session(session):
+                    raise
         return attempt(self._session)
 
     def _on_thread(self, call: Callable[[], Any]) -> Any:
@@ -245,19 +301,19 @@ class CleanUp:
 
     def _delete_object(self, container: str, name: str) -> bool:
         """Delete an object; return whether that failed."""
-        if self.gave_up:
+        if self._over:
             return True
-        session = self._session
-        url = random.choice(session.storage_urls)
-        request = partial(self._client.request, url, "DELETE", container, name)
-        outcome = request(session.token, missing_ok=True)
-        if outcome.unauthorized and self._renew_session(session):
-            outcome = request(self._session.token, missing_ok=True)
+        url = random.choice(self._session.storage_urls)
+        for _ in range(_MOST_RENEWALS + 1):
+            session = self._session
+            outcome = self._client.request(url, "DELETE", container, name, session.token, missing_ok=True)
+            if not (outcome.unauthorized and self._renew_session(session)):
+                break
         if outcome.cause is not None:
             place = f"{url}/" if len(session.storage_urls) > 1 else ""
             self._fail(f"{place}{container}/{name}", outcome.cause)
             return True
-        self._failures_in_a_row = 0
+        self._succeed()
         self.result.objects += 1
         self._advance()
         return False
@@ -266,6 +322,7 @@ class CleanUp:
         # Most of 4xx concern one container or object and say nothing of the next.
         if not failure.startswith("HTTP 4") or failure.startswith("HTTP 401"):
             self._failures_in_a_row += 1
+        self._last_failure = f"{name}: {failure}"
         self.result.failed += 1
         if len(self.result.failures) < _KEPT:
             self.result.failures.append(f"{name}: {failure}")

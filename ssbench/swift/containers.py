@@ -1,15 +1,18 @@
 """Making the containers of a run: HEAD, and PUT with X-Storage-Policy where one is missing.
 
 Threads over python-swiftclient, because the master has no gevent. They are daemons, so a server
-that does not answer holds up neither Ctrl-C nor the end of the program.
+that does not answer holds up neither Ctrl-C nor the end of the program; those of
+:mod:`concurrent.futures` would, since the interpreter waits for them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -20,12 +23,23 @@ from ssbench.swift.causes import TRANSIENT_STATUSES
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.credentials import Session
 
+_log = logging.getLogger(__name__)
+
 #: Pauses before the second and later attempts, in seconds.
 _PAUSES = (0.2, 0.5, 1.0, 2.0)
 
 #: No further attempt is begun so long after the first, in seconds: whoever waited for a time-out
 #: to pass once knows enough.
 _ENOUGH = 8.0
+
+#: A container's requests are sent again with a new token at most so often.
+_MOST_RENEWALS = 3
+
+#: While it waits, it says every so many seconds what for.
+_SAY_SECONDS = 5.0
+
+#: Seconds between two looks at whether to wait on.
+_TICK = 0.1
 
 #: How many failures an error's text tells in full.
 _TOLD = 3
@@ -45,10 +59,10 @@ def connect(session: Session, index: int, timeouts: tuple[float, float]) -> Any:
     return connection
 
 
-def persistently(call: Callable[[], Any]) -> Any:
+def persistently(call: Callable[[], Any], on_retry: Callable[[Exception], None] = lambda error: None) -> Any:
     """Return what ``call`` does, after some more attempts where the failure may be gone by then.
 
-    Raises what the last attempt raised.
+    ``on_retry`` is told of each failure that leads to another attempt. Raises what the last attempt raised.
     """
     began = time.monotonic()
     for pause in _PAUSES:
@@ -60,6 +74,7 @@ def persistently(call: Callable[[], Any]) -> Any:
                 raise
             if time.monotonic() - began + pause > _ENOUGH:
                 raise
+            on_retry(error)
         time.sleep(pause)
     return call()
 
@@ -72,65 +87,166 @@ def ensure_containers(
     advance: Callable[[], None] = lambda: None,
     *,
     timeouts: tuple[float, float] = (10.0, 20.0),
+    check: Callable[[], None] = lambda: None,
+    renew: Callable[[], str] | None = None,
 ) -> None:
     """Make sure that the containers are there, ``concurrency`` at once.
 
-    ``advance`` is called in this thread for each that is. Raises ClusterError that tells of those that
-    could not be made, or that exist with another policy; after the first failure no further one is begun.
-    ``timeouts`` are those of connecting and of each wait for an answer, in seconds.
+    ``advance`` is called in this thread for each that is, ``check`` some times a second; what they raise
+    ends it at once. ``renew`` is called after a 401 and returns a new token. ``timeouts`` are those of
+    connecting and of each wait for an answer, in seconds; one container takes at most twice as long as
+    both together and 16 s more. Raises ClusterError that tells of containers that could not be made, or
+    that exist with another policy, after the first of which no further one is begun; and what ``renew``
+    raises.
     """
-    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
-    # A container and why it failed, if it did; or the end of a thread, and what ended it if it was a bug.
-    ended: queue.SimpleQueue[tuple[str, str | None] | BaseException | None] = queue.SimpleQueue()
-    stop = threading.Event()
-    total = 0
-    for name in names:
-        waiting.put(name)
-        total += 1
-    threads = min(concurrency, total)
-    running = threads
-
-    def work(index: int) -> None:
-        bug = None
-        try:
-            with contextlib.closing(connect(session, index, timeouts)) as connection:
-                while not stop.is_set():
-                    name = waiting.get_nowait()
-                    failure = _ensure(session, connection, name, policy)
-                    if failure is not None:
-                        stop.set()
-                    ended.put((f"{connection.url}/{name}", failure))
-        except queue.Empty:
-            pass
-        except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
-            bug = error
-        ended.put(bug)
-
-    failures: list[str] = []
+    makers = _Makers(session, names, policy, timeouts, renew)
     try:
-        for index in range(threads):
-            threading.Thread(target=work, args=(index,), name=f"containers-{index}", daemon=True).start()
-        while running:
-            news = ended.get()
-            if isinstance(news, BaseException):
-                raise news
-            if news is None:
-                running -= 1
-                continue
-            container, failure = news
-            if failure is None:
-                advance()
-            else:
-                failures.append(f"{container}: {failure}")
+        makers.start(concurrency)
+        failures = makers.wait(advance, check)
     finally:
-        stop.set()
+        makers.stop.set()
+        if makers.retried:
+            causes = ", ".join(f"{count} x {cause}" for cause, count in makers.retried.most_common())
+            _log.warning("Requests for containers that were tried again: %s", causes)
     if failures:
         raise ClusterError(_tell(failures))
 
 
-def _ensure(session: Session, connection: Any, name: str, policy: str | None) -> str | None:
-    """Make one container; return why that failed."""
-    url, token, place = connection.url, session.token, (connection.parsed_url, connection)
+class _Makers:
+    """The threads that make containers, and what the caller's thread knows of them."""
+
+    def __init__(
+        self,
+        session: Session,
+        names: Iterable[str],
+        policy: str | None,
+        timeouts: tuple[float, float],
+        renew: Callable[[], str] | None,
+    ) -> None:
+        self.stop = threading.Event()
+        self.retried: Counter[str] = Counter()
+        self._session = session
+        self._policy = policy
+        self._timeouts = timeouts
+        self._renew = renew
+        self._token = session.token
+        self._lock = threading.Lock()
+        self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._total = 0
+        for name in names:
+            self._waiting.put(name)
+            self._total += 1
+        self._running = 0
+        # What is being made now, and since when.
+        self._since: dict[str, float] = {}
+        # A container and why it failed, if it did; or the end of a thread, and what ended it if that
+        # was no failure of a request.
+        self._ended: queue.SimpleQueue[tuple[str, str | None] | BaseException | None] = queue.SimpleQueue()
+
+    def start(self, concurrency: int) -> None:
+        self._running = min(concurrency, self._total)
+        for index in range(self._running):
+            threading.Thread(
+                target=self._work, args=(index,), name=f"containers-{index}", daemon=True
+            ).start()
+
+    def wait(self, advance: Callable[[], None], check: Callable[[], None]) -> list[str]:
+        """Return the failures once all threads have ended, or one container took too long."""
+        failures: list[str] = []
+        most = 2 * (_ENOUGH + sum(self._timeouts))
+        ended_at = said_at = time.monotonic()
+        made = 0
+        while self._running:
+            check()
+            now = time.monotonic()
+            if late := [name for name, since in list(self._since.items()) if now - since > most]:
+                return [*failures, *(f"{name}: not made within {most:.0f} s" for name in late)]
+            if now - max(ended_at, said_at) >= _SAY_SECONDS:
+                said_at = now
+                self._say(made, now - ended_at)
+            try:
+                news = self._ended.get(timeout=_TICK)
+            except queue.Empty:
+                continue
+            ended_at = time.monotonic()
+            if isinstance(news, BaseException):
+                raise news
+            if news is None:
+                self._running -= 1
+            elif news[1] is None:
+                made += 1
+                advance()
+            else:
+                failures.append(": ".join(map(str, news)))
+        return failures
+
+    def _say(self, made: int, seconds: float) -> None:
+        names = list(self._since)
+        more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+        _log.info(
+            "Waiting for containers: %d of %d are there, none has come for %.0f s; under way: %s%s",
+            made,
+            self._total,
+            seconds,
+            ", ".join(names[:_TOLD]),
+            more,
+        )
+
+    # -- in the threads -----------------------------------------------------------------------
+
+    def _work(self, index: int) -> None:
+        fault = None
+        try:
+            with contextlib.closing(connect(self._session, index, self._timeouts)) as connection:
+                while not self.stop.is_set():
+                    name = self._waiting.get_nowait()
+                    self._since[name] = time.monotonic()
+                    failure = self._make(connection, name)
+                    self._since.pop(name, None)
+                    if failure is not None:
+                        self.stop.set()
+                    self._ended.put((f"{connection.url}/{name}", failure))
+        except queue.Empty:
+            pass
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
+            fault = error
+        self._ended.put(fault)
+
+    def _make(self, connection: Any, name: str) -> str | None:
+        """Make one container; return why that failed."""
+        policy = self._policy
+        renewals = 0
+        while True:
+            token = self._token
+            try:
+                return _ensure(connection, token, name, policy, self._note_retry)
+            except CLIENT_ERRORS as error:
+                code = status(error)
+                if code == 401 and renewals < _MOST_RENEWALS and self._renew_token(token):
+                    renewals += 1
+                    continue
+                if policy and code == 400:
+                    return f"HTTP 400 Bad Request: is there no storage policy {policy!r}?"
+                return why(error)
+
+    def _note_retry(self, error: Exception) -> None:
+        with self._lock:
+            self.retried[why(error)] += 1
+
+    def _renew_token(self, refused: str | None) -> bool:
+        """Make sure that the token is another than the one refused; return whether it is."""
+        with self._lock:
+            if self._token == refused and self._renew is not None:
+                _log.info("Swift no longer takes the token; authenticating again")
+                self._token = self._renew()
+            return self._token != refused
+
+
+def _ensure(
+    connection: Any, token: str | None, name: str, policy: str | None, on_retry: Callable[[Exception], None]
+) -> str | None:
+    """Make one container; return why it will not do, or raise what is in CLIENT_ERRORS."""
+    url, place = connection.url, (connection.parsed_url, connection)
 
     def head() -> dict[str, str] | None:
         try:
@@ -146,18 +262,13 @@ def _ensure(session: Session, connection: Any, name: str, policy: str | None) ->
     def put() -> None:
         swiftclient.put_container(url, token, name, headers=headers, http_conn=place)
 
-    try:
-        found = persistently(head)
-        if found is None:
-            persistently(put)
-            return None
-        actual = found.get("x-storage-policy")
-        if policy and actual and not _same_policy(policy, actual, connection):
-            return f"exists with the storage policy {actual!r}, not {policy!r}"
-    except CLIENT_ERRORS as error:
-        if policy and status(error) == 400:
-            return f"HTTP 400 Bad Request: is there no storage policy {policy!r}?"
-        return why(error)
+    found = persistently(head, on_retry)
+    if found is None:
+        persistently(put, on_retry)
+        return None
+    actual = found.get("x-storage-policy")
+    if policy and actual and not _same_policy(policy, actual, connection):
+        return f"exists with the storage policy {actual!r}, not {policy!r}"
     return None
 
 

@@ -211,7 +211,8 @@ def test_ctrl_c_tells_what_was_done(swift_environment, account, container_base):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert re.search(r"^INFO:Deleted 0 containers and \d+ objects", errors)
+    assert re.search(r"^INFO:Deleted 0 containers and \d+ objects", errors, re.MULTILINE)
+    assert errors.endswith("ERROR:Interrupted; run it again to delete the rest\n")
     assert "Traceback" not in errors
     assert account.get_container(name)[1] != []
 

@@ -241,6 +241,26 @@ def test_a_worker_that_is_not_connected_is_passed_over_for_a_while() -> None:
     assert {dispatcher.next_worker() for _ in range(4)} == {away, worker_of(dispatcher, 2)}
 
 
+def test_a_worker_that_claims_its_jobs_for_ever_is_used_no_more() -> None:
+    dispatcher = joined(1, 2)
+    dispatcher.longest_job = 50.0
+    first, _ = send(dispatcher, tasks(2), 0.0, to=1)
+    for now in range(1, 51):
+        dispatcher.heartbeat(beat(1, [first]), RUN, now)
+        dispatcher.heartbeat(beat(2), RUN, now)
+        dispatcher.tick(now)
+    assert dispatcher.oldest_sent == 0.0
+    assert kinds(dispatcher) == []
+    dispatcher.tick(50.5)
+    assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
+    (event,) = dispatcher.events
+    assert event.text.startswith("Worker 1 on h (pid 1) has held jobs for over 50 s, ")
+    assert "they count as lost (2)" in event.text
+    dispatcher.heartbeat(beat(1, [first]), RUN, 51.0)
+    assert [worker.worker_id for worker in dispatcher.living()] == [2]
+    assert dispatcher.oldest_sent is None
+
+
 def test_a_batch_that_its_owner_leaves_out_is_lost() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(3), 0.0)

@@ -1,0 +1,216 @@
+"""Nothing moves, or nothing will ever succeed again: the programs say so, heed Ctrl-C, and end in time."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from fault_server import FaultServer, Reply, Request
+from processes import Fleet, Program
+from runs import INITIAL, TOKEN, Store, outcome, results_so_far, store, wait_until, write_scenario
+from stand_in_account import StandInAccount
+
+from ssbench.errors import ExitCode
+
+#: Creates and reads only, so that no delete of an own object is missing in what is left.
+GROWS = {"crud_profile": [1, 1, 0, 0]}
+
+#: An answer that begins and never ends, though a byte comes every tenth of a second.
+DRIP = Reply(200, headers=(("X-Drip", "x" * 10_000),), pieces=1, pause=0.1)
+
+
+def is_object(request: Request) -> bool:
+    return request.target.count("/") > 3
+
+
+def assert_reported(run: Program, fleet: Fleet, code: ExitCode) -> None:
+    """The report is there, the stat file is whole, and each comes before the clean-up."""
+    assert run.end() == code, run.err
+    assert "Traceback" not in run.err
+    found = outcome(fleet.stats)
+    assert found.summary is not None
+    assert f"Count: {found.causes[None]:5d} " in run.out
+    if "Deleting the" in run.err:
+        assert run.err.index("Results saved to") < run.err.index("Deleting the")
+
+
+def test_a_store_that_dies_for_good_ends_the_run_with_its_report(fleet: Fleet, tmp_path: Path) -> None:
+    with FaultServer(rule=Store()) as server:
+        fleet.worker(1, "-c", 8)
+        scenario = write_scenario(tmp_path, operation_count=20_000, **GROWS)
+        run = fleet.run(scenario, "--give-up-after", 3, "-S", server.url, "-T", TOKEN)
+        run.wait_for(r"[._]{40}")
+        server.stop()
+        assert_reported(run, fleet, ExitCode.CLUSTER)
+    assert re.search(
+        r"WARNING:The run ended early: nothing has succeeded for \d+ s: \d+ x connect refused"
+        r" \(the last: 127\.0\.0\.1:\d+: Connection refused\) \(given up after --give-up-after 3\)",
+        run.err,
+    )
+    assert "The run ended early: nothing has succeeded" in run.out
+    left = re.search(r"WARNING:(\d+) of the (\d+) objects that the run created are still there", run.err)
+    assert left, run.err
+    assert left[1] == left[2]
+    assert "the clean-up gave up after 20 failures in a row" in run.err
+    assert "ssbench-master cleanup-containers -b fleet" in run.err
+
+
+def test_a_store_that_dies_in_a_timed_run(fleet: Fleet, tmp_path: Path) -> None:
+    """The report comes first; the clean-up counts what it deleted and soon ends."""
+    with store() as (rule, options):
+        fleet.worker(1, "-c", 8)
+        run = fleet.run(write_scenario(tmp_path, **GROWS), "-r", 3, *options)
+        wait_until(lambda: rule.counts["PUT"] > INITIAL + 100, "creates")
+        run.wait_for(r"[._]{40}")
+        deleted = 0
+
+        def fault(request: Request) -> Reply | None:
+            nonlocal deleted
+            if request.method == "DELETE":
+                deleted += 1
+                return None if deleted <= 5 else Reply(500)
+            return None
+
+        rule.fault = fault
+        assert_reported(run, fleet, ExitCode.FAILED)
+    left = re.search(r"WARNING:(\d+) of the (\d+) objects that the run created are still there (.*)", run.err)
+    assert left, run.err
+    assert int(left[2]) - int(left[1]) == 5
+    assert re.search(r"\d+ x HTTP 500", left[3])
+    assert deleted < 5 + 20 + 2 * 8
+
+
+def test_uploads_that_never_succeed_are_given_up(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        fleet.worker(1, "-c", 8)
+        rule.fault = lambda request: Reply(500) if is_object(request) else None
+        scenario = write_scenario(tmp_path, initial_files={"tiny": 1_000_000})
+        run = fleet.run(scenario, "--give-up-after", 1, *options)
+        assert run.end() == ExitCode.CLUSTER, run.err
+    assert re.search(r"ERROR:nothing has succeeded for \d+ s: \d+ x HTTP 500", run.err.splitlines()[-1])
+
+
+def test_slow_operations_are_told_and_waited_for(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        fleet.worker(1, "-c", 8)
+        rule.fault = lambda request: Reply(delay=7.0) if request.method == "GET" else None
+        scenario = write_scenario(tmp_path, operation_count=8, crud_profile=[0, 1, 0, 0])
+        run = fleet.run(scenario, "--give-up-after", 1, *options)
+        run.wait_for(
+            r"INFO:Waiting for 8 operations to end \(worker 1 on \S+ has 8\); nothing has ended for [56] s\n"
+        )
+        assert run.end() == ExitCode.OK, run.err
+    assert outcome(fleet.stats).causes == {None: 8}
+
+
+def test_a_token_that_dies_for_good_ends_the_run(fleet: Fleet, tmp_path: Path) -> None:
+    with FaultServer(rule=(rule := Store())) as server:
+        account = ("X-Storage-Url", server.url), ("X-Auth-Token", TOKEN)
+        alive = True
+
+        def fault(request: Request) -> Reply | None:
+            if "auth" in request.target:
+                return Reply(200, headers=account) if alive else Reply(503)
+            return None if alive else Reply(401)
+
+        rule.fault = fault
+        fleet.worker(1, "-c", 8)
+        scenario = write_scenario(tmp_path, operation_count=1_000_000)
+        arguments = ["-A", server.url.replace("v1/AUTH_test", "auth/v1.0"), "-U", "a:u", "-K", "k"]
+        run = fleet.run(scenario, "--give-up-after", 6, *arguments)
+        run.wait_for(r"[._]{40}")
+        alive = False
+        run.wait_for(
+            r"Waiting for 0 operations to end, [1-8] more wait for a new token; nothing has ended for"
+        )
+        assert_reported(run, fleet, ExitCode.CLUSTER)
+    assert re.search(
+        r"The run ended early: nothing has succeeded for \d+ s: \d+ x HTTP 401.*"
+        r", \d x authentication failed \(the last: .*HTTP 503 Service Unavailable\)",
+        run.err,
+    )
+    # Told once, and then every ten seconds.
+    assert run.err.count("Authenticating again has failed") <= 3
+    assert set(outcome(fleet.stats).causes) == {None, "HTTP 401"}
+
+
+def test_a_token_that_aged_before_the_containers_is_renewed(fleet: Fleet, tmp_path: Path) -> None:
+    with FaultServer(rule=(rule := Store())) as server:
+        tokens: list[str] = []
+
+        def fault(request: Request) -> Reply | None:
+            if "auth" in request.target:
+                tokens.append(f"AUTH_tk{len(tokens)}")
+                return Reply(200, headers=(("X-Storage-Url", server.url), ("X-Auth-Token", tokens[-1])))
+            return Reply(401) if request.headers["x-auth-token"] == "AUTH_tk0" else None
+
+        rule.fault = fault
+        fleet.worker(1, "-c", 8)
+        arguments = ["-A", server.url.replace("v1/AUTH_test", "auth/v1.0"), "-U", "a:u", "-K", "k"]
+        run = fleet.run(write_scenario(tmp_path, container_concurrency=10, container_count=10), *arguments)
+        assert run.end() == ExitCode.OK, run.err
+    assert tokens == ["AUTH_tk0", "AUTH_tk1"]
+    # The workers were given the new one: none of their requests was refused.
+    assert not any(is_object(each) and each.headers["x-auth-token"] == tokens[0] for each in server.requests)
+
+
+def test_containers_that_drip_are_told_and_ctrl_c_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        rule.fault = lambda _request: DRIP
+        fleet.worker(1, "-c", 8)
+        run = fleet.run(write_scenario(tmp_path), *options)
+        run.wait_for(
+            r"INFO:Waiting for containers: 0 of 2 are there, none has come for [56] s;"
+            r" under way: fleet_00000[01], fleet_00000[01]"
+        )
+        run.signal(signal.SIGINT)
+        interrupted = time.monotonic()
+        assert run.end() == ExitCode.INTERRUPTED, run.err
+        assert time.monotonic() - interrupted < 5
+    assert "Traceback" not in run.err
+
+
+@pytest.mark.parametrize("what", ["objects", "containers", "listings"])
+def test_a_clean_up_that_stands_still_heeds_ctrl_c_and_gives_up(
+    fleet: Fleet, fault_server: FaultServer, what: str
+) -> None:
+    account = StandInAccount()
+    account.hold({f"ssbench_00000{number}": [f"o{i:03}" for i in range(50)] for number in range(3)})
+    deleted = 0
+
+    def rule(request: Request) -> Reply:
+        nonlocal deleted
+        kind = "objects" if is_object(request) else "containers" if request.method == "DELETE" else "listings"
+        drips = kind == what and (kind != "objects" or deleted >= 20) and "prefix=" not in request.target
+        deleted += kind == "objects" and not drips
+        return DRIP if drips else account(request)
+
+    fault_server.rule = rule
+    arguments = ["cleanup-containers", "-S", fault_server.url, "-T", "token"]
+    run = fleet.master(*arguments)
+    run.wait_for(r"INFO:Waiting for Swift: nothing listed or deleted for [56] s, 3 containers under way")
+    run.signal(signal.SIGINT)
+    interrupted = time.monotonic()
+    assert run.end() == ExitCode.INTERRUPTED, run.err
+    assert time.monotonic() - interrupted < 6
+    done = 20 if what == "objects" else 0
+    assert f"INFO:Deleted 0 containers and {done} objects" in run.err
+    assert "Traceback" not in run.err
+    given_up = fleet.master(*arguments, "--give-up-after", 1)
+    assert given_up.end() == ExitCode.CLUSTER, given_up.err
+    assert "Nothing succeeded for 1 s (--give-up-after)" in given_up.err
+
+
+def test_ctrl_c_in_the_clean_up_says_what_is_left(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        fleet.worker(1, "-c", 8)
+        rule.fault = lambda request: Reply(204, delay=1.0) if request.method == "DELETE" else None
+        run = fleet.run(write_scenario(tmp_path, **GROWS), *options)
+        run.wait_for(r"Deleting the \d+ objects")
+        run.signal(signal.SIGINT)
+        assert_reported(run, fleet, ExitCode.INTERRUPTED)
+    assert re.search(r"WARNING:\d+ of the \d+ objects that the run created are still there", run.err)
+    assert results_so_far(fleet.stats) == 200

@@ -1,0 +1,89 @@
+"""The phases by themselves: what they hand out, and what they make of what comes back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from ssbench.fleet.dispatch import Task
+from ssbench.fleet.wire import REMOVE, Result
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
+
+WORKER = WorkerState(1, 1, "h", 1, "1", 100, 0.0)
+
+
+class Counted:
+    """A bar that only counts."""
+
+    count = 0
+
+    def advance(self, count: int = 1) -> None:
+        self.count += count
+
+
+def clean_up(objects: int, stop: Callable[[], bool] = lambda: False) -> tuple[CleanUp, Counted]:
+    bar = Counted()
+    return CleanUp(((0, 0, number) for number in range(objects)), bar, stop), bar
+
+
+def results(tasks: list[Task], *causes: str | None) -> list[tuple[Task, Result]]:
+    return [
+        (task, Result(0, None, None, 0.0, cause=cause)) for task, cause in zip(tasks, causes, strict=True)
+    ]
+
+
+def test_a_clean_up_counts_what_it_deleted() -> None:
+    phase, bar = clean_up(5)
+    tasks = list(phase.next_tasks(3))
+    assert tasks == [(REMOVE, 0, 0, number, 0) for number in range(3)]
+    phase.done(results(tasks, None, "HTTP 503", None), WORKER)
+    assert not phase.exhausted(0.0)
+    tasks = list(phase.next_tasks(10))
+    phase.done(results(tasks, None, "reset"), WORKER)
+    assert phase.exhausted(0.0)
+    assert not phase.gave_up
+    assert (phase.succeeded, phase.failed, bar.count) == (3, 2, 3)
+    assert phase.failure_text() == "1 x HTTP 503, 1 x reset"
+    assert phase.patience is None
+
+
+@pytest.mark.parametrize("success_at", [None, 0, TOO_MANY_FAILURES - 1])
+def test_a_clean_up_gives_up_after_many_failures_in_a_row(success_at: int | None) -> None:
+    phase, _ = clean_up(1000)
+    for number in range(TOO_MANY_FAILURES):
+        assert not phase.exhausted(0.0)
+        cause = None if number == success_at else "connect refused"
+        phase.done(results(list(phase.next_tasks(1)), cause), WORKER)
+    assert phase.gave_up == (success_at is None)
+    assert phase.exhausted(0.0) == phase.gave_up
+    if phase.gave_up:
+        assert phase.patience is not None
+        assert phase.patience < math.inf
+
+
+def test_many_failures_in_one_message_before_a_success_give_up_too() -> None:
+    phase, _ = clean_up(1000)
+    tasks = list(phase.next_tasks(TOO_MANY_FAILURES + 1))
+    phase.done(results(tasks, *["reset"] * TOO_MANY_FAILURES, None), WORKER)
+    assert phase.gave_up
+    assert (phase.succeeded, phase.failed) == (1, TOO_MANY_FAILURES)
+
+
+def test_what_is_lost_with_a_worker_is_sent_again_and_what_is_given_up_counts_as_failed() -> None:
+    phase, _ = clean_up(3)
+    tasks = list(phase.next_tasks(3))
+    assert list(phase.lost(tasks[:1], given_up=None, worker=WORKER)) == tasks[:1]
+    assert phase.failed == 0
+    assert list(phase.lost(tasks, given_up="not finished")) == []
+    assert phase.causes == {"not finished": 3}
+
+
+def test_a_stop_is_heeded() -> None:
+    stopped: list[bool] = []
+    phase, _ = clean_up(3, lambda: bool(stopped))
+    assert not phase.exhausted(0.0)
+    stopped.append(True)
+    assert phase.exhausted(0.0)

@@ -1,0 +1,105 @@
+"""Renewing tokens, with a clock that the test moves and attempts that take no time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from runs import wait_until
+
+from ssbench.errors import ClusterError
+from ssbench.run.tokens import TokenRenewal
+
+
+class Service:
+    """Gives tokens, or fails while ``fault`` is set. ``asked`` are the times at which it was asked."""
+
+    def __init__(self) -> None:
+        self.fault: Exception | None = None
+        self.asked: list[float] = []
+        self.now = 0.0
+        self.waiting: list[Callable[[], None]] = []
+        self.renewal = TokenRenewal(self.authenticate, self.waiting.append)
+
+    def authenticate(self) -> str:
+        self.asked.append(self.now)
+        if self.fault is not None:
+            raise self.fault
+        return f"token-{len(self.asked)}"
+
+    def until(self, end: float) -> str | None:
+        """Let time pass in steps of 0.1 s until a token is there."""
+        while self.now < end:
+            token = self.renewal.poll(self.now)
+            if token is not None:
+                return token
+            for call in self.waiting:
+                call()
+            self.waiting.clear()
+            self.now = round(self.now + 0.1, 1)
+        return None
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+def test_nothing_is_asked_for_unbidden(service: Service) -> None:
+    assert service.until(10) is None
+    assert service.asked == []
+    assert service.renewal.possible
+    assert not service.renewal.under_way
+
+
+def test_a_token_comes_once(service: Service) -> None:
+    service.renewal.start()
+    service.renewal.start()
+    assert service.renewal.under_way
+    assert service.until(10) == "token-1"
+    assert not service.renewal.under_way
+    assert service.until(10) is None
+    assert len(service.asked) == 1
+
+
+def test_tokens_that_are_refused_at_once_are_renewed_once_a_second(service: Service) -> None:
+    while service.now < 10:
+        service.renewal.start()
+        service.until(10)
+    assert 9 <= len(service.asked) <= 11
+
+
+def test_failures_are_counted_and_tried_again_with_growing_pauses(service: Service) -> None:
+    service.fault = ClusterError("nobody there")
+    service.renewal.start()
+    assert service.until(60) is None
+    assert service.renewal.under_way
+    assert (service.renewal.failures, service.renewal.error) == (len(service.asked), "nobody there")
+    pauses = [
+        round(later - earlier) for earlier, later in zip(service.asked, service.asked[1:], strict=False)
+    ]
+    assert pauses == [1, 2, 4, 8, 10, 10, 10, 10]
+    service.fault = None
+    assert service.until(80) == f"token-{len(service.asked)}"
+    assert service.renewal.failures == 0
+
+
+def test_a_bug_is_not_tried_again(service: Service) -> None:
+    service.fault = ZeroDivisionError()
+    service.renewal.start()
+    with pytest.raises(ZeroDivisionError):
+        service.until(10)
+
+
+def test_a_token_of_the_users_own_cannot_be_renewed() -> None:
+    renewal = TokenRenewal(None)
+    renewal.start()
+    assert not renewal.possible
+    assert not renewal.under_way
+    assert renewal.poll(0.0) is None
+
+
+def test_a_thread_of_its_own() -> None:
+    renewal = TokenRenewal(lambda: "token")
+    renewal.start()
+    wait_until(lambda: renewal.poll(0.0) == "token", "the token")
