@@ -29,6 +29,7 @@ from ssbench.fleet.wire import LOST_AFTER, Result, RunParameters
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import INVALID, LOST, UNFINISHED
 from ssbench.run.tokens import TokenRenewal
+from ssbench.swift.timing import longest_job
 
 _log = logging.getLogger(__name__)
 
@@ -100,6 +101,13 @@ class Exchange:
         self._sockets = sockets
         self._header = wire.pack_parameters(parameters)
         self._batch_size = batch_size
+        dispatcher.longest_job = longest_job(
+            parameters.connect_timeout,
+            parameters.network_timeout,
+            parameters.request_timeout,
+            parameters.retries + parameters.retry_404,
+            max(largest_objects, default=0),
+        )
         self._bounds = Bounds(tuple(largest_objects), parameters.retries + parameters.retry_404)
         self._news = News()
         self._renewal = TokenRenewal(renew_token)
@@ -155,6 +163,10 @@ class Exchange:
             self.parameters, generation=self.parameters.generation + 1, **changes
         )
         self._header = wire.pack_parameters(self.parameters)
+
+    def forget_jobs(self, **changes: object) -> None:
+        """Begin anew with other parameters: workers drop what they have and close their connections."""
+        self.change(run_id=secrets.randbits(62) + 1, **changes)
 
     def tell_all(self) -> None:
         """Send an empty batch to each worker, so that it sees the parameters now."""
@@ -237,7 +249,7 @@ class Exchange:
         if given_up:
             phase.lost(given_up, given_up=UNFINISHED if dispatcher.living() else LOST)
             # Workers drop what they still have of it, and have their slots free for the next phase.
-            self.change(run_id=secrets.randbits(62) + 1)
+            self.forget_jobs()
         self._take_events(time.monotonic(), all_of_it=True)
 
     def _send(self, phase: Phase, now: float, *, only_backlog: bool) -> bool:

@@ -35,6 +35,9 @@ _LATE_SHARE = 0.01
 #: much to deleting anything at all.
 _CLEAN_UP_AFTER_INTERRUPT = 10.0
 
+#: How often a deletion of the clean-up is tried again.
+_CLEAN_UP_RETRIES = 2
+
 #: A report says that nothing succeeded for some time when it was at least so long (seconds).
 _LONG_STANDSTILL = 10.0
 
@@ -286,6 +289,7 @@ class Master:
         if self._given_up:
             give_up_after = min(give_up_after, _CLEAN_UP_AFTER_INTERRUPT)
         self._exchange.interrupted.clear()
+        self._exchange.forget_jobs(retries=min(self._exchange.parameters.retries, _CLEAN_UP_RETRIES))
         _log.info(
             "Deleting the %d objects that the run created%s",
             count,

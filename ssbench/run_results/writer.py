@@ -68,6 +68,8 @@ class RunResultsWriter:
         if self.failure:
             self._file.close()
             raise StatFileError(f"{path}: cannot be written: {self.failure.strerror}")
+        #: Results in the last block that was written, and where in the file it begins.
+        self._last_block = 0, self._size
         self._pending = PendingRows()
         self._waiting = 0
         self._summary: RunSummary | None = None
@@ -139,14 +141,32 @@ class RunResultsWriter:
                 summary = self._summary
             if pending.rows:
                 self._write_rows(pending)
-        self._append(closing_record(Closing(self._results, self.results_lost, summary)))
+        if not self._append_closing(summary):
+            # No room for the summary, not even after a block that had none either: the last one makes some.
+            self._take_back_last_block()
+            self._append_closing(summary)
+
+    def _append_closing(self, summary: RunSummary) -> bool:
+        return self._append(closing_record(Closing(self._results, self.results_lost, summary)))
+
+    def _take_back_last_block(self) -> None:
+        rows, size = self._last_block
+        try:
+            self._file.truncate(size)
+            self._file.seek(size)
+        except OSError:  # what is no regular file
+            return
+        self._size = size
+        self._results -= rows
+        self.results_lost += rows
 
     def _write_rows(self, pending: PendingRows) -> None:
         left = pending.rows
         for record in pack_rows(pending) if not self._broken else ():
-            rows = min(left, MAX_ROWS)
+            rows, size = min(left, MAX_ROWS), self._size
             if not self._append(record):
                 break
+            self._last_block = rows, size
             left -= rows
             self._results += rows
             with self._changed:

@@ -42,20 +42,12 @@ from ssbench.swift.http_response import Answer
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
 from ssbench.swift.shared import Shared, discarding_flags
+from ssbench.swift.timing import LONGEST_RETRY_AFTER, NETWORK_TIMEOUTS, SLOW_RATE
 from ssbench.swift.tls import tls_context
 
 #: The pause before the first retry; it doubles with each one, and half of it is drawn at random.
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
-
-#: A server that asks for a longer pause than this gets this one.
-LONGEST_RETRY_AFTER = 10.0
-
-#: The default of a request's time-out is so many times that of the network.
-_NETWORK_TIMEOUTS = 3
-
-#: While a body moves at so many bytes a second or more, the time-out of its request does not run.
-SLOW_RATE = 10_000
 
 #: Kept prefixes of requests, some 150 bytes each.
 _MAX_PREFIXES = 65536
@@ -76,7 +68,7 @@ class ClientSettings:
     ``connect_timeout`` is for all addresses of a name together, and once more for the TLS handshake;
     ``network_timeout`` for each wait for progress. ``request_timeout`` (None: three times
     ``network_timeout``) is for a whole attempt once it is connected, but does not run while a body moves
-    at :data:`SLOW_RATE` or faster, so that a long body that flows never times out.
+    at :data:`~ssbench.swift.timing.SLOW_RATE` or faster, so that a long body that flows never times out.
     ``block_size``: bytes sent or received at once where they are copied at all.
     ``max_connections`` is the limit for each server, ``retries`` that for each request. ``retry_404``
     is how often, apart from those, a GET or DELETE is tried again that finds no object.
@@ -123,7 +115,7 @@ class Client:
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
-        request_timeout = settings.request_timeout or _NETWORK_TIMEOUTS * settings.network_timeout
+        request_timeout = settings.request_timeout or NETWORK_TIMEOUTS * settings.network_timeout
         shortest = min(settings.connect_timeout, settings.network_timeout, request_timeout)
         interval = min(max(shortest / 20, 0.01), 0.5)
         self._shared = Shared(

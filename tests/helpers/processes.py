@@ -143,12 +143,16 @@ class Fleet:
         return ["--zmq-work-port", self.work_port, "--zmq-results-port", self.results_port]
 
     def worker(
-        self, worker_id: int, *arguments: object, environment: dict[str, str] | None = None
+        self,
+        worker_id: int,
+        *arguments: object,
+        module: str = "ssbench.cli.worker",
+        environment: dict[str, str] | None = None,
     ) -> Program:
-        """Start ``ssbench-worker``."""
+        """Start ``ssbench-worker``, or a module that stands in for it."""
         return self._stack.enter_context(
             Program(
-                "ssbench.cli.worker",
+                module,
                 ["--zmq-host", self.ip, *self._ports(), *arguments, worker_id],
                 environment,
             )

@@ -1,0 +1,35 @@
+"""How long requests may take. Pure, so that the master, which has no gevent, can use it too."""
+
+from __future__ import annotations
+
+#: A server that asks for a longer pause before a retry than this gets this one (seconds).
+LONGEST_RETRY_AFTER = 10.0
+
+#: The default of a request's time-out is so many times that of the network.
+NETWORK_TIMEOUTS = 3
+
+#: While a body moves at so many bytes a second or more, the time-out of its request does not run.
+SLOW_RATE = 10_000
+
+#: A job's end may be noticed so much later than its time-outs say: a share, and seconds.
+_LATE_SHARE = 1.1
+_LATE_SECONDS = 5.0
+
+
+def longest_job(
+    connect_timeout: float,
+    network_timeout: float,
+    request_timeout: float | None,
+    retries: int,
+    size: int,
+) -> float:
+    """Return the most seconds that a worker can take for a job, whatever the server does.
+
+    The time-outs are seconds, as in :class:`ssbench.swift.objects.ClientSettings`; ``retries`` is how often
+    a request may be tried again for any reason, ``size`` the bytes of the largest body.
+    """
+    # Connecting may take its time-out twice, the second time for TLS.
+    attempt = 2 * connect_timeout + (request_timeout or NETWORK_TIMEOUTS * network_timeout) + size / SLOW_RATE
+    request = (retries + 1) * attempt + retries * LONGEST_RETRY_AFTER
+    # An initial upload may be two requests: HEAD and PUT.
+    return 2 * request * _LATE_SHARE + _LATE_SECONDS

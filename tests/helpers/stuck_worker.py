@@ -1,0 +1,18 @@
+"""A real worker whose jobs never end: it claims them with each heartbeat, for ever."""
+
+from __future__ import annotations
+
+import sys
+
+import gevent
+
+from ssbench.cli.worker import main
+from ssbench.worker.requests import Run
+
+
+def never_end(*_: object) -> None:
+    gevent.sleep(1e9)
+
+
+Run.perform = never_end
+sys.exit(main())
