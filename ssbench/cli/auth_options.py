@@ -189,7 +189,7 @@ def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) ->
         certificate_key=files["OS_KEY"],
     )
     if cloud := _cloud(given, values):
-        from ssbench.swift.cloud import from_cloud  # noqa: PLC0415 - it loads keystoneauth
+        from ssbench.swift.cloud import from_cloud
 
         return from_cloud(cloud, endpoint)
     auth_url = values["ST_AUTH"] or values["OS_AUTH_URL"]
@@ -304,7 +304,7 @@ def _check_complete(version: Version, values: _Values) -> None:
 
 def warn_of_proxy(credentials: Credentials, session: Session) -> None:
     """Say where a proxy of the environment is used, because workers use none."""
-    from ssbench.swift.auth import is_proxied  # noqa: PLC0415 - it loads python-swiftclient
+    from ssbench.swift.auth import is_proxied
 
     uses = []
     if (

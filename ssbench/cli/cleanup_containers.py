@@ -14,7 +14,7 @@ from ssbench.cli.options import non_negative_float, positive_float, positive_int
 from ssbench.errors import ExitCode
 from ssbench.run.interrupts import Interrupts
 from ssbench.screen import terminal
-from ssbench.screen.progress import Bar
+from ssbench.screen.bars import Bar
 from ssbench.swift.credentials import Session
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete them; raises ClusterError when the account cannot be listed, and what authentication raises."""
     # Here, because they bring gevent and python-swiftclient, which --help does without.
-    from ssbench.swift.auth import authenticate  # noqa: PLC0415
-    from ssbench.swift.cleanup import CleanUp, CleanUpSettings, find_containers  # noqa: PLC0415
+    from ssbench.swift.auth import authenticate
+    from ssbench.swift.cleanup import CleanUp, CleanUpSettings, find_containers
 
     credentials = auth_options.from_arguments(arguments, os.environ)
     session = authenticate(credentials, arguments.connect_timeout)

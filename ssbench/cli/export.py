@@ -9,13 +9,14 @@ from pathlib import Path
 
 from ssbench.cli import output_file
 from ssbench.cli.options import add_force
-from ssbench.cli.stat_file import reading
 from ssbench.errors import ExitCode, UsageError
-from ssbench.export import WRITERS
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 DESCRIPTION = "Write every single result of a stat file, of any version of ssbench."
+
+#: The keys of :data:`ssbench.export.WRITERS`.
+_FORMATS = ("csv", "jsonl", "parquet")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-f",
         "--format",
-        choices=WRITERS,
+        choices=_FORMATS,
         help="csv, jsonl (JSON lines) or parquet (by the ending of the output file, else csv)",
     )
     parser.add_argument(
@@ -42,9 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the results; raises StatFileError, and UsageError for a file that cannot be written."""
+    # Here, because they import numpy, which --help does without.
+    from ssbench.cli.stat_file import reading
+    from ssbench.export import WRITERS
+
     output: Path = arguments.output
     ending = output.suffix[1:].lower()
-    format_ = arguments.format or (ending if ending in WRITERS else "csv")
+    format_ = arguments.format or (ending if ending in _FORMATS else "csv")
     if output == Path("-") and format_ == "parquet" and sys.stdout and sys.stdout.isatty():
         raise UsageError("Parquet is not for a terminal: give --output FILE")
     output_file.check_all([output], arguments.stats_file, force=arguments.force)
@@ -53,6 +58,6 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         with output_file.writing(output, force=arguments.force) as out:
             write(results, out.buffer)
         for warning in results.warnings:
-            logger.warning("%s: %s", arguments.stats_file, warning)
-        logger.info("%s results exported", f"{results.results_read:,}")
+            _log.warning("%s: %s", arguments.stats_file, warning)
+        _log.info("%s results exported", f"{results.results_read:,}")
     return ExitCode.OK

@@ -7,7 +7,6 @@ import logging
 from pathlib import Path
 
 from ssbench.errors import ExitCode
-from ssbench.fleet import key as fleet_key
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the file; raises KeyFileError."""
-    fleet_key.write_new(arguments.file)
+    from ssbench.fleet import key
+
+    key.write_new(arguments.file)
     _log.info("Wrote %s; copy it to every host of the fleet, readable by its user only", arguments.file)
     return ExitCode.OK

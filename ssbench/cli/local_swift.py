@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ssbench.cli import output_file
 from ssbench.cli.options import add_force, port
-from ssbench.cli.stat_file import ReaderGoneError
+from ssbench.cli.output_file import ReaderGoneError
 from ssbench.errors import ClusterError, ExitCode
 from ssbench.local_swift import LocalSwift
 

@@ -5,13 +5,38 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from ssbench.cli.stat_file import ReaderGoneError, standard_output
 from ssbench.errors import UsageError
+from ssbench.screen import terminal
+
+
+class ReaderGoneError(Exception):
+    """The reader of standard output (``head``, a pager) has closed it. That is no failure."""
+
+
+@contextmanager
+def standard_output() -> Iterator[TextIO]:
+    """Yield standard output.
+
+    Raises UsageError when it is closed or cannot be written, and ReaderGoneError.
+    """
+    if sys.stdout is None:  # closed by the shell; typeshed does not know
+        raise UsageError("standard output is closed")
+    terminal.drain()  # standard error may be the same file or terminal, and comes first there
+    try:
+        yield sys.stdout
+        sys.stdout.flush()
+    except OSError as error:
+        # Otherwise the interpreter would try to flush it again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise ReaderGoneError from None
+        raise UsageError(f"standard output: cannot be written: {error.strerror}") from None
 
 
 def check_all(outputs: Sequence[Path], stats_file: Path, *, force: bool) -> None:

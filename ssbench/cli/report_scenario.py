@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import cProfile
 import logging
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 from ssbench.cli import output_file
 from ssbench.cli.options import add_force, percentile
-from ssbench.cli.stat_file import reading
+from ssbench.cli.profiling import Profiling
 from ssbench.errors import ExitCode
-from ssbench.reports import print_report, requests_per_second
-from ssbench.statistics import summarize
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 DESCRIPTION = "Print the report of a stat file, of any version of ssbench."
 
@@ -61,13 +56,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
+    # Here, because they import numpy, which --help does without.
+    from ssbench.cli.stat_file import reading
+    from ssbench.reports import print_report, requests_per_second
+    from ssbench.statistics import summarize
+
     outputs = [path for path in (arguments.report_file, arguments.rps_histogram) if path]
     output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
-    with _profile() if arguments.profile else nullcontext():
+    with Profiling("ssbench-report") if arguments.profile else nullcontext():
         with reading(arguments.stats_file) as results:
             statistics = summarize(results)
         for warning in statistics.warnings:
-            logger.warning("%s: %s", arguments.stats_file, warning)
+            _log.warning("%s: %s", arguments.stats_file, warning)
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
             print_report(statistics, pctile=arguments.pctile, csv=arguments.csv, out=out)
         if arguments.rps_histogram:
@@ -75,13 +75,3 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 out.write(requests_per_second.report(statistics))
                 out.flush()
     return ExitCode.OK
-
-
-@contextmanager
-def _profile() -> Iterator[None]:
-    profile = cProfile.Profile()
-    with profile:
-        yield
-    with tempfile.NamedTemporaryFile(prefix="ssbench-report-", suffix=".prof", delete=False) as out:
-        profile.dump_stats(out.name)
-    logger.info("profile written to %s", out.name)

@@ -1,18 +1,19 @@
-"""``ssbench-master run-scenario``: a benchmark from its options to its report."""
+"""``ssbench-master run-scenario``: run a benchmark and report on it.
+
+Its options are in :mod:`ssbench.cli.run_scenario_options`.
+"""
 
 from __future__ import annotations
 
 import argparse
-import cProfile
 import logging
 import os
 import secrets
 import shlex
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,21 +22,14 @@ import zmq
 
 from ssbench import __version__
 from ssbench.cli import auth_options, invocation, zmq_options
-from ssbench.cli.options import (
-    add_force,
-    non_negative_float,
-    non_negative_int,
-    percentile,
-    positive_float,
-    positive_int,
-)
+from ssbench.cli.output_file import standard_output
+from ssbench.cli.profiling import Profiling
 from ssbench.cli.report_printer import ReportPrinter
-from ssbench.cli.stat_file import standard_output
 from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet import wire
+from ssbench.fleet.addresses import BindAddress
 from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.exchange import Exchange
-from ssbench.fleet.sockets import BindAddress
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.master import Master, RunOutcome, RunSettings, describe_run
@@ -49,141 +43,8 @@ from ssbench.swift.credentials import Credentials, Session
 
 _log = logging.getLogger(__name__)
 
-DESCRIPTION = (
-    "Runs a scenario against Swift with the workers that are connected, or with local ones (--workers),"
-    " writes every result to a stat file, and prints a report. Swift and the user are given as to the"
-    " 'swift' command line; --local-swift starts a Swift of its own."
-)
-
 #: Job ids of at most so many users are in flight; more could not be told apart from a mistake.
 _MOST_USERS = 10_000_000
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the sub-command."""
-    parser.add_argument(
-        "-f", "--scenario-file", metavar="FILE", help="scenario in YAML or JSON, or the name of a shipped one"
-    )
-    parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
-    _add_load(parser)
-    _add_report(parser)
-    _add_fleet(parser)
-    auth_options.add_arguments(parser)
-
-
-def _add_load(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("load (in place of what the scenario says)")
-    group.add_argument(
-        "-u", "--user-count", metavar="N", type=positive_int, help="most operations in flight at once"
-    )
-    group.add_argument("-o", "--op-count", metavar="N", type=positive_int, help="operations to run")
-    group.add_argument(
-        "-r", "--run-seconds", metavar="N", type=positive_float, help="run this long instead; wins over -o"
-    )
-    group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="containers to use")
-    group.add_argument(
-        "--delete-after",
-        metavar="SECONDS",
-        type=non_negative_int,
-        help="let objects expire after so long (X-Delete-After); 0 suppresses the scenario's value",
-    )
-    group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
-    group.add_argument(
-        "-b",
-        "--block-size",
-        metavar="BYTES",
-        type=positive_int,
-        default=65536,
-        help="what a worker sends or receives at once (%(default)s)",
-    )
-    group.add_argument(
-        "--connect-timeout", metavar="S", type=positive_float, default=10.0, help="seconds (%(default)s)"
-    )
-    group.add_argument(
-        "--network-timeout",
-        metavar="S",
-        type=positive_float,
-        default=20.0,
-        help="seconds without any progress of a request (%(default)s)",
-    )
-    group.add_argument(
-        "--request-timeout",
-        metavar="S",
-        type=positive_float,
-        help="seconds for a whole attempt of a request; they do not run while its body moves at"
-        " 10 kB/s or faster (three times --network-timeout)",
-    )
-    group.add_argument(
-        "--retries",
-        metavar="N",
-        type=non_negative_int,
-        default=10,
-        help="how often a request that failed for a passing reason is tried again (%(default)s)",
-    )
-    group.add_argument(
-        "--retry-404",
-        metavar="N",
-        type=non_negative_int,
-        default=0,
-        help="how often a read or delete that finds no object is tried again (%(default)s)",
-    )
-    group.add_argument(
-        "--seed", metavar="N", type=non_negative_int, help="same seed, same operations (random)"
-    )
-    group.add_argument(
-        "--give-up-after",
-        metavar="S",
-        type=non_negative_float,
-        default=60.0,
-        help="end the run when nothing has succeeded for so many seconds; 0: never (%(default)s)",
-    )
-    group.add_argument("--noop", action="store_true", help="do everything but the requests to Swift")
-    group.add_argument("-k", "--keep-objects", action="store_true", help="do not delete what the run created")
-    group.add_argument(
-        "--local-swift",
-        action="store_true",
-        help="start a real Swift on this machine for the run, and remove it (pip install swift eventlet)",
-    )
-
-
-def _add_report(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("results")
-    group.add_argument(
-        "-s",
-        "--stats-file",
-        metavar="FILE",
-        type=Path,
-        help="where the results go; .gz is added (a new file in /tmp/ssbench-results)",
-    )
-    add_force(group)
-    group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
-    group.add_argument("--csv", action="store_true", help="print the report as CSV")
-    group.add_argument(
-        "--pctile", metavar="N", type=percentile, default=95.0, help="percentile to report, 1 to 100 (95)"
-    )
-    group.add_argument("--profile", action="store_true", help="profile the benchmark and the local workers")
-
-
-def _add_fleet(parser: argparse.ArgumentParser) -> None:
-    zmq_options.add_arguments(parser, "0.0.0.0; 127.0.0.1 with --workers")
-    group = parser.add_argument_group("fleet")
-    group.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers for this run")
-    group.add_argument(
-        "--batch-size", metavar="N", type=positive_int, default=1, help="jobs a message (%(default)s)"
-    )
-    group.add_argument(
-        "--expect-workers",
-        metavar="N",
-        type=positive_int,
-        help="wait for so many workers before the run starts (1; all of --workers)",
-    )
-    group.add_argument(
-        "--worker-timeout",
-        metavar="S",
-        type=positive_float,
-        default=60.0,
-        help="wait so many seconds for them (%(default)s)",
-    )
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
@@ -346,7 +207,7 @@ class _Run:
             return None
         if credentials is None:
             # Only here: most people have a Swift, and it takes its time.
-            from ssbench.local_swift import LocalSwift  # noqa: PLC0415
+            from ssbench.local_swift import LocalSwift
 
             policies = dict.fromkeys(["gold", "silver", self._scenario.policy or "gold"])
             _log.info("Starting a Swift on this machine")
@@ -423,7 +284,7 @@ class _Run:
         exchange = self._exchange
         if source is None or exchange is None:
             return
-        from ssbench.swift.containers import ensure_containers  # noqa: PLC0415 - as in _authenticate
+        from ssbench.swift.containers import ensure_containers
 
         ensure_containers(
             source.session,
@@ -439,15 +300,8 @@ class _Run:
             exchange.change(token=source.session.token)
 
     def _measure(self, master: Master, writer: RunResultsWriter) -> RunOutcome:
-        if not self._arguments.profile:
+        with Profiling("ssbench-master") if self._arguments.profile else nullcontext():
             return master.measure(writer)
-        descriptor, name = tempfile.mkstemp(prefix="ssbench-master-", suffix=".prof")
-        os.close(descriptor)
-        profiler = cProfile.Profile()
-        outcome = profiler.runcall(master.measure, writer)
-        profiler.dump_stats(name)
-        _log.info("Profile of the benchmark written to %s", name)
-        return outcome
 
     def _report(self, path: Path) -> None:
         arguments = self._arguments
@@ -484,7 +338,7 @@ class TokenSource:
 
 def _authenticate(credentials: Credentials) -> Session:
     # Here, because it brings python-swiftclient and keystoneauth, 0.3 s that --help and --noop do without.
-    from ssbench.swift.auth import authenticate  # noqa: PLC0415
+    from ssbench.swift.auth import authenticate
 
     return authenticate(credentials)
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import cProfile
 import logging
 import os
 import signal
 import sys
-import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import gevent
 from gevent.socket import wait_read
 
 from ssbench import __version__
-from ssbench.cli import logs
-from ssbench.cli.options import Parser, non_negative_int, port, positive_int
+from ssbench.cli import logs, zmq_options
+from ssbench.cli.options import Parser, non_negative_int, positive_int
+from ssbench.cli.profiling import Profiling
 from ssbench.errors import ExitCode, SsbenchError
-from ssbench.fleet import key as fleet_key
-from ssbench.fleet.sockets import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, WorkerSockets, endpoint
+from ssbench.fleet.addresses import endpoint
+from ssbench.fleet.sockets import WorkerSockets
 from ssbench.run.socket_folder import remove_if_left
 from ssbench.worker.worker import Worker, WorkerOptions
 
@@ -44,27 +44,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--zmq-host", metavar="HOST", default="127.0.0.1", help="where the master runs (%(default)s)"
     )
-    parser.add_argument(
-        "--zmq-work-port",
-        metavar="PORT",
-        type=port,
-        default=DEFAULT_WORK_PORT,
-        help="port of the master's work socket (%(default)s)",
-    )
-    parser.add_argument(
-        "--zmq-results-port",
-        metavar="PORT",
-        type=port,
-        default=DEFAULT_RESULTS_PORT,
-        help="port of the master's results socket (%(default)s)",
-    )
-    parser.add_argument(
-        "--zmq-key",
-        metavar="FILE",
-        type=Path,
-        default=os.environ.get("SSBENCH_ZMQ_KEY") or None,
-        help="key file of a sealed fleet, the same one as the master's (SSBENCH_ZMQ_KEY)",
-    )
+    zmq_options.add_shared_arguments(parser)
     parser.add_argument(
         "-c",
         "--concurrency",
@@ -109,32 +89,25 @@ def _watch_stdin(worker: Worker) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> ExitCode:
-    key = fleet_key.read(arguments.zmq_key) if arguments.zmq_key else None
+    key = zmq_options.read_key(arguments)
+    work_port, results_port = zmq_options.ports(arguments)
     _raise_file_limit()
     if arguments.retries is not None:
         _log.warning("--retries has no effect on a worker: run-scenario --retries holds for all of them")
     sockets = WorkerSockets(
-        endpoint(arguments.zmq_host, arguments.zmq_work_port),
-        endpoint(arguments.zmq_host, arguments.zmq_results_port),
+        endpoint(arguments.zmq_host, work_port),
+        endpoint(arguments.zmq_host, results_port),
         key,
     )
-    profile_file: Path | None = arguments.profile_file
-    if arguments.profile_count and profile_file is None:
-        descriptor, name = tempfile.mkstemp(prefix=f"ssbench-worker-{arguments.worker_id}-", suffix=".prof")
-        os.close(descriptor)
-        profile_file = Path(name)
-    profiler = cProfile.Profile() if profile_file else None
-
-    def end_profile() -> None:
-        if profiler is not None and profile_file is not None:
-            profiler.disable()
-            profiler.dump_stats(profile_file)
-            _log.info("Profile written to %s", profile_file)
-
+    profiling = None
+    if arguments.profile_count or arguments.profile_file:
+        profiling = Profiling(f"ssbench-worker-{arguments.worker_id}", arguments.profile_file)
     worker = Worker(
         WorkerOptions(arguments.worker_id, arguments.concurrency),
         sockets,
-        after_jobs=(arguments.profile_count, end_profile) if arguments.profile_count else None,
+        after_jobs=(arguments.profile_count, profiling.end)
+        if profiling and arguments.profile_count
+        else None,
     )
     for number, name in _SIGNALS.items():
         # Whoever starts it with nohup wants no end with the terminal.
@@ -150,15 +123,12 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         arguments.zmq_host,
         " (sealed)" if key else "",
     )
-    if profiler is not None:
-        profiler.enable()
-    try:
-        return worker.run()
-    finally:
-        if not arguments.profile_count:
-            end_profile()
+    with ExitStack() as stack:
         if arguments.exit_with_stdin:
-            remove_if_left(Path(arguments.zmq_host))
+            stack.callback(remove_if_left, Path(arguments.zmq_host))
+        if profiling is not None:
+            stack.enter_context(profiling)
+        return worker.run()
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -176,7 +146,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _raise_file_limit() -> None:
     """Let the process open as many files as it may; the hard limit is left as it is."""
-    import resource  # noqa: PLC0415 - only POSIX has it
+    import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:

@@ -1,4 +1,4 @@
-"""Options of the two sockets, shared by the sub-commands that talk to workers."""
+"""The options of the two sockets between a master and its workers, for the parsers of either side."""
 
 from __future__ import annotations
 
@@ -6,75 +6,95 @@ import argparse
 import logging
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ssbench.cli.options import port
 from ssbench.errors import UsageError
-from ssbench.fleet import key as fleet_key
-from ssbench.fleet.sockets import (
-    DEFAULT_RESULTS_PORT,
-    DEFAULT_WORK_PORT,
-    BindAddress,
-    MasterSockets,
-    is_loopback,
-)
+from ssbench.fleet.addresses import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, BindAddress, is_loopback
+
+if TYPE_CHECKING:
+    from ssbench.fleet.key import FleetKey
+    from ssbench.fleet.sockets import MasterSockets
 
 _log = logging.getLogger(__name__)
 
 
 def add_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
-    """Add the options; ``default_ip`` is for the help."""
-    group = parser.add_argument_group("workers")
-    group.add_argument("--zmq-bind-ip", metavar="IP", help=f"where both sockets bind ({default_ip})")
+    """Add the options of a master; ``default_ip`` is for the help."""
+    group = parser.add_argument_group("sockets")
+    group.add_argument(
+        "--zmq-bind-ip", metavar="IP", help=f"address that both sockets bind to (default: {default_ip})"
+    )
+    add_shared_arguments(group)
+
+
+def add_shared_arguments(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add the options that a master and a worker both have."""
     group.add_argument(
         "--zmq-work-port",
         metavar="PORT",
         type=port,
-        help=f"port of the work socket ({DEFAULT_WORK_PORT})",
+        help=f"port of the master's work socket (default: {DEFAULT_WORK_PORT})",
     )
     group.add_argument(
         "--zmq-results-port",
         metavar="PORT",
         type=port,
-        help=f"port of the results socket ({DEFAULT_RESULTS_PORT})",
+        help=f"port of the master's results socket (default: {DEFAULT_RESULTS_PORT})",
     )
     group.add_argument(
         "--zmq-key",
         metavar="FILE",
         type=Path,
-        help="key file of a sealed fleet, the same on every worker; 'keygen' makes one (SSBENCH_ZMQ_KEY)",
+        help="key file of a sealed fleet, the same on the master and on every worker; 'ssbench-master keygen'"
+        " makes one [SSBENCH_ZMQ_KEY]",
     )
 
 
 def key_file(arguments: argparse.Namespace) -> Path | None:
-    """The key file of the options or of the environment."""
+    """Return the key file of the options or of the environment."""
     variable = os.environ.get("SSBENCH_ZMQ_KEY")
     return arguments.zmq_key or (Path(variable) if variable else None)
 
 
+def read_key(arguments: argparse.Namespace) -> FleetKey | None:
+    """Read the key file, where there is one; raises KeyFileError."""
+    from ssbench.fleet import key
+
+    path = key_file(arguments)
+    return key.read(path) if path else None
+
+
 def any_given(arguments: argparse.Namespace) -> bool:
-    """Whether one of the options was given, so that workers from elsewhere may be meant to come."""
+    """Return whether an option of a master was given, so that workers of other hosts may connect."""
     names = ("zmq_bind_ip", "zmq_work_port", "zmq_results_port", "zmq_key")
     return any(getattr(arguments, name) is not None for name in names)
 
 
-def address(arguments: argparse.Namespace, default_ip: str, folder: str | None = None) -> BindAddress:
-    """Where the options say to listen, and in a private folder too; raises UsageError."""
+def ports(arguments: argparse.Namespace) -> tuple[int, int]:
+    """Return the ports for work and for results; raises UsageError when they are the same."""
     work_port = arguments.zmq_work_port or DEFAULT_WORK_PORT
     results_port = arguments.zmq_results_port or DEFAULT_RESULTS_PORT
     if work_port == results_port:
-        raise UsageError(f"both sockets cannot have port {work_port}")
-    return BindAddress(arguments.zmq_bind_ip or default_ip, work_port, results_port, folder)
+        raise UsageError(f"--zmq-work-port and --zmq-results-port are both {work_port}")
+    return work_port, results_port
+
+
+def address(arguments: argparse.Namespace, default_ip: str, folder: str | None = None) -> BindAddress:
+    """Return where a master listens: where the options say, and in a private folder; raises UsageError."""
+    return BindAddress(arguments.zmq_bind_ip or default_ip, *ports(arguments), folder)
 
 
 def bind(arguments: argparse.Namespace, where: BindAddress) -> MasterSockets:
-    """Bind both sockets; one warning when anybody on the network could use them."""
-    path = key_file(arguments)
-    key = fleet_key.read(path) if path else None
+    """Bind both sockets; log a warning when other hosts can use them without a key."""
+    from ssbench.fleet.sockets import MasterSockets
+
+    key = read_key(arguments)
     sockets = MasterSockets(where, key)
     if key is None and where.ip is not None and not is_loopback(where.ip):
         _log.warning(
             "Anybody who reaches %s can take jobs and the token: seal the fleet with"
-            " 'ssbench-master keygen FILE' and --zmq-key FILE on every side",
+            " 'ssbench-master keygen FILE' and --zmq-key FILE on every host",
             where.ip,
         )
     return sockets

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import re
 import secrets
-from dataclasses import dataclass
 from types import TracebackType
 
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
 from ssbench.errors import UsageError
+from ssbench.fleet.addresses import BindAddress, endpoint
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.wire import MAX_MESSAGE_BYTES, work_address
 
@@ -37,24 +36,6 @@ _PORT_ADVICE = (
 )
 
 _READABLE = int(zmq.POLLIN)
-
-DEFAULT_WORK_PORT = 13579
-DEFAULT_RESULTS_PORT = 13580
-
-
-def endpoint(host: str, port: int) -> str:
-    """``tcp://host:port``, with brackets around an IPv6 address; or a folder's Unix socket."""
-    if host.startswith("/"):
-        return f"ipc://{host}/{port}"
-    return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether binding to that address keeps other hosts out."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def has_message(socket: zmq.Socket[bytes]) -> bool:
@@ -85,21 +66,6 @@ def _beat(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.HEARTBEAT_IVL, _PING_MILLISECONDS)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _DROP_MILLISECONDS)
     socket.setsockopt(zmq.HEARTBEAT_TTL, _DROP_MILLISECONDS)
-
-
-@dataclass(frozen=True, slots=True)
-class BindAddress:
-    """Where a master listens: on two ports of ``ip``, if any, and in ``folder``, if any.
-
-    The folder holds Unix sockets that are called by the numbers of the ports: a message of a local worker
-    costs the master an eighth less CPU through them. Nobody else may have access to it. A port 0 of ``ip``
-    is any free one; :attr:`MasterSockets.ports` has the numbers.
-    """
-
-    ip: str | None
-    work_port: int = DEFAULT_WORK_PORT
-    results_port: int = DEFAULT_RESULTS_PORT
-    folder: str | None = None
 
 
 class _OneClient:

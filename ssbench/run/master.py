@@ -20,7 +20,8 @@ from ssbench.run_results.description import RunDescription, RunSummary, WorkerFa
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
 from ssbench.screen import terminal
-from ssbench.screen.progress import Bar, ResultCharacters
+from ssbench.screen.bars import Bar
+from ssbench.screen.progress import ResultCharacters
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import RunState
 

@@ -17,7 +17,8 @@ from ssbench.fleet.wire import REMOVE, UPLOAD_IF_MISSING, Result
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, Failure, ResultRow
 from ssbench.run_results.writer import RunResultsWriter
-from ssbench.screen.progress import Bar, ResultCharacters
+from ssbench.screen.bars import Bar
+from ssbench.screen.progress import ResultCharacters
 from ssbench.workload.population import RunState
 
 #: So many results are waited for before they are handed over: to the writer message by message costs

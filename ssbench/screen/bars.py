@@ -1,55 +1,104 @@
-"""Progress bars on a terminal; imported only where there is one, because rich takes a tenth of a second."""
+"""Progress of what can be counted: a bar on a terminal, a line every few seconds elsewhere.
+
+Both go to standard error, and neither is shown where INFO lines are not (``-q``).
+"""
 
 from __future__ import annotations
 
+import logging
+import sys
 import time
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 from ssbench.screen import terminal
 
-#: Seconds between two drawings.
-_DRAW_SECONDS = 0.1
+if TYPE_CHECKING:
+    from ssbench.screen.rich_bars import RichBar
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between two lines where there is no terminal to draw a bar on.
+_LINE_SECONDS = 5.0
+
+#: Seconds that reading a file may take before a bar is shown.
+_READING_SECONDS = 1.0
 
 
-class SparingProgress(Progress):
-    """Draws itself only when told of progress, and not while its reader does not keep up."""
+def _draw(what: str, total: int | None, *, counts: bool) -> RichBar | None:
+    """Draw a bar; return None where there is no terminal, or the user wants no progress."""
+    if not (terminal.shows_progress() and sys.stderr.isatty()):
+        return None
+    from ssbench.screen.rich_bars import RichBar  # noqa: PLC0415 - see there
 
-    def __init__(self, *columns: str | ProgressColumn) -> None:
-        super().__init__(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
-        self._drawn = 0.0
+    return RichBar(what, total, counts=counts)
 
-    def show(self, task: TaskID, *, done: float) -> None:
-        """So much of the task is done."""
-        self.update(task, completed=done)
+
+class Bar:
+    """Progress of something countable: a bar on a terminal, else a line every few seconds.
+
+    A context manager; ``total`` may be None where it is not known.
+    """
+
+    def __init__(self, what: str, total: int | None) -> None:
+        self._what = what
+        self._total = total
+        self._done = 0
+        self._began = self._logged_at = time.monotonic()
+        self._drawn: RichBar | None = None
+
+    def advance(self, count: int = 1) -> None:
+        """Count ``count`` more as done."""
+        self._done += count
+        if self._drawn is not None:
+            self._drawn.show(self._done)
+            return
         now = time.monotonic()
-        if now - self._drawn >= _DRAW_SECONDS and not terminal.behind():
-            self._drawn = now
-            self.refresh()
+        if now - self._logged_at >= _LINE_SECONDS:
+            self._logged_at = now
+            rate = self._done / (now - self._began)
+            text = f"{self._what}: {self._done}"
+            if self._total is not None:
+                text += f" of {self._total}"
+            text += f", {rate:,.0f}/s"
+            if self._total is not None and rate > 0:
+                text += f", {(self._total - self._done) / rate:,.0f} s left"
+            _log.info("%s", text)
+
+    def expect(self, total: int) -> None:
+        """Raise the total to ``total``, where it is known and lower."""
+        if self._total is not None and total > self._total:
+            self._total = total
+            if self._drawn is not None:
+                self._drawn.expect(total)
+
+    def __enter__(self) -> Bar:
+        self._drawn = _draw(self._what, self._total, counts=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._drawn is not None:
+            self._drawn.stop()
 
 
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.finished_speed or task.speed or 0:,.0f}/s")
+class ReadingBar:
+    """Progress of reading a file: a bar on a terminal, once it takes longer than a second."""
 
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._due = time.monotonic() + _READING_SECONDS
+        self._drawn: RichBar | None = None
 
-def counting() -> SparingProgress:
-    """Make a bar that shows how many are done, how fast, and how long the rest will take."""
-    return SparingProgress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeRemainingColumn(),
-    )
+    def __call__(self, done: int, total: int) -> None:
+        """Show that ``done`` of ``total`` bytes have been read."""
+        if self._drawn is None and time.monotonic() >= self._due:
+            self._drawn = _draw(f"Reading {self._name}", total, counts=False)
+        if self._drawn is not None:
+            self._drawn.show(done)
+
+    def stop(self) -> None:
+        """Remove the bar."""
+        if self._drawn is not None:
+            self._drawn.stop()

@@ -7,6 +7,7 @@ or fail it.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import sys
 
@@ -61,6 +62,11 @@ def end_row() -> None:
     if _in_row:
         _in_row = False
         sys.stderr.write("\n")
+
+
+def shows_progress() -> bool:
+    """Return whether progress is shown, which it is where INFO lines are (not with ``-q``)."""
+    return logging.getLogger().isEnabledFor(logging.INFO)
 
 
 def behind() -> bool:

@@ -249,7 +249,7 @@ def test_profiles(fleet, swift, container_base, tmp_path):
     variables = {**environment(swift), "TMPDIR": str(tmp_path)}
     run = fleet.run(scenario, "--workers", 1, "--profile", environment=variables)
     assert run.end() == 0, run.err
-    assert run.wait_for(r"Profile of the benchmark written to (\S+)")
+    assert run.wait_for(r"Profile written to (\S+)")
     assert len(list(tmp_path.glob("*.prof"))) == 2
 
 

@@ -434,7 +434,7 @@ def test_a_warning_of_a_file_cannot_move_the_cursor(
 def test_a_profile_says_where_it_is(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report-scenario", "-s", str(known), "--profile"]) == 0
     line = capsys.readouterr().err.splitlines()[-1]
-    profile = Path(line.removeprefix("INFO:profile written to "))
+    profile = Path(line.removeprefix("INFO:Profile written to "))
     assert profile.stat().st_size > 100
     profile.unlink()
 
@@ -476,8 +476,9 @@ def test_a_reader_of_standard_output_that_has_seen_enough(known: Path, command: 
 
 PATIENT = """
 import sys
-from ssbench.cli import master, stat_file
-stat_file._PATIENCE_SECONDS = 0.0
+from ssbench.cli import master
+from ssbench.screen import bars
+bars._READING_SECONDS = 0.0
 sys.exit(master.main(sys.argv[1:]))
 """
 

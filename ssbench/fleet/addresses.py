@@ -1,0 +1,40 @@
+"""Where a master listens and its workers connect. Imports no ZeroMQ, so that ``--help`` does without it."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+DEFAULT_WORK_PORT = 13579
+DEFAULT_RESULTS_PORT = 13580
+
+
+@dataclass(frozen=True, slots=True)
+class BindAddress:
+    """Where a master listens: on two ports of ``ip``, if any, and in ``folder``, if any.
+
+    The folder holds Unix sockets whose names are the numbers of the ports. Through them a message of a
+    local worker costs the master an eighth less CPU than through TCP. Nobody else may have access to the
+    folder. Port 0 of ``ip`` means any free port; :attr:`~ssbench.fleet.sockets.MasterSockets.ports` has
+    the numbers.
+    """
+
+    ip: str | None
+    work_port: int = DEFAULT_WORK_PORT
+    results_port: int = DEFAULT_RESULTS_PORT
+    folder: str | None = None
+
+
+def endpoint(host: str, port: int) -> str:
+    """Return ``tcp://host:port``, with brackets around an IPv6 address; or a Unix socket of a folder."""
+    if host.startswith("/"):
+        return f"ipc://{host}/{port}"
+    return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether other hosts cannot reach a socket that is bound to this address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
