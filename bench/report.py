@@ -26,7 +26,7 @@ from pathlib import Path
 import msgpack
 import numpy as np
 
-from ssbench.results import ResultRow
+from ssbench.results import ResultBlock, ResultRow, Rows
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
 
@@ -67,6 +67,7 @@ def draw(results: int, trans_ids: bool) -> Iterator[tuple[list[ResultRow], list[
             first_byte,
             last_byte,
             completed,
+            np.array((201, 200, 201, 204))[operation],
             (random.random(count) < 0.001).astype(int),
         )
         ids: list[str | None] = []
@@ -74,6 +75,13 @@ def draw(results: int, trans_ids: bool) -> Iterator[tuple[list[ResultRow], list[
             noise = random.bytes(11 * count).hex()
             ids = [f"tx{noise[22 * i : 22 * i + 21]}-0065539c80" for i in range(count)]
         yield list(zip(*(column.tolist() for column in columns), strict=True)), ids
+
+
+def as_block(rows: list[ResultRow], ids: list[str | None]) -> ResultBlock:
+    made = Rows(also=["retries"])
+    made.rows.extend(rows)
+    made.trans_ids.extend(ids)
+    return made.take()
 
 
 def scenario() -> Scenario:
@@ -84,8 +92,8 @@ def scenario() -> Scenario:
 def write_current(path: Path, results: int, trans_ids: bool) -> None:
     writer = RunResultsWriter(path, RunDescription(scenario(), version="bench", started=START))
     for rows, ids in draw(results, trans_ids):
-        writer.add(rows, ids)
-    writer.finish(RunSummary(ended=START))
+        writer.add(as_block(rows, ids))
+    writer.end(RunSummary(ended=START))
     if writer.failure:
         raise writer.failure
 
@@ -103,6 +111,7 @@ def old_results(results: int, trans_ids: bool) -> Iterator[dict[str, object]]:
                 first_byte,
                 last_byte,
                 completed,
+                _status,
                 retries,
             ) = row
             name = CLASSES[size_class][0]

@@ -250,7 +250,7 @@ def check_results(verdict: Verdict, stats: Path, what: str) -> Counter[str | Non
         workers.update(block.worker[~block.failed].tolist())
         rows = block.operation == CREATE.code
         created.append(block.size_class[rows].astype(np.int64) << 40 | np.asarray(block.object)[rows])
-        trans_ids += [text for text, failed in zip(block.trans_ids, block.failed, strict=True) if not failed]
+        trans_ids += [text for text, failed in zip(block.trans_id, block.failed, strict=True) if not failed]
     names = np.concatenate(created) if created else np.empty(0)
     verdict.expect(len(np.unique(names)) == len(names), f"{what}: creates of one object appear twice")
     answered = [trans_id for trans_id in trans_ids if trans_id is not None]

@@ -4,7 +4,7 @@
 
 1. Real no-op runs with two local workers: the CPU time of the master in the benchmark phase, all
    its threads, and what part of it goes into the stat file.
-2. Rows handed to a writer whose file is a pipe that nobody empties, so that every write stands
+2. Blocks handed to a writer whose file is a pipe that nobody empties, so that every write stands
    still: the longest and the mean time that handing over took.
 """
 
@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from report import draw, scenario
+from report import as_block, draw, scenario
 
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
 
@@ -27,6 +27,7 @@ RUN = """
 import resource, sys, time
 from ssbench.cli.master import main
 from ssbench.run.master import Master
+from ssbench.run.row_maker import RowMaker
 from ssbench.run_results.writer import RunResultsWriter
 spent = [0.0, 0.0]
 def clock():
@@ -36,9 +37,11 @@ clock = min(clock() for _ in range(1000))  # what looking at the clock itself co
 def timed(place, function):
     def call(*arguments):
         before = time.thread_time()
-        function(*arguments)
+        value = function(*arguments)
         spent[place] += time.thread_time() - before - clock
+        return value
     return call
+RowMaker.take = timed(0, RowMaker.take)
 RunResultsWriter.add = timed(0, RunResultsWriter.add)
 RunResultsWriter._write = timed(1, RunResultsWriter._write)
 measure = Master.measure
@@ -98,10 +101,10 @@ def slow_disk() -> None:
             for first in range(0, len(rows), 64):
                 part = rows[first : first + 64]
                 began = time.perf_counter()
-                writer.add(part)
+                writer.add(as_block(part, []))
                 times.append(time.perf_counter() - began)
         os.close(reader)
-        writer.finish(RunSummary(ended=0.0))
+        writer.end(RunSummary(ended=0.0))
     times.sort()
     print(
         f"file that stands still, 64 rows at once: median {times[len(times) // 2] * 1e6:.0f} µs, "

@@ -1,67 +1,128 @@
 """Every single result of a run as CSV, JSON lines or Parquet, block by block.
 
-Columns: ``operation``, ``size_class``, ``worker_id``, ``container``, ``object``, ``size`` (bytes),
-``first_byte_latency`` and ``last_byte_latency`` (seconds), ``completed_at`` (seconds since 1970),
-``retries``, ``trans_id``, ``error`` (the cause; empty for a success), ``error_detail``,
-``retried`` (the causes of retries, ``cause: times`` separated by semicolons). What a result does
-not have is empty, null in JSON and Parquet. CSV, which people look at in terminals, has U+FFFD in
-place of control characters.
+The columns follow from :data:`ssbench.results.FIELDS`; ``doc/stat-files.rst`` lists them. What a
+result does not have is empty, null in JSON and Parquet. CSV, which people look at in terminals, has
+U+FFFD in place of control characters.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from ssbench.errors import UsageError
 from ssbench.names import container_name, object_name
 from ssbench.operations import OPERATIONS
 from ssbench.reports.figures import printable
-from ssbench.results import NO_WORKER, ResultBlock, TextColumn
+from ssbench.results import FIELDS, NO_WORKER, Field, Kind, ResultBlock, TextColumn
 from ssbench.run_results import RunResults
 
 _OPERATIONS = [operation.name for operation in OPERATIONS]
-_COLUMNS: dict[str, type] = {
-    "operation": str,
-    "size_class": str,
-    "worker_id": str,
-    "container": str,
-    "object": str,
-    "size": int,
-    "first_byte_latency": float,
-    "last_byte_latency": float,
-    "completed_at": float,
-    "retries": int,
-    "trans_id": str,
-    "error": str,
-    "error_detail": str,
-    "retried": str,
+
+#: The type of a field's values.
+_TYPES: dict[Kind, type] = {
+    Kind.NUMBER: int,
+    Kind.SECONDS: float,
+    Kind.COMPLETION: float,
+    Kind.MOMENT: float,
+    Kind.TEXT: str,
+    Kind.LABEL: str,
 }
 
 
-def _columns(results: RunResults, block: ResultBlock) -> list[list[Any]]:
-    """Return the columns of a block in the order of ``_COLUMNS``, None where there is nothing."""
-    scenario = results.run.scenario
-    classes = [results.size_classes[index] for index in block.size_class.tolist()]
-    container: list[Any]
+def _operations(_results: RunResults, block: ResultBlock) -> list[str]:
+    return [_OPERATIONS[code] for code in block.operation.tolist()]
+
+
+def _size_classes(results: RunResults, block: ResultBlock) -> list[str]:
+    return [results.size_classes[index] for index in block.size_class.tolist()]
+
+
+def _workers(results: RunResults, block: ResultBlock) -> list[str | None]:
+    names = results.worker_names
+    return [
+        None if worker == NO_WORKER else names.get(worker, str(worker)) for worker in block.worker.tolist()
+    ]
+
+
+def _containers(results: RunResults, block: ResultBlock) -> list[str | None]:
     if isinstance(block.container, TextColumn):
-        container = list(block.container)
-    else:
-        base, policy = scenario.container_base, scenario.policy
-        container = [container_name(base, number, policy) for number in block.container.tolist()]
-    objects: list[Any]
+        return list(block.container)
+    base, policy = results.run.scenario.container_base, results.run.scenario.policy
+    return [container_name(base, number, policy) for number in block.container.tolist()]
+
+
+def _objects(results: RunResults, block: ResultBlock) -> list[str | None]:
     if isinstance(block.object, TextColumn):
-        objects = list(block.object)
-    else:
-        objects = [
-            object_name(name, number) for name, number in zip(classes, block.object.tolist(), strict=True)
-        ]
+        return list(block.object)
+    numbers = block.object.tolist()
+    return [
+        object_name(name, number) for name, number in zip(_size_classes(results, block), numbers, strict=True)
+    ]
+
+
+def _named(field: str, list_: str) -> Callable[[RunResults, ResultBlock], list[str | None]]:
+    """Return a function that gives the names that a field's numbers stand for, in a list of the run."""
+
+    def names(results: RunResults, block: ResultBlock) -> list[str | None]:
+        known: Sequence[str] = getattr(results.run, list_)
+        return [known[index] if 0 <= index < len(known) else None for index in getattr(block, field).tolist()]
+
+    return names
+
+
+#: Fields whose numbers stand for names.
+_NAMES: dict[str, Callable[[RunResults, ResultBlock], Sequence[str | None]]] = {
+    "operation": _operations,
+    "size_class": _size_classes,
+    "worker": _workers,
+    "container": _containers,
+    "object": _objects,
+    "storage_url": _named("storage_url", "storage_urls"),
+    "stage": _named("stage", "stages"),
+    "account": _named("account", "accounts"),
+}
+
+
+def header() -> dict[str, type]:
+    """Return the names of the columns, and the type of each."""
+    columns: dict[str, type] = {}
+    for field in FIELDS.values():
+        kind = str if field.kind is Kind.FAILURES or field.name in _NAMES else _TYPES[field.kind]
+        columns.update(dict.fromkeys(filter(None, field.export.split(", ")), kind))
+    return columns
+
+
+def _columns(results: RunResults, block: ResultBlock) -> list[Sequence[Any]]:
+    """Return the columns of a block in the order of the header, None where there is nothing."""
+    columns: list[Sequence[Any]] = []
+    for field in FIELDS.values():
+        if field.kind is Kind.FAILURES:
+            columns.extend(_failures(block))
+        elif field.name in _NAMES:
+            columns.append(_NAMES[field.name](results, block))
+        elif field.export:
+            columns.append(_values(field, block))
+    return columns
+
+
+def _values(field: Field, block: ResultBlock) -> Sequence[Any]:
+    column = getattr(block, field.name)
+    if not isinstance(column, np.ndarray):
+        return list(column)
+    values = column.tolist()
+    if _TYPES[field.kind] is float:
+        return [value if value == value else None for value in values]  # noqa: PLR0124  (NaN is not itself)
+    return [value if value >= 0 else None for value in values]
+
+
+def _failures(block: ResultBlock) -> list[list[str | None]]:
+    """Return the columns error, error_detail and retried."""
     errors: list[str | None] = [None] * len(block)
     details: list[str | None] = [None] * len(block)
     retried: list[str | None] = [None] * len(block)
@@ -69,40 +130,17 @@ def _columns(results: RunResults, block: ResultBlock) -> list[list[Any]]:
         errors[row] = failure.cause
         details[row] = failure.detail or None
         retried[row] = "; ".join(f"{cause}: {times}" for cause, times in failure.retried.items()) or None
-    return [
-        [_OPERATIONS[code] for code in block.operation.tolist()],
-        classes,
-        [_worker(results, worker) for worker in block.worker.tolist()],
-        container,
-        objects,
-        [size if size >= 0 else None for size in block.size.tolist()],
-        _floats(block.first_byte),
-        _floats(block.last_byte),
-        _floats(block.completed),
-        block.retries.tolist(),
-        list(block.trans_ids),
-        errors,
-        details,
-        retried,
-    ]
-
-
-def _worker(results: RunResults, worker: int) -> str | None:
-    return None if worker == NO_WORKER else results.worker_names.get(worker, str(worker))
-
-
-def _floats(values: npt.NDArray[np.float64]) -> list[float | None]:
-    return [value if value == value else None for value in values.tolist()]  # noqa: PLR0124  (NaN is not itself)
+    return [errors, details, retried]
 
 
 def write_csv(results: RunResults, out: BinaryIO) -> None:
     """Write a header and a line for each result."""
-    out.write((",".join(_COLUMNS) + "\n").encode())
+    out.write((",".join(header()) + "\n").encode())
     for block in results.blocks():
         text = io.StringIO()
         columns = [
             [value and printable(value) for value in column] if kind is str else column
-            for kind, column in zip(_COLUMNS.values(), _columns(results, block), strict=True)
+            for kind, column in zip(header().values(), _columns(results, block), strict=True)
         ]
         csv.writer(text, lineterminator="\n").writerows(zip(*columns, strict=True))
         out.write(text.getvalue().encode("utf-8", "replace"))
@@ -110,10 +148,10 @@ def write_csv(results: RunResults, out: BinaryIO) -> None:
 
 def write_json_lines(results: RunResults, out: BinaryIO) -> None:
     """Write one JSON object a line for each result."""
-    encoder = msgspec.json.Encoder()
+    encoder, names = msgspec.json.Encoder(), list(header())
     for block in results.blocks():
         rows = zip(*_columns(results, block), strict=True)
-        out.write(encoder.encode_lines([dict(zip(_COLUMNS, row, strict=True)) for row in rows]))
+        out.write(encoder.encode_lines([dict(zip(names, row, strict=True)) for row in rows]))
 
 
 def write_parquet(results: RunResults, out: BinaryIO) -> None:
@@ -126,10 +164,10 @@ def write_parquet(results: RunResults, out: BinaryIO) -> None:
             "Parquet needs pyarrow: pip install pyarrow (or '.[parquet]' in a clone of ssbench)"
         ) from None
     types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
-    schema = pa.schema([(name, types[kind]) for name, kind in _COLUMNS.items()])
+    schema = pa.schema([(name, types[kind]) for name, kind in header().items()])
     with parquet.ParquetWriter(out, schema) as writer:
         for block in results.blocks():
-            writer.write_table(pa.table(_columns(results, block), schema=schema))
+            writer.write_table(pa.table([list(column) for column in _columns(results, block)], schema=schema))
 
 
 #: The formats by name.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from ssbench.errors import StatFileError
-from ssbench.reports import print_report
+from ssbench.reports import ReportOptions, write_report
 from ssbench.run_results import open_results
 from ssbench.screen import terminal
 from ssbench.screen.channel import Channel
@@ -39,15 +39,15 @@ class ReportPrinter:
         self._channel = Channel(out.fileno(), out.encoding) if out else Channel(None)
         self._unreadable: StatFileError | None = None
 
-    def print(self, path: Path, *, pctile: float, csv: bool) -> None:
-        """Print the report of a stat file, and wait a little for its reader."""
+    def print(self, path: Path, name: str, options: ReportOptions) -> None:
+        """Print the report of that name on a stat file, and wait a little for its reader."""
         terminal.drain()  # both may go to one place, and are to be in order there
         try:
             statistics = summarize(open_results(path))
         except StatFileError as error:
             self._unreadable = error
             return
-        print_report(statistics, pctile=pctile, csv=csv, out=cast("TextIO", self._channel))
+        write_report(name, statistics, options, cast("TextIO", self._channel))
         self._channel.drain(_AT_FIRST_SECONDS)
 
     def trouble(self) -> Trouble | None:

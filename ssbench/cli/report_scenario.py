@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
     from ssbench.cli.stat_file import reading
-    from ssbench.reports import print_report, requests_per_second
+    from ssbench.reports import ReportOptions, write_report
     from ssbench.statistics import summarize
 
     outputs = [path for path in (arguments.report_file, arguments.rps_histogram) if path]
@@ -68,10 +68,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             statistics = summarize(results)
         for warning in statistics.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)
+        options = ReportOptions(percentile=arguments.pctile)
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
-            print_report(statistics, pctile=arguments.pctile, csv=arguments.csv, out=out)
+            write_report("csv" if arguments.csv else "text", statistics, options, out)
         if arguments.rps_histogram:
             with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
-                out.write(requests_per_second.report(statistics))
-                out.flush()
+                write_report("requests_per_second", statistics, options, out)
     return ExitCode.OK

@@ -30,6 +30,7 @@ from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
 from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.exchange import Exchange
+from ssbench.reports import ReportOptions
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.master import Master, RunOutcome, RunSettings, describe_run
@@ -307,7 +308,8 @@ class _Run:
         arguments = self._arguments
         if not arguments.no_default_report:
             self._printer = ReportPrinter()
-            self._printer.print(path, pctile=arguments.pctile, csv=arguments.csv)
+            name = "csv" if arguments.csv else "text"
+            self._printer.print(path, name, ReportOptions(percentile=arguments.pctile))
         _log.info("Results saved to %s", path)
         _log.info("Report on them again with: %s", _report_command(path))
 

@@ -1,21 +1,35 @@
-"""Reports: one file a format, each a function of :class:`ssbench.statistics.RunStatistics`."""
+"""Reports: each a function from the numbers of a run to a text, registered by its name.
+
+A new report is a function in a module of its own and a row in :data:`REPORTS`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TextIO
 
-from ssbench.reports import csv as csv_report
-from ssbench.reports import text as text_report
+from ssbench.reports import csv, requests_per_second, text
+from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics
 
+Report = Callable[[RunStatistics, ReportOptions], str]
 
-def print_report(statistics: RunStatistics, *, pctile: float, csv: bool, out: TextIO) -> None:
-    """Print the report of a run, as text or as CSV.
+#: Every report by its name.
+REPORTS: dict[str, Report] = {
+    "text": text.report,
+    "csv": csv.report,
+    "requests_per_second": requests_per_second.report,
+}
 
-    ``pctile`` is the percentile to show, above 0 and up to 100. What the encoding of ``out`` does
-    not have is replaced.
+__all__ = ["REPORTS", "Report", "ReportOptions", "write_report"]
+
+
+def write_report(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> None:
+    """Write the report of that name; characters that the encoding of ``out`` lacks are replaced.
+
+    Raises KeyError where no report has the name.
     """
-    report = csv_report.report(statistics, pctile) if csv else text_report.report(statistics, pctile)
+    report = REPORTS[name](statistics, options)
     encoding = out.encoding or "utf-8"
     out.write(report.encode(encoding, "replace").decode(encoding))
     out.flush()

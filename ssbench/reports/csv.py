@@ -11,16 +11,17 @@ import math
 from collections.abc import Iterator
 
 from ssbench.reports.figures import printable, rank, utc
+from ssbench.reports.options import ReportOptions
 from ssbench.statistics import Latencies, RunStatistics, Section
 
 Value = str | float
 
 
-def report(statistics: RunStatistics, percentile: float) -> str:
+def report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report, with one percentile."""
     columns = [*_run(statistics)]
     for section in statistics.sections:
-        columns += _section(section, percentile)
+        columns += _section(section, options.percentile)
     if statistics.current:
         columns += _new(statistics)
     text = io.StringIO()

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ssbench.reports.figures import printable, rank, utc
+from ssbench.reports.options import ReportOptions
 from ssbench.results import LOST
 from ssbench.scenario.model import CRUD, Scenario
 from ssbench.statistics import Latencies, RunStatistics, Section
@@ -21,11 +22,11 @@ _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 _REQUEST_OPTIONS = {"request_timeout": None, "retries": 10, "retry_404": 0}
 
 
-def report(statistics: RunStatistics, percentile: float) -> str:
+def report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report, with one percentile in its table."""
     lines = [*_head(statistics), *_scenario(statistics.run.scenario)]
     for section in statistics.sections:
-        lines += _section(section, percentile)
+        lines += _section(section, options.percentile)
     spread = statistics.workers
     lines.append(
         f"Distribution of requests per worker-ID: {spread.minimum:6.3f} - {spread.maximum:7.3f} "

@@ -14,9 +14,9 @@ from ssbench.errors import ClusterError, SsbenchError, WorkerError
 from ssbench.fleet.exchange import Exchange
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.names import container_name
+from ssbench.results import RunDescription, RunSummary, Sink, WorkerFacts
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.phases import TOO_MANY_FAILURES, Benchmark, CleanUp, InitialUploads
-from ssbench.run_results.description import RunDescription, RunSummary, WorkerFacts
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
 from ssbench.screen import terminal
@@ -181,7 +181,7 @@ class Master:
             )
 
     def measure(self, writer: RunResultsWriter) -> RunOutcome:
-        """Run the benchmark; results go to the writer, which is finished whatever happens."""
+        """Run the benchmark; results go to the writer, which is ended whatever happens."""
         scenario, exchange, state = self._settings.scenario, self._exchange, self._state
         if state is None:
             raise RuntimeError("prepare() comes first")
@@ -190,10 +190,10 @@ class Master:
         patience = parameters.connect_timeout + parameters.network_timeout + _LAST_OPERATIONS
         for worker in exchange.dispatcher.living():
             worker.load.clear()
+        sinks: list[Sink] = [ResultCharacters(), writer]
         benchmark = Benchmark(
             state,
-            writer,
-            ResultCharacters(),
+            sinks,
             self._stop,
             operation_count=scenario.operation_count,
             run_seconds=scenario.run_seconds,
@@ -211,7 +211,9 @@ class Master:
         finally:
             benchmark.end()
             self._note_limits()
-            writer.finish(self._summary(benchmark, state))
+            summary = self._summary(benchmark, state)
+            for sink in sinks:
+                sink.end(summary)
         if writer.failure is not None:
             self._trouble = True
             self._warn(

@@ -15,14 +15,13 @@ from itertools import islice
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.wire import REMOVE, UPLOAD_IF_MISSING, Result
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, Failure, ResultRow
-from ssbench.run_results.writer import RunResultsWriter
+from ssbench.results import LOST, Sink
+from ssbench.run.row_maker import RowMaker
 from ssbench.screen.bars import Bar
-from ssbench.screen.progress import ResultCharacters
 from ssbench.workload.population import RunState
 
-#: So many results are waited for before they are handed over: to the writer message by message costs
-#: 4 µs a message, and many thousands at once keep the workers waiting.
+#: So many results are waited for before they are handed over: message by message costs some
+#: microseconds a message, and many thousands at once keep the workers waiting.
 _ROWS_AT_ONCE = 512
 
 #: Failures in a row after which the clean-up tries no more deletions.
@@ -154,7 +153,7 @@ class CleanUp(_Errand):
 
 
 class Benchmark:
-    """Sends the operations of the scenario and keeps their results.
+    """Sends the operations of the scenario and hands their results to sinks, a block a tick.
 
     Ends after ``operation_count`` draws or ``run_seconds`` seconds from its making, whichever is
     given, or when ``stop()`` is true.
@@ -165,8 +164,7 @@ class Benchmark:
     def __init__(
         self,
         state: RunState,
-        writer: RunResultsWriter,
-        characters: ResultCharacters,
+        sinks: Sequence[Sink],
         stop: Callable[[], bool],
         *,
         operation_count: int | None,
@@ -175,22 +173,23 @@ class Benchmark:
     ) -> None:
         self.patience = patience
         self.count = 0
-        self.errors = 0
         self.lost_jobs = 0
         self.began = time.monotonic()
         #: What turns the master's monotonic clock into seconds since 1970; fixed for the run, so
         #: that a step of the wall clock moves no result.
         self.epoch = time.time() - self.began
         self._state = state
-        self._writer = writer
-        self._characters = characters
+        self._sinks = sinks
         self._stop = stop
         self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
-        self._rows: list[ResultRow] = []
-        self._trans_ids: list[str | None] = []
-        self._failures: dict[int, Failure] = {}
+        self._rows = RowMaker(self.epoch)
         self._wanted = operation_count if run_seconds is None else None
         self._ends_at = None if run_seconds is None else self.began + run_seconds
+
+    @property
+    def errors(self) -> int:
+        """How many operations failed."""
+        return self._rows.errors
 
     def next_tasks(self, count: int) -> Sequence[Task]:
         draws = None if self._wanted is None else self._wanted - self._state.drawn
@@ -213,69 +212,35 @@ class Benchmark:
     def catch_up(self) -> None:
         # While the workers have something to do: a run of 512 users in batches of 64 is a quarter faster so.
         while self._ended:
-            self._make_rows(*self._ended.popleft())
+            self._rows.add(*self._ended.popleft())
         if len(self._rows) >= _ROWS_AT_ONCE:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        rows, trans_ids, failures = self._rows, self._trans_ids, self._failures
-        if rows:
-            self._rows, self._trans_ids, self._failures = [], [], {}
-            self.count += len(rows)
-            self._writer.add(rows, trans_ids, failures)
-            self._characters.add(rows, failures)
-
-    def _make_rows(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
-        rows, trans_ids = self._rows, self._trans_ids
-        to_epoch = worker.offset.seconds + self.epoch
-        worker_id = worker.worker_id
-        for (operation, size_class, container, number, size), result in ended:
-            failed = result.cause is not None
-            if failed or result.retried:
-                self._failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
-                self.errors += failed
-            first, last = result.first_byte, result.last_byte
-            rows.append(
-                (
-                    operation,
-                    size_class,
-                    worker_id,
-                    container,
-                    number,
-                    result.size or size,
-                    NOT_MEASURED if first is None or failed else first,
-                    NOT_MEASURED if last is None or failed else last,
-                    result.completed + to_epoch,
-                    result.retries,
-                )
-            )
-            trans_ids.append(result.trans_id)
+        if self._rows:
+            block = self._rows.take()
+            self.count += len(block)
+            for sink in self._sinks:
+                sink.add(block)
 
     def lost(
         self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
     ) -> Sequence[Task]:
-        now = time.monotonic() + self.epoch
         cause = given_up or LOST
-        detail = f"with worker {worker.worker_id} on {worker.host} (pid {worker.pid})" if worker else ""
-        failure = Failure(cause, detail, {})
-        for operation, size_class, container, number, size in tasks:
+        for operation, size_class, container, number, _ in tasks:
             self._state.finished(operation, size_class, container, number, ok=False)
-            place = (operation, size_class, worker.worker_id if worker else NO_WORKER, container, number)
-            self._failures[len(self._rows)] = failure
-            self._rows.append((*place, size, NOT_MEASURED, NOT_MEASURED, now, 0))
-            self._trans_ids.append(None)
+        self._rows.add_lost(tasks, cause, worker, time.monotonic())
         if cause == LOST:
             self.lost_jobs += len(tasks)
-        self.errors += len(tasks)
         return []
 
     def tick(self, now: float) -> None:
         self.catch_up()
         self._hand_over()
-        self._characters.write(now)
+        for sink in self._sinks:
+            sink.tick(now)
 
     def end(self) -> None:
         """Hand over what is left; the last thing to be called."""
         self.catch_up()
         self._hand_over()
-        self._characters.end()

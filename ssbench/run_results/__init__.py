@@ -1,6 +1,6 @@
-"""Stat files: today's, written while a run goes on, and every old format, read."""
+"""Stat files: written while a run goes on, and read, those of every earlier version too."""
 
-from ssbench.run_results.description import RunDescription, RunSummary, WorkerFacts
+from ssbench.results import RunDescription, RunSummary, WorkerFacts
 from ssbench.run_results.formats import open_results
 from ssbench.run_results.reading import RunResults
 from ssbench.run_results.writer import RunResultsWriter

@@ -1,4 +1,4 @@
-"""Reads today's stat files; :mod:`ssbench.run_results.blocks` has their layout."""
+"""Reads the stat files of ssbench 1, of every version of the format."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import ClassVar
 
 from isal.isal_zlib import crc32
 
-from ssbench.results import ResultBlock
-from ssbench.run_results.blocks import (
+from ssbench.results import ResultBlock, RunDescription
+from ssbench.run_results import columns
+from ssbench.run_results.damage import DamageError
+from ssbench.run_results.reading import Format, RunResults
+from ssbench.run_results.records import (
     END,
     MAGIC,
     MAX_RECORD_BYTES,
@@ -18,15 +21,11 @@ from ssbench.run_results.blocks import (
     VERSION,
     decode_closing,
     decode_run,
-    unpack_rows,
 )
-from ssbench.run_results.damage import DamageError
-from ssbench.run_results.description import RunDescription
-from ssbench.run_results.reading import Format, RunResults
 
 
 class CurrentResults(RunResults):
-    """A stat file of today's format."""
+    """A stat file of ssbench 1."""
 
     current: ClassVar[bool] = True
 
@@ -50,7 +49,7 @@ class CurrentResults(RunResults):
         while (record := self._record()) is not None:
             kind, payload = record
             if kind == ROWS:
-                yield unpack_rows(payload, size_classes)
+                yield columns.decode(payload, size_classes)
             elif kind == END:
                 closing = decode_closing(payload)
                 self.summary = closing.summary

@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ssbench.errors import StatFileError
-from ssbench.run_results import current, msgpack_stream, python2_pickle
+from ssbench.run_results import current
+from ssbench.run_results.legacy import msgpack_stream, python2_pickle
 from ssbench.run_results.reading import Format, RunResults
 from ssbench.run_results.stream import Progress, Stream
 

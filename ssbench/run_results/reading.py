@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ssbench.errors import StatFileError
-from ssbench.results import ResultBlock
+from ssbench.results import ResultBlock, RunDescription, RunSummary
 from ssbench.run_results.damage import DamageError
-from ssbench.run_results.description import RunDescription, RunSummary
 from ssbench.run_results.stream import Stream
 
 _CHUNK = 1024 * 1024

@@ -1,7 +1,7 @@
 """Writes a stat file while the run goes on, from a thread of its own.
 
-The master hands over rows and never waits for a disk. Each block is a gzip member of its own, so
-that what a killed master leaves behind can be read up to the last whole block.
+The master hands over blocks and never waits for a disk. Each record is a gzip member of its own, so
+that what a killed master leaves behind can be read up to the last whole record.
 """
 
 from __future__ import annotations
@@ -11,25 +11,17 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from isal import isal_zlib
 
 from ssbench.errors import StatFileError
-from ssbench.results import Failure, ResultRow
-from ssbench.run_results.blocks import (
-    MAX_ROWS,
-    PREAMBLE,
-    Closing,
-    PendingRows,
-    closing_record,
-    pack_row_numbers,
-    pack_rows,
-    run_record,
-)
-from ssbench.run_results.description import RunDescription, RunSummary
+from ssbench.results import ResultBlock, RunDescription, RunSummary, join
+from ssbench.run_results import columns
+from ssbench.run_results.columns import MAX_ROWS
+from ssbench.run_results.records import PREAMBLE, ROWS, Closing, closing_record, record, run_record
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +29,7 @@ logger = logging.getLogger(__name__)
 FLUSH_SECONDS = 1.0
 #: Results that wait for a slow disk; what comes beyond is lost, so that memory has a bound.
 MAX_WAITING_ROWS = 4_000_000
-#: How long :meth:`RunResultsWriter.finish` waits for a disk that does not keep up, in seconds.
+#: How long :meth:`RunResultsWriter.end` waits for a disk that does not keep up, in seconds.
 FINISH_SECONDS = 60.0
 
 _GZIP = 31  # zlib's window of 15 bits, in the gzip format
@@ -45,7 +37,7 @@ _LEVEL = 1  # of isal; 0 costs more and compresses less, 2 and 3 gain next to no
 
 
 class RunResultsWriter:
-    """A stat file that is being written. Used by one thread.
+    """A stat file that is being written: a :class:`~ssbench.results.Sink`.
 
     Raises StatFileError when the file cannot be created. From then on nothing is raised: a full
     disk shows in ``failure`` and ``results_lost``, and the file stays readable up to there.
@@ -70,42 +62,31 @@ class RunResultsWriter:
             raise StatFileError(f"{path}: cannot be written: {self.failure.strerror}")
         #: Results in the last block that was written, and where in the file it begins.
         self._last_block = 0, self._size
-        self._pending = PendingRows()
+        self._pending: list[ResultBlock] = []
+        self._pending_rows = 0
         self._waiting = 0
         self._summary: RunSummary | None = None
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._write, name="stat file", daemon=True)
         self._thread.start()
 
-    def add(
-        self,
-        rows: Sequence[ResultRow],
-        trans_ids: Sequence[str | None] = (),
-        failures: Mapping[int, Failure] | None = None,
-    ) -> None:
-        """Hand over results; never waits for the disk.
-
-        ``trans_ids`` has one entry a row, or is empty when there is none; ``failures`` is keyed by
-        the position in ``rows``. None of them may be changed by the caller afterwards.
-        """
-        packed = pack_row_numbers(rows)
+    def add(self, block: ResultBlock) -> None:
+        """Hand over results; never waits for the disk."""
+        rows = len(block)
         with self._changed:
-            if self._waiting + len(rows) > MAX_WAITING_ROWS:
-                self._lose(len(rows), OSError(errno.ETIMEDOUT, "the disk is slower than the results"))
+            if self._waiting + rows > MAX_WAITING_ROWS:
+                self._lose(rows, OSError(errno.ETIMEDOUT, "the disk is slower than the results"))
                 return
-            pending = self._pending
-            pending.packed += packed
-            if trans_ids.count(None) < len(trans_ids):
-                pending.trans_ids.append((pending.rows, trans_ids))
-            if failures:
-                for position, failure in failures.items():
-                    pending.failures[pending.rows + position] = failure
-            pending.rows += len(rows)
-            self._waiting += len(rows)
-            if pending.rows >= MAX_ROWS:
+            self._pending.append(block)
+            self._pending_rows += rows
+            self._waiting += rows
+            if self._pending_rows >= MAX_ROWS:
                 self._changed.notify()
 
-    def finish(self, summary: RunSummary) -> None:
+    def tick(self, now: float) -> None:
+        """Do nothing: the thread looks at the clock by itself."""
+
+    def end(self, summary: RunSummary) -> None:
         """Write what is left and the summary, and close the file.
 
         Waits for the disk at most :data:`FINISH_SECONDS`, saying every five seconds what for;
@@ -135,12 +116,12 @@ class RunResultsWriter:
         while summary is None:
             with self._changed:
                 self._changed.wait_for(
-                    lambda: self._pending.rows >= MAX_ROWS or self._summary is not None, FLUSH_SECONDS
+                    lambda: self._pending_rows >= MAX_ROWS or self._summary is not None, FLUSH_SECONDS
                 )
-                pending, self._pending = self._pending, PendingRows()
+                pending, self._pending, self._pending_rows = self._pending, [], 0
                 summary = self._summary
-            if pending.rows:
-                self._write_rows(pending)
+            for block in _of_full_size(pending):
+                self._write_block(block)
         if not self._append_closing(summary):
             # No room for the summary, not even after a block that had none either: the last one makes some.
             self._take_back_last_block()
@@ -160,20 +141,17 @@ class RunResultsWriter:
         self._results -= rows
         self.results_lost += rows
 
-    def _write_rows(self, pending: PendingRows) -> None:
-        left = pending.rows
-        for record in pack_rows(pending) if not self._broken else ():
-            rows, size = min(left, MAX_ROWS), self._size
-            if not self._append(record):
-                break
+    def _write_block(self, block: ResultBlock) -> None:
+        rows, size = len(block), self._size
+        written = not self._broken and self._append(record(ROWS, columns.encode(block)))
+        if written:
             self._last_block = rows, size
-            left -= rows
-            self._results += rows
-            with self._changed:
-                self._waiting -= rows
         with self._changed:
-            self._waiting -= left
-            self.results_lost += left
+            self._waiting -= rows
+            if written:
+                self._results += rows
+            else:
+                self.results_lost += rows
 
     def _append(self, data: bytes) -> bool:
         """Write a gzip member, whole or not at all; False and ``failure`` when it cannot be."""
@@ -197,3 +175,19 @@ class RunResultsWriter:
         self.results_lost += rows
         if self.failure is None:
             self.failure = reason
+
+
+def _of_full_size(blocks: Iterable[ResultBlock]) -> Iterator[ResultBlock]:
+    """Yield the same results in as few blocks of at most :data:`MAX_ROWS` as their order allows."""
+    gathered: list[ResultBlock] = []
+    rows = 0
+    for block in blocks:
+        for start in range(0, len(block), MAX_ROWS):
+            part = block if len(block) <= MAX_ROWS else block.part(start, start + MAX_ROWS)
+            if rows + len(part) > MAX_ROWS:
+                yield join(gathered)
+                gathered, rows = [], 0
+            gathered.append(part)
+            rows += len(part)
+    if gathered:
+        yield join(gathered)

@@ -5,10 +5,10 @@ They are not shown where INFO lines are not (``-q``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import numpy as np
 
 from ssbench.operations import OPERATIONS
-from ssbench.results import Failure, ResultRow
+from ssbench.results import ResultBlock, RunSummary
 from ssbench.screen import terminal
 
 #: Seconds between two writes of result characters.
@@ -27,20 +27,33 @@ Benchmark run:
   ^  < 10 s  last byte
   @ >= 10 s  last byte"""
 
-_FIRST, _LAST = ".oO*", "_|^@"
-_FAST = "".join(_FIRST[0] if operation.times_first_byte else _LAST[0] for operation in OPERATIONS)
+#: Seconds from which on a latency is shown by the next character.
+_STEPS = (1.0, 3.0, 10.0)
+_CODES = np.frombuffer(
+    "".join(".oO*" if operation.times_first_byte else "_|^@" for operation in OPERATIONS).encode(), np.uint8
+).reshape(len(OPERATIONS), len(_STEPS) + 1)
+_TIMES_FIRST_BYTE = np.array([operation.times_first_byte for operation in OPERATIONS])
 
 
-def character(row: ResultRow) -> str:
-    """The character of a result that succeeded; a latency that was not measured counts as fast."""
-    first = OPERATIONS[row[0]].times_first_byte
-    latency = row[6] if first else row[7]
-    place = 3 if latency >= 10 else 2 if latency >= 3 else 1 if latency >= 1 else 0
-    return (_FIRST if first else _LAST)[place]
+def characters(block: ResultBlock) -> str:
+    """The character of each result; a latency that was not measured counts as fast."""
+    operation = block.operation
+    if block.last_byte.max() < _STEPS[0]:  # and so is none of the first bytes, which come before
+        codes = _CODES[operation, 0]
+    else:
+        latency = np.where(_TIMES_FIRST_BYTE[operation], block.first_byte, block.last_byte)
+        codes = _CODES[operation, np.digitize(np.fmax(latency, 0.0), _STEPS)]
+    if block.failures:
+        codes[block.failed] = ord("X")
+    text: bytes = codes.tobytes()
+    return text.decode()
 
 
 class ResultCharacters:
-    """Writes one character a result to standard error, in chunks, after a legend."""
+    """Writes one character a result to standard error, in chunks, after a legend.
+
+    A :class:`~ssbench.results.Sink`.
+    """
 
     def __init__(self) -> None:
         self._wanted = terminal.shows_progress()
@@ -49,25 +62,19 @@ class ResultCharacters:
         if self._wanted:
             terminal.write_line(LEGEND)
 
-    def add(self, rows: Iterable[ResultRow], failures: dict[int, Failure]) -> None:
-        """These results have come; ``failures`` is keyed by their position."""
-        if not self._wanted:
-            return
-        # One comparison a result: a latency of 1 s or more is rare, and so is a failure.
-        characters = [_FAST[row[0]] if not row[7] >= 1.0 else character(row) for row in rows]
-        for position, failure in failures.items():
-            if failure.cause is not None:
-                characters[position] = "X"
-        self._chunks.append("".join(characters))
+    def add(self, block: ResultBlock) -> None:
+        """Take in results."""
+        if self._wanted:
+            self._chunks.append(characters(block))
 
-    def write(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Let what has gathered be seen, some tens of times a second at the most."""
         if self._chunks and now - self._wrote >= _WRITE_SECONDS:
             self._wrote = now
             terminal.write_in_row("".join(self._chunks))
             self._chunks.clear()
 
-    def end(self) -> None:
+    def end(self, _summary: RunSummary) -> None:
         """Write the rest and end the line."""
-        self.write(float("inf"))
+        self.tick(float("inf"))
         terminal.end_row()

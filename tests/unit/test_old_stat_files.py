@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from old_formats import Pickler, failure, msgpack_file, pickle_file, state, success
 
 from ssbench.errors import StatFileError
-from ssbench.reports import csv, requests_per_second, text
+from ssbench.reports import ReportOptions, csv, requests_per_second, text
 from ssbench.run_results import RunResults, open_results
 from ssbench.statistics import RunStatistics, summarize
 
@@ -83,15 +83,17 @@ def test_a_genuine_file_gives_the_report_of_the_reference_version(path: Path) ->
     for suffix, percentile in (("", 95), (".p50", 50), (".p99", 99)):
         expected = path.parent / f"{case}{version}{suffix}.txt"
         if expected.exists():
-            ours = text.report(statistics, percentile)
+            ours = text.report(statistics, ReportOptions(percentile))
             assert comparable(ours) == comparable(expected.read_text())
         expected = path.parent / f"{case}{version}{suffix}.csv"
         if expected.exists():
-            assert same_columns(csv.report(statistics, percentile)) == same_columns(expected.read_text())
+            assert same_columns(csv.report(statistics, ReportOptions(percentile))) == same_columns(
+                expected.read_text()
+            )
     expected = path.parent / f"{case}.rps"
     if expected.exists():
-        assert requests_per_second.report(statistics) == expected.read_text()
-    assert text.report(statistics, 95)
+        assert requests_per_second.report(statistics, ReportOptions()) == expected.read_text()
+    assert text.report(statistics, ReportOptions(95))
 
 
 @needs_genuine
@@ -103,7 +105,7 @@ def test_the_numbers_of_an_older_layout_are_in_ours(path: Path) -> None:
         expected = path.parent / f"{case}{suffix}.txt"
         if not expected.exists():
             continue
-        ours, theirs = text.report(statistics, percentile), expected.read_text()
+        ours, theirs = text.report(statistics, ReportOptions(percentile)), expected.read_text()
         latencies = [line for line in theirs.splitlines() if "latency: " in line]
         assert latencies == [line for line in ours.splitlines() if "latency: " in line]
         if statistics.total.errors == 0:  # they counted failures as requests, or left their times out
@@ -215,7 +217,7 @@ def test_texts_may_be_any(tmp_path: Path) -> None:
     ):
         statistics = read(data, tmp_path)
         assert statistics.run.scenario.name == name
-        assert name in text.report(statistics, 95)
+        assert name in text.report(statistics, ReportOptions(95))
         assert statistics.total.lines[1].size_class == name
 
 
@@ -274,8 +276,8 @@ def test_a_scenario_that_makes_no_sense_still_has_a_report(tmp_path: Path) -> No
     ):
         statistics = read(msgpack_file([[success()]], _scenario_data=nonsense, user_count="many"), tmp_path)
         assert statistics.total.count == 1
-        assert text.report(statistics, 95)
-        assert csv.report(statistics, 95)
+        assert text.report(statistics, ReportOptions(95))
+        assert csv.report(statistics, ReportOptions(95))
 
 
 def test_secrets_in_a_failure_are_not_kept(tmp_path: Path) -> None:
@@ -460,9 +462,9 @@ def assert_read_or_refused(data: bytes, tmp_path: Path) -> None:
     if not opened(path):
         return
     statistics = summarize(open_results(path))
-    assert text.report(statistics, 99.9).count("\n") >= 10
-    assert csv.report(statistics, 100).count("\n") == 2
-    assert requests_per_second.report(statistics)
+    assert text.report(statistics, ReportOptions(99.9)).count("\n") >= 10
+    assert csv.report(statistics, ReportOptions(100)).count("\n") == 2
+    assert requests_per_second.report(statistics, ReportOptions())
 
 
 WHOLE = {

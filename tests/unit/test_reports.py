@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 from old_formats import failure, msgpack_file, success
+from result_rows import block
 
 from ssbench.cli.master import main
-from ssbench.reports import csv, print_report, text
-from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, Failure, ResultRow
+from ssbench.reports import ReportOptions, csv, text, write_report
+from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultRow
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import RunStatistics, summarize
@@ -36,11 +37,11 @@ SCENARIO = Scenario(
     policy="gold",
 )
 ROWS: list[ResultRow] = [
-    (0, 0, 1, 0, 7, 2500, NOT_MEASURED, 0.25, 1_000_000_000.5, 0),
-    (1, 0, 1, 1, 1, 2500, 0.125, 0.5, 1_000_000_001.0, 2),
-    (1, 1, 2, 2, 1, 10**12, 0.25, 1.5, 1_000_000_002.75, 0),
-    (1, 0, 2, 3, 2, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_003.0, 1),
-    (3, 0, NO_WORKER, 4, 3, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_004.25, 0),
+    (0, 0, 1, 0, 7, 2500, NOT_MEASURED, 0.25, 1_000_000_000.5, 201, 0),
+    (1, 0, 1, 1, 1, 2500, 0.125, 0.5, 1_000_000_001.0, 200, 2),
+    (1, 1, 2, 2, 1, 10**12, 0.25, 1.5, 1_000_000_002.75, 200, 0),
+    (1, 0, 2, 3, 2, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_003.0, 200, 1),
+    (3, 0, NO_WORKER, 4, 3, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_004.25, UNKNOWN, 0),
 ]
 FAILURES = {
     1: Failure(None, "", {"HTTP 503": 2}),
@@ -124,9 +125,11 @@ def write(
     summary: RunSummary = SUMMARY,
     scenario: Scenario = SCENARIO,
 ) -> Path:
-    writer = RunResultsWriter(path, RunDescription(scenario, version="1.0"))
-    writer.add(rows, [f"tx{i}" for i in range(len(rows))], failures)
-    writer.finish(summary)
+    writer = RunResultsWriter(path, RunDescription(scenario, version="1.0", storage_urls=("http://a/v1/x",)))
+    if rows:
+        ids = [f"tx{i}" for i in range(len(rows))]
+        writer.add(block(rows, ids, failures, common={"storage_url": 0}))
+    writer.end(summary)
     return path
 
 
@@ -140,24 +143,26 @@ def numbers(path: Path) -> RunStatistics:
 
 
 def test_the_report_of_known_results(known: Path) -> None:
-    assert text.report(numbers(known), 95) == TABLE + NEW_SECTIONS
+    assert text.report(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
 
 
 def test_a_run_with_nothing_new_has_just_the_table(tmp_path: Path) -> None:
     plain = write(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
-    report = text.report(numbers(plain), 95)
+    report = text.report(numbers(plain), ReportOptions(95))
     assert report.endswith("stddev:   0.500)\n")
 
 
 def test_an_old_file_with_errors_has_just_the_table(tmp_path: Path) -> None:
     path = tmp_path / "old.stat"
     path.write_bytes(msgpack_file([[success(), failure()]]))
-    assert text.report(numbers(path), 95).splitlines()[-1].startswith("Distribution of requests")
-    assert "lost" not in csv.report(numbers(path), 95)
+    assert (
+        text.report(numbers(path), ReportOptions(95)).splitlines()[-1].startswith("Distribution of requests")
+    )
+    assert "lost" not in csv.report(numbers(path), ReportOptions(95))
 
 
 def test_the_csv_of_known_results(known: Path) -> None:
-    report = csv.report(numbers(known), 99.9)
+    report = csv.report(numbers(known), ReportOptions(99.9))
     assert report.count("\n") == 2
     header, data = csv_module.reader(io.StringIO(report))
     columns = dict(zip(header, data, strict=True))
@@ -192,7 +197,7 @@ def test_the_csv_of_known_results(known: Path) -> None:
 
 @pytest.mark.parametrize("percentile", [1, 5, 99.99, 100])
 def test_any_percentile(known: Path, percentile: float) -> None:
-    report = text.report(numbers(known), percentile)
+    report = text.report(numbers(known), ReportOptions(percentile))
     heads = [line for line in report.splitlines() if "std_dev" in line]
     assert f"{percentile}%-ile" in heads[0]
     usual = next(line for line in TABLE.splitlines() if "std_dev" in line)
@@ -203,17 +208,17 @@ def test_any_percentile(known: Path, percentile: float) -> None:
 def test_few_results(tmp_path: Path, rows: list[ResultRow]) -> None:
     failures = {0: FAILURES[4]} if rows == ROWS[4:] else {}
     few = numbers(write(tmp_path / "few.stat.gz", rows, failures, RunSummary(ended=1e9)))
-    report = text.report(few, 100)
+    report = text.report(few, ReportOptions(100))
     assert "TOTAL\n" in report
     assert ("there is no result in this stat file" in report) == (not rows)
-    assert csv.report(few, 100).count("\n") == 2
+    assert csv.report(few, ReportOptions(100)).count("\n") == 2
 
 
 def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
-    rows: list[ResultRow] = [(1, 0, 1, 1, 1, 1, 0.0, 0.0, 1e9, 0)]
+    rows: list[ResultRow] = [(1, 0, 1, 1, 1, 1, 0.0, 0.0, 1e9, 200)]
     instant = numbers(write(tmp_path / "inf.stat.gz", rows, {}, RunSummary(ended=1e9)))
-    assert "Average requests per second:   inf\n" in text.report(instant, 95)
-    assert ",inf," in csv.report(instant, 95)
+    assert "Average requests per second:   inf\n" in text.report(instant, ReportOptions(95))
+    assert ",inf," in csv.report(instant, ReportOptions(95))
 
 
 @pytest.mark.parametrize(
@@ -238,16 +243,16 @@ def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
 def test_sizes(tmp_path: Path, size: int, shown: str) -> None:
     classes = (SizeClass("x", size, size, 1, (1.0, 0.0, 0.0, 0.0)),)
     path = write(tmp_path / "size.stat.gz", [], {}, SUMMARY, replace(SCENARIO, size_classes=classes))
-    assert f"      {shown:15}  x\n" in text.report(numbers(path), 95)
+    assert f"      {shown:15}  x\n" in text.report(numbers(path), ReportOptions(95))
 
 
 def test_names_cannot_break_the_report_or_the_terminal(tmp_path: Path) -> None:
     name = "políticas / テスト\x1b[2J\nTOTAL\u2028 🐌"
     path = write(tmp_path / "name.stat.gz", [], {}, SUMMARY, replace(SCENARIO, name=name))
-    report = text.report(numbers(path), 95)
+    report = text.report(numbers(path), ReportOptions(95))
     assert report.splitlines()[1].startswith("políticas / テスト\ufffd[2J\ufffdTOTAL\ufffd 🐌  (generated")
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    print_report(numbers(path), pctile=95, csv=False, out=out)
+    write_report("text", numbers(path), ReportOptions(), out)
     out.seek(0)
     assert "pol?ticas / ???" in out.read()
 
@@ -257,7 +262,9 @@ def test_control_characters_of_a_transaction_id_reach_no_csv(
 ) -> None:
     path = tmp_path / "evil.stat"
     path.write_bytes(msgpack_file([[success(trans_id="tx\x1b[2J\r\n1")]]))
-    assert csv.report(numbers(path), 95).splitlines()[1].count('"tx\ufffd[2J\ufffd\ufffd1"') > 1
+    assert (
+        csv.report(numbers(path), ReportOptions(95)).splitlines()[1].count('"tx\ufffd[2J\ufffd\ufffd1"') > 1
+    )
     assert main(["-q", "export", "-s", str(path)]) == 0
     exported = capsys.readouterr().out
     assert "tx\ufffd[2J\ufffd\ufffd1" in exported
@@ -288,7 +295,7 @@ def test_report_scenario_into_files(known: Path, tmp_path: Path, capsys: pytest.
     ]
     assert main([*command, "--pctile", "99.9"]) == 0
     assert capsys.readouterr().out == ""
-    assert report.read_text() == csv.report(numbers(known), 99.9)
+    assert report.read_text() == csv.report(numbers(known), ReportOptions(99.9))
     assert seconds.read_text().count("\n") == 4
 
 
@@ -521,6 +528,16 @@ EXPECTED = [
         "error": None,
         "error_detail": None,
         "retried": None,
+        "status": 201,
+        "started_at": 1_000_000_000.25,
+        "due_at": None,
+        "attempts": 1,
+        "storage_url": "http://a/v1/x",
+        "address": None,
+        "stage": None,
+        "account": None,
+        "expected_size": 2500,
+        "marks": 0,
     },
     {
         "operation": "read",
@@ -537,6 +554,16 @@ EXPECTED = [
         "error": "short body",
         "error_detail": "12 of 2500 bytes",
         "retried": "HTTP 408: 1",
+        "status": 200,
+        "started_at": None,
+        "due_at": None,
+        "attempts": 2,
+        "storage_url": "http://a/v1/x",
+        "address": None,
+        "stage": None,
+        "account": None,
+        "expected_size": 0,
+        "marks": 0,
     },
 ]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
-import math
 import os
 import signal
 import subprocess
@@ -12,19 +13,44 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import result_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ssbench import export
 from ssbench.errors import StatFileError
-from ssbench.results import LOST, NOT_MEASURED, Failure, ResultBlock, ResultRow, TextColumn
-from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, WorkerFacts, open_results
-from ssbench.run_results import blocks as layout
+from ssbench.reports import ReportOptions, text
+from ssbench.results import (
+    FIELDS,
+    LOST,
+    NOT_MEASURED,
+    Failure,
+    Field,
+    Kind,
+    ResultBlock,
+    ResultRow,
+    TextColumn,
+)
+from ssbench.run_results import (
+    RunDescription,
+    RunResultsWriter,
+    RunSummary,
+    WorkerFacts,
+    columns,
+    open_results,
+    records,
+)
 from ssbench.run_results import writer as writer_module
 from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.statistics import summarize
 
+DATA = Path(__file__).parents[1] / "data"
+#: Where a child process finds this module and the helpers.
+FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "helpers")
 SCENARIO = Scenario(
     "Test / scénario 🐌",
     (SizeClass("tiny", 1, 2, 3, (1, 2, 3, 4)), SizeClass("größer", 10**12, 10**13, 1, (0, 1, 0, 0))),
@@ -58,25 +84,24 @@ SUMMARY = RunSummary(
 def row(number: int = 0, **changes: float) -> ResultRow:
     values = {
         "operation": 1,
-        "size_class": 0,
         "worker": 7,
         "container": 3,
-        "number": number,
+        "object": number,
         "size": 2,
-        "first": 0.001,
-        "last": 0.002,
+        "first_byte": 0.001,
+        "last_byte": 0.002,
         "completed": 1.7e9 + number / 1000,
-        "retries": 0,
+        "status": 200,
     }
-    return tuple({**values, **changes}.values())  # type: ignore[return-value]
+    return result_rows.row(**{**values, **changes})
 
 
 def write(path: Path, rows: Sequence[ResultRow], batch: int = 64) -> RunResultsWriter:
     writer = RunResultsWriter(path, RUN)
     for first in range(0, len(rows), batch):
         part = rows[first : first + batch]
-        writer.add(part, [f"tx{r[4]}" for r in part])
-    writer.finish(SUMMARY)
+        writer.add(result_rows.block(part, [f"tx{r[4]}" for r in part]))
+    writer.end(SUMMARY)
     return writer
 
 
@@ -102,16 +127,16 @@ def test_what_is_known_of_a_run_comes_back(tmp_path: Path) -> None:
     (block,) = results.blocks()
     assert results.summary == SUMMARY
     assert results.warnings == ["the load generator was the limit"]
-    assert list(block.trans_ids) == ["tx0", "tx1", "tx2"]
+    assert list(block.trans_id) == ["tx0", "tx1", "tx2"]
 
 
 def test_the_file_is_a_gzip_that_other_tools_can_read(tmp_path: Path) -> None:
     path = tmp_path / "run.stat.gz"
     write(path, [row(i) for i in range(3)])
     data = gzip.decompress(path.read_bytes())
-    assert data.startswith(b"ssbench results 1\nRUN ")
-    _, size, _ = layout.RECORD_HEADER.unpack_from(data, len(layout.PREAMBLE))
-    start = len(layout.PREAMBLE) + layout.RECORD_HEADER.size
+    assert data.startswith(b"ssbench results 2\nRUN ")
+    _, size, _ = records.RECORD_HEADER.unpack_from(data, len(records.PREAMBLE))
+    start = len(records.PREAMBLE) + records.RECORD_HEADER.size
     assert json.loads(data[start : start + size])["scenario"]["name"] == SCENARIO.name
     plain = tmp_path / "run.stat"
     plain.write_bytes(data)
@@ -119,68 +144,92 @@ def test_the_file_is_a_gzip_that_other_tools_can_read(tmp_path: Path) -> None:
 
 
 LATENCIES = st.just(NOT_MEASURED) | st.floats(0, 1e5)
-ROWS = st.tuples(
-    st.integers(0, 3),
-    st.integers(0, 1),
-    st.integers(0, 2**63 - 1),
-    st.integers(0, 2**32 - 1),
-    st.integers(0, 2**32 - 1),
-    st.integers(0, 2**62),
-    LATENCIES,
-    LATENCIES,
-    st.floats(0, 4e9),
-    st.integers(0, 2**32 - 1),
-)
-FAILURES = st.builds(
-    Failure,
-    st.none() | st.text(max_size=9),
-    st.text(max_size=9),
-    st.dictionaries(st.text(max_size=9), st.integers(0, 9), max_size=3),
-)
-ENTRIES = st.lists(st.tuples(ROWS, st.none() | st.text(max_size=40), st.none() | FAILURES), max_size=30)
+MOMENTS = st.just(NOT_MEASURED) | st.floats(0, 4e9)
+VALUES = {
+    Kind.NUMBER: None,
+    Kind.SECONDS: LATENCIES,
+    Kind.COMPLETION: st.floats(0, 4e9),
+    Kind.MOMENT: MOMENTS,
+    Kind.TEXT: st.none() | st.text(min_size=1, max_size=40),
+    Kind.LABEL: st.none() | st.sampled_from(["192.0.2.1:8080", "[2001:db8::1]:80", "größer"]),
+    Kind.FAILURES: st.none()
+    | st.builds(
+        Failure,
+        st.none() | st.text(max_size=9),
+        st.text(max_size=9),
+        st.dictionaries(st.text(max_size=9), st.integers(0, 9), max_size=3),
+    ),
+}
+LARGEST = {"b": 2**7, "h": 2**15, "q": 2**63, "B": 2**8, "H": 2**16, "I": 2**32}
 
 
-@given(batches=st.lists(ENTRIES, max_size=4))
+def values(field: Field) -> st.SearchStrategy[Any]:
+    """Any value that a field can have."""
+    limits = {"operation": 3, "size_class": 1}
+    if field.name in limits:
+        return st.integers(0, limits[field.name])
+    if field.kind is Kind.NUMBER:
+        highest = LARGEST[field.packed] - 1
+        return st.integers(-1 if field.packed.islower() else 0, highest if not field.derive else 2**31)
+    return VALUES[field.kind]
+
+
+RESULTS = st.fixed_dictionaries({name: values(field) for name, field in FIELDS.items()})
+GIVEN = st.sets(st.sampled_from([name for name, field in FIELDS.items() if not field.in_row]))
+
+
+def as_block(results: list[dict[str, Any]], given: set[str]) -> ResultBlock:
+    """Results as columns, without the columns that are not given and need not be."""
+    columns: dict[str, Any] = {}
+    for name, field in FIELDS.items():
+        column = [result[name] for result in results]
+        if field.kind in (Kind.TEXT, Kind.LABEL):
+            columns[name] = column
+        elif field.kind is not Kind.FAILURES:
+            columns[name] = np.array(column, np.int64 if field.kind is Kind.NUMBER else np.float64)
+        if not field.in_row and name not in given:
+            columns.pop(name, None)
+    failures = {row: result["failures"] for row, result in enumerate(results) if result["failures"]}
+    return ResultBlock(len(results), columns, failures)
+
+
+@given(parts=st.lists(st.tuples(st.lists(RESULTS, min_size=1, max_size=20), GIVEN), max_size=4))
 def test_every_result_comes_back(
-    batches: list[list[tuple[ResultRow, str | None, Failure | None]]],
-    tmp_path_factory: pytest.TempPathFactory,
+    parts: list[tuple[list[dict[str, Any]], set[str]]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "roundtrip.stat.gz"
     writer = RunResultsWriter(path, RUN)
-    for batch in batches:
-        failures = {place: failure for place, (_, _, failure) in enumerate(batch) if failure}
-        writer.add([entry[0] for entry in batch], [entry[1] for entry in batch], failures)
-    writer.finish(SUMMARY)
-    read_rows, read_ids, read_failures = [], [], []
-    for block in read(path)[0]:
-        names = "operation size_class worker container object size first_byte last_byte completed retries"
-        read_rows += zip(*(getattr(block, name).tolist() for name in names.split()), strict=True)
-        read_ids += list(block.trans_ids)
-        read_failures += [block.failures.get(place) for place in range(len(block))]
-        assert block.failed.tolist() == [
-            failure is not None and failure.cause is not None
-            for failure in (block.failures.get(place) for place in range(len(block)))
-        ]
-    entries = [entry for batch in batches for entry in batch]
-    assert [id_ or None for id_ in read_ids] == [entry[1] or None for entry in entries]
-    assert read_failures == [entry[2] for entry in entries]
-    for got, (wanted, _, _) in zip(read_rows, entries, strict=True):
-        assert got[:6] == wanted[:6]
-        assert got[9] == wanted[9]
-        assert got[6:9] == pytest.approx(wanted[6:9], abs=1e-6, nan_ok=True)
+    blocks = [as_block(results, given) for results, given in parts]
+    for block in blocks:
+        writer.add(block)
+    writer.end(SUMMARY)
+    read_blocks = read(path)[0]
+    for name, field in FIELDS.items():
+        written = [value for block in blocks for value in getattr(block, name)]
+        got = [value for block in read_blocks for value in getattr(block, name)]
+        if field.kind is Kind.FAILURES:
+            written, got = (
+                [block.failures.get(place) for block in some for place in range(len(block))]
+                for some in (blocks, read_blocks)
+            )
+        if field.kind in (Kind.SECONDS, Kind.COMPLETION, Kind.MOMENT):
+            assert got == pytest.approx(written, abs=1e-6, nan_ok=True), name
+        else:
+            assert got == written, name
+    failed = [flag for block in read_blocks for flag in block.failed.tolist()]
+    assert failed == [flag for block in blocks for flag in block.failed.tolist()]
 
 
 def test_many_rows_make_several_blocks(tmp_path: Path) -> None:
     path = tmp_path / "run.stat.gz"
-    count = 2 * layout.MAX_ROWS + 100
+    count = 2 * columns.MAX_ROWS + 100
     writer = RunResultsWriter(path, RUN)
-    writer.add(
-        [row(i) for i in range(count)], [f"tx{i}" for i in range(count)], {count - 1: Failure(LOST, "", {})}
-    )
-    writer.finish(SUMMARY)
+    failures = {count - 1: Failure(LOST, "", {})}
+    writer.add(result_rows.block([row(i) for i in range(count)], [f"tx{i}" for i in range(count)], failures))
+    writer.end(SUMMARY)
     blocks, _ = read(path)
     assert numbers(blocks) == list(range(count))
-    assert blocks[-1].trans_ids[len(blocks[-1]) - 1] == f"tx{count - 1}"
+    assert blocks[-1].trans_id[len(blocks[-1]) - 1] == f"tx{count - 1}"
     assert [int(block.failed.sum()) for block in blocks] == [0] * (len(blocks) - 1) + [1]
 
 
@@ -188,7 +237,7 @@ def test_results_are_on_the_disk_within_a_second(tmp_path: Path) -> None:
     path = tmp_path / "run.stat.gz"
     writer = RunResultsWriter(path, RUN)
     head = path.stat().st_size
-    writer.add([row(1)])
+    writer.add(result_rows.block([row(1)]))
     for _ in range(100):
         if path.stat().st_size > head:
             break
@@ -197,29 +246,28 @@ def test_results_are_on_the_disk_within_a_second(tmp_path: Path) -> None:
     assert numbers(blocks) == [1]
     (warning,) = warnings
     assert "its summary is missing, and perhaps results" in warning
-    writer.finish(SUMMARY)
+    writer.end(SUMMARY)
 
 
 KILLED = """
 import sys, os, signal
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
+import result_rows
 from test_run_results import RUN, row
 from ssbench.run_results import RunResultsWriter
 writer = RunResultsWriter(Path(sys.argv[1]), RUN)
-writer.add([row(i) for i in range(70_000)])
+writer.add(result_rows.block([row(i) for i in range(70_000)]))
 while writer._waiting:
     pass
-writer.add([row(i) for i in range(10)])
+writer.add(result_rows.block([row(i) for i in range(10)]))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 def test_a_killed_writer_leaves_its_whole_blocks(tmp_path: Path) -> None:
     path = tmp_path / "run.stat.gz"
-    process = subprocess.run(
-        [sys.executable, "-c", KILLED, path, Path(__file__).parent], check=False, timeout=60
-    )
+    process = subprocess.run([sys.executable, "-c", KILLED, path, *FOLDERS], check=False, timeout=60)
     assert process.returncode == -signal.SIGKILL
     blocks, warnings = read(path)
     assert len(numbers(blocks)) >= 70_000
@@ -232,10 +280,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("whole") / "run.stat.gz"
     writer = RunResultsWriter(path, RUN)
     for part in range(3):
-        writer.add([row(100 * part + i) for i in range(100)])
+        writer.add(result_rows.block([row(100 * part + i) for i in range(100)]))
         while writer._waiting:
             threading.Event().wait(0.01)
-    writer.finish(SUMMARY)
+    writer.end(SUMMARY)
     assert [len(block) for block in read(path)[0]] == [100, 100, 100]
     return path.read_bytes()
 
@@ -283,14 +331,16 @@ def test_a_flipped_byte_is_noticed_and_what_stands_before_is_read(
     assert count == 300 or f"{count} results before that" in warnings[0]
 
 
-@given(payload=st.binary(max_size=300), kind=st.sampled_from([layout.ROWS, layout.RUN, layout.END, b"NEW "]))
+@given(
+    payload=st.binary(max_size=300), kind=st.sampled_from([records.ROWS, records.RUN, records.END, b"NEW "])
+)
 def test_a_record_that_is_whole_but_makes_no_sense(
     payload: bytes, kind: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "nonsense"
-    good = layout.pack_rows(layout.PendingRows(1, bytearray(layout.pack_row_numbers([row()]))))[0]
-    for data in (layout.record(kind, payload), layout.record(kind, good[12:20] + payload)):
-        path.write_bytes(layout.PREAMBLE + layout.run_record(RUN) + good + data)
+    good = records.record(records.ROWS, columns.encode(result_rows.block([row()])))
+    for data in (records.record(kind, payload), records.record(kind, good[12:20] + payload)):
+        path.write_bytes(records.PREAMBLE + records.run_record(RUN) + good + data)
         blocks, warnings = read(path)
         assert numbers(blocks)[:1] == [0]
         assert warnings
@@ -301,11 +351,9 @@ def test_a_record_that_is_whole_but_makes_no_sense(
 )
 def test_failures_that_are_none(failures: bytes, tmp_path: Path) -> None:
     path = tmp_path / "nonsense"
-    good = layout.pack_rows(layout.PendingRows(1, bytearray(layout.pack_row_numbers([row()]))))[0]
-    bad = layout.record(
-        layout.ROWS, good[layout.RECORD_HEADER.size :] + layout._text(layout.Column.FAILURES, failures)
-    )
-    path.write_bytes(layout.PREAMBLE + layout.run_record(RUN) + good + bad)
+    good = records.record(records.ROWS, columns.encode(result_rows.block([row()])))
+    bad = records.record(records.ROWS, good[records.RECORD_HEADER.size :] + columns._text(13, failures))
+    path.write_bytes(records.PREAMBLE + records.run_record(RUN) + good + bad)
     blocks, warnings = read(path)
     assert numbers(blocks) == [0]
     assert "1 results before that" in warnings[0]
@@ -313,9 +361,9 @@ def test_failures_that_are_none(failures: bytes, tmp_path: Path) -> None:
 
 def test_a_column_cannot_claim_more_than_there_is(tmp_path: Path) -> None:
     path = tmp_path / "bomb"
-    header = layout._ROWS_HEADER.pack(2**32 - 1, 0) + bytes([1, 0])
-    for data in (layout.record(layout.ROWS, header), layout.RECORD_HEADER.pack(b"ROWS", 2**32 - 1, 0)):
-        path.write_bytes(layout.PREAMBLE + layout.run_record(RUN) + data)
+    header = columns._ROWS_HEADER.pack(2**32 - 1, 0) + bytes([1, 0])
+    for data in (records.record(records.ROWS, header), records.RECORD_HEADER.pack(b"ROWS", 2**32 - 1, 0)):
+        path.write_bytes(records.PREAMBLE + records.run_record(RUN) + data)
         with pytest.raises(StatFileError, match="4,294,967,295"):
             read(path)
 
@@ -323,7 +371,7 @@ def test_a_column_cannot_claim_more_than_there_is(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused_by_its_number(tmp_path: Path) -> None:
     path = tmp_path / "newer"
     path.write_bytes(b"ssbench results 12\nwhatever")
-    with pytest.raises(StatFileError, match="format 12 by a newer ssbench; this one reads up to format 1"):
+    with pytest.raises(StatFileError, match="format 12 by a newer ssbench; this one reads up to format 2"):
         open_results(path)
 
 
@@ -373,22 +421,24 @@ def test_a_disk_with_no_room_for_the_summary_loses_the_last_block_and_says_so(tm
 FULL = """
 import resource, signal, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
+import result_rows
 from test_run_results import RUN, SUMMARY, row
 from ssbench.run_results import RunResultsWriter
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 writer = RunResultsWriter(Path(sys.argv[1]), RUN)
 for first in range(0, 300_000, 1000):
-    writer.add([row(first + i, last=(first + i) ** 2 % 999983 / 1e6) for i in range(1000)])
-writer.finish(SUMMARY)
+    numbers = range(first, first + 1000)
+    writer.add(result_rows.block([row(i, last_byte=i**2 % 999983 / 1e6) for i in numbers]))
+writer.end(SUMMARY)
 print(writer.failure.strerror, writer.results_lost)
 """
 
 
 def test_a_full_disk_ends_no_run_and_the_file_is_readable_up_to_there(tmp_path: Path) -> None:
     path = tmp_path / "run.stat.gz"
-    command = [sys.executable, "-c", FULL, path, Path(__file__).parent]
+    command = [sys.executable, "-c", FULL, path, *FOLDERS]
     process = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
     reason, _, lost = process.stdout.strip().rpartition(" ")
     assert reason == "File too large"
@@ -417,18 +467,43 @@ def test_a_disk_that_stands_still_holds_nobody_up(
         writer = RunResultsWriter(stuck, RUN)
         generator = np.random.default_rng(1)
         for _ in range(300):
-            writer.add([row(i, last=last) for i, last in enumerate(generator.random(1000).tolist())])
+            writer.add(
+                result_rows.block(
+                    [row(i, last_byte=last) for i, last in enumerate(generator.random(1000).tolist())]
+                )
+            )
         assert writer.failure is not None
         assert "slower" in writer.failure.strerror
         assert writer.results_lost >= 300_000 - 200_000 - 65_536
-        writer.finish(SUMMARY)
+        writer.end(SUMMARY)
         assert "waiting for the disk" in caplog.text
         assert writer.results_lost > 200_000
     finally:
         os.close(reader)  # the thread's write fails now, and it ends
     writer._thread.join(10)
     assert not writer._thread.is_alive()
-    writer.finish(SUMMARY)
+    writer.end(SUMMARY)
+
+
+@pytest.mark.parametrize("name", ["known", "noop"])
+def test_files_of_version_1_give_the_report_that_they_gave(name: str) -> None:
+    path = DATA / f"version-1-{name}.stat.gz"
+    assert gzip.decompress(path.read_bytes()).startswith(b"ssbench results 1\n")
+    assert text.report(summarize(open_results(path)), ReportOptions()) == path.with_name(
+        f"version-1-{name}.txt"
+    ).read_text(encoding="utf-8")
+
+
+def test_files_of_version_1_are_exported_with_what_they_have() -> None:
+    out = io.BytesIO()
+    export.write_csv(open_results(DATA / "version-1-known.stat.gz"), out)
+    rows = list(csv.DictReader(io.StringIO(out.getvalue().decode())))
+    with (DATA / "version-1-known.csv").open(encoding="utf-8") as known:
+        wanted = list(csv.DictReader(known))
+    assert [{name: row[name] for name in wanted[0]} for row in rows] == wanted
+    assert [row["status"] for row in rows] == [""] * 5
+    assert [row["started_at"] for row in rows] == ["1000000000.25", "1000000000.5", "1000000001.25", "", ""]
+    assert [row["attempts"] for row in rows] == ["1", "3", "1", "2", "1"]
 
 
 def test_a_text_column() -> None:
@@ -440,8 +515,3 @@ def test_a_text_column() -> None:
     assert column[-1] == "b"
     assert column[1:4] == [None, "", "é🐌"]
     assert TextColumn(b"\xff", np.array([1]))[0] == "\ufffd"
-
-
-def test_a_row_packs_to_the_size_that_is_documented() -> None:
-    assert layout.PACKED_ROW.size == layout._PACKED_DTYPE.itemsize
-    assert math.isnan(NOT_MEASURED)

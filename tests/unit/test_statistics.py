@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from result_rows import block
 
-import ssbench.statistics
-from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, Failure, ResultRow
+from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultRow
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics import Latencies, RunStatistics, summarize
+from ssbench.statistics import Latencies, RunStatistics, latencies, summarize
 
 WEIGHTS = (1.0, 1.0, 1.0, 1.0)
 SCENARIO = Scenario(
@@ -38,7 +38,7 @@ def row(
     worker: int = 1,
     retries: int = 0,
 ) -> ResultRow:
-    return (operation, size_class, worker, 0, 1, 1, first, last, completed, retries)
+    return (operation, size_class, worker, 0, 1, 1, first, last, completed, UNKNOWN, retries)
 
 
 def count(
@@ -49,8 +49,9 @@ def count(
 ) -> RunStatistics:
     path = tmp_path / "run.stat.gz"
     writer = RunResultsWriter(path, RunDescription(SCENARIO))
-    writer.add(rows, [f"tx{i}" for i in range(len(rows))], failures or {})
-    writer.finish(summary or RunSummary(ended=0.0))
+    if rows:
+        writer.add(block(rows, [f"tx{i}" for i in range(len(rows))], failures))
+    writer.end(summary or RunSummary(ended=0.0))
     return summarize(open_results(path))
 
 
@@ -92,7 +93,7 @@ def test_figures_of_any_latencies(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[int, int, int]], rank: float, part_size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ssbench.statistics, "_PART_SIZE", part_size)
+        patch.setattr(latencies, "_PART_SIZE", part_size)
         rows = [row(op, class_, ns / 1e9, 100.0 + place) for place, (op, class_, ns) in enumerate(drawn)]
         numbers = count(tmp_path_factory.getbasetemp(), rows)
     for section in numbers.sections:
@@ -121,7 +122,7 @@ def test_figures_of_any_latencies(
 
 
 def test_many_latencies_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ssbench.statistics, "_PART_SIZE", 5000)
+    monkeypatch.setattr(latencies, "_PART_SIZE", 5000)
     values = np.rint(np.random.default_rng(1).lognormal(-5, 1, 100_000) * 1e9) / 1e9
     figures = count(tmp_path, [row(last=value) for value in values.tolist()]).total.lines[0].last_byte
     for rank in (1, 50, 95, 99.99, 100):

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ssbench.operations import OPERATIONS
-from ssbench.results import Failure, ResultBlock, TextColumn
+from ssbench.results import Failure, ResultBlock, RunDescription, TextColumn
 from ssbench.run_results.damage import DamageError
-from ssbench.run_results.description import RunDescription
 from ssbench.run_results.reading import RunResults
 from ssbench.scenario.model import Scenario, SizeClass, Weights
 
@@ -103,22 +102,22 @@ class OldResultColumns:
         operation, size_class, worker, size, first_byte, last_byte, completed, retries = zip(
             *self._rows, strict=True
         )
-        failed = np.zeros(len(self._rows), np.bool_)
-        failed[list(self._failures)] = True
         block = ResultBlock(
-            operation=np.array(operation, np.uint8),
-            size_class=np.array(size_class, np.uint16),
-            worker=np.array(worker, np.int64),
-            container=TextColumn.of(self._containers),
-            object=TextColumn.of(self._objects),
-            size=np.array(size, np.int64),
-            first_byte=np.array(first_byte),
-            last_byte=np.array(last_byte),
-            completed=np.array(completed),
-            retries=np.array(retries, np.int64),
-            failed=failed,
-            trans_ids=TextColumn.of(self._trans_ids),
-            failures=self._failures,
+            len(self._rows),
+            {
+                "operation": np.array(operation, np.uint8),
+                "size_class": np.array(size_class, np.uint16),
+                "worker": np.array(worker, np.int64),
+                "container": TextColumn.of(self._containers),
+                "object": TextColumn.of(self._objects),
+                "size": np.array(size, np.int64),
+                "first_byte": np.array(first_byte),
+                "last_byte": np.array(last_byte),
+                "completed": np.array(completed),
+                "retries": np.array(retries, np.int64),
+                "trans_id": TextColumn.of(self._trans_ids),
+            },
+            self._failures,
         )
         self._clear()
         return block

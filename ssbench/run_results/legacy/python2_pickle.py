@@ -15,9 +15,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ssbench.results import RunDescription
 from ssbench.run_results.damage import DamageError
-from ssbench.run_results.description import RunDescription
-from ssbench.run_results.old_results import OldResultColumns, OldRunResults, old_run
+from ssbench.run_results.legacy.old_results import OldResultColumns, OldRunResults, old_run
 from ssbench.run_results.reading import Format
 from ssbench.run_results.stream import Stream
 

@@ -1,4 +1,4 @@
-"""What a stat file knows of a run besides its results."""
+"""What is known of a run besides its results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class RunDescription:
 
     ``scenario`` has every override of the command line in it. ``options`` holds the other options
     that mattered, as plain data; no password and no token belongs there. ``started`` is seconds
-    since 1970. Files of ssbench 0.x know the scenario and perhaps the version, no more.
+    since 1970. ``storage_urls``, ``accounts`` and ``stages`` are the names that results refer to by
+    their place. Files of ssbench 0.x know the scenario and perhaps the version, no more.
     """
 
     scenario: Scenario
@@ -42,6 +43,9 @@ class RunDescription:
     run_id: int | None = None
     started: float | None = None
     workers: tuple[WorkerFacts, ...] = ()
+    storage_urls: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

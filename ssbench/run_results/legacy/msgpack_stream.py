@@ -11,9 +11,9 @@ from typing import Any
 
 import msgpack
 
+from ssbench.results import RunDescription
 from ssbench.run_results.damage import DamageError
-from ssbench.run_results.description import RunDescription
-from ssbench.run_results.old_results import OldResultColumns, OldRunResults, old_run
+from ssbench.run_results.legacy.old_results import OldResultColumns, OldRunResults, old_run
 from ssbench.run_results.reading import Format
 from ssbench.run_results.stream import Stream
 

@@ -1,0 +1,44 @@
+"""Results of operations: one table of their fields, and everything that follows from it.
+
+A result is data whether it succeeded or not. The master makes a row of each, which costs little;
+:class:`ResultBlock` holds thousands of them as numpy columns.
+"""
+
+from ssbench.results.block import (
+    INVALID,
+    LOST,
+    UNFINISHED,
+    Failure,
+    LabelColumn,
+    ResultBlock,
+    TextColumn,
+    join,
+)
+from ssbench.results.description import RunDescription, RunSummary, WorkerFacts
+from ssbench.results.rows import ResultRow, Rows
+from ssbench.results.schema import FIELDS, NO_WORKER, NOT_MEASURED, UNKNOWN, Field, Kind, Mark
+from ssbench.results.sink import Sink
+
+__all__ = [
+    "FIELDS",
+    "INVALID",
+    "LOST",
+    "NOT_MEASURED",
+    "NO_WORKER",
+    "UNFINISHED",
+    "UNKNOWN",
+    "Failure",
+    "Field",
+    "Kind",
+    "LabelColumn",
+    "Mark",
+    "ResultBlock",
+    "ResultRow",
+    "Rows",
+    "RunDescription",
+    "RunSummary",
+    "Sink",
+    "TextColumn",
+    "WorkerFacts",
+    "join",
+]

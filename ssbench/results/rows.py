@@ -1,0 +1,74 @@
+"""Results on their way to a block: a tuple of numbers each, which is what costs least to make.
+
+Made for the loop of the master, which has a microsecond or two for a result. Only what differs from
+one result to the next is in the tuples. What is the same for all is given once (``common``), what few
+results have is kept by the row (``rare``, ``failures``).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from itertools import starmap
+from typing import Any
+
+import numpy as np
+
+from ssbench.results.block import Failure, ResultBlock, constant
+from ssbench.results.schema import FIELDS, Field, row_fields
+
+#: The values of :func:`~ssbench.results.schema.row_fields`, in their order.
+ResultRow = tuple[float, ...]
+
+
+class Rows:
+    """Collects results until they are taken as a block.
+
+    ``also`` names the fields that rows have behind the usual ones. Fields are added to by whoever
+    makes the rows: ``rows`` and ``trans_ids`` get one entry a result; ``failures`` and
+    ``rare[field]`` are keyed by the place in ``rows``; ``common[field]`` is the value of all rows.
+    """
+
+    def __init__(self, also: Sequence[str] = ()) -> None:
+        fields = row_fields(tuple(also))
+        self._pack = struct.Struct("<" + "".join(field.packed for field in fields)).pack
+        self._dtype = np.dtype([(field.name, _dtype(field)) for field in fields])
+        self.common: dict[str, float] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self.rows: list[ResultRow] = []
+        self.trans_ids: list[str | None] = []
+        self.failures: dict[int, Failure] = {}
+        self.rare: dict[str, dict[int, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def note(self, field: str, value: float) -> None:
+        """Give the next row a value that few rows have."""
+        self.rare.setdefault(field, {})[len(self.rows)] = value
+
+    def take(self) -> ResultBlock:
+        """Return what was collected as a block, and begin anew; ``common`` stays."""
+        rows, trans_ids, failures, rare = self.rows, self.trans_ids, self.failures, self.rare
+        self._begin()
+        count = len(rows)
+        packed = np.frombuffer(b"".join(starmap(self._pack, rows)), self._dtype)
+        columns: dict[str, Any] = {name: constant(value, count) for name, value in self.common.items()}
+        if trans_ids.count(None) < len(trans_ids):
+            columns["trans_id"] = trans_ids
+        for name, values in rare.items():
+            field = FIELDS[name]
+            block = ResultBlock(count, columns, packed=packed)
+            column = np.array(getattr(block, name), _dtype(field))
+            column[list(values)] = list(values.values())
+            columns[name] = column
+        return ResultBlock(count, columns, failures, packed)
+
+
+def _dtype(field: Field) -> str:
+    """Return the numpy type of a packed value: b is i1 there, q is i8."""
+    size = struct.calcsize("<" + field.packed)
+    kind = "f" if field.packed == "d" else "i" if field.packed.islower() else "u"
+    return f"<{kind}{size}"

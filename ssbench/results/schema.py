@@ -1,0 +1,158 @@
+"""The fields of a result, in one table.
+
+A field is one row of :data:`FIELDS`. What follows from it: its place in the packed rows of the master
+(:mod:`ssbench.results.rows`), its column in a :class:`~ssbench.results.block.ResultBlock`, in the stat
+file, in the export, and its line in ``doc/stat-files.rst``. A new field is a new row here, and a value
+for it from whoever knows it.
+
+A column that a block was not given has the field's default in every row. It costs nothing to pack
+and nothing in the stat file, and files from before the field existed read the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, IntFlag
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from ssbench.results.block import ResultBlock
+
+#: A latency that was not measured, a moment that is not known.
+NOT_MEASURED = float("nan")
+
+#: The worker id of an operation of which nobody can say which worker had it.
+NO_WORKER = 2**63 - 1
+
+#: A number that is not known: a size, an index, a status.
+UNKNOWN = -1
+
+
+class Mark(IntFlag):
+    """Bits of the field ``marks``."""
+
+    WARM_UP = 1  # belongs to the warm-up, which reports leave out
+
+
+class Kind(Enum):
+    """What the values of a field are, which decides how they are kept and exported."""
+
+    NUMBER = "number"
+    SECONDS = "seconds"  # a duration; NaN where it was not measured
+    COMPLETION = "completion"  # the moment that the other moments of a result are kept relative to
+    MOMENT = "moment"  # seconds since 1970; NaN where it is not known
+    TEXT = "text"  # a text of its own for each result; None where there is none
+    LABEL = "label"  # one of few texts; None where there is none
+    FAILURES = "failures"  # a Failure for a few of the results
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a result.
+
+    ``number`` is the field's in the stat file, and is never used again; ``since`` the version of
+    the file that it came with. ``text_number`` is a second number, of the characters of a text.
+    ``packed`` is the :mod:`struct` code of one value in a packed row; ``in_row`` tells whether
+    every row has the field, or only those of runs that ask for it. ``default`` is the value where
+    none was given. ``derive`` computes what the value nearly always is from other fields: stat
+    files keep the difference from that, and it is the default where ``default`` is None.
+    ``export`` is the name of the field's column in an export.
+    """
+
+    name: str
+    number: int
+    kind: Kind
+    unit: str
+    since: int
+    export: str
+    description: str
+    packed: str = ""
+    in_row: bool = False
+    default: float | None = 0
+    derive: Callable[[ResultBlock], npt.NDArray[Any]] | None = None
+    text_number: int = 0
+
+
+def _sent(block: ResultBlock) -> npt.NDArray[np.float64]:
+    """Return when successes were sent, which end with their last byte; NaN for failures."""
+    return np.asarray(block.completed - block.last_byte)
+
+
+def _started(block: ResultBlock) -> npt.NDArray[np.float64]:
+    return np.asarray(block.started)
+
+
+def _tries(block: ResultBlock) -> npt.NDArray[np.int64]:
+    return np.asarray(block.retries + 1)
+
+
+def _size(block: ResultBlock) -> npt.NDArray[np.int64]:
+    return np.asarray(block.size)
+
+
+_NUMBER, _SECONDS, _MOMENT, _TEXT, _LABEL = Kind.NUMBER, Kind.SECONDS, Kind.MOMENT, Kind.TEXT, Kind.LABEL
+
+# A table is read by its columns.
+# fmt: off
+_TABLE = (
+    Field("operation", 1, _NUMBER, "code", 1, "operation",
+          "0 create, 1 read, 2 update, 3 delete", "B", in_row=True),
+    Field("size_class", 2, _NUMBER, "index", 1, "size_class",
+          "place in ``size_classes``, from 0", "H", in_row=True),
+    Field("worker", 3, _NUMBER, "id", 1, "worker_id",
+          "2**63 - 1 where it is not known which worker had it", "q", in_row=True, default=NO_WORKER),
+    Field("container", 4, _NUMBER, "number", 1, "container",
+          "``<container_base>_<number, six or more digits>``, and ``_<policy>`` with a policy",
+          "I", in_row=True),
+    Field("object", 5, _NUMBER, "number", 1, "object",
+          "``<size class>_<number, six or more digits>``", "I", in_row=True),
+    Field("size", 6, _NUMBER, "bytes", 1, "size",
+          "bytes of body that were moved, -1 where it is not known; in version 1 a failure has the size"
+          " of its object", "q", in_row=True, default=UNKNOWN),
+    Field("first_byte", 7, _SECONDS, "seconds", 1, "first_byte_latency",
+          "latency of a success; creates and updates have none", "d", in_row=True, default=NOT_MEASURED),
+    Field("last_byte", 8, _SECONDS, "seconds", 1, "last_byte_latency",
+          "latency of a success", "d", in_row=True, default=NOT_MEASURED),
+    Field("completed", 9, Kind.COMPLETION, "seconds since 1970", 1, "completed_at",
+          "when the operation ended, by the master's clock", "d", in_row=True),
+    Field("retries", 10, _NUMBER, "count", 1, "retries",
+          "attempts after the first one", "I"),
+    Field("trans_id", 11, _TEXT, "text", 1, "trans_id",
+          "transaction id of the last answer", text_number=12),
+    Field("failures", 13, Kind.FAILURES, "JSON", 1, "error, error_detail, retried",
+          "cause (null: a success after retries), one line for people, how often each cause of a retry"),
+    Field("status", 14, _NUMBER, "HTTP status", 2, "status",
+          "of the last answer, a failure's too; -1 where there was none", "h", in_row=True, default=UNKNOWN),
+    Field("started", 15, _MOMENT, "seconds since 1970", 2, "started_at",
+          "when the first attempt was sent; derived: completed less last byte", "d",
+          default=None, derive=_sent),
+    Field("due", 16, _MOMENT, "seconds since 1970", 2, "due_at",
+          "when an open loop was to send it; relative to started", "d",
+          default=NOT_MEASURED, derive=_started),
+    Field("attempts", 17, _NUMBER, "count", 2, "attempts",
+          "requests that were sent; derived: retries + 1", "I", default=None, derive=_tries),
+    Field("storage_url", 18, _NUMBER, "index", 2, "storage_url",
+          "place in ``storage_urls``, from 0; -1 where it is not known", "h", default=UNKNOWN),
+    Field("address", 19, _LABEL, "text", 2, "address",
+          "address and port that the last attempt went to", text_number=20),
+    Field("stage", 21, _NUMBER, "index", 2, "stage", "place in ``stages``, from 0", "H"),
+    Field("account", 22, _NUMBER, "index", 2, "account", "place in ``accounts``, from 0", "H"),
+    Field("expected_size", 23, _NUMBER, "bytes", 2, "expected_size",
+          "bytes that were to be moved, -1 where it is not known; derived: size", "q",
+          default=None, derive=_size),
+    Field("marks", 24, _NUMBER, "bits", 2, "marks", "1: belongs to the warm-up", "B"),
+)
+# fmt: on
+
+#: Every field by its name, in the order of its columns.
+FIELDS: dict[str, Field] = {field.name: field for field in _TABLE}
+
+
+def row_fields(also: tuple[str, ...] = ()) -> tuple[Field, ...]:
+    """Return the fields of a packed row: those of every row, then those that are asked for."""
+    always = tuple(field for field in FIELDS.values() if field.in_row)
+    return always + tuple(FIELDS[name] for name in also)

@@ -1,0 +1,25 @@
+"""What takes in the results of a run while it goes on."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ssbench.results.block import ResultBlock
+from ssbench.results.description import RunSummary
+
+
+class Sink(Protocol):
+    """Takes in results: a stat file, a screen, a counter.
+
+    All methods are called by the thread that runs the master's loop, and none may hold it up: what
+    waits for a disk, a terminal or a network does so in a thread of its own.
+    """
+
+    def add(self, block: ResultBlock) -> None:
+        """Take results in, in order of arrival. The block belongs to all sinks: do not change it."""
+
+    def tick(self, now: float) -> None:
+        """Called some times a second with the master's monotonic clock, results or none."""
+
+    def end(self, summary: RunSummary) -> None:
+        """No more results come: finish what was begun. This may wait."""

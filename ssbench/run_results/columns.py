@@ -1,0 +1,250 @@
+"""A block of results in a stat file, byte by byte; ``doc/stat-files.rst`` has the layout.
+
+This module turns a :class:`~ssbench.results.ResultBlock` into the payload of a ROWS record and back,
+field by field of :data:`~ssbench.results.FIELDS`; it knows no file and no compression.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.operations import OPERATIONS
+from ssbench.results import FIELDS, Failure, Field, Kind, LabelColumn, ResultBlock, TextColumn
+from ssbench.results.block import constant, is_constant
+from ssbench.run_results.damage import DamageError
+
+#: A writer begins a new block at this many results.
+MAX_ROWS = 65536
+
+_ROWS_HEADER = struct.Struct("<Iq")
+_COLUMN_HEADER = struct.Struct("<BB")
+_BASE = struct.Struct("<q")
+_TEXT_HEADER = struct.Struct("<I")
+_TEXT_WIDTH = 255
+#: Added to the width of a column whose numbers are counted from a base that stands in front of them.
+_HAS_BASE = 16
+_WIDTHS = (0, 1, 2, 4, 8)
+
+_Numbers = npt.NDArray[np.int64]
+
+_json = msgspec.json.Encoder()
+_failures_decoder = msgspec.json.Decoder(list[tuple[int, str | None, str, dict[str, int]]])
+_labels_decoder = msgspec.json.Decoder(list[str])
+
+
+def encode(block: ResultBlock) -> bytes:
+    """Return the payload of a ROWS record of 1 to :data:`MAX_ROWS` results."""
+    given = block.given
+    parts = [_ROWS_HEADER.pack(len(block), int(_nanoseconds(block.completed[:1])[0]))]
+    for field in FIELDS.values():
+        if field.kind is Kind.FAILURES:
+            if block.failures:
+                failures = [(row, *failure) for row, failure in block.failures.items()]
+                parts.append(_text(field.number, _json.encode(failures)))
+        elif field.name in given:
+            parts.extend(_encode_column(field, block))
+    return b"".join(parts)
+
+
+def _encode_column(field: Field, block: ResultBlock) -> Iterator[bytes]:
+    column = getattr(block, field.name)
+    match field.kind:
+        case Kind.NUMBER if field.derive:
+            yield _numbers(field.number, column.astype(np.int64) - field.derive(block))
+        case Kind.NUMBER:
+            yield _numbers(field.number, column)
+        case Kind.SECONDS:
+            # fmax prefers the number to NaN, so what was not measured becomes -1 nanosecond, written as 0.
+            yield _numbers(field.number, _nanoseconds(np.fmax(column, -1e-9)) + 1)
+        case Kind.COMPLETION:
+            moments = _nanoseconds(column)
+            yield _numbers(field.number, _zigzag(np.diff(moments, prepend=moments[:1])))
+        case Kind.MOMENT:
+            yield _numbers(field.number, _moments(field, block, column))
+        case Kind.TEXT:
+            lengths, text = _joined(column)
+            yield _numbers(field.number, lengths)
+            yield _text(field.text_number, text)
+        case Kind.LABEL:
+            labels = column if isinstance(column, LabelColumn) else LabelColumn.of(column)
+            yield _numbers(field.number, labels.codes)
+            yield _text(field.text_number, _json.encode(labels.labels))
+
+
+def _moments(field: Field, block: ResultBlock, column: npt.NDArray[np.float64]) -> _Numbers:
+    """Return how far moments are from what they are relative to: zigzag + 1, 0 where not known."""
+    steps = _nanoseconds(np.nan_to_num(column)) - _reference(field, block)
+    return np.where(np.isnan(column), 0, _zigzag(steps) + 1)
+
+
+def _reference(field: Field, block: ResultBlock) -> _Numbers:
+    """Return what moments are relative to: what is derived, the completion where that is not known."""
+    derived = field.derive(block) if field.derive else block.completed
+    return _nanoseconds(np.where(np.isnan(derived), block.completed, derived))
+
+
+def _joined(texts: Sequence[str | None]) -> tuple[_Numbers, bytes]:
+    """Return the length of each text + 1, 0 for None, and all texts in one."""
+    data = "".join([text for text in texts if text]).encode("utf-8", "replace")
+    lengths = [0 if text is None else len(text) + 1 for text in texts]
+    if len(data) != sum(lengths) - sum(length > 0 for length in lengths):  # some are not ASCII
+        lengths = [0 if text is None else len(text.encode("utf-8", "replace")) + 1 for text in texts]
+    return np.array(lengths, np.int64), data
+
+
+def _numbers(number: int, values: npt.NDArray[Any]) -> bytes:
+    """Encode a column of numbers in the fewest of 0, 1, 2, 4 or 8 bytes each, all first bytes first.
+
+    They are counted from the least one where that takes fewer bytes; equal numbers take none. Bytes
+    of the same weight stand together, so that they compress, at a tenth of the cost of compressing
+    them.
+    """
+    if is_constant(values):
+        lowest = highest = int(values[0])
+    else:
+        values = np.ascontiguousarray(values)  # of packed rows; all that follows is faster so
+        lowest, highest = int(values.min()), int(values.max())
+    width = _width(highest - lowest)
+    if lowest >= 0 and _width(highest) == width:
+        header = _COLUMN_HEADER.pack(number, width)
+    else:
+        header = _COLUMN_HEADER.pack(number, width | _HAS_BASE) + _BASE.pack(lowest)
+        if width:
+            values = values.astype(np.uint64) - np.array(lowest).astype(np.uint64)  # modulo 2**64
+    if width == 0:
+        return header
+    narrow = np.ascontiguousarray(values, dtype=f"<u{width}")
+    return header + narrow.view(np.uint8).reshape(len(values), width).T.tobytes()
+
+
+def _width(largest: int) -> int:
+    return next(width for width in _WIDTHS if largest < 1 << 8 * width)
+
+
+def _text(number: int, data: bytes) -> bytes:
+    return _COLUMN_HEADER.pack(number, _TEXT_WIDTH) + _TEXT_HEADER.pack(len(data)) + data
+
+
+def decode(payload: bytes, size_classes: int) -> ResultBlock:
+    """Decode the payload of a ROWS record of a run with that many size classes; raises DamageError."""
+    try:
+        with np.errstate(invalid="ignore"):  # numbers that no writer makes
+            return _decode(payload, size_classes)
+    except DamageError:
+        raise
+    except (struct.error, LookupError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+        raise DamageError(f"a block of results: {error}") from None
+
+
+def _decode(payload: bytes, size_classes: int) -> ResultBlock:
+    count, base = _ROWS_HEADER.unpack_from(payload)
+    if not 0 < count <= MAX_ROWS:
+        raise DamageError(f"a block of {count:,} results")
+    numbers, texts = _split(payload, count)
+    failures = {}
+    for row, cause, detail, retried in _failures_decoder.decode(texts.get(FIELDS["failures"].number, b"[]")):
+        if not 0 <= row < count:
+            raise DamageError("a failure of no result")
+        failures[row] = Failure(cause, detail, retried)
+    columns: dict[str, Any] = {}
+    block = ResultBlock(count, columns, failures)
+    for field in FIELDS.values():
+        if field.number in numbers:
+            columns[field.name] = _decode_column(field, numbers[field.number], texts, base, block)
+    for name, values in (("operation", len(OPERATIONS)), ("size_class", size_classes)):
+        column = getattr(block, name)
+        if column.min() < 0 or column.max() >= values:
+            raise DamageError("an operation or a size class that does not exist")
+    if "completed" not in columns:
+        raise DamageError("results without their completion")
+    return block
+
+
+def _split(payload: bytes, count: int) -> tuple[dict[int, _Numbers], dict[int, bytes]]:
+    """Return the columns of numbers and those of text."""
+    numbers: dict[int, _Numbers] = {}
+    texts: dict[int, bytes] = {}
+    position = _ROWS_HEADER.size
+    while position < len(payload):
+        number, width = _COLUMN_HEADER.unpack_from(payload, position)
+        position += _COLUMN_HEADER.size
+        if width == _TEXT_WIDTH:
+            (size,) = _TEXT_HEADER.unpack_from(payload, position)
+            position += _TEXT_HEADER.size
+            texts[number] = payload[position : position + size]
+        elif width & ~_HAS_BASE in _WIDTHS:
+            base = 0
+            if width & _HAS_BASE:
+                (base,) = _BASE.unpack_from(payload, position)
+                position += _BASE.size
+                width &= ~_HAS_BASE
+            size = count * width
+            numbers[number] = _unshuffle(payload[position : position + size], count, width, base)
+        else:
+            raise DamageError(f"a column of width {width}")
+        position += size
+        if position > len(payload):
+            raise DamageError("a column that is longer than its block")
+    return numbers, texts
+
+
+def _decode_column(
+    field: Field, numbers: _Numbers, texts: dict[int, bytes], base: int, block: ResultBlock
+) -> Any:
+    match field.kind:
+        case Kind.SECONDS:
+            return _seconds(numbers)
+        case Kind.COMPLETION:
+            return (base + np.cumsum(_unzigzag(numbers))) / 1e9
+        case Kind.MOMENT:
+            moments = _reference(field, block) + _unzigzag(numbers - 1)
+            return np.where(numbers <= 0, np.nan, moments / 1e9)
+        case Kind.TEXT:
+            data = texts.get(field.text_number, b"")
+            lengths = numbers - 1
+            if lengths.min() < -1 or np.maximum(lengths, 0).sum(dtype=np.float64) != len(data):
+                raise DamageError(f"{field.name}: texts of another length than they claim")
+            return TextColumn(data, lengths)
+        case Kind.LABEL:
+            labels = _labels_decoder.decode(texts[field.text_number])
+            if numbers.min() < 0 or numbers.max() > len(labels):
+                raise DamageError(f"{field.name}: a label that does not exist")
+            return LabelColumn(numbers, labels)
+    return numbers + field.derive(block) if field.derive else numbers
+
+
+def _unshuffle(data: bytes, count: int, width: int, base: int) -> _Numbers:
+    """Undo :func:`_numbers`. Numbers beyond 2**63 come out negative: no writer makes them."""
+    if width == 0:
+        return constant(base, count)
+    if len(data) != count * width:
+        raise DamageError("a column that is longer than its block")
+    planes = np.frombuffer(data, np.uint8).reshape(width, count)
+    values = np.ascontiguousarray(planes.T).view(f"<u{width}").ravel().astype(np.int64)
+    return values + np.int64(base) if base else values
+
+
+def _nanoseconds(seconds: npt.NDArray[np.float64]) -> _Numbers:
+    return np.rint(seconds * 1e9).astype(np.int64)
+
+
+def _seconds(nanoseconds_and_one: _Numbers) -> npt.NDArray[np.float64]:
+    """Latencies in seconds, NaN for 0. Divided, not multiplied: so n/1e9 comes back as written."""
+    seconds: npt.NDArray[np.float64] = (nanoseconds_and_one - 1) / 1e9
+    seconds[nanoseconds_and_one <= 0] = np.nan
+    return seconds
+
+
+def _zigzag(values: _Numbers) -> _Numbers:
+    """Turn 0, -1, 1, -2, ... into 0, 1, 2, 3, ..."""
+    return (values << 1) ^ (values >> 63)
+
+
+def _unzigzag(values: _Numbers) -> _Numbers:
+    return (values >> 1) ^ -(values & 1)

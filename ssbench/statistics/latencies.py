@@ -1,0 +1,167 @@
+"""Latencies: exact figures of any number of them, 8 bytes each.
+
+N-th percentile of n values, r = n * N / 100: the mean of the r-th and the (r+1)-th smallest where
+r is whole, else the ceil(r)-th smallest; the maximum for N = 100.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.results import ResultBlock
+
+#: So many latencies are put in order together.
+_PART_SIZE = 1 << 18
+_UPPER_BITS_OF_INFINITY = 0x7FF0
+
+
+@dataclass(frozen=True, slots=True)
+class Slowest:
+    """The slowest operation of some: seconds, its place in the order of arrival, its transaction id."""
+
+    latency: float
+    arrival: int
+    trans_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """The latencies of some successes, in seconds.
+
+    ``slowest`` is None where no latency was reported at all, not even a zero. The other figures
+    are NaN while ``count`` is 0.
+    """
+
+    count: int
+    minimum: float
+    maximum: float
+    mean: float
+    deviation: float
+    slowest: Slowest | None
+    _parts: tuple[npt.NDArray[np.float64], ...] = field(repr=False)
+
+    def percentile(self, rank: float) -> float:
+        """Return the percentile by the rule at the head of this module; 0 < rank <= 100."""
+        if not self.count:
+            return math.nan
+        place = self.count * Fraction(str(rank)) / 100
+        if place.denominator == 1 and place < self.count:
+            return (self._smallest(int(place)) + self._smallest(int(place) + 1)) / 2
+        return self._smallest(math.ceil(place))
+
+    def _smallest(self, place: int) -> float:
+        """Return the ``place``-th smallest value of all parts together.
+
+        Each part is ordered by the upper 16 bits of its values only, which is enough to find by
+        bisection how many are below a number whose other bits are 0. So the upper bits are bisected,
+        and what shares them with the value looked for is taken from all parts. Bits of floats that
+        are not negative have the order of the floats; the 12th to the 16th divide an octave in 16.
+        """
+        low, high = 0, _UPPER_BITS_OF_INFINITY - 1
+        while low < high:
+            middle = (low + high) // 2
+            if sum(self._places(middle + 1)) >= place:
+                high = middle
+            else:
+                low = middle + 1
+        starts = self._places(low)
+        slices = zip(self._parts, starts, self._places(low + 1), strict=True)
+        candidates = np.concatenate([part[start:end] for part, start, end in slices])
+        index = place - sum(starts) - 1
+        return float(np.partition(candidates, index)[index])
+
+    def _places(self, upper_bits: int) -> list[int]:
+        """Return for each part how many values have lesser upper bits."""
+        (least,) = struct.unpack("=d", struct.pack("=Q", upper_bits << 48))
+        return [int(part.searchsorted(least)) for part in self._parts]
+
+
+def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
+    return values.view("<u2")[3::4] if sys.byteorder == "little" else values.view(">u2")[::4]
+
+
+class LatencyCollector:
+    """Collects the first-byte or the last-byte latencies of an operation and a size class."""
+
+    def __init__(self) -> None:
+        self._pending: list[npt.NDArray[np.float64]] = []
+        self._pending_count = 0
+        self._parts: list[Latencies] = []
+        self._slowest: Slowest | None = None
+
+    def add(
+        self,
+        block: ResultBlock,
+        rows: npt.NDArray[np.intp],
+        latencies: npt.NDArray[np.float64],
+        before: int,
+    ) -> None:
+        """Take the latencies of some rows of a block that has ``before`` results before it."""
+        reported = np.flatnonzero(latencies >= 0)
+        if not len(reported):
+            return
+        values = latencies[reported]
+        place = int(values.argmax())
+        if self._slowest is None or values[place] > self._slowest.latency:
+            row = int(rows[reported[place]])
+            self._slowest = Slowest(float(values[place]), before + row, block.trans_id[row])
+        values = values[values > 0]
+        self._pending.append(values)
+        self._pending_count += len(values)
+        if self._pending_count >= _PART_SIZE:
+            self._make_part()
+
+    def finish(self) -> Latencies:
+        """Return all that was collected."""
+        self._make_part()
+        return replace(merge(self._parts), slowest=self._slowest)
+
+    def _make_part(self) -> None:
+        """Make a part of what is pending, so that only little is ever there twice."""
+        if not self._pending_count:
+            return
+        values = np.concatenate(self._pending)
+        self._pending.clear()
+        self._pending_count = 0
+        values = values[_upper_bits(values).argsort(kind="stable")]  # 16 bits are sorted by radix, fast
+        low, high = float(values.min()), float(values.max())
+        mean, deviation = float(values.mean()), float(values.std())
+        self._parts.append(Latencies(len(values), low, high, mean, deviation, None, (values,)))
+
+
+def merge(parts: Iterable[Latencies]) -> Latencies:
+    """Return latencies together, without copying them.
+
+    Means and sums of squares merge by the formulas of Chan, Golub and LeVeque, "Updating formulae and
+    a pairwise algorithm for computing sample variances", 1979.
+    """
+    parts = list(parts)
+    slowest = max(
+        (part.slowest for part in parts if part.slowest),
+        key=lambda slowest: (slowest.latency, -slowest.arrival),
+        default=None,
+    )
+    parts = [part for part in parts if part.count]
+    count = sum(part.count for part in parts)
+    if not count:
+        return Latencies(0, math.nan, math.nan, math.nan, math.nan, slowest, ())
+    mean = math.fsum(part.mean * part.count for part in parts) / count
+    squares = math.fsum(part.count * (part.deviation**2 + (part.mean - mean) ** 2) for part in parts)
+    arrays = tuple(array for part in parts for array in part._parts)
+    return Latencies(
+        count,
+        min(part.minimum for part in parts),
+        max(part.maximum for part in parts),
+        mean,
+        math.sqrt(squares / count),
+        slowest,
+        arrays,
+    )

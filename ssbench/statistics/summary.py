@@ -1,0 +1,222 @@
+"""The numbers of a run that reports show.
+
+- Requests a second: successes / (latest completion, failures' too - earliest start of a success),
+  a start being a completion less the last-byte latency.
+- Latencies are of successes only. Missing ones and zeros (no-op runs) do not count.
+- Deviation: the square root of the population variance.
+- Percentiles: see :mod:`ssbench.statistics.latencies`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from ssbench.operations import OPERATIONS, Operation
+from ssbench.results import ResultBlock, RunDescription, RunSummary
+from ssbench.statistics.collect import Cause, Collector, Figures, Groups, merge_figures
+from ssbench.statistics.latencies import Latencies
+
+#: Longer stretches without a completion do not go into the requests of each second one by one.
+_MAX_GAP_SECONDS = 86400
+
+
+class RunFacts(Protocol):
+    """What statistics need to know of a run besides its results.
+
+    ``size_classes`` holds names that results index. ``current`` is False for the formats of ssbench
+    0.x, of which only the table of old is printed. ``summary`` is None where a run did not end.
+    """
+
+    @property
+    def run(self) -> RunDescription: ...  # noqa: D102
+    @property
+    def size_classes(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def summary(self) -> RunSummary | None: ...  # noqa: D102
+    @property
+    def warnings(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def current(self) -> bool: ...  # noqa: D102
+
+
+class Results(RunFacts, Protocol):
+    """The results of a run, and what is known of it once they have been read."""
+
+    def blocks(self) -> Iterable[ResultBlock]:
+        """Yield the results in order of arrival."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The latencies of one size class of an operation, or of all of them (``size_class`` is None)."""
+
+    size_class: str | None
+    first_byte: Latencies
+    last_byte: Latencies
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The figures of an operation, or of all of them (``operation`` is None).
+
+    ``lost`` counts operations whose worker vanished; they are neither in ``count`` nor in ``errors``.
+    ``requests_per_second`` is infinite where no time passed.
+    """
+
+    operation: Operation | None
+    count: int
+    errors: int
+    lost: int
+    retries: int
+    requests_per_second: float
+    lines: tuple[Line, ...]
+
+    @property
+    def retry_rate(self) -> float:
+        """Retries, those of failures too, for each hundred successes; 0 without any."""
+        return 100 * self.retries / self.count if self.count else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How evenly something is spread."""
+
+    minimum: float
+    maximum: float
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatistics:
+    """Every number that a report shows.
+
+    ``start`` and ``end`` are seconds since 1970, None without a result. ``sections`` begins with
+    all operations together and goes on with each that has results; ``groups`` has what they were
+    summed up from. ``requests_by_second`` holds
+    (second of the clock since that of the first completion, counted from 1; successes completed in
+    it). ``workers`` spreads successes over workers. ``errors`` and ``retries`` are keyed by cause.
+    ``not_sendable`` holds (operation, size class, how often), ``counters`` what else the run counted.
+    ``current`` tells that the file is of
+    today's format, which knows more than those of old.
+    """
+
+    run: RunDescription
+    current: bool
+    start: float | None
+    end: float | None
+    sections: tuple[Section, ...]
+    groups: Groups
+    requests_by_second: tuple[tuple[int, int], ...]
+    worker_count: int
+    workers: Spread
+    errors: dict[str, Cause]
+    retries: dict[str, int]
+    not_sendable: tuple[tuple[Operation, str, int], ...]
+    warnings: tuple[str, ...]
+    counters: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total(self) -> Section:
+        """All operations together."""
+        return self.sections[0]
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the start of the first success to the last completion."""
+        return 0.0 if self.start is None or self.end is None else max(0.0, self.end - self.start)
+
+
+def summarize(results: Results, by: Sequence[str] = ()) -> RunStatistics:
+    """Read all results and count them; raises what ``results.blocks()`` raises.
+
+    ``by`` names fields to keep apart in :attr:`RunStatistics.groups`, beside operation and size class.
+    """
+    collector = Collector(by)
+    for block in results.blocks():
+        collector.add(block)
+    return make_statistics(collector, results)
+
+
+def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
+    """Return the numbers of what was collected so far."""
+    names = facts.size_classes
+    groups = collector.groups()
+    leaves = groups.by("operation", "size_class")
+    sections = [_section(None, leaves, names)]
+    for operation in OPERATIONS:
+        own = {key: figures for key, figures in leaves.items() if key[0] == operation.code}
+        if own:
+            sections.append(_section(operation, own, names))
+    total = merge_figures(leaves.values())
+    start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
+    summary = facts.summary
+    return RunStatistics(
+        run=facts.run,
+        current=facts.current,
+        start=start if collector.results else None,
+        end=total.end if collector.results else None,
+        sections=tuple(sections),
+        groups=groups,
+        requests_by_second=_by_second(collector.seconds),
+        worker_count=len(collector.workers),
+        workers=_spread(list(collector.workers.values())),
+        errors=dict(sorted(collector.errors.items(), key=lambda item: (-item[1].count, item[0]))),
+        retries=dict(sorted(collector.retries.items(), key=lambda item: (-item[1], item[0]))),
+        not_sendable=tuple(
+            (OPERATIONS[code], names[size_class], times)
+            for code, size_class, times in (summary.not_sendable if summary else ())
+            if code < len(OPERATIONS) and size_class < len(names)
+        ),
+        warnings=tuple(facts.warnings),
+        counters=summary.counters if summary else {},
+    )
+
+
+def _section(
+    operation: Operation | None, leaves: Mapping[tuple[int, ...], Figures], names: Sequence[str]
+) -> Section:
+    """Return the section of some groups, which are keyed by operation and size class."""
+    classes: dict[int, list[Figures]] = {}
+    for (_, size_class), figures in leaves.items():
+        classes.setdefault(size_class, []).append(figures)
+    total = merge_figures(leaves.values())
+    by_class: dict[str | None, Figures] = {None: total}
+    for size_class in sorted(classes):
+        by_class[names[size_class]] = merge_figures(classes[size_class])
+    seconds = total.end - total.start
+    return Section(
+        operation=operation,
+        count=total.count,
+        errors=total.errors,
+        lost=total.lost,
+        retries=total.retries,
+        requests_per_second=0.0 if not total.count else total.count / seconds if seconds > 0 else math.inf,
+        lines=tuple(Line(name, figures.first_byte, figures.last_byte) for name, figures in by_class.items()),
+    )
+
+
+def _by_second(seconds: Counter[int]) -> tuple[tuple[int, int], ...]:
+    """Return (second, count) from the first second on, empty ones too except in very long gaps."""
+    rows: list[tuple[int, int]] = []
+    first = min(seconds, default=0)
+    for second in sorted(seconds):
+        previous = rows[-1][0] if rows else 0
+        place = second - first + 1
+        if place - previous <= _MAX_GAP_SECONDS:
+            rows.extend((empty, 0) for empty in range(previous + 1, place))
+        rows.append((place, seconds[second]))
+    return tuple(rows)
+
+
+def _spread(counts: list[int]) -> Spread:
+    if not counts:
+        return Spread(0.0, 0.0, 0.0, 0.0)
+    values = np.array(counts, np.float64)
+    return Spread(float(values.min()), float(values.max()), float(values.mean()), float(values.std()))

@@ -1,0 +1,30 @@
+"""The table of ``doc/stat-files.rst``, made of the fields of a result: ``python field_table.py``."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from ssbench.results import FIELDS, Kind
+
+_HEAD = """\
+.. csv-table::
+   :header: number, field, since, kept as, unit, content, column of an export
+   :widths: 8, 14, 6, 12, 14, 44, 20
+
+"""
+
+
+def field_table() -> str:
+    """Return the table; it ends with a line feed."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for field in FIELDS.values():
+        number = f"{field.number} and {field.text_number}" if field.text_number else field.number
+        kept = "difference" if field.derive and field.kind is Kind.NUMBER else field.kind.value
+        writer.writerow([number, field.name, field.since, kept, field.unit, field.description, field.export])
+    return _HEAD + "".join(f"   {line}\n" for line in text.getvalue().splitlines())
+
+
+if __name__ == "__main__":
+    print(field_table(), end="")
