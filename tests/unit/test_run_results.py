@@ -388,21 +388,22 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
 NO_ROOM = """
 import resource, signal, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
+import result_rows
 from test_run_results import RUN, SUMMARY, row
 from ssbench.run_results import RunResultsWriter
-from ssbench.run_results.blocks import MAX_ROWS
+from ssbench.run_results.columns import MAX_ROWS
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path = Path(sys.argv[1])
 for room in (None, 5):
     writer = RunResultsWriter(path, RUN)
     for first in range(2):
-        writer.add([row(first * MAX_ROWS + i) for i in range(MAX_ROWS)])
+        writer.add(result_rows.block([row(first * MAX_ROWS + i) for i in range(MAX_ROWS)]))
         while writer._waiting:
             pass
     if room is None:
         most = path.stat().st_size + 5
-    writer.finish(SUMMARY)
+    writer.end(SUMMARY)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 print(writer.failure.strerror, writer.results_lost, MAX_ROWS)
 """
@@ -411,7 +412,7 @@ print(writer.failure.strerror, writer.results_lost, MAX_ROWS)
 def test_a_disk_with_no_room_for_the_summary_loses_the_last_block_and_says_so(tmp_path: Path) -> None:
     """Which is what a full disk came to whenever the last block that found room left next to none."""
     path = tmp_path / "run.stat.gz"
-    command = [sys.executable, "-c", NO_ROOM, path, Path(__file__).parent]
+    command = [sys.executable, "-c", NO_ROOM, path, *FOLDERS]
     process = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
     *reason, lost, block = process.stdout.split()
     assert " ".join(reason) == "File too large"
