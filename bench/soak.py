@@ -328,7 +328,7 @@ def check_idle(verdict: Verdict, fleet: Fleet, idle_before: int) -> None:
 def check_account(verdict: Verdict, fleet: Fleet, swift: LocalSwift, said: str) -> None:
     """What the second run created is gone, but for what it says; cleanup-containers removes the rest."""
     left = sorted(names_left(swift, "second"))
-    told = re.search(r"(\d+) objects that the run created are still there", said)
+    told = re.search(r"(\d+) of the \d+ objects that the run created are still there", said)
     verdict.figures["objects left by the run"] = f"{len(left)}, {told[1] if told else 0} of them known to it"
     text = f"{len(left)} objects are left that the run does not tell of: {left[:5]}"
     verdict.expect(len(left) <= (int(told[1]) if told else 0), text)
