@@ -89,8 +89,7 @@ class _Roll:
 
 
 def _tell_all(sockets: MasterSockets, roll: _Roll) -> None:
-    order = wire.pack_parameters(wire.RunParameters(run_id=0, exit=True))
-    order += wire.pack(wire.JobBatch(0, []))
+    order = wire.pack_notice(wire.Exit())
     began = heard = time.monotonic()
     told = 0.0
     while (now := time.monotonic()) - heard < _SILENCE and now - began < _PATIENCE:

@@ -122,7 +122,7 @@ class _Run:
         source = self._token_source(credentials)
         exchange = self._exchange = Exchange(
             sockets,
-            Dispatcher(scenario.user_count),
+            Dispatcher(scenario.user_count, self._where.work_port),
             self._parameters(source),
             [each.size_max for each in scenario.size_classes],
             self._batch_size,
@@ -353,15 +353,18 @@ def _reachable(bind_ip: str | None) -> str:
 
 
 def _worker_advice(arguments: argparse.Namespace, where: BindAddress) -> str:
-    """How to start workers that this run would use."""
-    if where.ip is None or not where.work_port:
-        return "The local workers are starting; their logs say what keeps them"
+    """Say what to do, or to wait for, while workers are missing."""
+    local = arguments.workers or 0
+    if where.ip is None or not where.work_port or (arguments.expect_workers or 1) <= local:
+        return f"The {local} local workers are starting; their logs say what keeps them"
     host = "THIS-HOST" if where.ip in {"0.0.0.0", "::"} else where.ip  # noqa: S104 - compared with, not bound
-    key = " --zmq-key FILE" if zmq_options.key_file(arguments) else ""
-    start = "Start more:" if arguments.workers else "Start some with --workers N, or on other hosts:"
+    key = zmq_options.key_file(arguments)
+    start = "Start more:" if local else "Start some with --workers N, or on other hosts:"
     return (
         f"{start} ssbench-worker --zmq-host {host} --zmq-work-port {where.work_port}"
-        f" --zmq-results-port {where.results_port}{key} ID"
+        f" --zmq-results-port {where.results_port}"
+        + (f" --zmq-key {shlex.quote(str(key))}" if key else "")
+        + " ID"
     )
 
 

@@ -42,7 +42,11 @@ def _parser() -> Parser:
     parser.add_argument("worker_id", type=non_negative_int, help="a whole number, unique in the fleet")
     parser.add_argument("--version", action="version", version=f"ssbench {__version__}")
     parser.add_argument(
-        "--zmq-host", metavar="HOST", default="127.0.0.1", help="where the master runs (%(default)s)"
+        "--zmq-host",
+        metavar="HOST",
+        type=_host,
+        default="127.0.0.1",
+        help="where the master runs: a name or an address (%(default)s)",
     )
     zmq_options.add_shared_arguments(parser)
     parser.add_argument(
@@ -78,6 +82,11 @@ def _parser() -> Parser:
     parser.add_argument("--profile-file", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--exit-with-stdin", action="store_true", help=argparse.SUPPRESS)
     return parser
+
+
+def _host(text: str) -> str:
+    """A host, of which an IPv6 address may stand in brackets."""
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
 
 def _watch_stdin(worker: Worker) -> None:

@@ -8,27 +8,32 @@ The rules, which make every job end exactly once:
 * A job gets a new number each time it is sent. A result settles the number it names, if it comes from
   the worker that the job was sent to. A number that is not in flight (a late result, one of another
   run, an invented one), and one that another worker has, settles nothing and is counted.
-* A worker is sent no more jobs than its share of the limit, and than it has room for: one that stands
-  still keeps what it was sent, and nothing from the others.
+* A worker is ready, and gets jobs, once it has answered a ping: only then both directions are known to
+  work. Each heartbeat interval it gets another one.
+* A worker is sent no more jobs than its share of the limit, and than it says it has room for: one that
+  stands still keeps what it was sent, and nothing from the others.
 * A worker claims a batch that it was sent in a heartbeat, or with a result or a handback. It sends its
   results before the heartbeat that no longer lists their batch, so a batch that it has claimed and
   leaves out is lost; all are when it serves no run, or another one.
-* A worker that is silent for :data:`~ssbench.fleet.wire.LOST_AFTER` seconds is lost, with all batches that it
-  was sent. If it speaks again it is used again; its late results are known by their old numbers.
+* A worker whose heartbeats, or whose answers to pings, have not come for
+  :data:`~ssbench.fleet.wire.LOST_AFTER` seconds is lost, with all batches that it was sent. Once it answers a
+  ping again it is used again; its late results are known by their old numbers.
 * A batch that has not been claimed as long after it was sent is lost: its connection broke.
 * A worker that holds a job for longer than any can take is used no more, whatever its heartbeats say.
-* Of two workers with one id the later one is refused, as soon as the earlier one speaks again: one
-  that was killed and started again at once is welcome.
+* Of two workers with one id the later one waits. It is refused when the earlier one is heard of more than a
+  heartbeat interval after it came, and used when the earlier one is lost or has ended: one that was killed
+  and started again at once is welcome.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
+import secrets
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, PROTOCOL, Heartbeat, Job
+from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, Heartbeat, Job
 from ssbench.fleet.worker_state import ClockOffset, WorkerState
 
 #: Most workers that the book has room for; strangers can pretend to be any number.
@@ -71,8 +76,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to tell the user. ``kind``: joined, back, lost, refused, left, foreign, invalid.
+    """Something to tell the user.
 
+    ``kind``: joined, back, lost, cut off, unreachable, jobs lost, refused, left, full, foreign, invalid.
     ``jobs`` is how many were lost with the worker.
     """
 
@@ -86,11 +92,13 @@ class Dispatcher:
     """The book of jobs and workers of one master.
 
     ``limit`` is the most jobs in flight at once, of which no more are sent than the living workers
-    have room for together.
+    have room for together. ``master`` is the number that its pings carry, ``work_port`` is for messages.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, work_port: int | None = None) -> None:
         self.limit = limit
+        self.master = secrets.randbits(62) + 1
+        self._work_port = "the work port" + (f" ({work_port})" if work_port else "")
         self.workers: dict[int, WorkerState] = {}
         self.in_flight: dict[int, Entry] = {}
         self.backlog: deque[tuple[Task, Prior | None]] = deque()
@@ -102,6 +110,7 @@ class Dispatcher:
         self.invalid_results = 0
         #: Seconds after which a worker that still holds a job is used no more: longer than any job can take.
         self.longest_job = math.inf
+        self.handed_back = 0
         self._batches: dict[int, Batch] = {}
         self._turn: deque[WorkerState] = deque()
         self._next_id = 1
@@ -178,7 +187,7 @@ class Dispatcher:
         batch.remaining -= 1
         if not batch.remaining:
             self._close(batch)
-        elif worker.alive:
+        elif worker.ready:
             # As _claim does; the call would cost as much as all else here.
             worker.batches.add(batch.first)
         return entry
@@ -200,12 +209,14 @@ class Dispatcher:
         """Put a settled task in line to be sent once more."""
         self.backlog.append((task, prior))
 
-    def hand_back(self, job_ids: Iterable[int], worker: WorkerState) -> None:
-        """A worker had no room for these; they go to the head of the line."""
+    def hand_back(self, job_ids: Iterable[int], worker: WorkerState, capacity: int) -> None:
+        """A worker had no room for these, but for ``capacity`` jobs; they go to the head of the backlog."""
+        self._set_capacity(worker, capacity)
         for job_id in job_ids:
             if job_id in self.in_flight:
                 entry = self.settle(job_id, worker)
                 if entry is not None:
+                    self.handed_back += 1
                     self.backlog.appendleft((entry[0], entry[2]))
 
     def take_lost(self) -> list[tuple[Task, WorkerState]]:
@@ -242,62 +253,68 @@ class Dispatcher:
     @staticmethod
     def _claim(worker: WorkerState, batch: Batch) -> None:
         # A worker that counts as lost claims nothing: nobody would look after it.
-        if worker is batch.worker and worker.alive:
+        if worker is batch.worker and worker.ready:
             worker.batches.add(batch.first)
 
     # -- workers ------------------------------------------------------------------------------
 
     def living(self) -> list[WorkerState]:
         """The workers that can be given work."""
-        return [worker for worker in self.workers.values() if worker.alive and not worker.refused]
+        return [worker for worker in self.workers.values() if worker.ready]
 
     def known(self, instance: int) -> WorkerState | None:
         """The worker of that instance, if it has said hello."""
         return self.workers.get(instance)
 
-    def refused(self) -> list[int]:
-        """The instances that have been turned away and have been heard of lately."""
-        return [worker.instance for worker in self.workers.values() if worker.refused and worker.alive]
+    def refused(self) -> list[WorkerState]:
+        """Those that have been turned away and have been heard of lately."""
+        return [worker for worker in self.workers.values() if worker.refused and worker.alive]
+
+    def to_ping(self, now: float) -> list[WorkerState]:
+        """Those whose next ping is due."""
+        due = now - HEARTBEAT_SECONDS
+        return [
+            worker
+            for worker in self.workers.values()
+            if worker.alive and worker.pinged <= due and not worker.refused
+        ]
 
     def heartbeat(self, beat: Heartbeat, run_id: int, now: float) -> None:
-        """A worker is alive and says what it holds."""
-        worker = self.workers.get(beat.instance)
-        if worker is None:
-            worker = self._join(beat, now)
-            if worker is None:
-                return
-        elif worker.ended:
+        """A worker is alive, and says what it holds and which ping it has received."""
+        worker = self.workers.get(beat.instance) or self._enter(
+            WorkerState(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
+        )
+        if worker is None or worker.ended:
             return
-        elif not worker.alive:
-            worker.alive = True
+        if not worker.alive:
+            worker.alive, worker.since = True, now
             # A machine that was suspended has a clock that stood still meanwhile.
             worker.offset = ClockOffset()
-            if not worker.refused:
-                self._event("back", worker, "is back and is used again")
-                self._count_capacity()
         worker.last_seen = now
-        if worker.capacity != beat.capacity:
-            worker.capacity = beat.capacity
-            self._count_capacity()
+        if worker.refused:
+            return
+        if beat.master == self.master:
+            worker.answered(beat.ping, now)
+        self._set_capacity(worker, beat.capacity)
         worker.load.observe(beat.clock, beat.cpu, beat.lag)
         worker.offset.observe(beat.clock, now)
-        if not worker.refused:
-            self._refuse_rivals(worker)
+        if not worker.ready and now - worker.reached <= LOST_AFTER:
+            self._admit(worker)
         self._compare(worker, beat.held if beat.run_id == run_id else [])
 
     def refuse(self, instance: int, worker_id: int, host: str, reason: str, now: float) -> None:
         """Turn a worker away for good."""
-        worker = self.workers.get(instance)
+        worker = self.workers.get(instance) or self._enter(
+            WorkerState(worker_id, instance, host, 0, "", 0, now)
+        )
         if worker is None:
-            worker = self._enter(WorkerState(worker_id, instance, host, 0, "", 0, now))
-            if worker is None:
-                return
+            return
         worker.last_seen = now
         worker.alive = not worker.ended
         if not worker.refused:
-            worker.refused = True
-            self._event("refused", worker, reason)
-            self._count_capacity()
+            self._bury(worker)
+            worker.refusal = reason
+            self._event("refused", worker, f"is refused: it {reason}")
 
     def leave(self, instance: int, reason: str) -> None:
         """A worker said that it ends, or its process is seen to have ended."""
@@ -305,7 +322,8 @@ class Dispatcher:
         if worker is None or worker.ended:
             return
         worker.ended = True
-        if worker.alive:
+        worker.alive = False
+        if worker.ready:
             self._bury(worker)
             self._event("left", worker, reason)
 
@@ -318,23 +336,14 @@ class Dispatcher:
         if self._ticked is not None and now - self._ticked > HEARTBEAT_SECONDS:
             gap = now - self._ticked
             for worker in self.workers.values():
-                worker.last_seen += gap
+                worker.forgive(gap)
             for batch in self._batches.values():
                 batch.waits_since += gap
         self._ticked = now
         for worker in self.workers.values():
             worker.away = False  # try again
-            if worker.alive and now - worker.last_seen > LOST_AFTER:
-                jobs = worker.outstanding
-                self._bury(worker)
-                if not worker.refused:
-                    self._event(
-                        "lost",
-                        worker,
-                        f"has not been heard of for {now - worker.last_seen:.1f} s and counts as lost"
-                        + (f", with {jobs} job{'s' if jobs != 1 else ''}" if jobs else ""),
-                        jobs,
-                    )
+            if worker.alive:
+                self._look_at(worker, now)
         for worker in {
             batch.worker for batch in self._batches.values() if now - batch.sent_at > self.longest_job
         }:
@@ -348,21 +357,77 @@ class Dispatcher:
             for batch in self._batches.values()
             if now - batch.waits_since > LOST_AFTER and batch.first not in batch.worker.batches
         ]
+        lost: Counter[WorkerState] = Counter()
         for batch in unclaimed:
+            lost[batch.worker] += batch.remaining
             self._lose(batch)
+        for worker, jobs in lost.items():
+            text = f"has not confirmed {_jobs(jobs)} within {LOST_AFTER:g} s: lost on the way"
+            self._event("jobs lost", worker, text, jobs)
 
-    def _join(self, beat: Heartbeat, now: float) -> WorkerState | None:
-        worker = self._enter(
-            WorkerState(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
+    def hindrances(self, now: float) -> list[str]:
+        """Why workers whose heartbeats arrive are not ready, a sentence for each."""
+        texts = []
+        for worker in self.workers.values():
+            if not worker.alive or worker.ready or worker.refused:
+                continue
+            if now - worker.reached <= LOST_AFTER:
+                why = "has the id of a worker that may still live"
+            elif now - worker.since <= 2 * HEARTBEAT_SECONDS:
+                why = "has just come"
+            else:
+                why = self._unreachable
+            texts.append(f"{worker.name} {why}")
+        return texts
+
+    @property
+    def _unreachable(self) -> str:
+        return (
+            f"sends heartbeats but cannot be reached on {self._work_port}; does a firewall block that port?"
         )
-        if worker is None:
-            return None
-        self._event("joined", worker, f"joined ({beat.capacity} jobs at once)")
-        self._count_capacity()
-        if beat.protocol != PROTOCOL:
-            reason = f"speaks protocol {beat.protocol}, this master {PROTOCOL}: refused"
-            self.refuse(worker.instance, worker.worker_id, worker.host, reason, now)
-        return worker
+
+    def _look_at(self, worker: WorkerState, now: float) -> None:
+        silence = now - worker.last_seen
+        # Where both directions fail, its last heartbeat may be a little younger than its last answer.
+        silent = silence > 2 * HEARTBEAT_SECONDS
+        if worker.ready and now - worker.reached > LOST_AFTER:
+            jobs = worker.outstanding
+            self._bury(worker)
+            worker.told = not silent
+            if silent:
+                text = f"has not been heard of for {silence:.1f} s"
+            else:
+                text = (
+                    f"cannot be reached on {self._work_port}: its heartbeats arrive, but for"
+                    f" {now - worker.reached:.1f} s it has received nothing"
+                )
+            text += " and counts as lost" + (f", with {_jobs(jobs)}" if jobs else "")
+            self._event("lost" if silent else "cut off", worker, text, jobs)
+        unreachable = not (silent or worker.refused) and now - max(worker.reached, worker.since) > LOST_AFTER
+        if unreachable and not worker.told:
+            worker.told = True
+            self._event("unreachable", worker, self._unreachable)
+        if silence > LOST_AFTER:
+            worker.alive = False
+
+    def _admit(self, worker: WorkerState) -> None:
+        """Use a worker that can be reached, unless another one has its id."""
+        holder = self._holders.get(worker.worker_id)
+        if holder is None or not holder.ready:
+            self._holders[worker.worker_id] = worker
+            if worker.used:
+                self._event("back", worker, "is back and is used again")
+            else:
+                self._event("joined", worker, f"joined ({worker.capacity} jobs at once)")
+            worker.ready = worker.used = True
+            worker.told = False
+            self._count_capacity()
+        elif holder.last_seen > worker.since + HEARTBEAT_SECONDS:
+            reason = (
+                f"has the id of the worker on {holder.host} (pid {holder.pid});"
+                " give each worker an id of its own"
+            )
+            self.refuse(worker.instance, worker.worker_id, worker.host, reason, worker.last_seen)
 
     def _enter(self, worker: WorkerState) -> WorkerState | None:
         if len(self.workers) >= MOST_WORKERS:
@@ -378,38 +443,31 @@ class Dispatcher:
         self.workers[worker.instance] = worker
         return worker
 
-    def _refuse_rivals(self, worker: WorkerState) -> None:
-        holder = self._holders.get(worker.worker_id)
-        if holder is None or not holder.alive or holder.refused:
-            self._holders[worker.worker_id] = worker
-        elif holder is not worker:
-            # Not yet: the holder may be gone without our knowing.
-            if worker not in holder.rivals:
-                holder.rivals.append(worker)
-            return
-        for rival in worker.rivals:
-            if rival.alive:
-                reason = (
-                    f"has the id of the worker on {worker.host} (pid {worker.pid}): refused; "
-                    "give each worker an id of its own"
-                )
-                self.refuse(rival.instance, rival.worker_id, rival.host, reason, rival.last_seen)
-        worker.rivals.clear()
-
     def _compare(self, worker: WorkerState, held: Sequence[int]) -> None:
         for first in held:
             batch = self._batches.get(first)
             if batch is not None:
                 self._claim(worker, batch)
+        jobs = 0
         for first in worker.batches.difference(held):
+            jobs += self._batches[first].remaining
             self._lose(self._batches[first])
+        if jobs:
+            text = f"no longer has {_jobs(jobs)} that it had begun: it was held up, or its connection broke"
+            self._event("jobs lost", worker, text, jobs)
 
     def _bury(self, worker: WorkerState) -> None:
-        worker.alive = False
+        worker.ready = False
         for batch in list(self._batches.values()):
             if batch.worker is worker:
                 self._lose(batch)
         self._count_capacity()
+
+    def _set_capacity(self, worker: WorkerState, capacity: int) -> None:
+        if worker.capacity != capacity:
+            worker.capacity = capacity
+            if worker.ready:
+                self._count_capacity()
 
     def _count_capacity(self) -> None:
         living = self.living()
@@ -422,5 +480,8 @@ class Dispatcher:
             left -= worker.quota
 
     def _event(self, kind: str, worker: WorkerState, text: str, jobs: int = 0) -> None:
-        name = f"Worker {worker.worker_id} on {worker.host} (pid {worker.pid})"
-        self.events.append(Event(kind, worker, f"{name} {text}", jobs))
+        self.events.append(Event(kind, worker, f"{worker.name} {text}", jobs))
+
+
+def _jobs(count: int) -> str:
+    return f"{count} job{'' if count == 1 else 's'}"

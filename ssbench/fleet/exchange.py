@@ -52,6 +52,9 @@ _MOST_NAMED = 5
 _TELL_SECONDS = 1.0
 _MOST_REFUSED = 32
 
+#: Most workers that are not ready that a message names.
+_MOST_HINDRANCES = 4
+
 #: Most warnings that are kept for the report.
 _MOST_WARNINGS = 200
 
@@ -148,14 +151,23 @@ class Exchange:
                     there,
                     expected(),
                     deadline - now,
-                    advice,
+                    self._hindrances(now) or advice,
                 )
             self._take_in(min(_TICK, deadline - now), None)
+        hindrances = self._hindrances(now)
         if not there:
-            raise WorkerError(f"no worker has come within {timeout:g} s. {advice}")
+            raise WorkerError(f"no worker was ready within {timeout:g} s. {hindrances or advice}")
         self._warn(
-            f"Only {there} of {expected()} workers have come within {timeout:g} s; starting with those"
+            f"Only {there} of {expected()} workers were ready within {timeout:g} s; starting with those."
+            f" {hindrances}".rstrip()
         )
+
+    def _hindrances(self, now: float) -> str:
+        """Why workers that have been heard of are not ready; empty when there are none."""
+        texts = self.dispatcher.hindrances(now)
+        if len(texts) > _MOST_HINDRANCES:
+            texts[_MOST_HINDRANCES:] = [f"and so on for {len(texts) - _MOST_HINDRANCES} more workers"]
+        return "; ".join(texts)
 
     def change(self, **changes: object) -> None:
         """Change parameters in the middle of the run; workers see it with their next batch."""
@@ -167,13 +179,6 @@ class Exchange:
     def forget_jobs(self, **changes: object) -> None:
         """Begin anew with other parameters: workers drop what they have and close their connections."""
         self.change(run_id=secrets.randbits(62) + 1, **changes)
-
-    def tell_all(self) -> None:
-        """Send an empty batch to each worker, so that it sees the parameters now."""
-        nothing = wire.pack(wire.JobBatch(0, []))
-        for worker in self.dispatcher.workers.values():
-            if worker.alive:
-                self._send_batch(worker, nothing)
 
     def _warn(self, text: str) -> None:
         if len(self.warnings) < _MOST_WARNINGS:
@@ -280,18 +285,18 @@ class Exchange:
                 if not tasks:
                     return False
             first, jobs = dispatcher.send(tasks, now, worker, priors)
-            if self._send_batch(worker, wire.pack(wire.JobBatch(first, jobs, again))):
+            if self._send_message(worker, self._header + wire.pack(wire.JobBatch(first, jobs, again))):
                 room -= len(tasks)
             else:
                 dispatcher.unsend(first)
                 worker.away = True
         return True
 
-    def _send_batch(self, worker: WorkerState, batch: bytes) -> bool:
+    def _send_message(self, worker: WorkerState, message: bytes) -> bool:
         try:
             send = self._sockets.work.send
             send(worker.address, _AT_ONCE_AND_MORE)
-            send(self._header + batch, _AT_ONCE)
+            send(message, _AT_ONCE)
         except zmq.ZMQError as error:
             if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                 return False  # it is not connected at this moment
@@ -335,7 +340,7 @@ class Exchange:
         elif isinstance(message, wire.Handback):
             worker = dispatcher.known(message.instance)
             if worker is not None and message.run_id == self.parameters.run_id:
-                dispatcher.hand_back(message.job_ids, worker)
+                dispatcher.hand_back(message.job_ids, worker, message.capacity)
 
     def _take_results(self, message: wire.Results, now: float, phase: Phase | None) -> None:
         dispatcher = self.dispatcher
@@ -398,7 +403,7 @@ class Exchange:
             self._drop(str(error))
             return
         worker_id, instance = error.worker
-        reason = f"speaks protocol {error.protocol}, this master {wire.PROTOCOL}: refused"
+        reason = f"speaks protocol {error.protocol}, this master {wire.PROTOCOL}"
         self.dispatcher.refuse(instance, worker_id, "?", reason, time.monotonic())
 
     def _ask_again(
@@ -424,7 +429,7 @@ class Exchange:
         self.on_tick(now)
         self._look_after_token(now)
         self._take_events(now)
-        self._tell_refused(now)
+        self._send_notices(now)
 
     def _look_after_token(self, now: float) -> None:
         renewal, before = self._renewal, self._renewal.failures
@@ -462,12 +467,17 @@ class Exchange:
         """Add to the warnings, for the report, how many results were ignored or refused, and whose."""
         self.warnings.extend(strange_results(self.dispatcher.workers.values()))
 
-    def _tell_refused(self, now: float) -> None:
-        refused = self.dispatcher.refused()[:_MOST_REFUSED]
-        if refused and (refused != self.parameters.refused or now - self._told_at >= _TELL_SECONDS):
-            self._told_at = now
-            self.change(refused=refused)
-            self.tell_all()
+    def _send_notices(self, now: float) -> None:
+        """Send pings that are due, and tell refused workers so."""
+        ping = wire.pack_notice(wire.Ping(self.dispatcher.master, now))
+        for worker in self.dispatcher.to_ping(now):
+            # One that has just come may not be connected yet and is tried again soon.
+            if self._send_message(worker, ping) or now - worker.since > wire.LOST_AFTER:
+                worker.pinged = now
+        if now - self._told_at >= _TELL_SECONDS:
+            for worker in self.dispatcher.refused()[:_MOST_REFUSED]:
+                self._told_at = now
+                self._send_message(worker, wire.pack_notice(wire.Refusal(worker.refusal or "")))
 
     def _settle_lost(self, phase: Phase, now: float) -> None:
         for task, worker in self.dispatcher.take_lost():

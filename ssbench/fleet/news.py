@@ -26,6 +26,9 @@ _GATHERED = {
     "back": "are back and are used again",
     "left": "have ended",
     "lost": "have not been heard of any more and count as lost",
+    "cut off": "cannot be reached on the work port, although their heartbeats arrive, and count as lost",
+    "unreachable": "send heartbeats but cannot be reached on the work port",
+    "jobs lost": "have lost jobs because they were held up or their connections broke",
 }
 
 

@@ -13,12 +13,13 @@ from zmq.auth.thread import ThreadAuthenticator
 from ssbench.errors import UsageError
 from ssbench.fleet.addresses import BindAddress, endpoint
 from ssbench.fleet.key import FleetKey
-from ssbench.fleet.wire import MAX_MESSAGE_BYTES, work_address
+from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, work_address
 
 #: ZMTP heartbeats: a peer that is stopped or cut off loses its connection after this long.
-#: The answer comes from libzmq's own thread, so a busy event loop does not count as gone.
+#: The answer comes from libzmq's own thread, so a busy event loop does not count as gone. No connection is
+#: dropped, with what is on its way, before its worker counts as lost.
 _PING_MILLISECONDS = 500
-_DROP_MILLISECONDS = 1500
+_DROP_MILLISECONDS = int(LOST_AFTER * 1000) + _PING_MILLISECONDS
 
 #: Messages that a connection may have waiting to be taken in.
 _MOST_WAITING = 1000
@@ -193,15 +194,11 @@ class WorkerSockets:
                 socket.curve_serverkey = key.server_public
                 socket.curve_publickey = key.client_public
                 socket.curve_secretkey = key.client_secret
-        self.monitor = self.work.get_monitor_socket(
-            zmq.EVENT_HANDSHAKE_SUCCEEDED
-            | zmq.EVENT_DISCONNECTED
-            | zmq.EVENT_HANDSHAKE_FAILED_AUTH
-            | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-            | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-        )
-        self._addresses = {self.work: work, self.results: results}
-        for socket, address in self._addresses.items():
+        events = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+        events |= zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+        self.addresses = {self.work: work, self.results: results}
+        self.monitors = {socket: socket.get_monitor_socket(events) for socket in self.addresses}
+        for socket, address in self.addresses.items():
             try:
                 socket.connect(address)
             except zmq.ZMQError as error:
@@ -214,13 +211,14 @@ class WorkerSockets:
         peer there broke the protocol: a sealed master met without a key, some other server.
         """
         with contextlib.suppress(zmq.ZMQError):
-            socket.disconnect(self._addresses[socket])
-        socket.connect(self._addresses[socket])
+            socket.disconnect(self.addresses[socket])
+        socket.connect(self.addresses[socket])
 
     def close(self, linger_milliseconds: int = 500) -> None:
         """Close both sockets, giving what was sent last that long to leave."""
-        self.work.disable_monitor()
-        self.monitor.close(linger=0)
+        for socket, monitor in self.monitors.items():
+            socket.disable_monitor()
+            monitor.close(linger=0)
         self.work.close()
         self.results.close(linger=linger_milliseconds)
         self._context.term()

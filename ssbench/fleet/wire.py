@@ -1,13 +1,17 @@
 """What crosses the two ZeroMQ sockets, and nothing else.
 
 Work socket (master ROUTER, worker DEALER): behind the address of the worker that it is for, a message is
-one frame, an array of three. Two frames would cost a worker another 1.7 µs a message, the master 0.4.
+one frame. Two frames would cost a worker another 1.7 µs a message, the master 0.4. Jobs are an array of
+three:
 
 1. The version of the protocol, which comes first in every version.
 2. :class:`RunParameters`, packed into a byte string: what is the same for a whole run. All up to here is
    packed once (:func:`pack_parameters`); a worker that sees the bytes it saw last does not decode them
    again, so a worker may join at any time.
-3. :class:`JobBatch`: the jobs. An empty batch only brings the parameters (a new token, a refusal).
+3. :class:`JobBatch`: the jobs.
+
+A notice is an array of two: the version, and a :class:`Ping`, :class:`Refusal` or :class:`Exit`. It holds
+nothing secret: the token travels with jobs only, and jobs go only to a worker that has answered a ping.
 
 Results socket (worker PUSH, master PULL): a message is one msgpack frame, an array whose first
 element tells what it is: :class:`Heartbeat`, :class:`Results`, :class:`Handback`, :class:`Goodbye`.
@@ -28,7 +32,7 @@ from msgspec import Meta, Struct
 from ssbench.errors import ProtocolError, WireError
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 2
+PROTOCOL = 3
 
 #: A message beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -37,11 +41,17 @@ MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 MAX_JOBS = 100_000
 MAX_RESULTS = 10_000
 
-#: Seconds between two heartbeats of a worker.
+#: Seconds between two pings of the master; a worker answers each with a heartbeat.
 HEARTBEAT_SECONDS = 1.0
 
-#: Seconds of silence after which a worker, or an unclaimed batch, counts as lost.
-LOST_AFTER = 3.5
+#: Seconds after which a worker without a ping sends a heartbeat by itself.
+UNASKED_HEARTBEAT_SECONDS = 1.5
+
+#: Seconds without a heartbeat, or without the answer to a ping, after which a worker counts as lost; also
+#: those after which an unclaimed batch does. After a network failure of 2 s, TCP's next retransmission comes
+#: at 3 s; with the interval between two heartbeats that is 4.1 s. Connections are not given up sooner
+#: (:mod:`ssbench.fleet.sockets`).
+LOST_AFTER = 5.0
 
 #: Buckets of :attr:`Heartbeat.lag`; the last one is for ticks over a second late.
 LAG_BUCKETS = 12
@@ -65,10 +75,8 @@ Job = tuple[Count, Small, Small, Small, Small, Count]
 class RunParameters(Struct, array_like=True, frozen=True):
     """What is the same for all jobs of a run.
 
-    ``generation`` goes up when the token or ``refused`` changes during a run. ``refused`` lists
-    the instances of workers that must not serve this master (a second one with an id in use).
-    ``exit`` tells whoever reads it to end. Time-outs are seconds, ``delete_after`` whole seconds;
-    they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
+    ``generation`` goes up when the token changes during a run. Time-outs are seconds, ``delete_after``
+    whole seconds; they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
     ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``.
     """
 
@@ -86,8 +94,6 @@ class RunParameters(Struct, array_like=True, frozen=True):
     delete_after: Count | None = None
     insecure: bool = False
     ca_certificates: str | None = None
-    refused: list[Count] = []
-    exit: bool = False
     request_timeout: Seconds | None = None
     retries: Count = 10
     retry_404: Count = 0
@@ -103,6 +109,26 @@ class JobBatch(Struct, array_like=True, frozen=True):
     batch_id: Count
     jobs: Annotated[list[Job], Meta(max_length=MAX_JOBS)]
     prior: Annotated[list[tuple[Count, Seconds]], Meta(max_length=MAX_JOBS)] = []
+
+
+class Ping(Struct, array_like=True, frozen=True, tag=1):
+    """Ask for a heartbeat at once; ``master`` is a random number of the master, ``sent`` its clock."""
+
+    master: Count
+    sent: Clock
+
+
+class Refusal(Struct, array_like=True, frozen=True, tag=2):
+    """Tell a worker to end, because the master does not use it; ``reason`` is for its log."""
+
+    reason: Text
+
+
+class Exit(Struct, array_like=True, frozen=True, tag=3):
+    """Tell a worker to end (kill-workers)."""
+
+
+Notice = Ping | Refusal | Exit
 
 
 class Result(Struct, array_like=True, frozen=True, gc=False):
@@ -131,17 +157,18 @@ class Result(Struct, array_like=True, frozen=True, gc=False):
 
 
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
-    """Sent at once on joining and each second after; the first one is the hello.
+    """Answers a ping; sent unasked on joining, and when no ping has come for a while.
 
-    ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs it runs at
-    once, ``held`` the batches it has and has not finished, ``cpu`` the CPU seconds its main thread
-    has used so far. ``lag`` counts the ticks of its event loop since the last heartbeat by how late
-    they came: element 0 those up to 1 ms late, element k those from 2**(k-1) up to 2**k ms, the last
-    all later ones. Counts add up over heartbeats and workers, which percentiles do not.
-    ``run_id`` is the run it serves, 0 where there is none.
+    ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs of its run it can
+    have at once (less than its concurrency while jobs of an earlier run are still ending), ``held`` the
+    batches that it has not finished, ``cpu`` the CPU seconds its main thread has used so far.
+    ``lag`` counts the ticks of its event loop since the last heartbeat by how late they came: element 0
+    those up to 1 ms late, element k those from 2**(k-1) up to 2**k ms, the last all later ones. Counts add
+    up over heartbeats and workers, which percentiles do not. ``run_id`` is the run it serves, 0 where
+    there is none. ``master`` and ``ping`` repeat the last :class:`Ping` it received, 0 where there was none.
     """
 
-    protocol: int
+    protocol: Annotated[int, Meta(ge=PROTOCOL, le=PROTOCOL)]
     worker_id: Count
     instance: Count
     run_id: Count
@@ -153,6 +180,8 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     host: Text
     pid: Count
     version: Text
+    master: Count = 0
+    ping: Clock = 0.0
 
 
 class Results(Struct, array_like=True, frozen=True, tag=2):
@@ -171,11 +200,15 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
 
 
 class Handback(Struct, array_like=True, frozen=True, tag=3):
-    """Jobs that were not begun: there was no room for them, or they piled up while the worker was stopped."""
+    """Jobs that were not begun: there was no room for them, or they piled up while the worker was stopped.
+
+    ``capacity`` is as in a :class:`Heartbeat`: the worker is sent no more than that.
+    """
 
     run_id: Count
     worker_id: Count
     instance: Count
+    capacity: Small
     job_ids: Numbers
 
 
@@ -192,6 +225,7 @@ FromWorker = Heartbeat | Results | Handback | Goodbye
 _encoder = msgspec.msgpack.Encoder()
 _parameters = msgspec.msgpack.Decoder(RunParameters)
 _batch = msgspec.msgpack.Decoder(JobBatch)
+_notice: msgspec.msgpack.Decoder[Notice] = msgspec.msgpack.Decoder(Notice)
 _from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
 
 #: Packs any structure of this module.
@@ -201,6 +235,8 @@ pack = _encoder.encode
 _MARK = b"\x93%b\xc6" % pack(PROTOCOL)
 _BEGINNING = struct.Struct(f">{len(_MARK)}sI")
 
+#: How a notice begins: an array of two, the version.
+_NOTICE = b"\x92" + pack(PROTOCOL)
 
 #: What a decoder raises: for a wrong type, for text that is no UTF-8, for arrays nested too deep.
 _UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
@@ -223,6 +259,21 @@ def pack_parameters(parameters: RunParameters) -> bytes:
     """What a work message begins with; the packed batch goes behind it."""
     packed = pack(parameters)
     return _BEGINNING.pack(_MARK, len(packed)) + packed
+
+
+def pack_notice(notice: Notice) -> bytes:
+    """A work message without jobs."""
+    return _NOTICE + pack(notice)
+
+
+def unpack_notice(message: bytes) -> Notice | None:
+    """Decode a notice; None for a work message of another kind. Raises WireError."""
+    if not message.startswith(_NOTICE):
+        return None
+    try:
+        return _notice.decode(message[len(_NOTICE) :])
+    except _UNREADABLE as error:
+        raise WireError(f"notice: {error}") from None
 
 
 def split_work(message: bytes) -> tuple[bytes, bytes]:

@@ -11,6 +11,9 @@ from ssbench.fleet.wire import LAG_BUCKETS, work_address
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
 CLOCK_WINDOW = 30.0
 
+#: What a new turn-round time counts for in the average of them.
+TURN_ROUND_WEIGHT = 0.25
+
 
 class ClockOffset:
     """What to add to a worker's clock to get the master's.
@@ -83,12 +86,18 @@ class Load:
 
 @dataclass(slots=True, eq=False)
 class WorkerState:
-    """What is known of one worker process.
+    """What is known of one worker process. Times are of the master's monotonic clock.
 
-    ``rivals`` came with the same id while this one had it. ``ended`` is set for good. ``quota`` is how
-    many jobs it may be sent, ``outstanding`` how many of those have not ended; ``away`` is set while
-    its connection for work is not there. ``foreign_results`` named jobs that others have,
-    ``invalid_results`` had figures that cannot be.
+    ``alive``: its heartbeats arrive. ``ready``: what is sent to it arrives too, and nobody else has its id;
+    only then it gets jobs. ``used``: it has been ready. ``ended`` and ``refusal`` (why it is not used) are
+    set for good. ``capacity`` is what it says it can take, ``quota`` how many jobs it may be sent,
+    ``outstanding`` how many of those have not ended; ``away`` is set while its connection for work is not
+    there, ``told`` once the user knows that it cannot be reached. ``foreign_results`` named jobs that
+    others have, ``invalid_results`` had figures that cannot be.
+
+    ``since`` is when its heartbeats began to arrive, ``pinged`` when it was last sent a ping, ``echo`` when
+    the last ping that it answered was sent and ``reached`` when that answer came. ``turn_round`` is the
+    moving average of the seconds between the two.
     """
 
     worker_id: int
@@ -98,15 +107,22 @@ class WorkerState:
     version: str
     capacity: int
     last_seen: float
-    refused: bool = False
+    since: float = field(init=False)
+    refusal: str | None = None
     alive: bool = True
+    ready: bool = False
+    used: bool = False
     ended: bool = False
     away: bool = False
+    told: bool = False
     quota: int = 0
     outstanding: int = 0
     foreign_results: int = 0
     invalid_results: int = 0
-    rivals: list[WorkerState] = field(default_factory=list)
+    pinged: float = -math.inf
+    echo: float = -math.inf
+    reached: float = -math.inf
+    turn_round: float | None = None
     batches: set[int] = field(default_factory=set)
     offset: ClockOffset = field(default_factory=ClockOffset)
     load: Load = field(default_factory=Load)
@@ -114,3 +130,32 @@ class WorkerState:
 
     def __post_init__(self) -> None:
         self.address = work_address(self.instance)
+        self.since = self.last_seen
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was turned away."""
+        return self.refusal is not None
+
+    @property
+    def name(self) -> str:
+        """For messages: its id, host and process id."""
+        return f"Worker {self.worker_id} on {self.host} (pid {self.pid})"
+
+    def answered(self, sent: float, now: float) -> None:
+        """Take note of a heartbeat that repeats the ping sent then; only the first one is its answer."""
+        if self.echo < sent <= now:
+            self.echo, self.reached = sent, now
+            took = now - sent
+            if self.turn_round is None:
+                self.turn_round = took
+            else:
+                self.turn_round += (took - self.turn_round) * TURN_ROUND_WEIGHT
+
+    def forgive(self, seconds: float) -> None:
+        """The master was held up for so long: nothing could be heard meanwhile."""
+        self.last_seen += seconds
+        self.since += seconds
+        self.reached += seconds
+        # What it answers to an earlier ping says nothing about the turn-round time.
+        self.echo = max(self.echo, self.pinged)

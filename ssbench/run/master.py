@@ -240,12 +240,13 @@ class Master:
                     worker.offset.seconds + benchmark.epoch,
                 )
                 for worker in dispatcher.workers.values()
-                if not worker.refused
+                if worker.used
             ),
             counters={
                 "late_results": dispatcher.late_results,
                 "foreign_results": dispatcher.foreign_results,
                 "invalid_results": dispatcher.invalid_results,
+                "handed_back": dispatcher.handed_back,
                 "drawn": state.drawn,
                 "waited": state.waits,
                 "not_begun": state.waiting,

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import math
 import os
 import socket as network
 import sys
@@ -29,14 +28,14 @@ import gevent
 import gevent.event
 import zmq
 from gevent import getcurrent
-from zmq.utils.monitor import recv_monitor_message
 
 from ssbench import __version__
 from ssbench.errors import ExitCode, ProtocolError, WireError
 from ssbench.fleet import wire
 from ssbench.fleet.sockets import WorkerSockets, has_message
-from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, Job, JobBatch, Result
+from ssbench.fleet.wire import LAG_BUCKETS, LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, Job, JobBatch, Result
 from ssbench.swift.objects import Outcome
+from ssbench.worker.connections import Connections
 from ssbench.worker.requests import Run, as_result
 
 _log = logging.getLogger(__name__)
@@ -48,14 +47,11 @@ _TICK = 0.02
 _MESSAGES_A_TURN = 200
 _RESULTS_A_MESSAGE = 2000
 
-#: A socket that has not been connected for so long is connected anew (seconds).
-_CONNECT_AGAIN = 5.0
-
 #: A flag of the sockets as a plain number: the enumeration costs as much as the call.
 _AT_ONCE = int(zmq.NOBLOCK)
 
-#: While no master is connected, a hello is tried this often (seconds).
-_HELLO_RETRY = 0.05
+#: A heartbeat that could not be sent although the socket is connected is tried again so soon (seconds).
+_HEARTBEAT_RETRY = 0.05
 
 
 #: A job to be done: its run, the batch it came in, itself, and what it has behind it.
@@ -100,8 +96,9 @@ class Worker:
         self._done = gevent.event.AsyncResult()
         self._hub = gevent.get_hub()
         self._host = network.gethostname()[:255]
-        self._connected = False
-        self._handshake_told = -math.inf
+        self._ping = wire.Ping(0, 0.0)
+        self._beat_now = gevent.event.Event()
+        self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
         self._beat_at = 0.0
         self._after_jobs = after_jobs
 
@@ -110,14 +107,11 @@ class Worker:
     def run(self) -> ExitCode:
         """Serve until :meth:`stop`, a refusal or an order to exit; returns the exit code."""
         loop = self._hub.loop
-        watchers = [
-            (loop.io(self._sockets.work.getsockopt(zmq.FD), 1), self._receive),
-            (loop.io(self._sockets.monitor.getsockopt(zmq.FD), 1), self._watch_connection),
-        ]
-        for watcher, callback in watchers:
-            watcher.start(callback)
-            # The descriptor of a socket tells of what comes only after somebody has found it empty.
-            loop.run_callback(callback)
+        watcher = loop.io(self._sockets.work.getsockopt(zmq.FD), 1)
+        watcher.start(self._receive)
+        # The descriptor of a socket tells of what comes only after somebody has found it empty.
+        loop.run_callback(self._receive)
+        self._connections.start()
         self._ticker = loop.timer(_TICK, _TICK)
         heart = gevent.spawn(self._beat)
         # What exists now lives as long as the process: the collector need not look at it again.
@@ -131,9 +125,9 @@ class Worker:
             self._flush()
             self._receive()
             self._ticker.stop()
-            for watcher, _ in watchers:
-                watcher.stop()
-                watcher.close()
+            self._connections.stop()
+            watcher.stop()
+            watcher.close()
             self._sockets.close()
         return code
 
@@ -153,17 +147,10 @@ class Worker:
         return True
 
     def _beat(self) -> None:
-        sockets = self._sockets
-        connected_at = dict.fromkeys((sockets.work, sockets.results), time.monotonic())
         while True:
-            sent = self._heartbeat()
-            now = time.monotonic()
-            for socket, connected in ((sockets.work, self._connected), (sockets.results, sent)):
-                if connected or now - connected_at[socket] > _CONNECT_AGAIN:
-                    connected_at[socket] = now
-                    if not connected:
-                        sockets.connect_again(socket)
-            gevent.sleep(HEARTBEAT_SECONDS if sent else _HELLO_RETRY)
+            self._beat_now.clear()
+            retry = not self._heartbeat() and self._connections.results.connected
+            self._beat_now.wait(_HEARTBEAT_RETRY if retry else UNASKED_HEARTBEAT_SECONDS)
 
     def _heartbeat(self) -> bool:
         self._notice_silence()
@@ -177,13 +164,15 @@ class Worker:
                 instance=self._instance,
                 run_id=self._run.parameters.run_id if self._run else 0,
                 clock=time.monotonic(),
-                capacity=self._options.concurrency,
+                capacity=self._capacity(),
                 held=list(self._held),
                 cpu=time.thread_time(),
                 lag=lag,
                 host=self._host,
                 pid=os.getpid(),
                 version=__version__,
+                master=self._ping.master,
+                ping=self._ping.sent,
             )
         )
         if sent:
@@ -195,12 +184,15 @@ class Worker:
         if self._run is None or silence <= LOST_AFTER:
             return
         _log.warning(
-            "Held up for %.1f s: the master has given this worker's jobs up, and so does it", silence
+            "No heartbeat could be sent for %.1f s (the worker was held up, or the results port cut off):"
+            " the master counts this worker as lost, so it drops its jobs",
+            silence,
         )
         self._forget_run()
         while (message := self._next_message()) is not None:
             try:
-                self._hand_back_all(*wire.split_work(message))
+                if (parts := self._split(message)) is not None:
+                    self._hand_back_all(*parts)
             except WireError as error:
                 _log.error("Dropped a message: %s", error)
 
@@ -210,24 +202,10 @@ class Worker:
         self._lag[min(late.bit_length(), LAG_BUCKETS - 1) if late > 0 else 0] += 1
         self._expected_tick = now + _TICK
 
-    def _watch_connection(self) -> None:
-        while True:
-            try:
-                event = recv_monitor_message(self._sockets.monitor, zmq.NOBLOCK)
-            except zmq.Again:
-                return
-            if event["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                self._connected = True
-            elif event["event"] == zmq.EVENT_DISCONNECTED:
-                self._connected = False
-                if self._run is not None:
-                    _log.info("The master is gone; waiting for the next one")
-                self._forget_run()
-            elif time.monotonic() - self._handshake_told > 60:
-                self._handshake_told = time.monotonic()
-                _log.error(
-                    "The master will not talk to this worker: is the --zmq-key the same on both sides?"
-                )
+    def _lose_master(self) -> None:
+        if self._run is not None:
+            _log.info("The connection to the master has ended; waiting for the next one")
+        self._forget_run()
 
     # -- work comes in ------------------------------------------------------------------------
 
@@ -243,7 +221,10 @@ class Worker:
             if message is None:
                 return
             try:
-                header, batch = self._split(message)
+                parts = self._split(message)
+                if parts is None:
+                    continue
+                header, batch = parts
                 if header is not self._header:
                     self._take_parameters(header)
                 if self._done.ready():
@@ -257,10 +238,14 @@ class Worker:
         if not self._done.ready():
             self._hub.loop.run_callback(self._receive)
 
-    def _split(self, message: bytes) -> tuple[bytes, bytes]:
-        """What a message begins with and its packed batch; raises WireError."""
+    def _split(self, message: bytes) -> tuple[bytes, bytes] | None:
+        """What a message of jobs begins with and its packed batch; takes in a notice. Raises WireError."""
         if self._header and message.startswith(self._header):
             return self._header, message[len(self._header) :]
+        notice = wire.unpack_notice(message)
+        if notice is not None:
+            self._take_notice(notice)
+            return None
         try:
             return wire.split_work(message)
         except ProtocolError as error:
@@ -271,18 +256,17 @@ class Worker:
             )
             raise
 
+    def _take_notice(self, notice: wire.Notice) -> None:
+        if isinstance(notice, wire.Ping):
+            self._ping = notice
+            self._beat_now.set()
+        elif isinstance(notice, wire.Refusal):
+            self.stop(f"the master refuses this worker: it {notice.reason}", ExitCode.USAGE)
+        else:
+            self.stop("the master told this worker to")
+
     def _take_parameters(self, header: bytes) -> None:
         parameters = wire.unpack_parameters(header)
-        if parameters.exit:
-            self.stop("the master told this worker to")
-            return
-        if self._instance in parameters.refused:
-            self.stop(
-                f"the master refuses a second worker with id {self._options.worker_id}:"
-                " give each worker an id of its own",
-                ExitCode.USAGE,
-            )
-            return
         if self._run is not None and self._run.parameters.run_id == parameters.run_id:
             self._header = header
             self._run.parameters = parameters
@@ -293,8 +277,6 @@ class Worker:
         self._expected_tick = time.monotonic() + _TICK
         self._ticker.start(self._tick)
         self._beat_at = time.monotonic()
-        # The master takes results only from a worker it has heard of.
-        self._heartbeat()
 
     def _forget_run(self) -> None:
         run, self._run = self._run, None
@@ -340,9 +322,14 @@ class Worker:
                 self._slots += 1
                 gevent.spawn(self._slot)
 
+    def _capacity(self) -> int:
+        """How many jobs of this run there is room for: jobs of an earlier run may still be ending."""
+        foreign = self._busy + len(self._queue) - sum(self._held.values())
+        return self._options.concurrency - foreign
+
     def _hand_back(self, run_id: int, jobs: Sequence[Job]) -> None:
         job_ids = [job[0] for job in jobs]
-        self._send(wire.Handback(run_id, self._options.worker_id, self._instance, job_ids))
+        self._send(wire.Handback(run_id, self._options.worker_id, self._instance, self._capacity(), job_ids))
 
     def _hand_back_all(self, header: bytes, batch: bytes) -> None:
         """Begin none of a message's jobs; raises WireError."""

@@ -41,6 +41,9 @@ from ssbench.local_swift import LocalSwift
 HELPERS = Path(__file__).parents[1] / "helpers"
 LOST = "lost worker"
 
+#: Seconds within which a loss has to be told, on a loaded machine too.
+SOON = wire.LOST_AFTER + 5
+
 
 def counted(fleet: Fleet, operations: int) -> dict[str | None, int]:
     """The causes of a run's results, which together are the operations asked for."""
@@ -59,7 +62,7 @@ def test_a_killed_worker_is_named_and_its_operations_are_lost(fleet: Fleet, tmp_
         victim.process.kill()
         killed = time.monotonic()
         run.wait_for(rf"WARNING:Worker 2 on \S+ \(pid {victim.process.pid}\) has not been heard of")
-        assert time.monotonic() - killed < 5
+        assert time.monotonic() - killed < SOON
         assert run.end() == ExitCode.FAILED, run.err
     causes = counted(fleet, 700)
     assert set(causes) == {None, LOST}
@@ -89,12 +92,12 @@ def test_a_stopped_worker_is_lost_and_used_again_when_it_wakes(fleet: Fleet, tmp
     with store(0.05) as (_, options):
         fleet.worker(1, "-c", 4)
         sleeper = fleet.worker(2, "-c", 4)
-        run = fleet.run(write_scenario(tmp_path), "-r", 11, "--expect-workers", 2, *options)
+        run = fleet.run(write_scenario(tmp_path), "-r", 14, "--expect-workers", 2, *options)
         run.wait_for(r"[._]{40}")
         sleeper.signal(signal.SIGSTOP)
         stopped = time.monotonic()
         run.wait_for("WARNING:Worker 2 .* has not been heard of")
-        assert time.monotonic() - stopped < 5
+        assert time.monotonic() - stopped < SOON
         sleeper.signal(signal.SIGCONT)
         run.wait_for("INFO:Worker 2 .* is back and is used again")
         so_far = outcome(fleet.stats) if results_so_far(fleet.stats) else None
@@ -103,24 +106,23 @@ def test_a_stopped_worker_is_lost_and_used_again_when_it_wakes(fleet: Fleet, tmp
     assert set(found.causes) == {None, LOST}
     assert found.causes[LOST] <= 4  # its share of the users
     assert found.summary.lost_jobs == found.causes[LOST]
-    # In 11 s less the stop and what was before it, a worker of four slots does hundreds.
+    # In 14 s less the stop and what was before it, a worker of four slots does hundreds.
     assert found.workers[2] > (so_far.workers[2] if so_far else 0) + 40
     assert any("has not been heard of" in warning for warning in found.summary.warnings)
 
 
-def test_a_worker_held_up_shortly_hands_back_what_piled_up(fleet: Fleet, tmp_path: Path) -> None:
+def test_a_worker_that_is_held_up_shortly_loses_nothing(fleet: Fleet, tmp_path: Path) -> None:
     with store(0.05) as (_, options):
         fleet.worker(1, "-c", 4)
         sleeper = fleet.worker(2, "-c", 4)
         run = fleet.run(write_scenario(tmp_path), "-r", 7, "--expect-workers", 2, *options)
         run.wait_for(r"[._]{40}")
         sleeper.signal(signal.SIGSTOP)
-        threading.Event().wait(2.6)  # long enough to be cut off, not long enough to count as lost
+        threading.Event().wait(2.6)
         sleeper.signal(signal.SIGCONT)
-        assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+        assert run.end() == ExitCode.OK, run.err
     found = outcome(fleet.stats)
-    assert set(found.causes) <= {None, LOST}
-    assert found.causes[LOST] <= 8
+    assert set(found.causes) == {None}
     assert found.workers[2] > 40
 
 
@@ -133,7 +135,7 @@ def test_all_workers_gone_ends_the_run_with_a_report(fleet: Fleet, tmp_path: Pat
             worker.process.kill()
         began = time.monotonic()
         assert run.end(20) == ExitCode.WORKERS
-        assert time.monotonic() - began < 11
+        assert time.monotonic() - began < SOON + 6
     assert "all workers are gone" in run.err
     assert "Distribution of requests per worker-ID" in run.out
     found = outcome(fleet.stats)
@@ -207,14 +209,14 @@ def test_a_stopped_master_blames_nobody(fleet: Fleet, tmp_path: Path) -> None:
 
 STARVED = """
 import signal, sys, time
-signal.signal(signal.SIGUSR1, lambda *_: time.sleep(6))
+signal.signal(signal.SIGUSR1, lambda *_: time.sleep(9))
 from ssbench.cli.worker import main
 sys.exit(main())
 """
 
 
 def test_a_starved_worker_is_lost_and_comes_back(fleet: Fleet, tmp_path: Path) -> None:
-    # Its event loop does not turn for six seconds, while the threads of its sockets answer.
+    # Its event loop does not turn for nine seconds, while the threads of its sockets answer.
     (tmp_path / "starved.py").write_text(STARVED)
     with store(0.05) as (_, options):
         fleet.worker(1, "-c", 4)
@@ -225,15 +227,13 @@ def test_a_starved_worker_is_lost_and_comes_back(fleet: Fleet, tmp_path: Path) -
                 {"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"},
             )
         )
-        run = fleet.run(write_scenario(tmp_path), "-r", 11, "--expect-workers", 2, *options)
+        run = fleet.run(write_scenario(tmp_path), "-r", 16, "--expect-workers", 2, *options)
         run.wait_for(r"[._]{40}")
         starved.signal(signal.SIGUSR1)
-        held_up = time.monotonic()
         run.wait_for("WARNING:Worker 2 .* has not been heard of")
-        assert time.monotonic() - held_up < 5
         run.wait_for("INFO:Worker 2 .* is back and is used again")
         assert run.end() == ExitCode.FAILED, run.err
-        starved.wait_for("Held up for")
+        starved.wait_for("No heartbeat could be sent for")
     found = outcome(fleet.stats)
     assert set(found.causes) == {None, LOST}
     assert found.workers[2] > 40
@@ -405,8 +405,8 @@ def test_a_worker_that_is_cut_off_is_lost_and_comes_back(tmp_path: Path) -> None
         subprocess.run(["ip", "link", "set", link, "down"], check=True)
         cut = time.monotonic()
         run.wait_for("WARNING:Worker 2 .* has not been heard of")
-        assert time.monotonic() - cut < 5
-        far.wait_for("The master is gone")
+        assert time.monotonic() - cut < SOON
+        far.wait_for("The connection to the master has ended")
         subprocess.run(["ip", "link", "set", link, "up"], check=True)
         run.wait_for("INFO:Worker 2 .* is back and is used again")
         assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err

@@ -29,7 +29,7 @@ def steal(self, message):
         stolen = [wire.Result(job, 0.0, 0.0, message.clock) for job in others]
         who = (message.run_id, message.worker_id, message.instance)
         send(self, wire.Results(*who, message.clock, message.generation, stolen))
-        send(self, wire.Handback(*who, others))
+        send(self, wire.Handback(*who, 4, others))
     return send(self, message)
 
 Worker._send = steal

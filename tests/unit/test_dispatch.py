@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec import structs
 
 from ssbench.fleet.dispatch import MOST_WORKERS, Dispatcher, Prior, Task
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat, Job
@@ -26,10 +27,9 @@ def beat(
     run_id: int = RUN,
     capacity: int = 10,
     clock: float = 0.0,
-    protocol: int = PROTOCOL,
 ) -> Heartbeat:
     return Heartbeat(
-        protocol=protocol,
+        protocol=PROTOCOL,
         worker_id=instance if worker_id is None else worker_id,
         instance=instance,
         run_id=run_id,
@@ -42,6 +42,13 @@ def beat(
         pid=instance,
         version="1",
     )
+
+
+def hear(dispatcher: Dispatcher, message: Heartbeat, now: float, *, answers: bool = True) -> None:
+    """A heartbeat comes, as the answer to a ping of just now or unasked."""
+    if answers:
+        message = structs.replace(message, master=dispatcher.master, ping=now)
+    dispatcher.heartbeat(message, RUN, now)
 
 
 def task(number: int) -> Task:
@@ -77,7 +84,7 @@ def kinds(dispatcher: Dispatcher) -> list[str]:
 def joined(*instances: int, limit: int = 100) -> Dispatcher:
     dispatcher = Dispatcher(limit)
     for instance in instances:
-        dispatcher.heartbeat(beat(instance), RUN, 0.0)
+        hear(dispatcher, beat(instance), 0.0)
     dispatcher.tick(0.0)
     dispatcher.events.clear()
     return dispatcher
@@ -89,13 +96,24 @@ def worker_of(dispatcher: Dispatcher, instance: int) -> WorkerState:
     return worker
 
 
-def pass_time(dispatcher: Dispatcher, start: float, seconds: float, *alive: Heartbeat) -> float:
-    """Tick every 0.1 s, with a heartbeat a second of those that live; returns the time after it."""
+def pass_time(
+    dispatcher: Dispatcher,
+    start: float,
+    seconds: float,
+    *alive: Heartbeat,
+    unreached: Heartbeat | None = None,
+) -> float:
+    """Tick every 0.1 s, with a heartbeat a second of those that live; returns the time after it.
+
+    ``unreached`` lives, but receives no ping.
+    """
     for step in range(1, math.ceil(seconds * 10) + 1):
         now = start + step / 10
         if step % 10 == 0:
             for each in alive:
-                dispatcher.heartbeat(each, RUN, now)
+                hear(dispatcher, each, now)
+            if unreached is not None:
+                hear(dispatcher, unreached, now, answers=False)
         dispatcher.tick(now)
     return now
 
@@ -103,9 +121,9 @@ def pass_time(dispatcher: Dispatcher, start: float, seconds: float, *alive: Hear
 def test_nobody_there_means_no_room() -> None:
     dispatcher = Dispatcher(5)
     assert dispatcher.room() == 0
-    dispatcher.heartbeat(beat(1, capacity=3), RUN, 0.0)
+    hear(dispatcher, beat(1, capacity=3), 0.0)
     assert dispatcher.room() == 3
-    dispatcher.heartbeat(beat(2, capacity=3), RUN, 0.0)
+    hear(dispatcher, beat(2, capacity=3), 0.0)
     assert dispatcher.room() == 5
     send(dispatcher, tasks(2), 0.0)
     assert dispatcher.room() == 3
@@ -130,7 +148,7 @@ def test_a_job_is_settled_by_nobody_but_the_worker_that_has_it() -> None:
     first, _ = send(dispatcher, tasks(2), 0.0, to=1)
     thief = worker_of(dispatcher, 2)
     assert dispatcher.settle(first, thief) is None
-    dispatcher.hand_back([first, first + 1], thief)
+    dispatcher.hand_back([first, first + 1], thief, 10)
     assert (dispatcher.foreign_results, thief.foreign_results, dispatcher.late_results) == (3, 3, 0)
     assert kinds(dispatcher) == ["foreign"]
     assert sorted(dispatcher.in_flight) == [first, first + 1]
@@ -142,7 +160,7 @@ def test_a_job_is_settled_by_nobody_but_the_worker_that_has_it() -> None:
 def test_workers_that_come_and_go_under_new_ids_are_forgotten() -> None:
     dispatcher = Dispatcher(10)
     for instance in range(1, 2 * MOST_WORKERS):
-        dispatcher.heartbeat(beat(instance), RUN, 0.0)
+        hear(dispatcher, beat(instance), 0.0)
         dispatcher.leave(instance, "has ended")
         dispatcher.events.clear()
     assert len(dispatcher._holders) <= MOST_WORKERS
@@ -177,8 +195,8 @@ def test_the_batches_of_a_silent_worker_are_lost_with_it() -> None:
     dispatcher = joined(1, 2)
     first, _ = send(dispatcher, tasks(2), 0.0)
     second, _ = send(dispatcher, [task(5)], 0.0)
-    dispatcher.heartbeat(beat(1, [first]), RUN, 0.5)
-    dispatcher.heartbeat(beat(2, [second]), RUN, 0.5)
+    hear(dispatcher, beat(1, [first]), 0.5)
+    hear(dispatcher, beat(2, [second]), 0.5)
     pass_time(dispatcher, 0.5, LOST_AFTER + 0.2, beat(2, [second]))
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
     assert kinds(dispatcher) == ["lost"]
@@ -194,12 +212,13 @@ def test_a_batch_that_is_not_claimed_is_lost() -> None:
     assert lost_numbers(dispatcher) == []
     pass_time(dispatcher, now, 0.2, beat(1))
     assert lost_numbers(dispatcher) == [(0, 1)]
-    assert kinds(dispatcher) == []
+    (event,) = dispatcher.events
+    assert "Worker 1 on h (pid 1) has not confirmed 1 job within" in event.text
 
 
 def test_what_was_on_its_way_to_a_silent_worker_is_lost_with_it() -> None:
     dispatcher = joined(1, 2)
-    now = pass_time(dispatcher, 0.0, 3.0, beat(2))
+    now = pass_time(dispatcher, 0.0, LOST_AFTER - 0.5, beat(2))
     first, _ = send(dispatcher, tasks(2), now, to=1)
     now = pass_time(dispatcher, now, 1.0, beat(2))
     assert kinds(dispatcher) == ["lost"]
@@ -212,7 +231,7 @@ def test_what_was_on_its_way_to_a_silent_worker_is_lost_with_it() -> None:
 def test_a_worker_gets_its_share_and_no_more_than_it_has_room_for() -> None:
     dispatcher = Dispatcher(20)
     for instance, capacity in ((1, 64), (2, 3), (3, 64)):
-        dispatcher.heartbeat(beat(instance, capacity=capacity), RUN, 0.0)
+        hear(dispatcher, beat(instance, capacity=capacity), 0.0)
     assert [worker.quota for worker in dispatcher.living()] == [9, 3, 8]
     sent = Counter()
     while dispatcher.room() and (worker := dispatcher.next_worker()) is not None:
@@ -246,8 +265,8 @@ def test_a_worker_that_claims_its_jobs_for_ever_is_used_no_more() -> None:
     dispatcher.longest_job = 50.0
     first, _ = send(dispatcher, tasks(2), 0.0, to=1)
     for now in range(1, 51):
-        dispatcher.heartbeat(beat(1, [first]), RUN, now)
-        dispatcher.heartbeat(beat(2), RUN, now)
+        hear(dispatcher, beat(1, [first]), now)
+        hear(dispatcher, beat(2), now)
         dispatcher.tick(now)
     assert dispatcher.oldest_sent == 0.0
     assert kinds(dispatcher) == []
@@ -256,7 +275,7 @@ def test_a_worker_that_claims_its_jobs_for_ever_is_used_no_more() -> None:
     (event,) = dispatcher.events
     assert event.text.startswith("Worker 1 on h (pid 1) has held jobs for over 50 s, ")
     assert "they count as lost (2)" in event.text
-    dispatcher.heartbeat(beat(1, [first]), RUN, 51.0)
+    hear(dispatcher, beat(1, [first]), 51.0)
     assert [worker.worker_id for worker in dispatcher.living()] == [2]
     assert dispatcher.oldest_sent is None
 
@@ -264,18 +283,21 @@ def test_a_worker_that_claims_its_jobs_for_ever_is_used_no_more() -> None:
 def test_a_batch_that_its_owner_leaves_out_is_lost() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(3), 0.0)
-    dispatcher.heartbeat(beat(1, [first]), RUN, 1.0)
+    hear(dispatcher, beat(1, [first]), 1.0)
     dispatcher.settle(first, worker_of(dispatcher, 1))
-    dispatcher.heartbeat(beat(1, []), RUN, 2.0)
+    hear(dispatcher, beat(1, []), 2.0)
     assert lost_numbers(dispatcher) == [(1, 1), (2, 1)]
+    (event,) = dispatcher.events
+    assert (event.kind, event.worker) == ("jobs lost", worker_of(dispatcher, 1))
+    assert "no longer has 2 jobs" in event.text
 
 
 @pytest.mark.parametrize("run_id", [0, RUN + 1])
 def test_a_worker_that_serves_another_run_has_lost_this_ones_batches(run_id: int) -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(1), 0.0)
-    dispatcher.heartbeat(beat(1, [first]), RUN, 1.0)
-    dispatcher.heartbeat(beat(1, [first], run_id=run_id), RUN, 2.0)
+    hear(dispatcher, beat(1, [first]), 1.0)
+    hear(dispatcher, beat(1, [first], run_id=run_id), 2.0)
     assert lost_numbers(dispatcher) == [(0, 1)]
 
 
@@ -283,10 +305,10 @@ def test_a_batch_stays_with_its_first_claimant() -> None:
     dispatcher = joined(1, 2)
     first, _ = send(dispatcher, tasks(2), 0.0)
     dispatcher.settle(first, worker_of(dispatcher, 1))
-    dispatcher.heartbeat(beat(2, [first]), RUN, 0.5)
-    dispatcher.heartbeat(beat(2, []), RUN, 0.6)
+    hear(dispatcher, beat(2, [first]), 0.5)
+    hear(dispatcher, beat(2, []), 0.6)
     assert lost_numbers(dispatcher) == []
-    dispatcher.heartbeat(beat(1, []), RUN, 0.7)
+    hear(dispatcher, beat(1, []), 0.7)
     assert lost_numbers(dispatcher) == [(1, 1)]
 
 
@@ -294,22 +316,44 @@ def test_handed_back_jobs_go_to_the_head_of_the_line() -> None:
     dispatcher = joined(1)
     dispatcher.send_again(task(9), None)
     first, _ = send(dispatcher, tasks(3), 0.0)
-    dispatcher.hand_back([first + 2, 424242], worker_of(dispatcher, 1))
+    dispatcher.hand_back([first + 2, 424242], worker_of(dispatcher, 1), 10)
     assert list(dispatcher.backlog) == [(task(2), None), (task(9), None)]
     assert sorted(dispatcher.in_flight) == [first, first + 1]
     assert dispatcher.late_results == 0
-    dispatcher.heartbeat(beat(1, []), RUN, 0.5)  # it owned the rest by handing back a part
+    hear(dispatcher, beat(1, []), 0.5)  # it owned the rest by handing back a part
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
+
+
+def test_after_a_handback_a_worker_is_sent_no_more_than_it_has_room_for() -> None:
+    dispatcher = joined(1, limit=10)
+    first, _ = send(dispatcher, tasks(10), 0.0)
+    worker = worker_of(dispatcher, 1)
+    dispatcher.hand_back(range(first + 3, first + 10), worker, 3)
+    assert (worker.outstanding, worker.quota, dispatcher.room()) == (3, 3, 0)
+    assert dispatcher.next_worker() is None
+    dispatcher.settle(first, worker)
+    assert (dispatcher.next_worker(), dispatcher.room()) == (worker, 1)
+    hear(dispatcher, beat(1, [first], capacity=10), 1.0)
+    assert dispatcher.room() == 8
+
+
+def test_what_a_worker_hands_back_goes_to_others() -> None:
+    dispatcher = joined(1, 2, limit=12)
+    first, _ = send(dispatcher, tasks(6), 0.0, to=1)
+    dispatcher.hand_back(range(first, first + 6), worker_of(dispatcher, 1), 0)
+    other = worker_of(dispatcher, 2)
+    assert {dispatcher.next_worker() for _ in range(3)} == {other}
+    assert other.quota == 10
 
 
 def test_a_lost_worker_that_speaks_is_used_again_and_its_late_results_are_dropped() -> None:
     dispatcher = joined(1, 2)
     first, _ = send(dispatcher, tasks(1), 0.0)
-    dispatcher.heartbeat(beat(1, [first]), RUN, 0.0)
-    now = pass_time(dispatcher, 0.0, 5.0, beat(2))
+    hear(dispatcher, beat(1, [first]), 0.0)
+    now = pass_time(dispatcher, 0.0, LOST_AFTER + 0.2, beat(2))
     assert lost_numbers(dispatcher) == [(0, 1)]
     assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
-    dispatcher.heartbeat(beat(1, []), RUN, now)
+    hear(dispatcher, beat(1, []), now)
     assert kinds(dispatcher) == ["lost", "back"]
     assert dispatcher.capacity == 20
 
@@ -317,10 +361,10 @@ def test_a_lost_worker_that_speaks_is_used_again_and_its_late_results_are_droppe
 def test_a_worker_that_leaves_is_gone_for_good() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(1), 0.0)
-    dispatcher.heartbeat(beat(1, [first]), RUN, 0.0)
+    hear(dispatcher, beat(1, [first]), 0.0)
     dispatcher.leave(1, "has ended")
     dispatcher.leave(1, "has ended")
-    dispatcher.heartbeat(beat(1, [first]), RUN, 0.1)  # was on its way
+    hear(dispatcher, beat(1, [first]), 0.1)  # was on its way
     assert lost_numbers(dispatcher) == [(0, 1)]
     assert kinds(dispatcher) == ["left"]
     assert dispatcher.living() == []
@@ -339,45 +383,140 @@ def test_the_gap_of_a_master_that_was_stopped_is_nobodys_silence() -> None:
     assert lost_numbers(dispatcher) == [(0, 1)]
 
 
-def test_the_second_worker_with_an_id_is_refused_once_the_first_one_speaks() -> None:
-    dispatcher = joined(1)
-    dispatcher.heartbeat(beat(2, worker_id=1), RUN, 0.1)
-    assert kinds(dispatcher) == ["joined"]
-    dispatcher.heartbeat(beat(1), RUN, 0.5)
-    assert kinds(dispatcher) == ["refused"]
-    assert dispatcher.refused() == [2]
-    assert [worker.instance for worker in dispatcher.living()] == [1]
-    assert dispatcher.capacity == 10
-    dispatcher.heartbeat(beat(2, worker_id=1), RUN, 0.6)
-    dispatcher.heartbeat(beat(1), RUN, 0.7)
+def test_a_worker_is_ready_once_it_has_answered_a_ping_of_this_master() -> None:
+    dispatcher = Dispatcher(10)
+    hear(dispatcher, beat(1), 0.0, answers=False)
+    assert [worker.instance for worker in dispatcher.to_ping(0.0)] == [1]
+    dispatcher.heartbeat(structs.replace(beat(1), master=dispatcher.master + 1, ping=0.1), RUN, 0.1)
+    dispatcher.heartbeat(
+        structs.replace(beat(1), master=dispatcher.master, ping=9.0), RUN, 0.2
+    )  # not sent yet
+    assert (dispatcher.living(), dispatcher.room(), dispatcher.next_worker()) == ([], 0, None)
     assert kinds(dispatcher) == []
-    pass_time(dispatcher, 0.7, LOST_AFTER + 0.2, beat(1))
+    dispatcher.heartbeat(structs.replace(beat(1), master=dispatcher.master, ping=0.2), RUN, 0.3)
+    assert kinds(dispatcher) == ["joined"]
+    assert dispatcher.room() == 10
+    assert worker_of(dispatcher, 1).turn_round == pytest.approx(0.1)
+
+
+def test_a_ping_is_due_each_heartbeat_interval_and_never_to_the_refused_or_silent() -> None:
+    dispatcher = joined(1, 2, 3)
+    for worker in dispatcher.to_ping(0.0):
+        worker.pinged = 0.0
+    dispatcher.refuse(2, 2, "h", "is wrong", 0.1)
+    dispatcher.leave(3, "has ended")
+    assert dispatcher.to_ping(HEARTBEAT_SECONDS - 0.1) == []
+    assert [worker.instance for worker in dispatcher.to_ping(HEARTBEAT_SECONDS)] == [1]
+    pass_time(dispatcher, 0.0, LOST_AFTER + 0.2)
+    assert dispatcher.to_ping(60.0) == []
+
+
+def test_a_worker_that_receives_nothing_is_lost_although_its_heartbeats_arrive() -> None:
+    dispatcher = joined(1, 2)
+    first, _ = send(dispatcher, tasks(2), 0.0, to=1)
+    blocked = beat(1, [first])
+    now = pass_time(dispatcher, 0.0, LOST_AFTER, beat(2), unreached=blocked)
+    assert kinds(dispatcher) == []
+    now = pass_time(dispatcher, now, 1.2, beat(2), unreached=blocked)
+    (event,) = dispatcher.events
+    assert event.kind == "cut off"
+    assert "cannot be reached on the work port" in event.text
+    assert "with 2 jobs" in event.text
+    assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
+    assert [worker.instance for worker in dispatcher.living()] == [2]
+    dispatcher.events.clear()
+    now = pass_time(dispatcher, now, 3 * LOST_AFTER, beat(2), unreached=blocked)
+    assert kinds(dispatcher) == []  # once is enough
+    assert "work port" in dispatcher.hindrances(now)[0]
+    hear(dispatcher, beat(1), now)
+    assert kinds(dispatcher) == ["back"]
+    assert dispatcher.hindrances(now) == []
+
+
+def test_a_worker_that_is_never_reached_is_named_once_with_the_port() -> None:
+    dispatcher = Dispatcher(10, work_port=4711)
+    hear(dispatcher, beat(1), 0.0, answers=False)
+    assert "has just come" in dispatcher.hindrances(0.5)[0]
+    now = pass_time(dispatcher, 0.0, 3 * LOST_AFTER, unreached=beat(1))
+    (event,) = dispatcher.events
+    assert event.kind == "unreachable"
+    assert (
+        "Worker 1 on h (pid 1) sends heartbeats but cannot be reached on the work port (4711)" in event.text
+    )
+    assert dispatcher.hindrances(now) == [event.text]
+    assert dispatcher.living() == []
+
+
+@pytest.mark.parametrize("last_unasked", [0.0, 1.4])
+def test_a_worker_that_is_cut_off_both_ways_counts_as_silent(last_unasked: float) -> None:
+    dispatcher = joined(1)
+    hear(dispatcher, beat(1), last_unasked, answers=False)
+    pass_time(dispatcher, 0.0, LOST_AFTER + 2)
+    (event,) = dispatcher.events
+    assert "has not been heard of" in event.text
+
+
+def test_a_gap_of_two_seconds_and_what_tcp_adds_to_it_loses_nothing() -> None:
+    dispatcher = joined(1)
+    first, _ = send(dispatcher, tasks(2), 0.0)
+    hear(dispatcher, beat(1, [first]), 1.0)
+    now = pass_time(dispatcher, 1.0, HEARTBEAT_SECONDS + 3.0)
+    hear(dispatcher, beat(1, [first]), now)
+    pass_time(dispatcher, now, 1.0, beat(1, [first]))
+    assert kinds(dispatcher) == []
+    assert lost_numbers(dispatcher) == []
+
+
+def test_the_second_worker_with_an_id_is_refused_before_it_is_used() -> None:
+    dispatcher = joined(1)
+    hear(dispatcher, beat(2, worker_id=1), 0.1)
+    assert kinds(dispatcher) == []
+    assert "has the id of a worker" in dispatcher.hindrances(0.1)[0]
+    pass_time(dispatcher, 0.1, 2.1, beat(1), beat(2, worker_id=1))
+    (event,) = dispatcher.events
+    assert event.kind == "refused"
+    assert "has the id of the worker on h (pid 1)" in event.text
+    assert [worker.instance for worker in dispatcher.refused()] == [2]
+    assert [worker.instance for worker in dispatcher.living()] == [1]
+    assert not worker_of(dispatcher, 2).used
+    dispatcher.events.clear()
+    hear(dispatcher, beat(2, worker_id=1), 2.6)
+    hear(dispatcher, beat(1), 2.7)
+    dispatcher.leave(2, "the master refuses this worker")
+    assert kinds(dispatcher) == []
     assert dispatcher.refused() == []
 
 
 def test_of_three_workers_with_one_id_one_stays() -> None:
     dispatcher = joined(1)
-    dispatcher.heartbeat(beat(2, worker_id=1), RUN, 0.1)
-    dispatcher.heartbeat(beat(3, worker_id=1), RUN, 0.2)
-    dispatcher.heartbeat(beat(1), RUN, 0.5)
-    assert dispatcher.refused() == [2, 3]
+    pass_time(dispatcher, 0.0, 4.0, beat(1), beat(2, worker_id=1), beat(3, worker_id=1))
+    assert [worker.instance for worker in dispatcher.refused()] == [2, 3]
+    assert [worker.instance for worker in dispatcher.living()] == [1]
 
 
 def test_a_worker_started_again_at_once_with_its_old_id_is_welcome() -> None:
     dispatcher = joined(1)
-    dispatcher.heartbeat(beat(2, worker_id=1), RUN, 0.1)
-    pass_time(dispatcher, 0.1, 6.0, beat(2, worker_id=1))
-    assert kinds(dispatcher) == ["joined", "lost"]
+    hear(dispatcher, beat(2, worker_id=1), 0.1)
+    # What the killed one sent last may come a little later.
+    hear(dispatcher, beat(1), 0.2)
+    pass_time(dispatcher, 0.2, LOST_AFTER + 1.1, beat(2, worker_id=1))
+    assert kinds(dispatcher) == ["lost", "joined"]
     assert [worker.instance for worker in dispatcher.living()] == [2]
+
+
+def test_a_worker_started_again_after_its_end_is_used_at_once() -> None:
+    dispatcher = joined(1)
+    dispatcher.leave(1, "has ended")
+    hear(dispatcher, beat(2, worker_id=1), 0.1)
+    assert kinds(dispatcher) == ["left", "joined"]
 
 
 def test_a_stopped_worker_whose_id_was_taken_meanwhile_is_refused_when_it_wakes() -> None:
     dispatcher = joined(1, 9)
-    now = pass_time(dispatcher, 0.0, 5.0, beat(9))
-    dispatcher.heartbeat(beat(2, worker_id=1), RUN, now)
-    dispatcher.heartbeat(beat(1), RUN, now + 0.1)
-    dispatcher.heartbeat(beat(2, worker_id=1), RUN, now + 0.2)
-    assert dispatcher.refused() == [1]
+    now = pass_time(dispatcher, 0.0, LOST_AFTER + 0.2, beat(9))
+    hear(dispatcher, beat(2, worker_id=1), now)
+    pass_time(dispatcher, now, 3.0, beat(2, worker_id=1), beat(1), beat(9))
+    assert [worker.instance for worker in dispatcher.refused()] == [1]
     assert [worker.instance for worker in dispatcher.living()] == [9, 2]
 
 
@@ -386,33 +525,33 @@ def test_a_refused_worker_that_dies_and_speaks_again_owns_nothing_for_ever() -> 
     dispatcher.refuse(2, 2, "h", "refused", 0.0)
     first, _ = send(dispatcher, tasks(1), 0.0)
     now = pass_time(dispatcher, 0.0, LOST_AFTER, beat(1))
-    dispatcher.heartbeat(beat(2, [first]), RUN, now)
+    hear(dispatcher, beat(2, [first]), now)
     pass_time(dispatcher, now, 2 * LOST_AFTER, beat(1))
     assert lost_numbers(dispatcher) == [(0, 1)]
 
 
-def test_another_protocol_is_refused() -> None:
+def test_whoever_is_refused_is_named_once() -> None:
     dispatcher = joined(1)
-    dispatcher.heartbeat(beat(2, protocol=PROTOCOL + 1), RUN, 0.0)
-    assert kinds(dispatcher) == ["joined", "refused"]
     dispatcher.refuse(3, 3, "?", "speaks protocol 9", 0.0)
     dispatcher.refuse(3, 3, "?", "speaks protocol 9", 0.1)
-    assert kinds(dispatcher) == ["refused"]
-    assert dispatcher.refused() == [2, 3]
+    hear(dispatcher, beat(3), 0.2)
+    (event,) = dispatcher.events
+    assert event.text == "Worker 3 on ? (pid 0) is refused: it speaks protocol 9"
+    assert [worker.instance for worker in dispatcher.refused()] == [3]
     assert dispatcher.capacity == 10
 
 
 def test_the_book_has_room_for_so_many_workers() -> None:
     dispatcher = Dispatcher(10)
     for instance in range(1, MOST_WORKERS + 1):
-        dispatcher.heartbeat(beat(instance, capacity=1), RUN, 0.0)
+        hear(dispatcher, beat(instance, capacity=1), 0.0)
     dispatcher.events.clear()
-    dispatcher.heartbeat(beat(MOST_WORKERS + 1), RUN, 0.0)
-    dispatcher.heartbeat(beat(MOST_WORKERS + 2), RUN, 0.0)
+    hear(dispatcher, beat(MOST_WORKERS + 1), 0.0)
+    hear(dispatcher, beat(MOST_WORKERS + 2), 0.0)
     assert kinds(dispatcher) == ["full"]
     assert len(dispatcher.workers) == MOST_WORKERS
     dispatcher.leave(5, "has ended")
-    dispatcher.heartbeat(beat(MOST_WORKERS + 1), RUN, 0.0)
+    hear(dispatcher, beat(MOST_WORKERS + 1), 0.0)
     assert kinds(dispatcher) == ["left", "joined"]
     assert len(dispatcher.workers) == MOST_WORKERS
 
@@ -421,9 +560,9 @@ def test_abandoning_returns_all_that_is_in_flight_or_in_line() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(2), 0.0)
     dispatcher.send_again(task(7), None)
-    dispatcher.heartbeat(beat(1, [first]), RUN, 0.1)
+    hear(dispatcher, beat(1, [first]), 0.1)
     assert dispatcher.abandon() == [task(0), task(1), task(7)]
-    dispatcher.heartbeat(beat(1, []), RUN, 0.2)
+    hear(dispatcher, beat(1, []), 0.2)
     assert lost_numbers(dispatcher) == []
     assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
 
@@ -474,6 +613,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.ended: list[int] = []
         self.batches: list[tuple[int, int]] = []
         self.leavers: set[int] = set()
+        self.answered: set[int] = set()
 
     def job_ids(self) -> list[int]:
         return [first + place for first, size in self.batches for place in range(size)]
@@ -503,20 +643,29 @@ class AnyOrder(RuleBasedStateMachine):
         else:
             self.batches.append((first, size))
 
-    @rule(instance=instances, data=st.data(), run_id=st.sampled_from([RUN, RUN, RUN, 0, RUN + 1]))
-    def heartbeat(self, instance: int, data: st.DataObject, run_id: int) -> None:
+    @rule(
+        instance=instances,
+        data=st.data(),
+        run_id=st.sampled_from([RUN, RUN, RUN, 0, RUN + 1]),
+        answered=st.sampled_from([0.0, 0.0, 0.5, 20.0, None]),
+    )
+    def heartbeat(self, instance: int, data: st.DataObject, run_id: int, answered: float | None) -> None:
         firsts = [first for first, _ in self.batches] + [99999]
         held = data.draw(st.lists(st.sampled_from(firsts), max_size=4), "held")
         worker_id = (instance + 1) // 2  # two instances an id
         capacity = data.draw(st.integers(0, 8), "capacity")
-        self.dispatcher.heartbeat(
-            beat(instance, held, worker_id=worker_id, run_id=run_id, capacity=capacity, clock=self.now),
-            RUN,
-            self.now,
-        )
+        message = beat(instance, held, worker_id=worker_id, run_id=run_id, capacity=capacity, clock=self.now)
+        if answered is not None:
+            # Unasked, or the answer to a ping that was sent so long ago.
+            message = structs.replace(message, master=self.dispatcher.master, ping=self.now - answered)
+            self.answered.add(instance)
+        before = self.dispatcher.known(instance)
+        was_ready = before is not None and before.ready
+        self.dispatcher.heartbeat(message, RUN, self.now)
         worker = worker_of(self.dispatcher, instance)
         assert worker.alive != (instance in self.leavers)
         assert worker.batches <= (set(held) if run_id == RUN else set())
+        assert worker.ready <= (was_ready or instance in self.answered)
 
     @precondition(lambda self: self.batches)
     @rule(instance=instances, data=st.data(), again=st.booleans())
@@ -551,7 +700,7 @@ class AnyOrder(RuleBasedStateMachine):
             others = {
                 job for job, entry in self.dispatcher.in_flight.items() if entry[1].worker is not worker
             }
-            self.dispatcher.hand_back(job_ids, worker)
+            self.dispatcher.hand_back(job_ids, worker, data.draw(st.integers(0, 8), "capacity"))
             assert set(job_ids) & set(self.dispatcher.in_flight) == set(job_ids) & others
 
     @rule(instance=instances)
@@ -608,8 +757,11 @@ class AnyOrder(RuleBasedStateMachine):
         if not hasattr(self, "dispatcher"):
             return
         dispatcher = self.dispatcher
-        living = [each for each in dispatcher.workers.values() if each.alive and not each.refused]
+        living = [each for each in dispatcher.workers.values() if each.ready]
         assert dispatcher.living() == living
+        assert all(each.alive and each.used and not each.refused for each in living)
+        assert len({each.worker_id for each in living}) == len(living)
+        assert {each.instance for each in living} <= self.answered
         capacity = sum(worker.capacity for worker in living)
         assert dispatcher.capacity == capacity
         assert dispatcher.room() == min(dispatcher.limit, capacity) - len(dispatcher.in_flight)
@@ -632,9 +784,19 @@ class AnyOrder(RuleBasedStateMachine):
             assert batch.remaining == len(members)
             assert all(first <= job < first + batch.size for job in members)
         for worker in dispatcher.workers.values():
-            assert worker.alive or not worker.batches
+            assert worker.ready or not worker.batches
             assert not (worker.alive and worker.ended)
             assert all(open_batches[first].worker is worker for first in worker.batches)
+
+    @invariant()
+    def each_loss_names_its_worker(self) -> None:
+        if hasattr(self, "dispatcher"):
+            named = {
+                event.worker.instance
+                for event in self.dispatcher.events
+                if event.kind in {"lost", "cut off", "jobs lost", "left", "refused"}
+            }
+            assert {worker.instance for _, worker in self.dispatcher.lost} <= named
 
     def teardown(self) -> None:
         if not hasattr(self, "dispatcher"):

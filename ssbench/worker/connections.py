@@ -1,0 +1,176 @@
+"""Whether a worker's two sockets are connected, and why not where they are not.
+
+ZeroMQ connects by itself and says nothing, so a wrong name or a closed port would look like a master that
+is not there yet. While a socket is not connected, its address is tried with a plain connection every few
+seconds: what the operating system says about that is what the user needs to know.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+import gevent
+import zmq
+from gevent import socket as network
+from zmq.utils.monitor import recv_monitor_message
+
+from ssbench.fleet.sockets import WorkerSockets
+
+_log = logging.getLogger(__name__)
+
+#: Seconds before the first message, which gives a connection the time to be made, and between two.
+_FIRST_SECONDS = 1.0
+_SAY_SECONDS = 10.0
+
+#: A socket that has not been connected for so long is connected anew (seconds).
+_CONNECT_AGAIN = 5.0
+
+#: Seconds that an address is given to answer.
+_PROBE_SECONDS = 3.0
+
+_HANDSHAKE = (
+    "the handshake fails; is the --zmq-key the same on both sides, and is it the port of an ssbench-master?"
+)
+_NO_HANDSHAKE = (
+    "the port is open, but no ssbench-master answers; does a firewall or a proxy block the answer?"
+)
+
+
+class Connection:
+    """One of the two sockets.
+
+    ``since`` is when its connection ended or was last begun anew, ``handshake_failed`` when a handshake
+    last failed.
+    """
+
+    def __init__(self, name: str, address: str, socket: zmq.Socket[bytes]) -> None:
+        self.name = name
+        self.address = address
+        self.socket = socket
+        self.connected = False
+        self.handshake_failed = -math.inf
+        self.since = time.monotonic()
+
+
+class Connections:
+    """Both connections; :meth:`start` begins to watch them.
+
+    ``on_results`` is called when results can be sent, ``on_work_lost`` when work no longer arrives.
+    """
+
+    def __init__(
+        self, sockets: WorkerSockets, on_results: Callable[[], None], on_work_lost: Callable[[], None]
+    ) -> None:
+        self._sockets = sockets
+        self._on_results = on_results
+        self._on_work_lost = on_work_lost
+        self._work, self.results = (
+            Connection(name, sockets.addresses[socket], socket)
+            for name, socket in (("work", sockets.work), ("results", sockets.results))
+        )
+        self._said_at = -math.inf
+
+    def start(self) -> None:
+        """Watch both until :meth:`stop`."""
+        loop = gevent.get_hub().loop
+        self._watchers = []
+        for connection in (self._work, self.results):
+            monitor = self._sockets.monitors[connection.socket]
+            watcher = loop.io(monitor.getsockopt(zmq.FD), 1)
+            watcher.start(self._take_events, connection, monitor)
+            # The descriptor of a socket tells of what comes only after somebody has found it empty.
+            loop.run_callback(self._take_events, connection, monitor)
+            self._watchers.append(watcher)
+        self._looker = gevent.spawn(self._look)
+
+    def stop(self) -> None:
+        """Watch no more."""
+        self._looker.kill()
+        for watcher in self._watchers:
+            watcher.stop()
+            watcher.close()
+
+    def _take_events(self, connection: Connection, monitor: zmq.Socket[bytes]) -> None:
+        while True:
+            try:
+                event = recv_monitor_message(monitor, zmq.NOBLOCK)["event"]
+            except zmq.Again:
+                return
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                connection.connected = True
+                self._say_soon()
+                if connection is self.results:
+                    self._on_results()
+            elif event == zmq.EVENT_DISCONNECTED:
+                if connection.connected:
+                    # What follows is said by whoever has lost something.
+                    self._said_at = connection.since = time.monotonic()
+                connection.connected = False
+                if connection is self._work:
+                    self._on_work_lost()
+            else:
+                if time.monotonic() - connection.handshake_failed > _SAY_SECONDS:
+                    self._say_soon()
+                connection.handshake_failed = time.monotonic()
+
+    def _say_soon(self) -> None:
+        """Something new has happened to one of them: do not wait for the rest of the ten seconds."""
+        self._said_at = min(self._said_at, time.monotonic() - _SAY_SECONDS + _FIRST_SECONDS)
+
+    def _look(self) -> None:
+        gevent.sleep(_FIRST_SECONDS)
+        while True:
+            missing = [each for each in (self._work, self.results) if not each.connected]
+            now = time.monotonic()
+            if missing and now - self._said_at >= _SAY_SECONDS:
+                self._said_at = now
+                self._say(missing)
+            for connection in missing:
+                if not connection.connected and now - connection.since > _CONNECT_AGAIN:
+                    connection.since = now
+                    self._sockets.connect_again(connection.socket)
+            gevent.sleep(1.0)
+
+    def _say(self, missing: list[Connection]) -> None:
+        others = {self._work, self.results} - set(missing)
+        also = f"; the {others.pop().name} port is connected" if others else ""
+        reasons: dict[str, list[str]] = defaultdict(list)
+        for connection in missing:
+            reason = hindrance(connection.address)
+            if reason is None:
+                recently = time.monotonic() - connection.handshake_failed < _SAY_SECONDS
+                reason = _HANDSHAKE if recently else _NO_HANDSHAKE
+            if not connection.connected:  # it may be by now
+                reasons[reason].append(f"{connection.address} ({connection.name}{also})")
+        for reason, addresses in reasons.items():
+            _log.warning("Not connected to %s: %s", " and ".join(addresses), reason)
+
+
+def hindrance(address: str) -> str | None:
+    """Why nothing can be connected to an address of a ZeroMQ socket, and what to do; None if it can."""
+    try:
+        _probe(address)
+    except network.gaierror as error:
+        host = address.removeprefix("tcp://").rpartition(":")[0]
+        return f"the name {host} does not resolve ({error.strerror}); check --zmq-host"
+    except (ConnectionRefusedError, FileNotFoundError):
+        return "nobody listens there; waiting for an ssbench-master with these ports"
+    except TimeoutError:
+        return "no answer; check that the host is up and that no firewall blocks the port"
+    except OSError as error:
+        return f"{error.strerror or error}; check --zmq-host and the network"
+    return None
+
+
+def _probe(address: str) -> None:
+    if address.startswith("ipc://"):
+        with network.socket(network.AF_UNIX) as probe:
+            probe.settimeout(_PROBE_SECONDS)
+            probe.connect(address.removeprefix("ipc://"))
+    else:
+        host, _, port = address.removeprefix("tcp://").rpartition(":")
+        network.create_connection((host.strip("[]"), int(port)), _PROBE_SECONDS).close()
