@@ -115,7 +115,9 @@ def test_a_worker_that_is_held_up_shortly_loses_nothing(fleet: Fleet, tmp_path: 
     with store(0.05) as (_, options):
         fleet.worker(1, "-c", 4)
         sleeper = fleet.worker(2, "-c", 4)
-        run = fleet.run(write_scenario(tmp_path), "-r", 7, "--expect-workers", 2, *options)
+        run = fleet.run(
+            write_scenario(tmp_path, crud_profile=[1, 0, 0, 0]), "-r", 7, "--expect-workers", 2, *options
+        )
         run.wait_for(r"[._]{40}")
         sleeper.signal(signal.SIGSTOP)
         threading.Event().wait(2.6)
@@ -256,7 +258,7 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
                 results = [wire.Result(job, 0.1, 0.1, 1.0) for job in range(numbers.randrange(1, 2000))]
                 yield [wire.pack(wire.Results(number(), number(), number(), 1.0, 0, results))]
             case 3:
-                yield [wire.pack(wire.Handback(number(), number(), number(), list(range(5000))))]
+                yield [wire.pack(wire.Handback(number(), number(), number(), 9, list(range(5000))))]
             case 4:
                 yield [
                     msgspec.msgpack.encode(

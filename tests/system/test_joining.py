@@ -71,7 +71,7 @@ def test_a_link_that_fails_for_two_seconds_loses_nothing(fleet: Fleet, tmp_path:
             stack.enter_context(Relay(port, delay=0.02)) for port in (fleet.work_port, fleet.results_port)
         )
         fleet.worker(1, "-c", 8, "--zmq-work-port", work.port, "--zmq-results-port", results.port)
-        run = fleet.run(write_scenario(tmp_path), "-r", 6, *options)
+        run = fleet.run(write_scenario(tmp_path, crud_profile=[1, 0, 0, 0]), "-r", 6, *options)
         run.wait_for(r"[._]{40}")
         for relay in (work, results):
             relay.block()
