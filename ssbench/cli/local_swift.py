@@ -22,7 +22,7 @@ DESCRIPTION = (
     "is removed at the end. Needs Swift's packages: pip install swift eventlet"
 )
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             ) as swift,
             _variables_told(swift, env_file),
         ):
-            _LOG.info("Swift with %s in %s; Ctrl-C ends it", " and ".join(policies), swift.directory)
+            _log.info("Swift with %s in %s; Ctrl-C ends it", " and ".join(policies), swift.directory)
             while all(server.pid for server in swift.servers):
                 time.sleep(0.5)
             ended = next(server for server in swift.servers if not server.pid)

@@ -21,8 +21,8 @@ from keystoneauth1.identity import v2, v3
 
 from ssbench.errors import AuthenticationError, ClusterError
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
-from ssbench.swift.credentials import Credentials, Session, is_http_url
-from ssbench.swift.urls import refuse_user_info, shown
+from ssbench.swift.credentials import Credentials, Session
+from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
 
 #: Name resolution and several addresses of a host may each take their time; seconds on top of the time-out.
 _PATIENCE = 4.0
@@ -49,7 +49,7 @@ def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
         )
         if not credentials.storage_urls:
             refuse_user_info(storage_url, f"{credentials.auth_url}: gave the storage URL")
-            if not is_http_url(storage_url):
+            if parse_http_url(storage_url) is None:
                 raise AuthenticationError(
                     f"{credentials.auth_url}: gave {shown(storage_url)} for a storage URL"
                 )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from ssbench.errors import UsageError
 
@@ -76,13 +74,3 @@ class Session:
             return Path(self.ca_file).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{self.ca_file}: expected CA certificates in PEM format: {error}") from None
-
-
-def is_http_url(url: str) -> bool:
-    """Whether it is an absolute http or https URL."""
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return sound and not re.search(r"[\s\x00-\x1f]", url)

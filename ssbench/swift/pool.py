@@ -8,7 +8,6 @@ import socket
 import ssl
 from time import monotonic
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import gevent
 import gevent.socket
@@ -19,7 +18,7 @@ from ssbench.swift.causes import NAME_RESOLUTION, AttemptError, connect_fault
 from ssbench.swift.connection import TIMED_OUT, Connection, cancelled
 from ssbench.swift.shared import Shared
 from ssbench.swift.tls import TlsConnection
-from ssbench.swift.urls import refuse_user_info, shown
+from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
 
 Address = tuple[socket.AddressFamily, Any]
 
@@ -33,24 +32,13 @@ class Endpoint(NamedTuple):
 
 
 def parse_storage_url(url: str) -> tuple[Endpoint, str, str]:
-    """Server, ``Host`` field and path of a storage URL; raises UsageError."""
+    """Return server, ``Host`` field and path of a storage URL; raises UsageError."""
     refuse_user_info(url, "storage URL")
-    expected = f"storage URL {shown(url)}: expected http://HOST[:PORT]/PATH or https://..."
-    if not (url.isascii() and url.isprintable()) or " " in url:
-        raise UsageError(expected)
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise UsageError(expected) from None
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-        raise UsageError(expected)
-    port = port or (443 if parts.scheme == "https" else 80)
-    return (
-        Endpoint(parts.scheme, parts.hostname, port),
-        parts.netloc,
-        parts.path.rstrip("/"),
-    )
+    parts = parse_http_url(url)
+    if parts is None or not parts.hostname or not url.isascii() or parts.query or parts.fragment:
+        raise UsageError(f"storage URL {shown(url)}: expected http://HOST[:PORT]/PATH or https://...")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return Endpoint(parts.scheme, parts.hostname, port), parts.netloc, parts.path.rstrip("/")
 
 
 class Pool:

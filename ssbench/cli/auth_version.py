@@ -1,0 +1,107 @@
+"""Which version of authentication the options and variables mean, and what it lacks.
+
+Values are by the name of their environment variable. "Given" values come from options, all others from
+options and, where one is not given, from the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from ssbench.errors import UsageError
+from ssbench.swift.credentials import Version
+
+Values = Mapping[str, str | None]
+
+#: The version that each ``--os-auth-type`` means; None where others have to tell.
+AUTH_TYPES: dict[str, Version | None] = {
+    "password": None,
+    "v1password": "1.0",
+    "v2password": "2.0",
+    "v3password": "3",
+    "v3token": "3",
+    "v3applicationcredential": "3",
+}
+#: What version 1 needs.
+_TRIO = ("ST_AUTH", "ST_USER", "ST_KEY")
+_VERSIONS: dict[str, Version] = {"1": "1.0", "1.0": "1.0", "2": "2.0", "2.0": "2.0", "3": "3", "3.0": "3"}
+
+
+def cloud(given: Values, values: Values) -> str | None:
+    """The cloud to authenticate with; its variable gives way to options and to version 1's variables."""
+    if given["ST_AUTH"] or given["OS_AUTH_URL"] or all(values[name] for name in _TRIO):
+        return given["OS_CLOUD"]
+    return values["OS_CLOUD"]
+
+
+def version(given: Values, values: Values, auth_url: str, environ: Mapping[str, str]) -> Version:
+    """Find the version as ``swift`` does, except that options win over the environment as a whole."""
+    auth_type = values["OS_AUTH_TYPE"]
+    if auth_type is not None and auth_type not in AUTH_TYPES:
+        raise UsageError(f"authentication type {auth_type!r}: expected one of {', '.join(AUTH_TYPES)}")
+    if auth_type is not None and (version := AUTH_TYPES[auth_type]):
+        return version
+    asked = given["ST_AUTH_VERSION"] or given["OS_IDENTITY_API_VERSION"] or values["ST_AUTH_VERSION"]
+    if not asked and not all(given[name] for name in _TRIO):
+        asked = environ.get("OS_AUTH_VERSION") or values["OS_IDENTITY_API_VERSION"]
+    if asked and asked.removeprefix("v") not in _VERSIONS:
+        raise UsageError(f"authentication version {asked!r}: expected 1, 2 or 3")
+    version = _VERSIONS[asked.removeprefix("v")] if asked else "1.0"
+    if version != "1.0" or all(values[name] for name in _TRIO):
+        return version
+    domains = ("OS_USER_DOMAIN_ID", "OS_USER_DOMAIN_NAME", "OS_PROJECT_DOMAIN_ID", "OS_PROJECT_DOMAIN_NAME")
+    says_two = urlsplit(auth_url).path.rstrip("/").rpartition("/")[2].startswith("v2")
+    return "2.0" if says_two and not any(values[name] for name in domains) else "3"
+
+
+def check_complete(version: Version, values: Values) -> None:
+    """Raise UsageError when something is missing that this version cannot do without."""
+
+    def missing(*needed: str) -> list[str]:
+        """List those of the needed "VARIABLE or ANOTHER" of which no variable is given."""
+        return [names for names in needed if not any(values[name] for name in names.split(" or "))]
+
+    def missing_domains() -> list[str]:
+        """List the domains that version 3 asks for beside a name; an id needs none."""
+        by_token = values["OS_AUTH_TOKEN"] or values["OS_AUTH_TYPE"] == "v3token"
+        by_name = values["OS_PROJECT_NAME"] or values["OS_TENANT_NAME"]
+        by_id = values["OS_PROJECT_ID"] or values["OS_TENANT_ID"]
+        lacks = []
+        if not values["OS_USER_ID"] and not by_token:
+            lacks += missing("OS_USER_DOMAIN_NAME or OS_USER_DOMAIN_ID")
+        if not by_id and (by_name or not by_token):
+            lacks += missing("OS_PROJECT_DOMAIN_NAME or OS_PROJECT_DOMAIN_ID")
+        return lacks
+
+    auth_url = "ST_AUTH or OS_AUTH_URL"
+    if version == "1.0":
+        lacks = missing(auth_url, "ST_USER or OS_USERNAME", "ST_KEY or OS_PASSWORD")
+    elif values["OS_APPLICATION_CREDENTIAL_ID"] or values["OS_AUTH_TYPE"] == "v3applicationcredential":
+        lacks = missing(auth_url, "OS_APPLICATION_CREDENTIAL_ID", "OS_APPLICATION_CREDENTIAL_SECRET")
+    elif values["OS_AUTH_TOKEN"] or values["OS_AUTH_TYPE"] == "v3token":
+        lacks = missing(auth_url, "OS_AUTH_TOKEN")
+        lacks += missing_domains() if version == "3" else []
+    else:
+        lacks = missing(auth_url, "ST_USER or OS_USERNAME or OS_USER_ID", "ST_KEY or OS_PASSWORD")
+        project = "OS_PROJECT_NAME or OS_PROJECT_ID or OS_TENANT_NAME or OS_TENANT_ID"
+        if not (version == "2.0" and ":" in (values["ST_USER"] or values["OS_USERNAME"] or "")):
+            lacks += missing(project)
+        lacks += missing_domains() if version == "3" else []
+    if not lacks:
+        return
+    ways = []
+    if first := missing(*_TRIO):
+        ways.append(f"version 1 lacks {', '.join(first)} (-A, -U, -K)")
+    if version == "1.0":
+        lacks = missing("OS_AUTH_URL", "OS_USERNAME or OS_USER_ID", "OS_PASSWORD", "OS_PROJECT_NAME")
+        lacks += missing_domains()
+    # What is there under one name need not be offered under another.
+    short = [
+        names.removeprefix("ST_AUTH or ").removeprefix("ST_USER or ").removeprefix("ST_KEY or ")
+        for names in lacks
+    ]
+    ways.append(f"version {'3' if version == '1.0' else version} lacks {', '.join(short)}")
+    raise UsageError(
+        f"no way to authenticate: {'; '.join(ways)}; each is a variable of the environment or an option"
+    )
