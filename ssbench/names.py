@@ -1,13 +1,25 @@
-"""Names of containers and objects, which are derived from small numbers."""
+"""Names of containers and objects, made from small numbers, and the pattern that finds the containers."""
 
 from __future__ import annotations
 
+import re
+
 
 def container_name(base: str, number: int, policy: str | None) -> str:
-    """``<base>_<six or more digits>``, with ``_<policy>`` behind where one is set."""
+    """Return ``<base>_<six or more digits>``, and ``_<policy>`` after it where one is set."""
     return f"{base}_{number:06d}_{policy}" if policy else f"{base}_{number:06d}"
 
 
+def container_pattern(base: str, policy: str | None) -> re.Pattern[str]:
+    """Match whole names that :func:`container_name` makes for a base name.
+
+    With a policy only those for that policy; without one those for any policy that Swift can have, whose
+    name is letters, digits and hyphens, and those for none.
+    """
+    ending = f"_{re.escape(policy)}" if policy else "(_[A-Za-z0-9-]+)?"
+    return re.compile(rf"{re.escape(base)}_[0-9]{{6,}}{ending}\Z")
+
+
 def object_name(size_class: str, number: int) -> str:
-    """``<size class>_<six or more digits>``."""
+    """Return ``<size class>_<six or more digits>``."""
     return f"{size_class}_{number:06d}"

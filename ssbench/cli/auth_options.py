@@ -144,14 +144,14 @@ def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) ->
             insecure=common.insecure,
             ca_file=common.ca_file,
         )
-    if cloud := auth_version.cloud(given, values):
+    if cloud := auth_version.choose_cloud(given, values):
         from ssbench.swift.cloud import from_cloud
 
         return from_cloud(cloud, common)
     auth_url = values["ST_AUTH"] or values["OS_AUTH_URL"]
     if auth_url:
         _check_url(auth_url, "authentication URL")
-    version = auth_version.version(given, values, auth_url or "", environ)
+    version = auth_version.choose_version(given, values, auth_url or "", environ)
     auth_version.check_complete(version, values)
     return replace(
         common,

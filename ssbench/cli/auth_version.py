@@ -14,7 +14,7 @@ from ssbench.swift.credentials import Version
 
 Values = Mapping[str, str | None]
 
-#: The version that each ``--os-auth-type`` means; None where others have to tell.
+#: The version that each ``--os-auth-type`` means; None where other values decide.
 AUTH_TYPES: dict[str, Version | None] = {
     "password": None,
     "v1password": "1.0",
@@ -28,15 +28,21 @@ _TRIO = ("ST_AUTH", "ST_USER", "ST_KEY")
 _VERSIONS: dict[str, Version] = {"1": "1.0", "1.0": "1.0", "2": "2.0", "2.0": "2.0", "3": "3", "3.0": "3"}
 
 
-def cloud(given: Values, values: Values) -> str | None:
-    """The cloud to authenticate with; its variable gives way to options and to version 1's variables."""
+def choose_cloud(given: Values, values: Values) -> str | None:
+    """Return the cloud to authenticate with, None for none.
+
+    Its variable counts only where neither an option nor the variables of version 1 say otherwise.
+    """
     if given["ST_AUTH"] or given["OS_AUTH_URL"] or all(values[name] for name in _TRIO):
         return given["OS_CLOUD"]
     return values["OS_CLOUD"]
 
 
-def version(given: Values, values: Values, auth_url: str, environ: Mapping[str, str]) -> Version:
-    """Find the version as ``swift`` does, except that options win over the environment as a whole."""
+def choose_version(given: Values, values: Values, auth_url: str, environ: Mapping[str, str]) -> Version:
+    """Choose the version as ``swift`` does, except that an option wins over any variable.
+
+    Raises UsageError for an unknown version or type.
+    """
     auth_type = values["OS_AUTH_TYPE"]
     if auth_type is not None and auth_type not in AUTH_TYPES:
         raise UsageError(f"authentication type {auth_type!r}: expected one of {', '.join(AUTH_TYPES)}")
@@ -56,52 +62,60 @@ def version(given: Values, values: Values, auth_url: str, environ: Mapping[str, 
 
 
 def check_complete(version: Version, values: Values) -> None:
-    """Raise UsageError when something is missing that this version cannot do without."""
-
-    def missing(*needed: str) -> list[str]:
-        """List those of the needed "VARIABLE or ANOTHER" of which no variable is given."""
-        return [names for names in needed if not any(values[name] for name in names.split(" or "))]
-
-    def missing_domains() -> list[str]:
-        """List the domains that version 3 asks for beside a name; an id needs none."""
-        by_token = values["OS_AUTH_TOKEN"] or values["OS_AUTH_TYPE"] == "v3token"
-        by_name = values["OS_PROJECT_NAME"] or values["OS_TENANT_NAME"]
-        by_id = values["OS_PROJECT_ID"] or values["OS_TENANT_ID"]
-        lacks = []
-        if not values["OS_USER_ID"] and not by_token:
-            lacks += missing("OS_USER_DOMAIN_NAME or OS_USER_DOMAIN_ID")
-        if not by_id and (by_name or not by_token):
-            lacks += missing("OS_PROJECT_DOMAIN_NAME or OS_PROJECT_DOMAIN_ID")
-        return lacks
-
-    auth_url = "ST_AUTH or OS_AUTH_URL"
-    if version == "1.0":
-        lacks = missing(auth_url, "ST_USER or OS_USERNAME", "ST_KEY or OS_PASSWORD")
-    elif values["OS_APPLICATION_CREDENTIAL_ID"] or values["OS_AUTH_TYPE"] == "v3applicationcredential":
-        lacks = missing(auth_url, "OS_APPLICATION_CREDENTIAL_ID", "OS_APPLICATION_CREDENTIAL_SECRET")
-    elif values["OS_AUTH_TOKEN"] or values["OS_AUTH_TYPE"] == "v3token":
-        lacks = missing(auth_url, "OS_AUTH_TOKEN")
-        lacks += missing_domains() if version == "3" else []
-    else:
-        lacks = missing(auth_url, "ST_USER or OS_USERNAME or OS_USER_ID", "ST_KEY or OS_PASSWORD")
-        project = "OS_PROJECT_NAME or OS_PROJECT_ID or OS_TENANT_NAME or OS_TENANT_ID"
-        if not (version == "2.0" and ":" in (values["ST_USER"] or values["OS_USERNAME"] or "")):
-            lacks += missing(project)
-        lacks += missing_domains() if version == "3" else []
+    """Raise UsageError when something is missing that this version needs."""
+    lacks = _lacks(version, values)
     if not lacks:
         return
     ways = []
-    if first := missing(*_TRIO):
-        ways.append(f"version 1 lacks {', '.join(first)} (-A, -U, -K)")
+    if trio := _missing(values, *_TRIO):
+        ways.append(f"version 1 lacks {', '.join(trio)} (-A, -U, -K)")
+    keystone: Version = version
     if version == "1.0":
-        lacks = missing("OS_AUTH_URL", "OS_USERNAME or OS_USER_ID", "OS_PASSWORD", "OS_PROJECT_NAME")
-        lacks += missing_domains()
-    # What is there under one name need not be offered under another.
+        keystone = "3"
+        lacks = _missing(values, "OS_AUTH_URL", "OS_USERNAME or OS_USER_ID", "OS_PASSWORD", "OS_PROJECT_NAME")
+        lacks += _missing_domains(values)
+    # Offer the names of Keystone only, those of version 1 having been told.
     short = [
         names.removeprefix("ST_AUTH or ").removeprefix("ST_USER or ").removeprefix("ST_KEY or ")
         for names in lacks
     ]
-    ways.append(f"version {'3' if version == '1.0' else version} lacks {', '.join(short)}")
+    ways.append(f"version {keystone} lacks {', '.join(short)}")
     raise UsageError(
         f"no way to authenticate: {'; '.join(ways)}; each is a variable of the environment or an option"
     )
+
+
+def _lacks(version: Version, values: Values) -> list[str]:
+    """List what this version needs and is not given, each as "VARIABLE or ANOTHER"."""
+    auth_url, user, key = "ST_AUTH or OS_AUTH_URL", "ST_USER or OS_USERNAME", "ST_KEY or OS_PASSWORD"
+    if version == "1.0":
+        return _missing(values, auth_url, user, key)
+    auth_type = values["OS_AUTH_TYPE"]
+    if values["OS_APPLICATION_CREDENTIAL_ID"] or auth_type == "v3applicationcredential":
+        return _missing(values, auth_url, "OS_APPLICATION_CREDENTIAL_ID", "OS_APPLICATION_CREDENTIAL_SECRET")
+    if values["OS_AUTH_TOKEN"] or auth_type == "v3token":
+        lacks = _missing(values, auth_url, "OS_AUTH_TOKEN")
+    else:
+        lacks = _missing(values, auth_url, f"{user} or OS_USER_ID", key)
+        # Version 2.0 takes PROJECT:USER for a user, as the swift command does.
+        if not (version == "2.0" and ":" in (values["ST_USER"] or values["OS_USERNAME"] or "")):
+            lacks += _missing(values, "OS_PROJECT_NAME or OS_PROJECT_ID or OS_TENANT_NAME or OS_TENANT_ID")
+    return lacks + (_missing_domains(values) if version == "3" else [])
+
+
+def _missing_domains(values: Values) -> list[str]:
+    """List the domains that version 3 needs beside a name; an id needs none."""
+    by_token = values["OS_AUTH_TOKEN"] or values["OS_AUTH_TYPE"] == "v3token"
+    by_name = values["OS_PROJECT_NAME"] or values["OS_TENANT_NAME"]
+    by_id = values["OS_PROJECT_ID"] or values["OS_TENANT_ID"]
+    lacks = []
+    if not values["OS_USER_ID"] and not by_token:
+        lacks += _missing(values, "OS_USER_DOMAIN_NAME or OS_USER_DOMAIN_ID")
+    if not by_id and (by_name or not by_token):
+        lacks += _missing(values, "OS_PROJECT_DOMAIN_NAME or OS_PROJECT_DOMAIN_ID")
+    return lacks
+
+
+def _missing(values: Values, *needed: str) -> list[str]:
+    """List those of the needed "VARIABLE or ANOTHER" of which no variable is given."""
+    return [names for names in needed if not any(values[name] for name in names.split(" or "))]

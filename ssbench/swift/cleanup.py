@@ -1,18 +1,17 @@
-"""Deleting the containers that ssbench made, and all that is in them.
+"""Delete the containers that ssbench made, and everything in them.
 
-Objects go through the worker's fast client on greenlets; listings and containers, of which there are
-few, through python-swiftclient on gevent's threads, since nothing here is monkey-patched.
+Objects are deleted by the worker's fast client on greenlets. Listings and containers, of which there are
+few, go through python-swiftclient on gevent's thread pool, because nothing here is monkey-patched.
 
-Listings of Swift lag behind: an object may be listed that is gone, and one may be missing that is
-there. So a container is deleted first of all; only when Swift says that it is not empty is a page of
-it listed and deleted, and so on, as long as that leads anywhere.
+Listings of Swift are eventually consistent: they may show an object that is deleted, and not show one
+that exists. So first the container itself is deleted. Only when Swift answers that it is not empty, one
+page of it is listed and deleted, and this is repeated for as long as it makes progress.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ import requests
 import swiftclient
 
 from ssbench.errors import ClusterError, SsbenchError
+from ssbench.names import container_pattern
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.containers import connect, persistently
 from ssbench.swift.credentials import Session
@@ -33,35 +33,35 @@ from ssbench.swift.objects import Client, ClientSettings
 
 _log = logging.getLogger(__name__)
 
-#: Rows of a page that are asked for, which is also what Swift gives at most by default.
+#: Rows of a page, which is also the maximum that Swift returns by default.
 _PAGE = 10_000
 
-#: Pauses before a container whose listing is empty, but which is said not to be, is tried again.
+#: Seconds before each further attempt to delete a container that is not empty but lists nothing new.
 _PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
 
-#: A token is renewed at most this often, in seconds.
+#: Minimum seconds between two renewals of the token.
 _RENEWAL_INTERVAL = 5.0
 
-#: A request is sent again with a new token at most so often.
+#: How often a request is sent again with a new token.
 _MOST_RENEWALS = 3
 
-#: Failures in a row, of a kind that concerns the whole cluster, after which there is no use in more.
+#: Failures in a row, of a kind that concerns the whole cluster, after which no more is tried.
 _TOO_MANY = 20
 
-#: How many failures are kept to be told.
+#: How many failures are kept for the report.
 _KEPT = 20
 
-#: Seconds between two looks at whether to wait on, and between two lines that say what for.
+#: Seconds between two checks of whether to go on waiting, and between two log lines about it.
 _TICK = 0.2
-_SAY_SECONDS = 5.0
+_LOG_SECONDS = 5.0
 
-#: Seconds that requests under way have to end after :meth:`CleanUp.stop`.
+#: Seconds that requests in flight have to finish after :meth:`AccountCleaner.stop`.
 _STOP_SECONDS = 2.0
 
 
 @dataclass(slots=True)
 class CleanUpResult:
-    """What was deleted in ``seconds``; ``failures`` tells of the first of ``failed``."""
+    """What was deleted in ``seconds``. ``failures`` describes the first of the ``failed`` deletes."""
 
     containers: int = 0
     objects: int = 0
@@ -72,9 +72,9 @@ class CleanUpResult:
 
 @dataclass(frozen=True, slots=True)
 class CleanUpSettings:
-    """How to delete: requests at once, time-outs in seconds.
+    """How to delete: concurrent requests, and time-outs in seconds.
 
-    After ``give_up_after`` seconds without a success no more is tried; 0: never.
+    After ``give_up_after`` seconds without a success no more is tried; 0 means no limit.
     """
 
     concurrency: int = 10
@@ -83,25 +83,15 @@ class CleanUpSettings:
     give_up_after: float = 0.0
 
 
-def name_pattern(base: str, policy: str | None) -> re.Pattern[str]:
-    """Match whole names of containers that ssbench makes for a base name.
-
-    ``<base>_<six or more digits>``, then maybe ``_<policy>``: with a policy given that one and nothing
-    else, otherwise any name that a policy of Swift can have (letters, digits and hyphens).
-    """
-    ending = f"_{re.escape(policy)}" if policy else "(_[A-Za-z0-9-]+)?"
-    return re.compile(rf"{re.escape(base)}_[0-9]{{6,}}{ending}\Z")
-
-
 def find_containers(
     session: Session, base: str, policy: str | None, settings: CleanUpSettings | None = None
 ) -> Iterator[tuple[str, int]]:
-    """Yield name and (roughly) number of objects of each container of the account that matches.
+    """Yield the name and the approximate number of objects of each container that matches.
 
     Raises ClusterError when the account cannot be listed.
     """
     settings = settings or CleanUpSettings()
-    pattern = name_pattern(base, policy)
+    pattern = container_pattern(base, policy)
     connection = connect(session, 0, (settings.connect_timeout, settings.network_timeout))
     place = (connection.parsed_url, connection)
     marker = ""
@@ -115,7 +105,7 @@ def find_containers(
     try:
         while rows := persistently(page):
             if min(rows) <= marker:
-                raise _malformed("a page of it begins before its marker")
+                raise _malformed("a page begins before its marker")
             for name, count in rows.items():
                 if pattern.match(name):
                     yield name, count
@@ -126,11 +116,12 @@ def find_containers(
         connection.close()
 
 
-class CleanUp:
-    """One clean-up; make it and call :meth:`run` in the same thread.
+class AccountCleaner:
+    """Deletes containers with their objects. Make it and call :meth:`run` in the same thread.
 
     ``renew`` returns a new session after a 401, or raises SsbenchError; None where that is not possible.
-    ``advance`` is called for each thing deleted, ``expect`` with how many objects a page brought to light.
+    ``advance`` is called for each container or object deleted, ``expect`` with the number of objects
+    listed so far.
     """
 
     def __init__(
@@ -159,22 +150,23 @@ class CleanUp:
             )
         )
         hub = gevent.get_hub()
-        # It would be printed, and then raised in the thread's main greenlet, which suffices.
+        # The hub raises it in the main greenlet. Without this it would also print a traceback.
         hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
         self._threads = hub.threadpool
         self._threads.maxsize = max(self._threads.maxsize, settings.concurrency)
         self._deletes = gevent.pool.Pool(settings.concurrency)
+        self._listed = 0
         self._failures_in_a_row = 0
         self._last_failure = ""
         self._succeeded_at = time.monotonic()
         #: Whether :meth:`stop` was called.
         self.stopped = False
-        #: Whether nothing succeeded for so long that the rest was not tried.
+        #: Whether the rest was not tried because nothing succeeded for ``give_up_after`` seconds.
         self.stood_still = False
 
     @property
     def gave_up(self) -> bool:
-        """Whether so much failed in a row that the rest was not tried."""
+        """Whether the rest was not tried because too many deletes failed in a row."""
         return self._failures_in_a_row >= _TOO_MANY
 
     @property
@@ -182,11 +174,11 @@ class CleanUp:
         return self.stopped or self.stood_still or self.gave_up
 
     def stop(self) -> None:
-        """Begin no more requests; a signal handler may call it. :meth:`run` returns soon after."""
+        """Start no more requests; :meth:`run` returns soon after. A signal handler may call this."""
         self.stopped = True
 
     def run(self, containers: list[str]) -> CleanUpResult:
-        """Delete these containers with everything in them; what fails is in the result."""
+        """Delete these containers and everything in them; failures are in the result."""
         began = time.monotonic()
         waiting = iter(containers)
         workers = gevent.pool.Group()
@@ -202,7 +194,7 @@ class CleanUp:
         return self.result
 
     def _wait(self, workers: gevent.pool.Group) -> None:
-        self._succeeded_at = said_at = time.monotonic()
+        self._succeeded_at = logged_at = time.monotonic()
         stopped_at: float | None = None
         while not workers.join(_TICK, raise_error=True):
             now = time.monotonic()
@@ -213,8 +205,8 @@ class CleanUp:
                     return
             elif self._settings.give_up_after and silence > self._settings.give_up_after:
                 self.stood_still = True
-            elif now - max(self._succeeded_at, said_at) >= _SAY_SECONDS:
-                said_at = now
+            elif now - max(self._succeeded_at, logged_at) >= _LOG_SECONDS:
+                logged_at = now
                 _log.info(
                     "Waiting for Swift: nothing listed or deleted for %.0f s, %d containers under way%s",
                     silence,
@@ -237,7 +229,7 @@ class CleanUp:
                 try:
                     failure = self._delete_container(connection, container)
                 except CLIENT_ERRORS as error:
-                    # 404: somebody else was faster.
+                    # 404: something else has deleted it.
                     failure = None if status(error) == 404 else why(error)
                 if failure and not (self.stopped or self.stood_still):
                     place = f"{connection.url}/" if len(self._session.storage_urls) > 1 else ""
@@ -246,7 +238,7 @@ class CleanUp:
             connection.close()
 
     def _delete_container(self, connection: Any, container: str) -> str | None:
-        """Delete a container and what is in it; return why it is still there, raise CLIENT_ERRORS."""
+        """Delete a container and its objects; return why it still exists, or raise one of CLIENT_ERRORS."""
         pauses = iter(_PAUSES)
         previous: list[str] = []
         while not self._over:
@@ -263,19 +255,20 @@ class CleanUp:
             names = self._ask(_list_objects, connection, container)
             self._succeeded_at = time.monotonic()
             if names and names != previous:
-                self._expect(len(names))
+                self._listed += len(names)
+                self._expect(self._listed)
                 delete = partial(self._delete_object, container)
                 if failed := sum(self._deletes.imap_unordered(delete, names)):
                     return f"not empty, {failed} of its objects could not be deleted"
             elif (pause := next(pauses, None)) is not None:
                 gevent.sleep(pause)
             else:
-                return "HTTP 409 Conflict: not empty, though what it lists is deleted"
+                return "HTTP 409 Conflict: not empty, although every listed object is deleted"
             previous = names
-        return "not tried to the end"
+        return "not finished"
 
     def _ask(self, function: Callable[..., Any], connection: Any, container: str) -> Any:
-        """Call a function like python-swiftclient's on a thread, again with a new token after a 401."""
+        """Call a function of python-swiftclient on a thread; after a 401 again with a new token."""
         place = (connection.parsed_url, connection)
 
         def attempt(session: Session) -> Any:
@@ -292,8 +285,8 @@ class CleanUp:
         return attempt(self._session)
 
     def _on_thread(self, call: Callable[[], Any]) -> Any:
-        """Let other greenlets run while a thread does this; return or raise what it does."""
-        # gevent prints the traceback of an exception that leaves a function on its threads.
+        """Make this call on a thread, while other greenlets run; return or raise what it does."""
+        # gevent prints a traceback when an exception leaves a function on its threads.
         answer, error = self._threads.apply(_returned, (call,))
         if error is not None:
             raise error
@@ -319,7 +312,7 @@ class CleanUp:
         return False
 
     def _fail(self, name: str, failure: str) -> None:
-        # Most of 4xx concern one container or object and say nothing of the next.
+        # Most 4xx concern one container or object only; they do not predict that the next will fail.
         if not failure.startswith("HTTP 4") or failure.startswith("HTTP 401"):
             self._failures_in_a_row += 1
         self._last_failure = f"{name}: {failure}"
@@ -328,7 +321,7 @@ class CleanUp:
             self.result.failures.append(f"{name}: {failure}")
 
     def _renew_session(self, refused: Session) -> bool:
-        """Make sure that the session is another than the one refused; return whether it is."""
+        """Replace the session, unless that has been done since it was refused; return whether it is new."""
         with self._renewing:
             if self._session is not refused:
                 return True
@@ -350,20 +343,20 @@ def _list_objects(url: str, token: str | None, container: str, http_conn: Any) -
 
 
 def _parse_listing(rows: object) -> dict[str, int]:
-    """Return names with their numbers of objects (0 for objects), or raise what is in CLIENT_ERRORS."""
+    """Return names and their numbers of objects (0 for objects), or raise one of CLIENT_ERRORS."""
     try:
         return {row["name"]: int(row.get("count", 0)) for row in rows}  # type: ignore[attr-defined]
     except (TypeError, KeyError, ValueError, AttributeError):
-        raise _malformed("it is no list of names") from None
+        raise _malformed("not a list of names") from None
 
 
-def _malformed(why_so: str) -> requests.RequestException:
-    return requests.exceptions.InvalidJSONError(f"listing: {why_so}")
+def _malformed(reason: str) -> requests.RequestException:
+    return requests.exceptions.InvalidJSONError(f"listing: {reason}")
 
 
 def _returned(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    """Call, and return what it returns and what it raises."""
+    """Call it; return what it returns and what it raises."""
     try:
         return call(), None
-    except Exception as error:  # noqa: BLE001 - it is raised again by who called
+    except Exception as error:  # noqa: BLE001 - the caller raises it again
         return None, error

@@ -187,26 +187,7 @@ class Connection:
 
     def _exchange(self, head: bytes, method: str, size: int) -> Answer:
         shared = self._shared
-        self.ticks_left = shared.network_ticks
-        self.slack = shared.request_ticks
-        message = head
-        if size:
-            stamp, self._offset = shared.payload.begin()
-            message += stamp[:size]
-            self._left = max(0, size - STAMP_BYTES)
-        self.sent_at = sent_at = monotonic()
-        try:
-            sent = self._send_first(message) if self._left else self._sock.send(message)
-        except _WOULD_BLOCK:
-            sent = 0
-        except OSError as error:
-            self._send_error = error
-            sent = len(message)
-        if sent < len(message):
-            self._pending = memoryview(message)[sent:]
-        if self._pending or self._left:
-            self._send_rest()
-
+        self._send(head, size)
         received = self._receive()
         first_byte_at = self.received_at
         buffer = shared.buffer
@@ -235,12 +216,12 @@ class Connection:
         if good:
             moved = length if method != "HEAD" else announced_length(field_value(raw, b"content-length"))
             return Answer(
-                status, moved, sent_at, first_byte_at, self.received_at, trans_id, keep_alive, "", None
+                status, moved, self.sent_at, first_byte_at, self.received_at, trans_id, keep_alive, "", None
             )
         return Answer(
             status,
             length,
-            sent_at,
+            self.sent_at,
             first_byte_at,
             self.received_at,
             trans_id,
@@ -383,6 +364,29 @@ class Connection:
     # Sending
 
     _more = _MSG_MORE
+
+    def _send(self, head: bytes, size: int) -> None:
+        """Send a request with ``size`` bytes of body; return early when the server answers early."""
+        shared = self._shared
+        self.ticks_left = shared.network_ticks
+        self.slack = shared.request_ticks
+        message = head
+        if size:
+            stamp, self._offset = shared.payload.begin()
+            message += stamp[:size]
+            self._left = max(0, size - STAMP_BYTES)
+        self.sent_at = monotonic()
+        try:
+            sent = self._send_first(message) if self._left else self._sock.send(message)
+        except _WOULD_BLOCK:
+            sent = 0
+        except OSError as error:
+            self._send_error = error
+            sent = len(message)
+        if sent < len(message):
+            self._pending = memoryview(message)[sent:]
+        if self._pending or self._left:
+            self._send_rest()
 
     def _send_first(self, message: bytes) -> int:
         """Send the head and the beginning of the body at once; how much of ``message`` went.

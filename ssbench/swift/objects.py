@@ -170,18 +170,7 @@ class Client:
                 began += answer.sent_at if first else 0.0
                 status, trans_id = answer.status, answer.trans_id
                 if 200 <= status < 300 or (missing_ok and status == 404):
-                    last_byte_at = answer.last_byte_at
-                    return Outcome(
-                        None if method == "PUT" else answer.first_byte_at - began,
-                        last_byte_at - began,
-                        last_byte_at,
-                        size if method == "PUT" else answer.size,
-                        retries,
-                        trans_id,
-                        None,
-                        "",
-                        retried,
-                    )
+                    return _success(answer, size if method == "PUT" else None, began, retries, retried)
                 cause, detail, asked = status_cause(status), answer.detail, answer.retry_after
                 unauthorized = status == 401
             first = False
@@ -300,6 +289,23 @@ class _Target:
         after = f"{self._fields}X-Auth-Token: {token}\r\n" if token else self._fields
         self._after[token] = after.encode()
         return self._after[token]
+
+
+def _success(
+    answer: Answer, sent: int | None, began: float, retries: int, retried: dict[str, int] | None
+) -> Outcome:
+    """Return the outcome of a request that began at ``began``; ``sent`` is the size of a PUT's body."""
+    return Outcome(
+        answer.first_byte_at - began if sent is None else None,
+        answer.last_byte_at - began,
+        answer.last_byte_at,
+        answer.size if sent is None else sent,
+        retries,
+        answer.trans_id,
+        None,
+        "",
+        retried,
+    )
 
 
 def _pause(retry: int, asked: str | None) -> float:

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from stand_in_account import CONFLICT, GONE, StandInAccount
 
 from ssbench.errors import ClusterError
-from ssbench.names import container_name
+from ssbench.names import container_name, container_pattern
 from ssbench.swift import cleanup
-from ssbench.swift.cleanup import CleanUp, CleanUpSettings, find_containers, name_pattern
+from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings, find_containers
 from ssbench.swift.credentials import Session
 
 PROGRAM = [sys.executable, "-m", "ssbench.cli.master"]
@@ -81,12 +81,12 @@ def stand_in(fault_server) -> StandInAccount:
     ],
 )
 def test_names(name, policy, matches):
-    assert bool(name_pattern("ssbench", policy).match(name)) is matches
+    assert bool(container_pattern("ssbench", policy).match(name)) is matches
 
 
 def test_the_base_is_no_regular_expression():
-    assert name_pattern("a.+(b", None).match("a.+(b_000001")
-    assert not name_pattern("a.b", None).match("axb_000001")
+    assert container_pattern("a.+(b", None).match("a.+(b_000001")
+    assert not container_pattern("a.b", None).match("axb_000001")
 
 
 @given(
@@ -94,9 +94,9 @@ def test_the_base_is_no_regular_expression():
 )
 def test_whatever_ssbench_names_matches(base, number, policy):
     name = container_name(base, number, policy)
-    assert name_pattern(base, None).match(name)
-    assert name_pattern(base, policy).match(name)
-    assert not name_pattern(base + "x", None).match(name)
+    assert container_pattern(base, None).match(name)
+    assert container_pattern(base, policy).match(name)
+    assert not container_pattern(base + "x", None).match(name)
 
 
 # A real Swift
@@ -135,7 +135,7 @@ def test_deletes_its_own_and_nothing_else(swift_environment, account, container_
     assert left == sorted(others)
     assert all(len(account.get_container(name)[1]) == 3 for name in others)
     ended = clean("-b", container_base)
-    assert ended.stderr == f"INFO:No container is called {container_base}_000000 or so\n"
+    assert ended.stderr == f"INFO:No matching containers ({container_base}_000000 and so on)\n"
     assert ended.returncode == 0
 
 
@@ -242,7 +242,7 @@ def test_more_than_a_page_of_containers(fault_server, stand_in):
 def run_here(server: FaultServer, base: str = "ssbench", **options) -> cleanup.CleanUpResult:
     session = Session((server.url,), "token")
     settings = CleanUpSettings(**options)
-    return CleanUp(session, settings).run(list(dict(find_containers(session, base, None, settings))))
+    return AccountCleaner(session, settings).run(list(dict(find_containers(session, base, None, settings))))
 
 
 def test_small_pages(fault_server, stand_in):
@@ -291,7 +291,7 @@ def test_a_container_that_is_not_empty_for_a_while(fault_server, stand_in, monke
     conflicts = 10**9
     result = run_here(fault_server)
     assert result.failures == [
-        "ssbench_000001: HTTP 409 Conflict: not empty, though what it lists is deleted"
+        "ssbench_000001: HTTP 409 Conflict: not empty, although every listed object is deleted"
     ]
 
 
@@ -340,7 +340,7 @@ def test_a_cluster_that_goes_away_ends_it_soon(fault_server, stand_in, monkeypat
 
     stand_in.answer = go_away
     session = Session((fault_server.url,), "token")
-    clean_up = CleanUp(session, CleanUpSettings())
+    clean_up = AccountCleaner(session, CleanUpSettings())
     result = clean_up.run(list(dict(find_containers(session, "ssbench", None))))
     assert clean_up.gave_up
     assert 5 <= result.failed <= 40
@@ -366,7 +366,7 @@ def test_a_new_token_for_an_old_one(fault_server, stand_in):
     session = Session((fault_server.url,), "token")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cleanup, "_RENEWAL_INTERVAL", 0)
-        clean_up = CleanUp(session, CleanUpSettings(), lambda: Session((fault_server.url,), valid))
+        clean_up = AccountCleaner(session, CleanUpSettings(), lambda: Session((fault_server.url,), valid))
         result = clean_up.run(list(dict(find_containers(session, "ssbench", None))))
     assert (result.containers, result.objects, result.failed) == (3, 180, 0)
     assert valid == "token-120"
@@ -382,7 +382,7 @@ def test_a_token_that_cannot_be_renewed(fault_server, stand_in, caplog):
     found = list(dict(find_containers(session, "ssbench", None)))
     stand_in.answer = lambda *_: Reply(401)
     for renew in (None, refuse):
-        result = CleanUp(session, CleanUpSettings(), renew).run(found)
+        result = AccountCleaner(session, CleanUpSettings(), renew).run(found)
         assert result.failures == ["ssbench_000000: HTTP 401 Unauthorized"]
     assert "no more tokens" in caplog.text
 
