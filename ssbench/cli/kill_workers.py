@@ -99,6 +99,8 @@ def _tell_all(sockets: MasterSockets, roll: _Roll) -> None:
                 # One that is not connected is told again.
                 with suppress(zmq.ZMQError):
                     sockets.work.send_multipart([wire.work_address(instance), order], zmq.NOBLOCK)
+        if (scarce := sockets.look_after_descriptors()) is not None:
+            _log.warning("%s", scarce)
         if sockets.poller.poll(100):
             heard = now
             if roll.take(sockets.results.recv()):

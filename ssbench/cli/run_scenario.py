@@ -135,6 +135,7 @@ class _Run:
         if exchange.interrupted.is_set():
             _log.warning("Interrupted before the benchmark began")
             return ExitCode.INTERRUPTED
+        exchange.look_after_descriptors(time.monotonic())
         writer = RunResultsWriter(
             path,
             describe_run(
@@ -186,7 +187,7 @@ class _Run:
         arguments = self._arguments
         if not arguments.workers:
             return None
-        concurrency = -(-self._scenario.user_count // arguments.workers)
+        concurrency = min(-(-self._scenario.user_count // arguments.workers), wire.MAX_JOBS)
         options = [
             f"--zmq-host={master}",
             f"--zmq-work-port={ports[0]}",
@@ -306,6 +307,8 @@ class _Run:
 
     def _report(self, path: Path) -> None:
         arguments = self._arguments
+        if self._exchange is not None:
+            self._exchange.shut_doors()
         if not arguments.no_default_report:
             self._printer = ReportPrinter()
             name = "csv" if arguments.csv else "text"

@@ -17,9 +17,11 @@ from ssbench import __version__
 from ssbench.cli import logs, zmq_options
 from ssbench.cli.options import Parser, non_negative_int, positive_int
 from ssbench.cli.profiling import Profiling
-from ssbench.errors import ExitCode, SsbenchError
+from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.fleet.addresses import endpoint
+from ssbench.fleet.descriptors import raise_limit
 from ssbench.fleet.sockets import WorkerSockets
+from ssbench.fleet.wire import MAX_JOBS
 from ssbench.run.socket_folder import remove_if_left
 from ssbench.worker.worker import Worker, WorkerOptions
 
@@ -100,7 +102,9 @@ def _watch_stdin(worker: Worker) -> None:
 def _serve(arguments: argparse.Namespace) -> ExitCode:
     key = zmq_options.read_key(arguments)
     work_port, results_port = zmq_options.ports(arguments)
-    _raise_file_limit()
+    raise_limit()
+    if arguments.concurrency > MAX_JOBS:
+        raise UsageError(f"--concurrency {arguments.concurrency}: at most {MAX_JOBS} is possible")
     if arguments.retries is not None:
         _log.warning("--retries has no effect on a worker: run-scenario --retries holds for all of them")
     sockets = WorkerSockets(
@@ -151,15 +155,6 @@ def main(argv: list[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-
-
-def _raise_file_limit() -> None:
-    """Let the process open as many files as it may; the hard limit is left as it is."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 if __name__ == "__main__":

@@ -55,6 +55,9 @@ _MOST_REFUSED = 32
 #: Most workers that are not ready that a message names.
 _MOST_HINDRANCES = 4
 
+#: That descriptors are scarce is said again after so many seconds.
+_SCARCE_SECONDS = 60.0
+
 #: Most warnings that are kept for the report.
 _MOST_WARNINGS = 200
 
@@ -123,6 +126,7 @@ class Exchange:
         self._receive_timeout = -1.0
         self._said_at = 0.0
         self._told_at = 0.0
+        self._told_scarce_at = -math.inf
         self._somebody_at = time.monotonic()
         self._dropped_messages = 0
         self._running = self._at_once = False
@@ -425,11 +429,23 @@ class Exchange:
     def _tick(self, now: float) -> None:
         self._next_tick = now + _TICK
         self._sockets.drop_strangers()
+        self.look_after_descriptors(now)
         self.dispatcher.tick(now)
         self.on_tick(now)
         self._look_after_token(now)
         self._take_events(now)
         self._send_notices(now)
+
+    def look_after_descriptors(self, now: float) -> None:
+        """See to it that files can be opened; to be called where the loop does not run for a while."""
+        told = self._sockets.look_after_descriptors()
+        if told is not None and now - self._told_scarce_at > _SCARCE_SECONDS:
+            self._told_scarce_at = now
+            self._warn(told)
+
+    def shut_doors(self) -> None:
+        """Take in no more connections, so that files can be opened, until the loop runs again."""
+        self._sockets.shut_doors()
 
     def _look_after_token(self, now: float) -> None:
         renewal, before = self._renewal, self._renewal.failures

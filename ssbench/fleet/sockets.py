@@ -9,11 +9,14 @@ from types import TracebackType
 
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
+from zmq.utils.monitor import recv_monitor_message
 
 from ssbench.errors import UsageError
+from ssbench.fleet import doors
 from ssbench.fleet.addresses import BindAddress, endpoint
+from ssbench.fleet.descriptors import Descriptors
 from ssbench.fleet.key import FleetKey
-from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, work_address
+from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, MAX_WORKER_MESSAGE_BYTES, work_address
 
 #: ZMTP heartbeats: a peer that is stopped or cut off loses its connection after this long.
 #: The answer comes from libzmq's own thread, so a busy event loop does not count as gone. No connection is
@@ -21,8 +24,17 @@ from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, work_address
 _PING_MILLISECONDS = 500
 _DROP_MILLISECONDS = int(LOST_AFTER * 1000) + _PING_MILLISECONDS
 
-#: Messages that a connection may have waiting to be taken in.
-_MOST_WAITING = 1000
+#: Messages that a connection may have waiting to be taken in. With the size of the largest that bounds
+#: what a stranger can fill of the master's memory; a worker that sends more waits.
+_MOST_WAITING = 100
+
+#: A connection on which nobody speaks ZMTP is closed after so long. libzmq's default is 30 s, in which
+#: silent ones pile up.
+_HANDSHAKE_MILLISECONDS = 5000
+
+#: Connections that may wait to be accepted. They come in after the doors are shut, and have to fit into
+#: the reserved descriptors.
+_BACKLOG = 16
 
 #: libzmq asks its ZAP handler only where a socket has a domain.
 _ZAP_DOMAIN = "ssbench"
@@ -87,8 +99,17 @@ class MasterSockets:
     """
 
     def __init__(self, address: BindAddress, key: FleetKey | None = None) -> None:
+        try:
+            self._descriptors = Descriptors()
+        except OSError as error:
+            raise UsageError(
+                f"no sockets can be opened: {error.strerror}; raise the limit (ulimit -n)"
+            ) from None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._authenticator: ThreadAuthenticator | None = None
+        #: The descriptors that libzmq accepts connections from.
+        self._listeners: list[int] = []
+        self._shut = False
         self.work = self._context.socket(zmq.ROUTER)
         self.work.setsockopt(zmq.ROUTER_MANDATORY, 1)
         # A worker that was cut off may be here again before its old connection is given up.
@@ -98,8 +119,10 @@ class MasterSockets:
             self._ask_who_comes(key)
             for socket, port in ((self.work, address.work_port), (self.results, address.results_port)):
                 _common(socket)
-                if socket is self.work:
-                    socket.setsockopt(zmq.MAXMSGSIZE, _LONGEST_ON_WORK)
+                socket.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
+                socket.setsockopt(zmq.BACKLOG, _BACKLOG)
+                limit = _LONGEST_ON_WORK if socket is self.work else MAX_WORKER_MESSAGE_BYTES
+                socket.setsockopt(zmq.MAXMSGSIZE, limit)
                 for host in filter(None, (address.ip, address.folder)):
                     self._bind(socket, host, port)
             self.ports = (self._port(self.work), self._port(self.results))
@@ -128,15 +151,54 @@ class MasterSockets:
                 socket.curve_publickey = key.server_public
                 socket.curve_secretkey = key.server_secret
 
-    @staticmethod
-    def _bind(socket: zmq.Socket[bytes], ip: str, port: int) -> None:
+    def _bind(self, socket: zmq.Socket[bytes], ip: str, port: int) -> None:
         try:
-            socket.bind(endpoint(ip, port))
+            self._listen(socket, endpoint(ip, port))
         except zmq.ZMQError as error:
             raise UsageError(
                 f"cannot bind {endpoint(ip, port)}: {zmq.strerror(error.errno or 0)}"
                 + (_PORT_ADVICE if error.errno == zmq.EADDRINUSE else "")
             ) from None
+
+    def shut_doors(self) -> None:
+        """Take in no more connections, and release the reserved descriptors; those that are there stay.
+
+        :meth:`look_after_descriptors` opens again once enough descriptors are free.
+        """
+        for listener in self._listeners:
+            doors.shut(listener)
+        self._shut = True
+        self._descriptors.release()
+
+    def look_after_descriptors(self) -> str | None:
+        """Take in no more connections when descriptors run out, until there are enough again.
+
+        Whatever connects takes a descriptor. libzmq would take all of them, and then try in vain for as long
+        as somebody waits to be accepted, while no file could be opened. Returns what the user is to be told.
+        """
+        descriptors = self._descriptors
+        if not self._shut and descriptors.scarce():
+            self.shut_doors()
+            return (
+                f"{descriptors.limit:,} file descriptors are in use, all that this process may have: no more"
+                f" connections are accepted until some end. There is room for {descriptors.room // 2:,}"
+                " workers, which have two connections each; raise the limit (ulimit -n) for more"
+            )
+        if self._shut and descriptors.hold():
+            for listener in self._listeners:
+                doors.open_again(listener)
+            self._shut = False
+        return None
+
+    def _listen(self, socket: zmq.Socket[bytes], address: str) -> None:
+        """Bind, and keep in mind the descriptor that libzmq listens with; raises ZMQError."""
+        monitor = socket.get_monitor_socket(zmq.EVENT_LISTENING)
+        try:
+            socket.bind(address)
+            if address.startswith("tcp:"):
+                self._listeners.append(int(recv_monitor_message(monitor)["value"]))
+        finally:
+            socket.disable_monitor()
 
     @staticmethod
     def _port(socket: zmq.Socket[bytes]) -> int:
@@ -161,6 +223,7 @@ class MasterSockets:
             self._authenticator.stop()
             self._authenticator = None
         self._context.term()
+        self._descriptors.close()
 
     def __enter__(self) -> MasterSockets:
         return self

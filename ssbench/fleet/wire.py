@@ -34,12 +34,16 @@ from ssbench.errors import ProtocolError, WireError
 #: Goes up whenever any structure below changes; both sides refuse another one's.
 PROTOCOL = 3
 
-#: A message beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
+#: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 #: Bounds of what a stranger may make the other side build from one message.
-MAX_JOBS = 100_000
+MAX_JOBS = 50_000
 MAX_RESULTS = 10_000
+
+#: The same for messages of workers, of which a master has many: a full list of jobs is 450,000 bytes.
+#: Results that need more go in several messages.
+MAX_WORKER_MESSAGE_BYTES = 512 * 1024
 
 #: Seconds between two pings of the master; a worker answers each with a heartbeat.
 HEARTBEAT_SECONDS = 1.0

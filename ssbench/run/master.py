@@ -153,6 +153,7 @@ class Master:
             )
 
     def _raise_if_interrupted(self) -> None:
+        self._exchange.look_after_descriptors(time.monotonic())
         if self._stop():
             raise KeyboardInterrupt
 

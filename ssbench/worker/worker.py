@@ -28,6 +28,7 @@ import gevent
 import gevent.event
 import zmq
 from gevent import getcurrent
+from msgspec.structs import replace
 
 from ssbench import __version__
 from ssbench.errors import ExitCode, ProtocolError, WireError
@@ -140,8 +141,13 @@ class Worker:
             self._done.set(code)
 
     def _send(self, message: wire.FromWorker) -> bool:
+        packed = wire.pack(message)
+        if len(packed) > wire.MAX_WORKER_MESSAGE_BYTES and isinstance(message, wire.Results):
+            middle = len(message.results) // 2
+            halves = (message.results[:middle], message.results[middle:])
+            return all(self._send(replace(message, results=half)) for half in halves)
         try:
-            self._sockets.results.send(wire.pack(message), _AT_ONCE)
+            self._sockets.results.send(packed, _AT_ONCE)
         except zmq.Again:
             return False
         return True

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import pytest
+import zmq
 from processes import Fleet, Program
 from runs import outcome, store, write_scenario
 
 from ssbench.errors import ExitCode
+from ssbench.fleet import wire
 from ssbench.run_results import open_results
 
 #: Seconds that the store takes for an answer.
@@ -56,6 +63,26 @@ def lie(*arguments):
 worker.as_result = lie
 sys.exit(main())
 """
+
+
+def limited(folder: Path, descriptors: int) -> dict[str, str]:
+    """An environment in which a program of ours may have so many descriptors."""
+    (folder / "sitecustomize.py").write_text(
+        f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))\n"
+    )
+    return {"PYTHONPATH": f"{folder}:{Path(__file__).parents[2]}"}
+
+
+@contextmanager
+def silence(fleet: Fleet, count: int) -> Iterator[None]:
+    """So many connections to each port on which nothing is said."""
+    with ExitStack() as stack:
+        for port in (fleet.work_port, fleet.results_port):
+            for _ in range(count):
+                connection = stack.enter_context(socket.socket())
+                connection.setblocking(False)
+                connection.connect_ex((fleet.ip, port))
+        yield
 
 
 def start(fleet: Fleet, folder: Path, program: str, *arguments: object) -> Program:
@@ -121,3 +148,73 @@ def test_figures_that_cannot_be_are_errors_of_the_worker_that_sent_them(fleet: F
     assert run.err.count("sent a result that cannot be") == 1
     assert any("had figures that cannot be" in text for text in found.summary.warnings)
     assert max(latencies(fleet.stats)) < 60
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["open", "sealed"])
+def test_silent_connections_end_no_run(fleet: Fleet, tmp_path: Path, sealed: bool) -> None:
+    key = ["--zmq-key", tmp_path / "key"] if sealed else []
+    if sealed:
+        assert fleet.master("keygen", tmp_path / "key").end() == ExitCode.OK
+    with store(DELAY) as (_, options):
+        fleet.worker(1, "-c", 4, *key)
+        run = fleet.run(
+            write_scenario(tmp_path), "-r", 10, *key, *options, environment=limited(tmp_path, 128)
+        )
+        run.wait_for(r"[._]{20}")
+        with silence(fleet, 200):
+            run.wait_for(r"WARNING:128 file descriptors are in use.* room for \d+ workers.*ulimit -n")
+        # Once the silent ones are gone, workers are let in again.
+        late = fleet.worker(2, "-c", 4, *key)
+        run.wait_for("Worker 2 on .* joined")
+        with silence(fleet, 200):
+            assert run.end() == ExitCode.OK, run.err
+        assert late.process.poll() is None
+    assert run.err.count("file descriptors are in use") == 1
+    assert "Traceback" not in run.err
+    assert "Distribution of requests per worker-ID" in run.out
+    found = outcome(fleet.stats)
+    assert set(found.causes) == {None}
+    assert set(found.workers) == {1, 2}
+
+
+def test_silent_connections_end_no_wait_for_workers(fleet: Fleet, tmp_path: Path) -> None:
+    run = fleet.run(
+        write_scenario(tmp_path, operation_count=50), "--noop", environment=limited(tmp_path, 128)
+    )
+    run.wait_for("Waiting for workers")
+    with silence(fleet, 200):
+        run.wait_for("128 file descriptors are in use")
+        fleet.worker(1)
+        assert run.end() == ExitCode.OK, run.err
+    assert outcome(fleet.stats).causes[None] > 40
+
+
+def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path) -> None:
+    with store(DELAY) as (_, options), zmq.Context() as context, context.socket(zmq.PUSH) as flood:
+        fleet.worker(1, "-c", 4)
+        run = fleet.run(write_scenario(tmp_path, operation_count=600), *options)
+        run.wait_for(r"[._]{20}")
+        status = Path(f"/proc/{run.process.pid}/status")
+
+        def memory(name: str) -> int:
+            """Kilobytes."""
+            return int(status.read_text().partition(name)[2].split()[0])
+
+        before = memory("VmRSS:")
+        flood.linger = 0
+        flood.sndhwm = 0
+        flood.connect(f"tcp://{fleet.ip}:{fleet.results_port}")
+        # One list of results as long as it may be, as often as 1.5 GB need; and one that is too long.
+        results = [wire.Result(job, 0.0, 0.0, 1.0, trans_id="x" * 40) for job in range(6000)]
+        largest = wire.pack(wire.Results(1, 2, 3, 1.0, 0, results))
+        assert 0.5 < len(largest) / wire.MAX_WORKER_MESSAGE_BYTES <= 1
+        for _ in range(1500):
+            flood.send(largest, copy=False)
+        peak = before
+        while run.process.poll() is None:
+            with suppress(OSError, IndexError):
+                peak = max(peak, memory("VmHWM:"))
+            threading.Event().wait(0.05)
+        assert run.end() == ExitCode.OK, run.err
+    assert outcome(fleet.stats).causes.keys() == {None}
+    assert peak - before < 150_000

@@ -1,0 +1,86 @@
+"""How many files and connections this process may have open, and some of them kept for itself."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+#: Descriptors that are kept for our own files, for connections to Swift, and for those workers' connections
+#: that were about to be accepted when no more were to be.
+RESERVED = 56
+
+#: With fewer free ones than this, besides the reserved ones, nobody may come in any more.
+_SCARCE = 8
+
+
+def raise_limit() -> int:
+    """Let the process open as many files as its hard limit allows; returns that number."""
+    import resource  # noqa: PLC0415 - only POSIX has it
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+class Descriptors:
+    """Watches how many descriptors are free, and holds :data:`RESERVED` of them until they are needed.
+
+    ``limit`` is how many the process may have. Raises OSError where there are not even the reserved ones.
+    """
+
+    def __init__(self) -> None:
+        self.limit = raise_limit()
+        self._sample = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._reserved: list[int] = []
+        if not self.hold():
+            os.close(self._sample)
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        self._room = self.limit - self._reserved[-1] - _SCARCE
+
+    @property
+    def room(self) -> int:
+        """How many connections there is room for, besides what was open in the beginning."""
+        return max(0, self._room)
+
+    def scarce(self) -> bool:
+        """Whether hardly any descriptor is free, besides the reserved ones."""
+        taken = self._take(_SCARCE)
+        _close(taken)
+        return len(taken) < _SCARCE
+
+    def hold(self) -> bool:
+        """Take the reserved ones; False, and none is taken, unless some more are free."""
+        wanted = RESERVED + 2 * _SCARCE - len(self._reserved)
+        self._reserved += self._take(wanted)
+        enough = len(self._reserved) == RESERVED + 2 * _SCARCE
+        _close(self._reserved, RESERVED if enough else 0)
+        return enough
+
+    def release(self) -> None:
+        """Give the reserved ones back, for whatever is to be opened next."""
+        _close(self._reserved)
+
+    def close(self) -> None:
+        """Close all that is held."""
+        self.release()
+        if self._sample >= 0:
+            os.close(self._sample)
+            self._sample = -1
+
+    def _take(self, count: int) -> list[int]:
+        """Duplicate a descriptor so many times, or as often as it can be."""
+        taken: list[int] = []
+        try:
+            while len(taken) < count:
+                taken.append(os.dup(self._sample))
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+        return taken
+
+
+def _close(descriptors: list[int], but: int = 0) -> None:
+    """Close all but the first so many."""
+    while len(descriptors) > but:
+        os.close(descriptors.pop())

@@ -1,0 +1,37 @@
+"""Listening sockets that can be shut without ending the connections that came in through them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import socket
+import struct
+
+#: Options of Linux that the socket module does not name, and the filter that lets no packet in.
+_ATTACH_FILTER = 26
+_DETACH_FILTER = 27
+_NOTHING = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))
+_PROGRAM = struct.pack("HP", 1, ctypes.addressof(_NOTHING))
+
+
+def shut(listener: int) -> None:
+    """Let nobody connect to a listening TCP socket any more, given its descriptor.
+
+    Whoever tries waits, and gets in once it is opened again. To unbind would end all connections that came
+    in there. Linux only; elsewhere nothing happens.
+    """
+    _set(listener, _ATTACH_FILTER, _PROGRAM)
+
+
+def open_again(listener: int) -> None:
+    """Undo :func:`shut`."""
+    _set(listener, _DETACH_FILTER, bytes(4))
+
+
+def _set(listener: int, option: int, value: bytes) -> None:
+    door = socket.socket(fileno=listener)
+    try:
+        with contextlib.suppress(OSError):
+            door.setsockopt(socket.SOL_SOCKET, option, value)
+    finally:
+        door.detach()
