@@ -5,9 +5,13 @@ from __future__ import annotations
 import errno
 import os
 
-#: Descriptors that are kept for our own files, for connections to Swift, and for those workers' connections
-#: that were about to be accepted when no more were to be.
-RESERVED = 56
+#: At most so many descriptors, and at most this part of all, are kept for our own files, for connections to
+#: Swift, and for connections that were about to be accepted when no more were to be.
+_MOST_RESERVED = 128
+_RESERVED_PART = 3
+
+#: How many of those are for our own use.
+_OWN_USE = 24
 
 #: With fewer free ones than this, besides the reserved ones, nobody may come in any more.
 _SCARCE = 8
@@ -24,13 +28,17 @@ def raise_limit() -> int:
 
 
 class Descriptors:
-    """Watches how many descriptors are free, and holds :data:`RESERVED` of them until they are needed.
+    """Watches how many descriptors are free, and holds some of them until they are needed.
 
-    ``limit`` is how many the process may have. Raises OSError where there are not even the reserved ones.
+    ``limit`` is how many the process may have, ``backlog`` how many connections may wait to be accepted at
+    each of two sockets: those come in after others are shut out. Raises OSError where there are not even
+    the reserved ones.
     """
 
     def __init__(self) -> None:
         self.limit = raise_limit()
+        self._reserve = min(_MOST_RESERVED, self.limit // _RESERVED_PART)
+        self.backlog = max(1, (self._reserve - _OWN_USE) // 2)
         self._sample = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._reserved: list[int] = []
         if not self.hold():
@@ -51,10 +59,10 @@ class Descriptors:
 
     def hold(self) -> bool:
         """Take the reserved ones; False, and none is taken, unless some more are free."""
-        wanted = RESERVED + 2 * _SCARCE - len(self._reserved)
+        wanted = self._reserve + 2 * _SCARCE - len(self._reserved)
         self._reserved += self._take(wanted)
-        enough = len(self._reserved) == RESERVED + 2 * _SCARCE
-        _close(self._reserved, RESERVED if enough else 0)
+        enough = len(self._reserved) == self._reserve + 2 * _SCARCE
+        _close(self._reserved, self._reserve if enough else 0)
         return enough
 
     def release(self) -> None:

@@ -24,17 +24,14 @@ from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, MAX_WORKER_MESSAGE
 _PING_MILLISECONDS = 500
 _DROP_MILLISECONDS = int(LOST_AFTER * 1000) + _PING_MILLISECONDS
 
-#: Messages that a connection may have waiting to be taken in. With the size of the largest that bounds
-#: what a stranger can fill of the master's memory; a worker that sends more waits.
-_MOST_WAITING = 100
+#: Messages that a connection may have waiting to be taken in, and that of a worker's results: with the size
+#: of the largest this bounds what a stranger can fill of the master's memory. A worker that sends more waits.
+_MOST_WAITING = 1000
+_MOST_RESULTS_WAITING = 100
 
 #: A connection on which nobody speaks ZMTP is closed after so long. libzmq's default is 30 s, in which
 #: silent ones pile up.
 _HANDSHAKE_MILLISECONDS = 5000
-
-#: Connections that may wait to be accepted. They come in after the doors are shut, and have to fit into
-#: the reserved descriptors.
-_BACKLOG = 16
 
 #: libzmq asks its ZAP handler only where a socket has a domain.
 _ZAP_DOMAIN = "ssbench"
@@ -120,9 +117,11 @@ class MasterSockets:
             for socket, port in ((self.work, address.work_port), (self.results, address.results_port)):
                 _common(socket)
                 socket.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
-                socket.setsockopt(zmq.BACKLOG, _BACKLOG)
+                socket.setsockopt(zmq.BACKLOG, self._descriptors.backlog)
                 limit = _LONGEST_ON_WORK if socket is self.work else MAX_WORKER_MESSAGE_BYTES
                 socket.setsockopt(zmq.MAXMSGSIZE, limit)
+                if socket is self.results:
+                    socket.setsockopt(zmq.RCVHWM, _MOST_RESULTS_WAITING)
                 for host in filter(None, (address.ip, address.folder)):
                     self._bind(socket, host, port)
             self.ports = (self._port(self.work), self._port(self.results))

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 import zmq
 from processes import Fleet, Program
-from runs import outcome, store, write_scenario
+from runs import outcome, store, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
 from ssbench.fleet import wire
+from ssbench.fleet.sockets import WorkerSockets, endpoint
 from ssbench.run_results import open_results
+from ssbench.worker.worker import Worker, WorkerOptions
 
 #: Seconds that the store takes for an answer.
 DELAY = 0.02
@@ -218,3 +220,20 @@ def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path
         assert run.end() == ExitCode.OK, run.err
     assert outcome(fleet.stats).causes.keys() == {None}
     assert peak - before < 150_000
+
+
+def test_results_that_are_too_long_for_a_message_go_in_several(fleet: Fleet) -> None:
+    with zmq.Context() as context, context.socket(zmq.PULL) as master:
+        master.maxmsgsize = wire.MAX_WORKER_MESSAGE_BYTES
+        master.bind(f"tcp://{fleet.ip}:{fleet.results_port}")
+        sockets = WorkerSockets(endpoint(fleet.ip, fleet.work_port), endpoint(fleet.ip, fleet.results_port))
+        results = [wire.Result(job, None, None, 1.0, cause="c", detail="\u20ac" * 500) for job in range(1000)]
+        worker = Worker(WorkerOptions(1), sockets)
+        message = wire.Results(1, 1, sockets.instance, 1.0, 0, results)
+        wait_until(lambda: worker._send(message), "the connection")
+        found: list[int] = []
+        while len(found) < len(results):
+            assert master.poll(10_000)
+            found += [result.job_id for result in wire.unpack_from_worker(master.recv()).results]
+        sockets.close()
+    assert found == list(range(1000))
