@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssbench.fleet.dispatch import Entry
-from ssbench.fleet.wire import UPLOAD_IF_MISSING, Result
+from ssbench.fleet.wire import LOST_AFTER, UPLOAD_IF_MISSING, Result
 from ssbench.operations import OPERATIONS, READ
 
 #: A latency may exceed the age of its job by so many seconds and by this share: two clocks differ.
 _LATENCY_SECONDS = 1.0
 _LATENCY_SHARE = 1.001
 
-#: When a job was completed, by the master's clock, is an estimate; its error is under so many seconds.
-_CLOCK_SECONDS = 5.0
+#: When a job was completed, by the master's clock, is an estimate. It errs most where a machine was suspended
+#: and its clock stood still: not for as long as makes a worker lost.
+_CLOCK_SECONDS = LOST_AFTER + 1.0
 
 #: Most bytes of an answer that has no object in it, as that to a DELETE.
 _LARGEST_ANSWER = 65536
