@@ -121,6 +121,21 @@ class Dispatcher:
         self._full = False
         self._ticked: float | None = None
 
+    def begin(self, limit: int, now: float) -> list[WorkerState]:
+        """Begin another run with a limit of its own; call it while no job is in flight.
+
+        Counts start from 0, and every worker has to answer a ping again before it is used: it may have
+        gone while nobody listened. Returns those that were ready before.
+        """
+        self.limit = limit
+        self.late_results = self.foreign_results = self.invalid_results = self.handed_back = 0
+        self._ticked = now
+        former = self.living()
+        for worker in self.workers.values():
+            worker.begin(now)
+        self._count_capacity()
+        return former
+
     # -- jobs ---------------------------------------------------------------------------------
 
     def room(self) -> int:

@@ -142,6 +142,14 @@ class WorkerState:
         """For messages: its id, host and process id."""
         return f"Worker {self.worker_id} on {self.host} (pid {self.pid})"
 
+    def begin(self, now: float) -> None:
+        """Another run begins: it is not ready until it answers a ping of that run."""
+        self.ready = self.used = self.told = False
+        self.since = self.last_seen = now
+        self.pinged = self.reached = -math.inf
+        self.foreign_results = self.invalid_results = 0
+        self.load.clear()
+
     def answered(self, sent: float, now: float) -> None:
         """Take note of a heartbeat that repeats the ping sent then; only the first one is its answer."""
         if self.echo < sent <= now:

@@ -813,3 +813,33 @@ class AnyOrder(RuleBasedStateMachine):
 
 TestAnyOrder = AnyOrder.TestCase
 TestAnyOrder.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+
+
+def test_another_run_uses_only_workers_that_answer_again_and_counts_from_zero() -> None:
+    dispatcher = Dispatcher(4)
+    for instance in (1, 2):
+        hear(dispatcher, beat(instance), 0.0)
+    first, _ = send(dispatcher, tasks(1), 0.0, to=1)
+    assert dispatcher.settle(first, worker_of(dispatcher, 2)) is None
+    assert dispatcher.settle(first, worker_of(dispatcher, 1))
+    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
+    assert (dispatcher.late_results, dispatcher.foreign_results) == (1, 1)
+    kinds(dispatcher)
+
+    # Nobody listened for an hour; one worker went away meanwhile.
+    assert [each.instance for each in dispatcher.begin(12, 3600.0)] == [1, 2]
+    assert (dispatcher.late_results, dispatcher.foreign_results) == (0, 0)
+    assert worker_of(dispatcher, 2).foreign_results == 0
+    assert dispatcher.room() == 0
+    dispatcher.tick(3600.1)
+    hear(dispatcher, beat(2), 3600.2, answers=False)  # said long ago
+    assert dispatcher.next_worker() is None
+    hear(dispatcher, beat(1), 3600.3)
+    assert dispatcher.room() == 10
+    assert worker_of(dispatcher, 1).quota == 10
+    for quarters in range(1, int(4 * LOST_AFTER) + 2):
+        hear(dispatcher, beat(1), 3600.3 + quarters / 4)
+        dispatcher.tick(3600.3 + quarters / 4)
+    assert not worker_of(dispatcher, 2).alive
+    assert [each.instance for each in dispatcher.living()] == [1]
+    assert kinds(dispatcher) == ["joined"]
