@@ -4,7 +4,9 @@
 
 Workers are killed, started anew, stopped and continued, and the proxy of an embedded Swift
 (``pip install '.[swift]'``) is stopped and restarted while a master runs a benchmark. A first
-master is killed in the middle; the same workers serve the second one, which has to end by itself.
+master is killed in the middle; the same workers serve the second one, which has to end by itself. Work
+ports are blocked and links dropped on the way. Then a run loses the reader of its output, and the last
+one its Swift, for good.
 ``--noop`` does without Swift: some hundred times the operations, so more of the master's book-keeping
 and less of the rest. Same seed, same faults, at about the same moments.
 
@@ -19,21 +21,20 @@ import json
 import math
 import random
 import re
-import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import swiftclient
+from soak_faults import CONCURRENCY, INITIAL, Faults, Fleet
 from watched import Watched
-from yardsticks import free_port
 
-from ssbench.fleet.dispatch import LOST_AFTER
 from ssbench.local_swift import LocalSwift
 from ssbench.operations import CREATE
 from ssbench.results import LOST, UNFINISHED
@@ -48,153 +49,9 @@ KNOWN = frozenset(
     | {causes.CONNECT_TIMEOUT, causes.READ_TIMEOUT, "HTTP 401", "HTTP 404", "HTTP 503"}
 )
 
-CONCURRENCY = 4  # of a worker
-NETWORK_TIMEOUT = 3.0
-
 #: Seconds that the master may take besides its time: workers, containers, uploads, last operations,
 #: clean-up; all of it under faults.
 ALLOWANCE = 120.0
-
-SIZES = {"small": (100, 10_000), "large": (200_000, 400_000)}
-INITIAL = {"small": 40, "large": 10}
-
-
-def scenario(base: str) -> dict[str, object]:
-    """As many creates as deletes, so that the number of objects goes nowhere."""
-    return {
-        "name": "Soak",
-        "sizes": [{"name": name, "size_min": low, "size_max": high} for name, (low, high) in SIZES.items()],
-        "initial_files": INITIAL,
-        "operation_count": 1,
-        "crud_profile": [2, 4, 2, 2],
-        "user_count": 1,
-        "container_base": base,
-        "container_count": 4,
-        "container_concurrency": 2,
-    }
-
-
-class Fleet:
-    """Masters and workers over one pair of ports and one Swift, if any. Ended with the stack."""
-
-    def __init__(self, folder: Path, workers: int, swift: LocalSwift | None, stack: ExitStack) -> None:
-        self.port = swift.port if swift else 0  # of no connection at all
-        self.everybody: list[Watched] = []
-        self.workers: dict[int, Watched] = {}
-        self.swift = swift
-        self._folder = folder
-        self._stack = stack
-        self._sockets = [f"--zmq-work-port={free_port()}", f"--zmq-results-port={free_port()}"]
-        for worker_id in range(workers):
-            self.start_worker(worker_id)
-
-    def _start(self, name: str, module: str, *arguments: object) -> Watched:
-        program = Watched(self._folder, f"{len(self.everybody)}-{name}", module, arguments)
-        self.everybody.append(program)
-        self._stack.callback(program.end)
-        return program
-
-    def start_worker(self, worker_id: int) -> None:
-        arguments = [*self._sockets, f"--concurrency={CONCURRENCY}", worker_id]
-        self.workers[worker_id] = self._start(f"worker{worker_id}", "ssbench.cli.worker", *arguments)
-
-    def start_run(self, base: str, seconds: float, seed: int) -> tuple[Watched, Path]:
-        path, stats = self._folder / f"{base}.json", self._folder / f"{base}.stat.gz"
-        path.write_text(json.dumps(scenario(base)))
-        count = len(self.workers)
-        arguments: list[object] = ["-f", path, "-s", stats, "-r", seconds, "--seed", seed]
-        arguments += ["-u", CONCURRENCY * count, "--expect-workers", count, "--zmq-bind-ip=127.0.0.1"]
-        arguments += [
-            "--network-timeout",
-            NETWORK_TIMEOUT,
-            *self._sockets,
-            *(self._credentials or ["--noop"]),
-        ]
-        return self._start(f"master-{base}", "ssbench.cli.master", "run-scenario", *arguments), stats
-
-    @property
-    def _credentials(self) -> list[str]:
-        swift = self.swift
-        return ["-A", swift.auth_url, "-U", swift.user, "-K", swift.key] if swift else []
-
-    def master(self, command: str, *arguments: object) -> Watched:
-        """Another sub-command of ssbench-master, to its end (a minute at most)."""
-        if command == "kill-workers":
-            arguments = ("--zmq-bind-ip=127.0.0.1", *self._sockets)
-        else:
-            arguments = (*arguments, *self._credentials)
-        program = self._start(command, "ssbench.cli.master", command, *arguments)
-        program.process.wait(60)
-        return program
-
-
-class Faults:
-    """What goes wrong and when: kinds are dealt from a deck, so that each has its turn."""
-
-    def __init__(self, numbers: random.Random, fleet: Fleet) -> None:
-        self.counts: Counter[str] = Counter()
-        self._numbers = numbers
-        self._fleet = fleet
-        self._deck: list[Callable[[float], None]] = []
-        self._next = 0.0
-        #: What ends faults that last: (when, what to do), by worker id, or -1 for the server.
-        self._ends: dict[int, tuple[float, Callable[[], None]]] = {}
-
-    def step(self, now: float, *, server: bool) -> None:
-        """Begin and end what is due; faults of the server only when told so."""
-        for which, (when, end) in list(self._ends.items()):
-            if now >= when:
-                del self._ends[which]
-                end()
-        if now < self._next:
-            return
-        self._next = now + self._numbers.uniform(0.2, 2.5)
-        if not self._deck:
-            self._deck = [self._kill, self._kill, self._stop, self._stop, self._restart, self._stall]
-            self._numbers.shuffle(self._deck)
-        fault = self._deck.pop()
-        if server or fault not in (self._restart, self._stall):
-            fault(now)
-
-    def heal(self) -> None:
-        """End all faults that last."""
-        for _, end in self._ends.values():
-            end()
-        self._ends.clear()
-
-    def _victim(self, first: int) -> int | None:
-        """A worker that runs, when another one does too."""
-        able = [worker_id for worker_id in self._fleet.workers if worker_id not in self._ends]
-        candidates = [worker_id for worker_id in able if worker_id >= first]
-        return self._numbers.choice(candidates) if len(able) > 1 and candidates else None
-
-    def _kill(self, now: float) -> None:
-        if (victim := self._victim(1)) is not None:
-            self.counts["workers killed and started"] += 1
-            self._fleet.workers[victim].end()
-            again = now + self._numbers.choice([0.0, self._numbers.uniform(0.0, 8.0)])
-            self._ends[victim] = (again, lambda: self._fleet.start_worker(victim))
-
-    def _stop(self, now: float) -> None:
-        if (victim := self._victim(0)) is not None:
-            self.counts["workers stopped and continued"] += 1
-            process = self._fleet.workers[victim].process
-            process.send_signal(signal.SIGSTOP)
-            # About half of them for less than counts as lost.
-            until = now + self._numbers.uniform(0.1, 2 * LOST_AFTER)
-            self._ends[victim] = (until, lambda: process.send_signal(signal.SIGCONT))
-
-    def _restart(self, _now: float) -> None:
-        if self._fleet.swift is not None and -1 not in self._ends:
-            self.counts["proxy restarted"] += 1
-            self._fleet.swift.proxy.restart()
-
-    def _stall(self, now: float) -> None:
-        if self._fleet.swift is not None and -1 not in self._ends:
-            self.counts["proxy stopped and continued"] += 1
-            self._fleet.swift.proxy.stop()
-            until = now + self._numbers.uniform(0.1, 1.5 * NETWORK_TIMEOUT)
-            self._ends[-1] = (until, self._fleet.swift.proxy.resume)
 
 
 class Verdict:
@@ -338,6 +195,52 @@ def check_account(verdict: Verdict, fleet: Fleet, swift: LocalSwift, said: str) 
         verdict.expect(not list(names_left(swift, base)), f"{base}: objects survive cleanup-containers")
 
 
+def check_broken_pipe(verdict: Verdict, fleet: Fleet, seed: int) -> None:
+    """A run whose reader leaves in the middle does all its operations and ends as it should."""
+    process, stats = fleet.start_into_pipe("pipe", seed, "--noop", "-o", 20_000)
+    assert process.stdout is not None
+    process.stdout.read(200)
+    process.stdout.close()
+    try:
+        code = process.wait(60)
+    except subprocess.TimeoutExpired:
+        verdict.expect(False, "the run whose reader left did not end")
+        return
+    verdict.expect(code == 0, f"the run whose reader left ended with {code}")
+    found = check_results(verdict, stats, "run whose reader left")
+    verdict.figures["results after the reader left"] = found[None]
+
+
+def check_dead_swift(verdict: Verdict, fleet: Fleet, swift: LocalSwift, seed: int) -> None:
+    """A run whose Swift goes for good gives up, with its report and exit code 3."""
+    master, stats = fleet.start_run("dead", seed, "-r", 600, "--give-up-after", 5, "--retries", 2)
+    master.wait_for("Starting the benchmark", ALLOWANCE)
+    time.sleep(1.0)  # some operations
+    swift.proxy.kill()
+    began = time.monotonic()
+    try:
+        code = master.process.wait(ALLOWANCE)
+    except subprocess.TimeoutExpired:
+        verdict.expect(False, f"the run without Swift did not give up within {ALLOWANCE:.0f} s")
+        return
+    verdict.figures["gave up without Swift after"] = f"{time.monotonic() - began:.1f} s"
+    verdict.expect(code == 3, f"the run without Swift ended with {code}: {master.said[-500:]}")
+    verdict.expect("TOTAL" in master.printed, "the run without Swift printed no report")
+    check_results(verdict, stats, "run without Swift")
+
+
+def check_end(verdict: Verdict, fleet: Fleet) -> None:
+    """All workers end when told to, and no program printed a traceback."""
+    fleet.master("kill-workers")
+    for worker in fleet.workers.values():
+        verdict.expect(
+            worker.process.poll() == 0, f"{worker.name}: kill-workers left {worker.process.poll()}"
+        )
+    for program in fleet.everybody:
+        said = program.said + program.printed
+        verdict.expect("Traceback" not in said, f"{program.name} printed a traceback:\n{said[-2000:]}")
+
+
 def soak(options: argparse.Namespace, folder: Path, stack: ExitStack) -> Verdict:
     verdict = Verdict()
     swift = None if options.noop else stack.enter_context(LocalSwift())
@@ -350,14 +253,14 @@ def soak(options: argparse.Namespace, folder: Path, stack: ExitStack) -> Verdict
     faults = Faults(random.Random(options.seed), fleet)
     began = time.monotonic()
 
-    first, first_stats = fleet.start_run("first", options.seconds, options.seed)
+    first, first_stats = fleet.start_run("first", options.seed, "-r", options.seconds)
     rage(faults, first, fleet, began + ALLOWANCE, measured=options.seconds * 0.2)
     verdict.expect(first.runs, f"the first master ended by itself: {first.said[-500:]}")
     first.end()
     for worker in fleet.workers.values():
         worker.looks.clear()
     left = max(1.0, began + options.seconds - time.monotonic())
-    second, second_stats = fleet.start_run("second", left, options.seed + 1)
+    second, second_stats = fleet.start_run("second", options.seed + 1, "-r", left)
     due = time.monotonic() + left
     rage(faults, second, fleet, due + ALLOWANCE)
     ended = time.monotonic()
@@ -378,14 +281,10 @@ def soak(options: argparse.Namespace, folder: Path, stack: ExitStack) -> Verdict
         check_idle(verdict, fleet, before.descriptors)
         if swift is not None:
             check_account(verdict, fleet, swift, second.said)
-    fleet.master("kill-workers")
-    for worker in fleet.workers.values():
-        verdict.expect(
-            worker.process.poll() == 0, f"{worker.name}: kill-workers left {worker.process.poll()}"
-        )
-    for program in fleet.everybody:
-        said = program.said + program.printed
-        verdict.expect("Traceback" not in said, f"{program.name} printed a traceback:\n{said[-2000:]}")
+        check_broken_pipe(verdict, fleet, options.seed + 2)
+        if swift is not None:
+            check_dead_swift(verdict, fleet, swift, options.seed + 3)
+    check_end(verdict, fleet)
     return verdict
 
 

@@ -39,4 +39,8 @@ def test_half_a_minute_of_faults_loses_nothing_and_leaks_nothing(tmp_path: Path)
     assert found["workers killed and started"] > 0
     assert found["workers stopped and continued"] > 0
     assert found["proxy restarted"] > 0
+    assert found["work ports blocked"] > 0
+    assert found["links dropped for 2 s"] > 0
+    assert found["results after the reader left"] > 0
+    assert "gave up without Swift after" in found
     assert found["results"] > 50
