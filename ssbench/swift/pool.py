@@ -15,7 +15,8 @@ from gevent.lock import Semaphore
 
 from ssbench.errors import UsageError
 from ssbench.swift.causes import NAME_RESOLUTION, AttemptError, connect_fault
-from ssbench.swift.connection import TIMED_OUT, Connection, cancelled
+from ssbench.swift.connection import Connection
+from ssbench.swift.sender import TIMED_OUT, cancelled
 from ssbench.swift.shared import Shared
 from ssbench.swift.tls import TlsConnection
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown

@@ -14,7 +14,7 @@ from ssbench.swift.http_response import HEAD_LIMIT
 from ssbench.swift.payload import PIECE_BYTES, Payload
 
 if TYPE_CHECKING:
-    from ssbench.swift.connection import Connection
+    from ssbench.swift.sender import Sender
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Shared:
     closing: Event = field(default_factory=Event)
     sink: mmap.mmap = field(init=False)
     buffer: bytearray = field(default_factory=lambda: bytearray(HEAD_LIMIT))
-    connections: set[Connection] = field(default_factory=set)
+    connections: set[Sender] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.sink = mmap.mmap(-1, PIECE_BYTES if self.sink_flags else self.block_size)

@@ -9,8 +9,9 @@ from time import monotonic
 
 from ssbench.errors import UsageError
 from ssbench.swift.causes import CONNECT_TIMEOUT, TLS_ERROR, AttemptError, transfer_fault
-from ssbench.swift.connection import CANCELLED, READABLE, TIMED_OUT, Connection, cancelled
+from ssbench.swift.connection import Connection
 from ssbench.swift.http_response import HEAD_LIMIT
+from ssbench.swift.sender import CANCELLED, READABLE, TIMED_OUT, cancelled
 from ssbench.swift.shared import Shared
 
 _RECORD_BYTES = 16384

@@ -1,0 +1,218 @@
+"""A connected socket and its time-outs, and the half of a connection that sends.
+
+A wait is one switch to the hub. One io watcher stays armed for the life of the socket; its callback is
+the greenlet that uses it. Nothing here starts a timer, because a ``gevent.Timeout`` for each request costs
+another 5 µs. A wait sets ``ticks_left``, and a sweeper counts it down for all sockets a few times in each
+time-out (:class:`ssbench.swift.pool.Sweeper`) and wakes the greenlet at 0. Every byte sets ``ticks_left``
+anew. ``slack`` is counted down beside it for the whole attempt and grows only with the bytes of a body, so
+that a server that sends interim answers, or a byte a second, is given up too. A process that was stopped
+misses ticks but none of its time-outs.
+
+Every wait goes through the hub, in long transfers too: one piece, one wait. So one large object never
+keeps the others waiting for longer than a piece takes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import ssl
+from time import monotonic
+
+from gevent import getcurrent
+
+from ssbench.swift.causes import CLOSED, READ_TIMEOUT, REQUEST_TIMEOUT, AttemptError
+from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES, STAMP_BYTES
+from ssbench.swift.shared import Shared
+
+#: What wakes a greenlet that waits for its socket.
+READABLE, WRITABLE, TIMED_OUT, CANCELLED = 1, 2, 3, 4
+
+_WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_MSG_MORE = getattr(socket, "MSG_MORE", 0)
+
+
+def cancelled() -> AttemptError:
+    """What ends a request whose client is closed."""
+    return AttemptError(CLOSED, "this client was closed")
+
+
+class Sender:
+    """A non-blocking socket that one greenlet at a time uses."""
+
+    __slots__ = (
+        "_hub",
+        "_left",
+        "_offset",
+        "_pending",
+        "_reader",
+        "_send_error",
+        "_shared",
+        "_sock",
+        "_writer",
+        "received_at",
+        "sent_at",
+        "slack",
+        "ticks_left",
+    )
+
+    _more = _MSG_MORE
+
+    def __init__(self, sock: socket.socket, shared: Shared) -> None:
+        self._sock = sock
+        self._shared = shared
+        self._hub = shared.hub
+        self.sent_at = self.received_at = 0.0
+        self.ticks_left = -1
+        self.slack = math.inf  # connecting has a time-out of its own
+        self._pending: memoryview | None = None
+        self._left = self._offset = 0
+        self._send_error: OSError | None = None
+        self._reader = shared.hub.loop.io(sock.fileno(), READABLE)
+        self._writer = shared.hub.loop.io(sock.fileno(), WRITABLE)
+        self._reader.start(getcurrent().switch, READABLE)
+        shared.connections.add(self)
+
+    def claim(self) -> None:
+        """Wake the current greenlet from now on."""
+        self._reader.callback = getcurrent().switch
+
+    def close(self) -> None:
+        """Close the socket; may be called again."""
+        self.ticks_left = -1
+        self._reader.close()
+        self._writer.close()
+        self._sock.close()
+        self._shared.connections.discard(self)
+
+    def wake(self, event: int) -> None:
+        """Tell the greenlet that its time is over (TIMED_OUT), or the client (CANCELLED)."""
+        if self._reader.callback is not None:  # not closed since somebody meant to wake it
+            self._reader.callback(event)
+
+    def cancel(self) -> None:
+        """Close the connection at rest; one in use is closed by its greenlet, in the loop's next turn."""
+        if self.ticks_left < 0:
+            self.close()
+        else:
+            self._hub.loop.run_callback(self.wake, CANCELLED)
+
+    def establish(self, ticks: int) -> None:
+        """Wait until the socket is connected; raises OSError."""
+        self.ticks_left = ticks
+        event = self._wait_either()
+        if event == TIMED_OUT:
+            raise TimeoutError("no answer to connecting")
+        if event == CANCELLED:
+            raise cancelled()
+        number = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if number:
+            raise OSError(number, os.strerror(number))
+        if self._sock.getsockname() == self._sock.getpeername():
+            # A free local port may be given to us as the very port that nobody listens on.
+            raise ConnectionRefusedError("connected to itself")
+
+    def _wait_either(self) -> int:
+        self._writer.start(self._reader.callback, WRITABLE)
+        try:
+            event: int = self._hub.switch()
+        finally:
+            self._writer.stop()
+        return event
+
+    def _moved(self, count: int) -> None:
+        """Give the attempt the time for so many bytes of a body, up to what it had at its beginning."""
+        shared = self._shared
+        self.slack = min(self.slack + count * shared.ticks_per_byte, shared.request_ticks)
+
+    def _interrupted(self, event: int, what: str) -> AttemptError:
+        if event == CANCELLED:
+            return cancelled()
+        if self.slack <= 0:
+            return AttemptError(REQUEST_TIMEOUT, f"the {what} was not whole within the request's time-out")
+        return AttemptError(READ_TIMEOUT, f"no byte of the {what} in time")
+
+    def _send(self, head: bytes, size: int) -> None:
+        """Send a request with ``size`` bytes of body; return early when the server answers early."""
+        shared = self._shared
+        self.ticks_left = shared.network_ticks
+        self.slack = shared.request_ticks
+        message = head
+        if size:
+            stamp, self._offset = shared.payload.begin()
+            message += stamp[:size]
+            self._left = max(0, size - STAMP_BYTES)
+        self.sent_at = monotonic()
+        try:
+            sent = self._send_first(message) if self._left else self._sock.send(message)
+        except _WOULD_BLOCK:
+            sent = 0
+        except OSError as error:
+            self._send_error = error
+            sent = len(message)
+        if sent < len(message):
+            self._pending = memoryview(message)[sent:]
+        if self._pending or self._left:
+            self._send_rest()
+
+    def _send_first(self, message: bytes) -> int:
+        """Send the head and the beginning of the body at once; how much of ``message`` went.
+
+        A body of 1 MB takes 0.21 ms so, 0.28 ms with sendfile alone; beyond, sendfile is cheaper.
+        """
+        piece = self._shared.payload.piece(self._offset, self._left)
+        more = self._more if len(piece) < self._left else 0
+        sent = self._sock.sendmsg((message, piece), (), more)
+        if sent > len(message):
+            self._advance(sent - len(message))
+        return min(sent, len(message))
+
+    def _advance(self, sent: int) -> None:
+        self._left -= sent
+        self._offset = (self._offset + sent) % BLOCK_BYTES
+
+    def _send_rest(self) -> None:
+        """Send what did not go at once, piece by piece; ends early when the server answers early."""
+        shared = self._shared
+        self._writer.start(self._reader.callback, WRITABLE)
+        try:
+            while self._pending or self._left:
+                if not self._wait_writable():
+                    return
+                try:
+                    if self._pending:
+                        flags = self._more if self._left else 0
+                        self._pending = self._pending[self._sock.send(self._pending, flags) :]
+                    else:
+                        sent = self._send_piece()
+                        self._advance(sent)
+                        self._moved(sent)
+                except _WOULD_BLOCK:
+                    continue
+                self.ticks_left = shared.network_ticks
+        except OSError as error:
+            # The server may have answered before it closed: the answer tells more.
+            self._send_error = error
+        finally:
+            self._writer.stop()
+
+    def _wait_writable(self) -> bool:
+        """False when the server answers, or closes, before the request is whole."""
+        event = self._hub.switch()
+        if event == TIMED_OUT and self.slack > 0:
+            raise AttemptError(READ_TIMEOUT, "the server took no byte of the body in time")
+        if event in {TIMED_OUT, CANCELLED}:
+            raise self._interrupted(event, "upload")
+        return bool(event == WRITABLE)
+
+    def _send_piece(self) -> int:
+        """Send from the memory file: 0.1 ms a MB, where sending copies takes 0.2 to 0.3."""
+        file = self._shared.payload.file()
+        if file is None:
+            return self._send_copy()
+        return os.sendfile(self._sock.fileno(), file, self._offset, min(self._left, PIECE_BYTES))
+
+    def _send_copy(self) -> int:
+        shared = self._shared
+        return self._sock.send(shared.payload.piece(self._offset, min(self._left, shared.block_size)))
