@@ -54,8 +54,9 @@ class Descriptors:
     def scarce(self) -> bool:
         """Whether hardly any descriptor is free, besides the reserved ones."""
         taken = self._take(_SCARCE)
+        few = len(taken) < _SCARCE
         _close(taken)
-        return len(taken) < _SCARCE
+        return few
 
     def hold(self) -> bool:
         """Take the reserved ones; False, and none is taken, unless some more are free."""

@@ -180,7 +180,7 @@ class MasterSockets:
             self.shut_doors()
             return (
                 f"{descriptors.limit:,} file descriptors are in use, all that this process may have: no more"
-                f" connections are accepted until some end. There is room for {descriptors.room // 2:,}"
+                f" connections are accepted until some end. There is room for about {descriptors.room // 2:,}"
                 " workers, which have two connections each; raise the limit (ulimit -n) for more"
             )
         if self._shut and descriptors.hold():
