@@ -144,6 +144,7 @@ class _Run:
                 socket.gethostname(),
                 self._options(),
                 exchange.dispatcher.living(),
+                exchange.parameters.storage_urls,
             ),
         )
         nothing_to_delete = arguments.noop or arguments.keep_objects
@@ -256,7 +257,6 @@ class _Run:
 
     def _options(self) -> dict[str, object]:
         arguments = self._arguments
-        exchange = self._exchange
         return {
             "batch_size": self._batch_size,
             "block_size": arguments.block_size,
@@ -271,7 +271,6 @@ class _Run:
             "local_workers": arguments.workers,
             "local_swift": arguments.local_swift,
             "sealed": zmq_options.key_file(arguments) is not None,
-            "storage_urls": exchange.parameters.storage_urls if exchange else [],
         }
 
     def _ensure_containers(

@@ -55,6 +55,8 @@ class Bounds:
             return f"it took {last:,.3f} s and was sent {age:,.3f} s ago"
         elif first is not None and first > last:
             return f"the first byte came after {first:,.3f} s, the last one after {last:,.3f} s"
+        if result.spent is not None and result.spent > age * _LATENCY_SHARE + _LATENCY_SECONDS:
+            return f"it failed after {result.spent:,.3f} s and was sent {age:,.3f} s ago"
         since = result.completed + to_master - now
         if since > _CLOCK_SECONDS or since < batch.sent_at - now - _CLOCK_SECONDS:
             return f"it ended {-since:,.3f} s ago and was sent {now - batch.sent_at:,.3f} s ago"

@@ -143,6 +143,9 @@ class Result(Struct, array_like=True, frozen=True, gc=False):
     ``last_byte`` is then the seconds spent so far. ``storage_url`` is the place, in the run's list of
     storage URLs, of the one that was used. ``found`` is the size of the object that UPLOAD_IF_MISSING
     found, None where there was none; ``size`` is that of the object that is there now.
+    ``status`` is that of the last answer, 0 where there was none. ``spent`` is what a failure took, in
+    seconds from the first attempt on; None where that is not known, and for a success.
+    ``resent`` counts requests that were sent again at once because a kept connection had gone stale.
     """
 
     job_id: Count
@@ -158,6 +161,9 @@ class Result(Struct, array_like=True, frozen=True, gc=False):
     unauthorized: bool = False
     storage_url: Small = 0
     found: Count | None = None
+    status: Annotated[int, Meta(ge=0, le=999)] = 0
+    spent: Seconds | None = None
+    resent: Annotated[int, Meta(ge=0, le=65535)] = 0
 
 
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):

@@ -199,6 +199,7 @@ class Master:
             operation_count=scenario.operation_count,
             run_seconds=scenario.run_seconds,
             patience=patience if scenario.run_seconds is not None else None,
+            storage_urls=len(parameters.storage_urls),
         )
         error: SsbenchError | None = None
         try:
@@ -375,7 +376,12 @@ def _limits(worker: WorkerState) -> list[str]:
 
 
 def describe_run(
-    settings: RunSettings, run_id: int, host: str, options: dict[str, object], workers: Sequence[WorkerState]
+    settings: RunSettings,
+    run_id: int,
+    host: str,
+    options: dict[str, object],
+    workers: Sequence[WorkerState],
+    storage_urls: Sequence[str],
 ) -> RunDescription:
     """The first document of the run's stat file."""
     return RunDescription(
@@ -387,6 +393,7 @@ def describe_run(
         run_id=run_id,
         started=time.time(),
         workers=tuple(WorkerFacts(worker.worker_id, worker.host, worker.version) for worker in workers),
+        storage_urls=tuple(storage_urls),
     )
 
 

@@ -170,6 +170,7 @@ class Benchmark:
         operation_count: int | None,
         run_seconds: float | None,
         patience: float | None,
+        storage_urls: int = 0,
     ) -> None:
         self.patience = patience
         self.count = 0
@@ -182,7 +183,7 @@ class Benchmark:
         self._sinks = sinks
         self._stop = stop
         self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
-        self._rows = RowMaker(self.epoch)
+        self._rows = RowMaker(self.epoch, storage_urls)
         self._wanted = operation_count if run_seconds is None else None
         self._ends_at = None if run_seconds is None else self.began + run_seconds
 

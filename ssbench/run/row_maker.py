@@ -7,20 +7,24 @@ from collections.abc import Sequence
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultBlock, Rows
+from ssbench.results import NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultBlock, ResultRow, Rows
 
 
 class RowMaker:
     """Collects results until they are taken as a block.
 
-    ``epoch`` is what turns the master's monotonic clock into seconds since 1970. ``errors`` counts
-    the failures so far.
+    ``epoch`` is what turns the master's monotonic clock into seconds since 1970, ``storage_urls`` how
+    many storage URLs the run has. ``errors`` counts the failures so far.
     """
 
-    def __init__(self, epoch: float) -> None:
+    def __init__(self, epoch: float, storage_urls: int) -> None:
         self.errors = 0
         self._epoch = epoch
-        self._rows = Rows()
+        #: How many storage URLs results choose from; 0 where they do not.
+        self._urls = storage_urls if storage_urls > 1 else 0
+        self._rows = Rows(also=["storage_url"] if self._urls else [])
+        if storage_urls == 1:
+            self._rows.common["storage_url"] = 0
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -33,39 +37,45 @@ class RowMaker:
         """Collect results that came in one message."""
         rows, trans_ids = self._rows.rows, self._rows.trans_ids
         to_epoch = worker.offset.seconds + self._epoch
-        worker_id = worker.worker_id
+        worker_id, urls = worker.worker_id, self._urls
         for (operation, size_class, container, number, size), result in ended:
-            if result.retries or result.cause is not None:
-                self._note_trouble(result, size)
+            if result.cause is not None or result.retries or result.resent:
+                self._note_trouble(result, size, to_epoch)
             if result.cause is None:
                 moved = result.size or size
                 first, last = result.first_byte, result.last_byte
             else:
                 moved, first, last = 0, None, None
-            rows.append(
-                (
-                    operation,
-                    size_class,
-                    worker_id,
-                    container,
-                    number,
-                    moved,
-                    NOT_MEASURED if first is None else first,
-                    NOT_MEASURED if last is None else last,
-                    result.completed + to_epoch,
-                    UNKNOWN,
-                )
+            row: ResultRow = (
+                operation,
+                size_class,
+                worker_id,
+                container,
+                number,
+                moved,
+                NOT_MEASURED if first is None else first,
+                NOT_MEASURED if last is None else last,
+                result.completed + to_epoch,
+                result.status or UNKNOWN,
             )
+            if urls:
+                row = (*row, result.storage_url if result.storage_url < urls else UNKNOWN)
+            rows.append(row)
             trans_ids.append(result.trans_id)
 
-    def _note_trouble(self, result: Result, size: int) -> None:
-        """Keep what few results have: those that failed, and successes after retries."""
+    def _note_trouble(self, result: Result, size: int, to_epoch: float) -> None:
+        """Keep what few results have: those that failed, and successes after several attempts."""
         rows = self._rows
-        rows.failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
-        rows.note("retries", result.retries)
+        if result.retries or result.resent:
+            rows.note("retries", result.retries)
+            rows.note("attempts", result.retries + 1 + result.resent)
         if result.cause is not None:
             self.errors += 1
             rows.note("expected_size", size or UNKNOWN)
+            if result.spent is not None:
+                rows.note("started", result.completed - result.spent + to_epoch)
+        if result.cause is not None or result.retried:
+            rows.failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
 
     def add_lost(self, tasks: Sequence[Task], cause: str, worker: WorkerState | None, now: float) -> None:
         """Collect tasks of which no result came, because of ``cause``, as failures.
@@ -79,7 +89,8 @@ class RowMaker:
         for operation, size_class, container, number, size in tasks:
             rows.failures[len(rows)] = failure
             rows.note("expected_size", size or UNKNOWN)
-            named = (operation, size_class, worker_id, container, number)
-            rows.rows.append((*named, UNKNOWN, NOT_MEASURED, NOT_MEASURED, now + self._epoch, UNKNOWN))
+            row: ResultRow = (operation, size_class, worker_id, container, number)
+            row += (UNKNOWN, NOT_MEASURED, NOT_MEASURED, now + self._epoch, UNKNOWN)
+            rows.rows.append((*row, UNKNOWN) if self._urls else row)
             rows.trans_ids.append(None)
         self.errors += len(tasks)

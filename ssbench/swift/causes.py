@@ -45,7 +45,8 @@ class AttemptError(SsbenchError):
     """An attempt broke; ``cause`` is one of the labels above, the text is for people.
 
     ``began`` is when the attempt began (``time.monotonic``) and ``trans_id`` what the head of the answer
-    called it, each set by whoever knows it.
+    called it, ``status`` that of the answer and ``resent`` whether the request was sent twice, each
+    set by whoever knows it.
     """
 
     def __init__(self, cause: str, detail: str) -> None:
@@ -53,6 +54,8 @@ class AttemptError(SsbenchError):
         self.cause = cause
         self.began = 0.0
         self.trans_id: str | None = None
+        self.status = 0
+        self.resent = False
 
 
 def connect_fault(error: OSError, where: str) -> AttemptError:

@@ -107,7 +107,7 @@ class Connection(Sender):
                 try:
                     self._discard(left, length)
                 except AttemptError as fault:
-                    fault.trans_id = trans_id
+                    fault.trans_id, fault.status = trans_id, status
                     raise
             else:
                 keep_alive = False
@@ -224,7 +224,7 @@ class Connection(Sender):
                 self._moved(reader.size - size)
                 good = 200 <= reader.status < 300
         except AttemptError as fault:
-            fault.trans_id = reader.trans_id
+            fault.trans_id, fault.status = reader.trans_id, reader.status
             raise
         return Answer(
             reader.status,

@@ -38,7 +38,8 @@ _FIELDS = re.compile(
 class Answer(Struct, frozen=True, gc=False):
     """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body, of a HEAD the object's.
 
-    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only.
+    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only. ``resent``: the request
+    was sent a second time, because a kept connection had gone stale.
     """
 
     status: int
@@ -50,6 +51,7 @@ class Answer(Struct, frozen=True, gc=False):
     keep_alive: bool
     detail: str
     retry_after: str | None
+    resent: bool = False
 
 
 class Head(Struct, frozen=True, gc=False):

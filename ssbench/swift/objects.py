@@ -94,7 +94,9 @@ class Outcome(Struct, frozen=True, gc=False):
     ``retries`` counts all attempts but one, ``retried`` the causes of those before the last. ``cause`` is
     None for a success, ``detail`` one line for people. ``unauthorized``: a 401 for which a new token may
     help; then ``last_byte`` is the time spent so far. ``found``: of an initial object, the size of what was
-    there under its name, None where nothing was.
+    there under its name, None where nothing was. ``status`` is that of the last answer, 0 where there was
+    none; ``spent`` what a failure took, in seconds from the first attempt on; ``resent`` counts requests
+    that were sent again at once because a kept connection had gone stale, which are no retries.
     """
 
     first_byte: float | None
@@ -108,6 +110,9 @@ class Outcome(Struct, frozen=True, gc=False):
     retried: dict[str, int] | None = None
     unauthorized: bool = False
     found: int | None = None
+    status: int = 0
+    spent: float | None = None
+    resent: int = 0
 
 
 class Client:
@@ -158,27 +163,44 @@ class Client:
         retries = prior_retries
         retried: dict[str, int] | None = None
         began = -prior_seconds  # until the first attempt tells when it began
-        first = True
+        first, resent = True, 0
         while True:
             try:
                 answer = self._attempt(target.pool, head, method, size)
             except AttemptError as fault:
                 began += fault.began if first else 0.0
                 unauthorized, trans_id, asked = False, fault.trans_id, None
-                cause, detail = fault.cause, str(fault)
+                cause, detail, status = fault.cause, str(fault), fault.status
+                resent += fault.resent
             else:
                 began += answer.sent_at if first else 0.0
                 status, trans_id = answer.status, answer.trans_id
+                resent += answer.resent
                 if 200 <= status < 300 or (missing_ok and status == 404):
-                    return _success(answer, size if method == "PUT" else None, began, retries, retried)
+                    return _success(
+                        answer, size if method == "PUT" else None, began, retries, retried, resent
+                    )
                 cause, detail, asked = status_cause(status), answer.detail, answer.retry_after
                 unauthorized = status == 401
             first = False
             again = self._worth_a_retry(method, cause, retries, retried)
             if not again or self._shared.closing.wait(_pause(retries + 1, asked)):
                 now = monotonic()
-                spent = now - began if unauthorized else None
-                return Outcome(None, spent, now, 0, retries, trans_id, cause, detail, retried, unauthorized)
+                return Outcome(
+                    None,
+                    now - began if unauthorized else None,
+                    now,
+                    0,
+                    retries,
+                    trans_id,
+                    cause,
+                    detail,
+                    retried,
+                    unauthorized,
+                    status=status,
+                    spent=now - began if began > 0 else None,  # where the attempt knows when it began
+                    resent=resent,
+                )
             retries += 1
             retried = retried or {}
             retried[cause] = retried.get(cause, 0) + 1
@@ -213,9 +235,9 @@ class Client:
                     raise
             try:
                 answer = pool.connect().exchange(head, method, size)
-                return structs.replace(answer, sent_at=connection.sent_at)
+                return structs.replace(answer, sent_at=connection.sent_at, resent=True)
             except AttemptError as fault:
-                fault.began = connection.sent_at
+                fault.began, fault.resent = connection.sent_at, True
                 raise
         finally:
             pool.places.release()
@@ -292,7 +314,7 @@ class _Target:
 
 
 def _success(
-    answer: Answer, sent: int | None, began: float, retries: int, retried: dict[str, int] | None
+    answer: Answer, sent: int | None, began: float, retries: int, retried: dict[str, int] | None, resent: int
 ) -> Outcome:
     """Return the outcome of a request that began at ``began``; ``sent`` is the size of a PUT's body."""
     return Outcome(
@@ -305,6 +327,8 @@ def _success(
         None,
         "",
         retried,
+        status=answer.status,
+        resent=resent,
     )
 
 

@@ -128,4 +128,7 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int) -> Result:
         outcome.unauthorized,
         storage_url,
         outcome.found,
+        outcome.status,
+        outcome.spent,
+        outcome.resent,
     )

@@ -9,12 +9,14 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fault_server import Certificates, FaultServer, Reply, Request, black_hole
 from processes import Fleet, Program
 from runs import TOKEN, Store, outcome, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
+from ssbench.run_results import open_results
 
 _TX = "tx{:021x}-0065f0aa00"
 
@@ -139,6 +141,15 @@ def test_failures_name_the_storage_url_that_failed(fleet: Fleet, tmp_path: Path)
         assert good.url not in run.err
         assert {detail for detail in outcome(fleet.stats).details if detail} == {f"{bad.url}: 500 Reason"}
     assert outcome(fleet.stats).causes["HTTP 500"] > 20
+    results = open_results(fleet.stats)
+    assert results.run.storage_urls == (good.url, bad.url)
+    for block in results.blocks():
+        assert (block.storage_url == block.failed).all()
+        assert (block.status == np.where(block.failed, 500, 201)).all()
+        seconds = block.completed - block.started
+        assert ((seconds > 0) & (seconds < 60)).all()
+        assert (block.size == np.where(block.failed, 0, block.expected_size)).all()
+        assert (block.expected_size >= 100).all()
 
 
 def test_a_server_that_goes_and_one_that_does_not_answer(fleet: Fleet, tmp_path: Path) -> None:

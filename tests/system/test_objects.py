@@ -274,6 +274,7 @@ def test_retries_end(client: Client, fault_server: FaultServer, prior: int, trie
     outcome = get(client, fault_server, prior_retries=prior)
     assert (outcome.cause, len(fault_server.requests)) == ("HTTP 503", tries)
     assert outcome.retries == max(3, prior)
+    assert (outcome.status, outcome.resent) == (503, 0)
 
 
 def test_401_goes_back_for_a_new_token(client: Client, fault_server: FaultServer) -> None:
@@ -454,6 +455,10 @@ def test_broken_connections_end_as_errors(
     assert (outcome.cause, outcome.retries) == (cause, 1)
     assert outcome.retried == {cause: 1}
     assert outcome.detail
+    assert outcome.status == (200 if kind.endswith(("body", "chunks")) else 0)
+    least, most = (0.4 if "stall" in kind else 0.0), 5.0  # two time-outs, a pause between
+    assert outcome.spent is not None
+    assert least < outcome.spent < most
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -599,7 +604,7 @@ def test_connection_found_closed_on_reuse_is_no_retry(
     fault_server.script(Reply(), fault, Reply())
     put(client, fault_server, size)
     outcome = put(client, fault_server, size)
-    assert (outcome.cause, outcome.retries, outcome.retried) == (None, 0, None)
+    assert (outcome.cause, outcome.retries, outcome.retried, outcome.resent) == (None, 0, None, 1)
     assert (fault_server.connections, len(fault_server.requests)) == (2, 3)
 
 

@@ -1,0 +1,89 @@
+"""What becomes of tasks and of what workers report of them."""
+
+from __future__ import annotations
+
+import math
+
+from ssbench.fleet.wire import Result
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.results import LOST, NO_WORKER, Failure
+from ssbench.run.row_maker import RowMaker
+
+EPOCH = 1e9
+
+
+def worker() -> WorkerState:
+    state = WorkerState(instance=1, worker_id=7, host="box", pid=5, version="1", capacity=9, last_seen=0.0)
+    state.offset.seconds = 100.0
+    return state
+
+
+def test_successes_have_the_figures_of_their_results() -> None:
+    rows = RowMaker(EPOCH, storage_urls=1)
+    read, create = (1, 0, 3, 4, 0), (0, 1, 3, 5, 2000)
+    rows.add(
+        [
+            (read, Result(1, 0.25, 0.5, 50.0, 1000, trans_id="tx1", status=200)),
+            (create, Result(2, None, 0.75, 51.0, 2000, status=201)),
+        ],
+        worker(),
+    )
+    assert len(rows) == 2
+    block = rows.take()
+    assert (len(rows), rows.errors) == (0, 0)
+    assert block.operation.tolist() == [1, 0]
+    assert block.worker.tolist() == [7, 7]
+    assert block.object.tolist() == [4, 5]
+    assert block.size.tolist() == block.expected_size.tolist() == [1000, 2000]
+    assert block.completed.tolist() == [EPOCH + 150, EPOCH + 151]
+    assert block.started.tolist() == [EPOCH + 149.5, EPOCH + 150.25]
+    assert (block.first_byte[0], math.isnan(block.first_byte[1])) == (0.25, True)
+    assert block.status.tolist() == [200, 201]
+    assert block.attempts.tolist() == [1, 1]
+    assert block.storage_url.tolist() == [0, 0]
+    assert list(block.trans_id) == ["tx1", None]
+    assert not block.failed.any()
+
+
+def test_failures_keep_their_start_and_their_status_and_moved_nothing() -> None:
+    rows = RowMaker(EPOCH, storage_urls=0)
+    failure = Result(
+        1, None, None, 50.0, 0, 2, "tx1", "HTTP 503", "Busy", {"HTTP 503": 2}, status=503, spent=10.0
+    )
+    retried = Result(2, None, 0.5, 50.0, 9, 1, retried={"timeout": 1}, status=201)
+    resent = Result(3, None, 0.5, 50.0, 9, status=201, resent=1)
+    rows.add(
+        [((0, 0, 0, number, 9), each) for number, each in enumerate((failure, retried, resent))], worker()
+    )
+    block = rows.take()
+    assert rows.errors == 1
+    assert block.failures == {
+        0: Failure("HTTP 503", "Busy", {"HTTP 503": 2}),
+        1: Failure(None, "", {"timeout": 1}),
+    }
+    assert block.failed.tolist() == [True, False, False]
+    assert block.status.tolist() == [503, 201, 201]
+    assert block.started.tolist() == [EPOCH + 140, EPOCH + 149.5, EPOCH + 149.5]
+    assert (math.isnan(block.last_byte[0]), math.isnan(block.first_byte[0])) == (True, True)
+    assert block.size.tolist() == [0, 9, 9]
+    assert block.expected_size.tolist() == [9, 9, 9]
+    assert block.retries.tolist() == [2, 1, 0]
+    assert block.attempts.tolist() == [3, 2, 2]
+    assert block.storage_url.tolist() == [-1, -1, -1]
+
+
+def test_which_of_several_storage_urls_a_result_used_and_what_is_lost() -> None:
+    rows = RowMaker(EPOCH, storage_urls=3)
+    rows.add([((1, 0, 0, 1, 0), Result(1, 0.1, 0.1, 50.0, storage_url=2))], worker())
+    rows.add([((1, 0, 0, 1, 0), Result(1, 0.1, 0.1, 50.0, storage_url=2**32 - 1))], worker())  # no such one
+    rows.add_lost([(1, 0, 0, 2, 0)], LOST, worker(), 200.0)
+    rows.add_lost([(0, 0, 0, 3, 70)], LOST, None, 200.0)
+    block = rows.take()
+    assert block.storage_url.tolist() == [2, -1, -1, -1]
+    assert block.worker.tolist() == [7, 7, 7, NO_WORKER]
+    assert block.completed.tolist()[2:] == [EPOCH + 200] * 2
+    assert all(math.isnan(moment) for moment in block.started[2:])
+    assert block.size.tolist()[2:] == [-1, -1]
+    assert block.expected_size.tolist()[2:] == [-1, 70]
+    assert block.failures[2] == Failure(LOST, "with worker 7 on box (pid 5)", {})
+    assert rows.errors == 2
