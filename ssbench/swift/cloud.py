@@ -10,6 +10,7 @@ import keystoneauth1.exceptions
 
 from ssbench.errors import UsageError
 from ssbench.swift.credentials import Credentials
+from ssbench.swift.urls import refuse_user_info
 
 
 def from_cloud(name: str, given: Credentials) -> Credentials:
@@ -37,12 +38,15 @@ def from_cloud(name: str, given: Credentials) -> Credentials:
     except Exception as error:  # noqa: BLE001 - a file of the user's, read by PyYAML, jsonschema and others
         # Their texts may quote the file, with the password in it.
         raise UsageError(f"cloud {name!r}: clouds.yaml cannot be used ({type(error).__name__})") from None
+    auth_url = cloud.config.get("auth", {}).get("auth_url")
+    if auth_url:
+        refuse_user_info(str(auth_url), f"cloud {name!r}: authentication URL")
     certificate, key = certificate if isinstance(certificate, tuple) else (certificate, None)
     interface = cloud.get_interface("object-store")
     return replace(
         given,
         version="cloud",
-        auth_url=cloud.config.get("auth", {}).get("auth_url") or f"cloud {name}",
+        auth_url=auth_url or f"cloud {name}",
         plugin=cloud.get_auth(),
         region_name=given.region_name or cloud.get_region_name() or None,
         service_type=given.service_type or cloud.get_service_type("object-store"),

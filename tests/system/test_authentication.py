@@ -584,8 +584,9 @@ def clouds(fault_server, keystone, tmp_path, monkeypatch) -> None:
     }
     cloud = {"auth": auth_, "regions": ["other", "one"], "interface": "internal", "verify": False}
     broken = {"auth": {"password": "hidden"}}
+    told = {"auth": auth_ | {"auth_url": "http://u:hidden@k/v3"}}
     path = tmp_path / "clouds.yaml"
-    path.write_text(json.dumps({"clouds": {"mine": cloud, "broken": broken}}))
+    path.write_text(json.dumps({"clouds": {"mine": cloud, "broken": broken, "told": told}}))
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
 
 
@@ -607,7 +608,12 @@ def test_a_cloud_of_a_clouds_yaml(fault_server, keystone, clouds, caplog):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("absent", "cloud 'absent': .*not found"), ("broken", "cloud 'broken': ")]
+    ("name", "message"),
+    [
+        ("absent", "cloud 'absent': .*not found"),
+        ("broken", "cloud 'broken': "),
+        ("told", r"cloud 'told': authentication URL 'http://\*\*\*@k/v3': .* is refused"),
+    ],
 )
 def test_a_cloud_that_cannot_be_used(clouds, name, message):
     with pytest.raises(UsageError, match=message) as caught:
