@@ -190,12 +190,15 @@ class MasterSockets:
         return None
 
     def _listen(self, socket: zmq.Socket[bytes], address: str) -> None:
-        """Bind, and keep in mind the descriptor that libzmq listens with; raises ZMQError."""
+        """Bind, and keep in mind the descriptor that libzmq listens with on TCP; raises ZMQError."""
+        if not address.startswith("tcp:"):
+            socket.bind(address)
+            return
+        # Once a socket: the address of a monitor is not free again at once when it is disabled.
         monitor = socket.get_monitor_socket(zmq.EVENT_LISTENING)
         try:
             socket.bind(address)
-            if address.startswith("tcp:"):
-                self._listeners.append(int(recv_monitor_message(monitor)["value"]))
+            self._listeners.append(int(recv_monitor_message(monitor)["value"]))
         finally:
             socket.disable_monitor()
 
