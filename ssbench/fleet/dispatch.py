@@ -227,6 +227,8 @@ class Dispatcher:
     def hand_back(self, job_ids: Iterable[int], worker: WorkerState, capacity: int) -> None:
         """A worker had no room for these, but for ``capacity`` jobs; they go to the head of the backlog."""
         self._set_capacity(worker, capacity)
+        # Whatever it says: one that hands back all it gets is not tried more often than ten times a second.
+        worker.away = True
         for job_id in job_ids:
             if job_id in self.in_flight:
                 entry = self.settle(job_id, worker)

@@ -91,9 +91,10 @@ class WorkerState:
     ``alive``: its heartbeats arrive. ``ready``: what is sent to it arrives too, and nobody else has its id;
     only then it gets jobs. ``used``: it has been ready. ``ended`` and ``refusal`` (why it is not used) are
     set for good. ``capacity`` is what it says it can take, ``quota`` how many jobs it may be sent,
-    ``outstanding`` how many of those have not ended; ``away`` is set while its connection for work is not
-    there, ``told`` once the user knows that it cannot be reached. ``foreign_results`` named jobs that
-    others have, ``invalid_results`` had figures that cannot be.
+    ``outstanding`` how many of those have not ended. ``away`` is set until the next tick when its
+    connection for work is not there, or when it has handed jobs back; ``told`` once the user knows that it
+    cannot be reached. ``foreign_results`` named jobs that others have, ``invalid_results`` had figures that
+    cannot be.
 
     ``since`` is when its heartbeats began to arrive, ``pinged`` when it was last sent a ping, ``echo`` when
     the last ping that it answered was sent and ``reached`` when that answer came. ``turn_round`` is the

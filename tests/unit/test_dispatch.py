@@ -332,6 +332,8 @@ def test_after_a_handback_a_worker_is_sent_no_more_than_it_has_room_for() -> Non
     assert (worker.outstanding, worker.quota, dispatcher.room()) == (3, 3, 0)
     assert dispatcher.next_worker() is None
     dispatcher.settle(first, worker)
+    assert dispatcher.next_worker() is None  # not before the next tick
+    dispatcher.tick(0.1)
     assert (dispatcher.next_worker(), dispatcher.room()) == (worker, 1)
     hear(dispatcher, beat(1, [first], capacity=10), 1.0)
     assert dispatcher.room() == 8
@@ -773,7 +775,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert all(1 <= each.quota <= each.capacity or not each.capacity for each in living)
         assert sum(quotas) >= min(dispatcher.limit, capacity)
         following = dispatcher.next_worker()
-        able = [each for each in living if each.outstanding < each.quota]
+        able = [each for each in living if each.outstanding < each.quota and not each.away]
         assert (following in able) if able else following is None
         open_batches = dispatcher._batches
         assert {id(batch) for _, batch, _ in dispatcher.in_flight.values()} == {
