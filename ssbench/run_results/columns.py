@@ -55,6 +55,8 @@ def encode(block: ResultBlock) -> bytes:
 def _encode_column(field: Field, block: ResultBlock) -> Iterator[bytes]:
     column = getattr(block, field.name)
     match field.kind:
+        case Kind.NUMBER if field.derive and field.default is not None and (column == field.default).all():
+            return  # as if it had not been given
         case Kind.NUMBER if field.derive:
             yield _numbers(field.number, column.astype(np.int64) - field.derive(block))
         case Kind.NUMBER:

@@ -179,3 +179,18 @@ def test_results_without_their_completion_are_damage() -> None:
 
 def test_not_measured_is_not_a_number() -> None:
     assert math.isnan(NOT_MEASURED)
+
+
+def test_the_usual_status_takes_no_room() -> None:
+    operations = [0, 1, 2, 3] * 250
+    usual = [result_rows.row(operation=code, status=(201, 200, 201, 204)[code]) for code in operations]
+    unknown = [result_rows.row(operation=code) for code in operations]
+    failed = [*usual[:-1], result_rows.row(operation=3, status=503)]
+    sizes = []
+    for rows in (usual, unknown, failed):
+        block = result_rows.block(rows)
+        payload = columns.encode(block)
+        sizes.append(len(payload))
+        assert columns.decode(payload, 1).status.tolist() == block.status.tolist()
+    assert abs(sizes[0] - sizes[1]) <= 2
+    assert sizes[2] > sizes[0]
