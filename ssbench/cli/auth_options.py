@@ -1,7 +1,7 @@
-"""The options and environment variables of authentication, as the ``swift`` command has them.
+"""The options and environment variables of authentication, the same as those of the ``swift`` command.
 
-Values from the environment are looked up when the options have been parsed and are never defaults
-of the parser, so ``--help`` cannot show a password.
+Values from the environment are looked up after parsing. They are never defaults of the parser, so ``--help``
+cannot show a password.
 """
 
 from __future__ import annotations
@@ -42,16 +42,21 @@ def _keystone(flag: str, metavar: str, text: str) -> _Option:
 
 
 _SWIFT = (
-    _Option(("-A", "--auth-url"), "ST_AUTH", "URL", "where to authenticate"),
+    _Option(("-A", "--auth-url"), "ST_AUTH", "URL", "URL to authenticate at"),
     _Option(("-U", "--user"), "ST_USER", "USER", "account and user, as ACCOUNT:USER"),
     _Option(("-K", "--key"), "ST_KEY", "KEY", "key of the user"),
     _Option(
-        ("-V", "--auth-version"), "ST_AUTH_VERSION", "VERSION", "1, 2 or 3 (default: what the rest says)"
+        ("-V", "--auth-version"),
+        "ST_AUTH_VERSION",
+        "VERSION",
+        "1, 2 or 3 (default: the version that the other values fit)",
     ),
 )
 _KEYSTONE = (
-    _keystone("--os-cloud", "NAME", "cloud of a clouds.yaml, instead of what follows (needs openstacksdk)"),
-    _keystone("--os-auth-url", "URL", "where to authenticate"),
+    _keystone(
+        "--os-cloud", "NAME", "cloud of a clouds.yaml, instead of the options below (needs openstacksdk)"
+    ),
+    _keystone("--os-auth-url", "URL", "URL to authenticate at"),
     _keystone("--os-username", "NAME", "user"),
     _keystone("--os-user-id", "ID", "user, by id"),
     _keystone("--os-password", "PASSWORD", "password of the user"),
@@ -61,21 +66,23 @@ _KEYSTONE = (
     _keystone("--os-project-name", "NAME", "project"),
     _keystone("--os-project-domain-id", "ID", "domain of the project, by id"),
     _keystone("--os-project-domain-name", "NAME", "domain of the project"),
-    _keystone("--os-tenant-id", "ID", "project, by id, in the words of version 2.0"),
-    _keystone("--os-tenant-name", "NAME", "project, in the words of version 2.0"),
+    _keystone("--os-tenant-id", "ID", "project, by id (the name in version 2.0)"),
+    _keystone("--os-tenant-name", "NAME", "project (the name in version 2.0)"),
     _keystone("--os-auth-type", "TYPE", "one of " + ", ".join(AUTH_TYPES)),
     _keystone("--os-application-credential-id", "ID", "application credential"),
     _keystone("--os-application-credential-secret", "SECRET", "secret of the application credential"),
-    _keystone("--os-auth-token", "TOKEN", "token to authenticate with; with a storage URL, to use as it is"),
-    _keystone("--os-storage-url", "URL", "the same as --storage-url"),
+    _keystone(
+        "--os-auth-token", "TOKEN", "token to authenticate with, or with a storage URL, the token to use"
+    ),
+    _keystone("--os-storage-url", "URL", "same as --storage-url"),
     _keystone("--os-region-name", "NAME", "region of the object store"),
-    _keystone("--os-service-type", "TYPE", "what it is called in the catalog (default: object-store)"),
+    _keystone("--os-service-type", "TYPE", "type of the object store in the catalog (default: object-store)"),
     _keystone("--os-endpoint-type", "TYPE", "public, internal or admin (default: public)"),
-    _keystone("--os-interface", "TYPE", "the same as --os-endpoint-type"),
+    _keystone("--os-interface", "TYPE", "same as --os-endpoint-type"),
     _keystone("--os-cacert", "FILE", "CA certificates to trust, in PEM format"),
     _keystone("--os-cert", "FILE", "client certificate for authentication, in PEM format"),
     _keystone("--os-key", "FILE", "private key of the client certificate"),
-    _keystone("--os-identity-api-version", "VERSION", "the same as --auth-version"),
+    _keystone("--os-identity-api-version", "VERSION", "same as --auth-version"),
 )
 
 
@@ -83,8 +90,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add every option of authentication to the parser of a sub-command."""
     group = parser.add_argument_group(
         "authentication",
-        "Each value may come from its environment variable instead, where other users of the machine cannot "
-        "see it. Version 1 needs -A, -U and -K; without one of them version 2 or 3 (Keystone) is taken.",
+        "Each value can also be given in the environment variable in brackets, where other users of the"
+        " machine cannot see it. Version 1 needs -A, -U and -K; without one of them version 2 or 3 (Keystone)"
+        " is used.",
     )
     for option in _SWIFT:
         _add(group, option)
@@ -94,15 +102,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="URL",
         dest="auth_storage_urls",
-        help="use this storage URL, not the one authentication returns; may be repeated, each request takes "
-        "one at random",
+        help="use this storage URL instead of the one that authentication returns; may be repeated, and each"
+        " request then uses one at random",
     )
     group.add_argument(
         "-T",
         "--token",
         metavar="TOKEN",
         dest="auth_token",
-        help="with -S: use this token and do not authenticate",
+        help="use this token instead of authenticating; needs -S",
     )
     group.add_argument(
         "--insecure",

@@ -21,6 +21,8 @@ from ssbench.swift.credentials import Session
 if TYPE_CHECKING:
     from ssbench.swift.cleanup import AccountCleaner
 
+USAGE = "%(prog)s [option ...]"
+
 DESCRIPTION = (
     "Delete the containers that ssbench made for a base name (BASE_000000, BASE_000000_POLICY and so on)"
     " and everything in them. No other container is touched. On a terminal it asks first."

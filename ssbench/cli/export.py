@@ -1,4 +1,4 @@
-"""``ssbench-master export``: every single result of a stat file of any version."""
+"""``ssbench-master export``: write the results of a stat file of any version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ssbench.errors import ExitCode, UsageError
 
 _log = logging.getLogger(__name__)
 
-DESCRIPTION = "Write every single result of a stat file, of any version of ssbench."
+DESCRIPTION = "Write each result of a stat file that any version of ssbench wrote."
 
 #: The keys of :data:`ssbench.export.WRITERS`.
 _FORMATS = ("csv", "jsonl", "parquet")
@@ -33,10 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-f",
         "--format",
         choices=_FORMATS,
-        help="csv, jsonl (JSON lines) or parquet (by the ending of the output file, else csv)",
+        help="csv, jsonl (JSON lines) or parquet (default: that of the output file's suffix, or csv)",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, default="-", metavar="FILE", help="where to write (stdout)"
+        "-o",
+        "--output",
+        type=Path,
+        default="-",
+        metavar="FILE",
+        help="file to write (default: standard output)",
     )
     add_force(parser)
 
@@ -51,7 +56,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     ending = output.suffix[1:].lower()
     format_ = arguments.format or (ending if ending in _FORMATS else "csv")
     if output == Path("-") and format_ == "parquet" and sys.stdout and sys.stdout.isatty():
-        raise UsageError("Parquet is not for a terminal: give --output FILE")
+        raise UsageError("Parquet cannot be written to a terminal; give --output FILE")
     output_file.check_all([output], arguments.stats_file, force=arguments.force)
     write = WRITERS[format_]
     with reading(arguments.stats_file) as results:

@@ -1,4 +1,4 @@
-"""``ssbench-master keygen``: makes the key file of a sealed fleet."""
+"""``ssbench-master keygen``: make the key file of a sealed fleet."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ssbench.errors import ExitCode
 _log = logging.getLogger(__name__)
 
 DESCRIPTION = (
-    "Writes a new key file (mode 0600, never over an old one). Copy it to every host of the fleet and"
-    " give it to ssbench-master and ssbench-worker with --zmq-key FILE or SSBENCH_ZMQ_KEY: who does not have"
-    " it gets no job and can put in no result."
+    "Write a new key file, readable by its owner only; an existing file is never overwritten. Copy it to"
+    " every host of the fleet and pass it to ssbench-master and ssbench-worker with --zmq-key FILE or in"
+    " SSBENCH_ZMQ_KEY. Without it a worker gets no jobs and cannot submit results."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="the file to write")
+    parser.add_argument("file", metavar="FILE", type=Path, help="file to write")
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
-    """Write the file; raises KeyFileError."""
+    """Write the file; raises KeyFileError when it exists or cannot be written."""
     from ssbench.fleet import key
 
     key.write_new(arguments.file)

@@ -1,4 +1,4 @@
-"""``ssbench-master``: runs scenarios, reports on them, cleans up after them."""
+"""``ssbench-master``: run scenarios, report on them, clean up after them."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ _log = logging.getLogger(__name__)
 COMMANDS = {
     "run-scenario": "run a scenario and report on it",
     "report-scenario": "print the report of a stat file",
-    "export": "write every single result of a stat file as CSV, JSON lines or Parquet",
-    "cleanup-containers": "delete the containers that benchmarks made, with all that is in them",
-    "kill-workers": "tell all workers to exit",
+    "export": "write the results of a stat file as CSV, JSON lines or Parquet",
+    "cleanup-containers": "delete the containers that benchmarks made, and everything in them",
+    "kill-workers": "tell all connected workers to exit",
     "keygen": "make the key file of a sealed fleet",
-    "local-swift": "serve a real Swift on this machine until Ctrl-C, to try things with",
+    "local-swift": "serve a real Swift on this machine until Ctrl-C, for trials",
 }
 
 #: Modules with another name than their sub-command.
 _MODULES = {"run-scenario": "run_scenario_options"}
 
-_VERBOSE = "debug lines, with time stamps"
-_QUIET = "only warnings: no progress, no INFO lines"
+_VERBOSE = "log DEBUG lines too, with time stamps"
+_QUIET = "log warnings and errors only; show no progress"
 
 _EXIT_CODES = (
-    "Exit codes: 0 all well; 1 it ended, but something failed; 2 the command line or a file is wrong;"
-    " 3 Swift could not be reached or refused; 4 no worker, or all lost; 130 interrupted."
+    "Exit codes: 0: all went well. 1: it ran to its end, but something failed. 2: the command line or a file"
+    " is wrong. 3: Swift was unreachable, or refused a request. 4: no worker connected, or all were lost."
+    " 130: interrupted."
 )
 
 
@@ -56,9 +57,15 @@ def _parser(argv: Sequence[str]) -> Parser:
             commands.add_parser(name, help=summary)
             continue
         module = importlib.import_module(f"ssbench.cli.{_MODULES.get(name, name.replace('-', '_'))}")
-        command = commands.add_parser(name, help=summary, description=module.DESCRIPTION, epilog=_EXIT_CODES)
+        command = commands.add_parser(
+            name,
+            usage=getattr(module, "USAGE", None),
+            help=summary,
+            description=module.DESCRIPTION,
+            epilog=_EXIT_CODES,
+        )
         module.add_arguments(command)
-        # Behind the sub-command too; suppressed, or their default would undo what stands before it.
+        # After the sub-command too. With a default they would undo the same option before it.
         command.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help=_VERBOSE)
         command.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help=_QUIET)
         command.set_defaults(run=module.run)
@@ -66,7 +73,7 @@ def _parser(argv: Sequence[str]) -> Parser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run ``ssbench-master``; returns its exit code."""
+    """Run ``ssbench-master``; return its exit code."""
     argv = sys.argv[1:] if argv is None else argv
     arguments = _parser(argv).parse_args(argv)
     logs.set_up(verbose=arguments.verbose, quiet=arguments.quiet)

@@ -11,10 +11,11 @@ from ssbench.errors import ExitCode
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that also takes every long option with underscores for hyphens.
+    """An argument parser that also accepts underscores for hyphens in long options.
 
-    Scripts of old say ``--zmq-results_port`` and ``--os_username``; the help shows one spelling only.
-    Abbreviated options are refused, because a new option would change what they mean.
+    Scripts for ssbench 0.x contain ``--zmq-results_port`` and ``--os_username``. The help shows the
+    spelling with hyphens only. Abbreviated options are refused, because a new option could change their
+    meaning.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -22,7 +23,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
 
     def error(self, message: str) -> NoReturn:
-        """Exit with one line; the usage of a sub-command is up to forty."""
+        """Exit with one line, without the usage, which can be forty lines."""
         self.exit(ExitCode.USAGE, f"{self.prog}: error: {message} (see '{self.prog} --help')\n")
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
@@ -57,5 +58,5 @@ percentile = _number(float, 1, 100, "a percentile from 1 to 100")
 
 
 def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add ``--force`` to the parser of a sub-command that writes files."""
-    parser.add_argument("--force", action="store_true", help="overwrite files that exist")
+    """Add ``--force`` for a sub-command that writes files."""
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")

@@ -1,4 +1,4 @@
-"""``ssbench-master report-scenario``: the report of a stat file of any version."""
+"""``ssbench-master report-scenario``: print the report of a stat file of any version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssbench.errors import ExitCode
 
 _log = logging.getLogger(__name__)
 
-DESCRIPTION = "Print the report of a stat file, of any version of ssbench."
+DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,14 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default="-",
         metavar="FILE",
-        help="where to write the report (stdout)",
+        help="file for the report (default: standard output)",
     )
     parser.add_argument(
         "--pctile",
         type=percentile,
         default=95.0,
         metavar="N",
-        help="the percentile of latencies to report, 1 to 100; fractions too (95)",
+        help="percentile of latencies to report, from 1 to 100, such as 99.9 (default: %(default)g)",
     )
     parser.add_argument("--csv", action="store_true", help="print the report as CSV")
     parser.add_argument(
@@ -48,10 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rps-histogram",
         type=Path,
         metavar="FILE",
-        help="also write the requests completed in each second, as CSV; - is stdout",
+        help="file for the number of requests completed in each second, as CSV; - is standard output"
+        " (default: none)",
     )
     add_force(parser)
-    parser.add_argument("--profile", action="store_true", help="profile the making of the report")
+    parser.add_argument("--profile", action="store_true", help="write a profile of making the report")
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

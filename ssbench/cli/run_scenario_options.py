@@ -1,7 +1,7 @@
 """The options of ``ssbench-master run-scenario``.
 
-They are apart from :mod:`ssbench.cli.run_scenario` because that imports all that a run needs, which takes
-``--help`` five times as long as its own work.
+They are not in :mod:`ssbench.cli.run_scenario` because that imports all that a run needs, which takes much
+longer than to print the help.
 """
 
 from __future__ import annotations
@@ -20,137 +20,173 @@ from ssbench.cli.options import (
 )
 from ssbench.errors import ExitCode
 
+USAGE = "%(prog)s -f FILE [option ...]"
+
 DESCRIPTION = (
-    "Runs a scenario against Swift with the workers that are connected, or with local ones (--workers),"
-    " writes every result to a stat file, and prints a report. Swift and the user are given as to the"
-    " 'swift' command line; --local-swift starts a Swift of its own."
+    "Run a scenario against Swift, with connected workers or with local ones (--workers), write every result"
+    " to a stat file and print a report. Options for Swift and the user are those of the 'swift' command;"
+    " --local-swift starts a Swift on this machine."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     parser.add_argument(
-        "-f", "--scenario-file", metavar="FILE", help="scenario in YAML or JSON, or the name of a shipped one"
+        "-f",
+        "--scenario-file",
+        metavar="FILE",
+        help="a scenario in YAML or JSON, or the name of a shipped one",
     )
     parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
     _add_load(parser)
-    _add_report(parser)
+    _add_requests(parser)
+    _add_results(parser)
     _add_fleet(parser)
     auth_options.add_arguments(parser)
 
 
 def _add_load(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("load (in place of what the scenario says)")
+    group = parser.add_argument_group("load", "Each replaces the value in the scenario.")
     group.add_argument(
-        "-u", "--user-count", metavar="N", type=positive_int, help="most operations in flight at once"
+        "-u", "--user-count", metavar="N", type=positive_int, help="maximum number of operations in flight"
     )
-    group.add_argument("-o", "--op-count", metavar="N", type=positive_int, help="operations to run")
+    group.add_argument("-o", "--op-count", metavar="N", type=positive_int, help="number of operations")
     group.add_argument(
-        "-r", "--run-seconds", metavar="N", type=positive_float, help="run this long instead; wins over -o"
+        "-r",
+        "--run-seconds",
+        metavar="SECONDS",
+        type=positive_float,
+        help="run for this long; overrides a number of operations",
     )
-    group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="containers to use")
+    group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="number of containers")
     group.add_argument(
         "--delete-after",
         metavar="SECONDS",
         type=non_negative_int,
-        help="let objects expire after so long (X-Delete-After); 0 suppresses the scenario's value",
+        help="let objects expire after this long (X-Delete-After); 0 means never",
     )
     group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
+    group.add_argument(
+        "--seed",
+        metavar="N",
+        type=non_negative_int,
+        help="seed of the random draws; the same seed draws the same operations (default: random)",
+    )
+    group.add_argument("--noop", action="store_true", help="do everything except send requests to Swift")
+    group.add_argument(
+        "-k", "--keep-objects", action="store_true", help="do not delete the objects that the run created"
+    )
+    group.add_argument(
+        "--local-swift",
+        action="store_true",
+        help="start a real Swift on this machine for the run, and remove it afterwards"
+        " (needs: pip install swift eventlet)",
+    )
+
+
+def _add_requests(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("requests")
     group.add_argument(
         "-b",
         "--block-size",
         metavar="BYTES",
         type=positive_int,
         default=65536,
-        help="what a worker sends or receives at once (%(default)s)",
+        help="bytes that a worker sends or receives at once (default: %(default)s)",
     )
     group.add_argument(
-        "--connect-timeout", metavar="S", type=positive_float, default=10.0, help="seconds (%(default)s)"
+        "--connect-timeout",
+        metavar="SECONDS",
+        type=positive_float,
+        default=10.0,
+        help="seconds to wait for a connection (default: %(default)g)",
     )
     group.add_argument(
         "--network-timeout",
-        metavar="S",
+        metavar="SECONDS",
         type=positive_float,
         default=20.0,
-        help="seconds without any progress of a request (%(default)s)",
+        help="seconds to wait for progress of a request (default: %(default)g)",
     )
     group.add_argument(
         "--request-timeout",
-        metavar="S",
+        metavar="SECONDS",
         type=positive_float,
-        help="seconds for a whole attempt of a request; they do not run while its body moves at"
-        " 10 kB/s or faster (three times --network-timeout)",
+        help="seconds for a whole attempt of a request; the clock stops while its body moves at 10 kB/s or"
+        " faster (default: three times --network-timeout)",
     )
     group.add_argument(
         "--retries",
         metavar="N",
         type=non_negative_int,
         default=10,
-        help="how often a request that failed for a passing reason is tried again (%(default)s)",
+        help="maximum number of retries of a request that failed for a transient reason"
+        " (default: %(default)s)",
     )
     group.add_argument(
         "--retry-404",
         metavar="N",
         type=non_negative_int,
         default=0,
-        help="how often a read or delete that finds no object is tried again (%(default)s)",
-    )
-    group.add_argument(
-        "--seed", metavar="N", type=non_negative_int, help="same seed, same operations (random)"
+        help="maximum number of retries of a read or delete that finds no object (default: %(default)s)",
     )
     group.add_argument(
         "--give-up-after",
-        metavar="S",
+        metavar="SECONDS",
         type=non_negative_float,
         default=60.0,
-        help="end the run when nothing has succeeded for so many seconds; 0: never (%(default)s)",
-    )
-    group.add_argument("--noop", action="store_true", help="do everything but the requests to Swift")
-    group.add_argument("-k", "--keep-objects", action="store_true", help="do not delete what the run created")
-    group.add_argument(
-        "--local-swift",
-        action="store_true",
-        help="start a real Swift on this machine for the run, and remove it (pip install swift eventlet)",
+        help="end the run when nothing has succeeded for this many seconds; 0 means never"
+        " (default: %(default)g)",
     )
 
 
-def _add_report(parser: argparse.ArgumentParser) -> None:
+def _add_results(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("results")
     group.add_argument(
         "-s",
         "--stats-file",
         metavar="FILE",
         type=Path,
-        help="where the results go; .gz is added (a new file in /tmp/ssbench-results)",
+        help="file for the results; .gz is appended (default: a new file in /tmp/ssbench-results)",
     )
     add_force(group)
     group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
     group.add_argument("--csv", action="store_true", help="print the report as CSV")
     group.add_argument(
-        "--pctile", metavar="N", type=percentile, default=95.0, help="percentile to report, 1 to 100 (95)"
+        "--pctile",
+        metavar="N",
+        type=percentile,
+        default=95.0,
+        help="percentile of latencies to report, from 1 to 100 (default: %(default)g)",
     )
-    group.add_argument("--profile", action="store_true", help="profile the benchmark and the local workers")
+    group.add_argument(
+        "--profile", action="store_true", help="write profiles of the benchmark and of the local workers"
+    )
 
 
 def _add_fleet(parser: argparse.ArgumentParser) -> None:
-    zmq_options.add_arguments(parser, "0.0.0.0; 127.0.0.1 with --workers")
+    zmq_options.add_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     group = parser.add_argument_group("fleet")
     group.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers for this run")
     group.add_argument(
-        "--batch-size", metavar="N", type=positive_int, default=1, help="jobs a message (%(default)s)"
+        "--batch-size",
+        metavar="N",
+        type=positive_int,
+        default=1,
+        help="jobs in one message to a worker (default: %(default)s)",
     )
     group.add_argument(
         "--expect-workers",
         metavar="N",
         type=positive_int,
-        help="wait for so many workers before the run starts (1; all of --workers)",
+        help="number of workers to wait for before the run starts (default: the number of --workers, or 1)",
     )
     group.add_argument(
         "--worker-timeout",
-        metavar="S",
+        metavar="SECONDS",
         type=positive_float,
         default=60.0,
-        help="wait so many seconds for them (%(default)s)",
+        help="seconds to wait for them (default: %(default)g)",
     )
 
 
