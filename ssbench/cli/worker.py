@@ -1,4 +1,4 @@
-"""``ssbench-worker``: does the requests that a master deals out."""
+"""``ssbench-worker``: make the requests that a master hands out."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _SIGNALS = {
 def _parser() -> Parser:
     parser = Parser(
         prog="ssbench-worker",
-        description=f"Does the requests that an ssbench-master deals out (ssbench {__version__}). "
-        "It waits for a master for ever and serves one run after another; Ctrl-C, or "
-        "'ssbench-master kill-workers', ends it.",
+        description=f"Make the requests that an ssbench-master hands out (ssbench {__version__}). A worker"
+        " waits for a master without a time limit and serves one run after another. It ends with Ctrl-C or"
+        " 'ssbench-master kill-workers'.",
     )
-    parser.add_argument("worker_id", type=non_negative_int, help="a whole number, unique in the fleet")
+    parser.add_argument("worker_id", type=non_negative_int, help="number of this worker, unique in the fleet")
     parser.add_argument("--version", action="version", version=f"ssbench {__version__}")
     parser.add_argument(
         "--zmq-host",
         metavar="HOST",
         type=_host,
         default="127.0.0.1",
-        help="where the master runs: a name or an address (%(default)s)",
+        help="name or address of the master's host (default: %(default)s)",
     )
     zmq_options.add_shared_arguments(parser)
     parser.add_argument(
@@ -57,20 +57,20 @@ def _parser() -> Parser:
         metavar="N",
         type=positive_int,
         default=64,
-        help="most requests in flight at once, and most connections to a storage URL (%(default)s)",
+        help="maximum number of requests in flight, and of connections to one server (default: %(default)s)",
     )
     parser.add_argument(
         "--retries",
         metavar="N",
         type=non_negative_int,
-        help="accepted for scripts of old and ignored: run-scenario --retries says it to all workers",
+        help="ignored, and accepted for scripts of ssbench 0.x: use run-scenario --retries",
     )
     parser.add_argument(
         "--batch-size",
         metavar="N",
         type=positive_int,
         default=1,
-        help="accepted for scripts of old; results never wait for a batch to fill",
+        help="ignored, and accepted for scripts of ssbench 0.x: use run-scenario --batch-size",
     )
     parser.add_argument(
         "-p",
@@ -78,16 +78,16 @@ def _parser() -> Parser:
         metavar="N",
         type=non_negative_int,
         default=0,
-        help="profile the first N jobs and say where the profile is (%(default)s: do not)",
+        help="write a profile of the first N jobs; 0 means none (default: %(default)s)",
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="debug lines")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log DEBUG lines too")
     parser.add_argument("--profile-file", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--exit-with-stdin", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 
 def _host(text: str) -> str:
-    """A host, of which an IPv6 address may stand in brackets."""
+    """Return a host without the brackets that an IPv6 address may have."""
     return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
 
@@ -123,7 +123,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         else None,
     )
     for number, name in _SIGNALS.items():
-        # Whoever starts it with nohup wants no end with the terminal.
+        # Under nohup it must not end with the terminal.
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             gevent.signal_handler(number, worker.stop, name)
     if arguments.exit_with_stdin:
@@ -145,7 +145,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run ``ssbench-worker``; returns its exit code."""
+    """Run ``ssbench-worker``; return its exit code."""
     arguments = _parser().parse_args(argv)
     logs.set_up(verbose=arguments.verbose, time_stamps=True)
     try:

@@ -87,8 +87,8 @@ def test_one_fleet_serves_one_master_after_another(fleet: Fleet, tmp_path: Path)
     assert all(worker.process.poll() is None for worker in workers)
     killer = fleet.kill_workers()
     assert killer.end() == ExitCode.OK
-    assert len(re.findall(r"INFO:Worker [38]\b.* has ended", killer.err)) == 2
-    assert "2 workers told to exit" in killer.err
+    assert len(re.findall(r"INFO:Worker [38]\b.* has exited", killer.err)) == 2
+    assert "2 workers exited" in killer.err
     assert "WARNING" not in killer.err
     for worker in workers:
         assert worker.end(10) == ExitCode.OK
@@ -98,7 +98,7 @@ def test_one_fleet_serves_one_master_after_another(fleet: Fleet, tmp_path: Path)
 def test_kill_workers_says_so_when_nobody_is_there(fleet: Fleet) -> None:
     killer = fleet.kill_workers()
     assert killer.end(15) == ExitCode.OK
-    assert "No worker was there" in killer.err
+    assert "No worker connected" in killer.err
 
 
 @pytest.mark.parametrize(

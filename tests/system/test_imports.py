@@ -30,7 +30,7 @@ FOR_RUNS = {"numpy", "yaml", "msgspec", "msgpack", "zmq", "isal", "asyncio", "ss
     "arguments",
     [
         ["run-scenario", "-f", "very_small", "--noop", "--workers", "1", "-o", "10"],
-        *([command, "--help"] for command in master.COMMANDS if command != "kill-workers"),
+        *([command, "--help"] for command in master.COMMANDS),
     ],
     ids=" ".join,
 )
