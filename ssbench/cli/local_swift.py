@@ -11,10 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ssbench.cli import output_file
-from ssbench.cli.options import add_force, port
+from ssbench.cli.options import add_force, port, positive_float, positive_int
 from ssbench.cli.output_file import ReaderGoneError
 from ssbench.errors import ClusterError, ExitCode
-from ssbench.local_swift import LocalSwift
+from ssbench.local_swift import Layout, LocalSwift
+from ssbench.local_swift.faults import Slow
 
 DESCRIPTION = (
     "Serve a real OpenStack Swift on this machine until Ctrl-C, for trials. Prints the lines that tell a "
@@ -45,39 +46,106 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         action="append",
-        metavar="NAME",
-        help="a storage policy, the first one is the default; may be repeated (default: gold and silver)",
+        metavar="NAME[:ec:DATA+PARITY]",
+        help="a storage policy, with erasure coding as in slim:ec:2+1; the first one is the default; may be "
+        "repeated (default: gold and silver)",
+    )
+    parser.add_argument(
+        "--duration", type=positive_float, metavar="SECONDS", help="end after that time (default: Ctrl-C)"
+    )
+    _add_layout(parser)
+
+
+def _add_layout(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("a larger Swift", "All of it on this machine, each server a process.")
+    for option, what in {
+        "--replicas": "replicas of everything without erasure coding (default: 1)",
+        "--devices": "devices, d1 on, spread over the object servers (default: as many as are needed)",
+        "--object-servers": "object servers, object-1 on (default: 1)",
+        "--proxies": "proxy servers, proxy-1 on, which share their tokens (default: 1)",
+    }.items():
+        group.add_argument(option, type=positive_int, metavar="NUMBER", help=what)
+    group.add_argument(
+        "--slow",
+        action="append",
+        default=[],
+        metavar="TARGET:DELAY[:SHARE[:WHERE]]",
+        help="delay a share of the requests to a device, an object server or a proxy, as in d3:30ms:0.33; "
+        "WHERE is request (before the application), open (where the object is opened), block (the same, and "
+        "its process stands still) or commit; may be repeated",
+    )
+    group.add_argument(
+        "--fail",
+        action="append",
+        default=[],
+        metavar="DEVICE",
+        help="have the object server answer 507 for this device; may be repeated",
     )
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Serve until interrupted; raises UsageError, and ClusterError when a server ends by itself."""
-    policies = arguments.policy or ("gold", "silver")
     env_file: Path | None = arguments.env_file
     try:
         if env_file:
             output_file.check(env_file, force=arguments.force)
             # Nobody who waits for the file is to find that of another Swift.
             env_file.unlink(missing_ok=True)
-        with (
-            LocalSwift(
-                arguments.directory, port=arguments.port, bind_ip=arguments.bind_ip, policies=policies
-            ) as swift,
-            _variables_told(swift, env_file),
-        ):
-            _log.info("Swift with %s in %s; Ctrl-C ends it", " and ".join(policies), swift.directory)
+        with _local_swift(arguments) as swift, _variables_told(swift, env_file):
+            _log.info(
+                "Swift with %s in %s, logs in %s; %s ends it",
+                " and ".join(swift.policies),
+                swift.directory,
+                swift.log_directory,
+                f"Ctrl-C or the end of {arguments.duration:g} s" if arguments.duration else "Ctrl-C",
+            )
+            deadline = time.monotonic() + (arguments.duration or float("inf"))
             while all(server.pid for server in swift.servers):
-                time.sleep(0.5)
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return ExitCode.OK
+                time.sleep(min(0.5, left))
             ended = next(server for server in swift.servers if not server.pid)
             raise ClusterError(f"the {ended.name} server ended by itself{ended.tail()}")
     except KeyboardInterrupt:
         return ExitCode.OK
 
 
+def _local_swift(arguments: argparse.Namespace) -> LocalSwift:
+    """Make it, not started yet; raises UsageError."""
+    swift = LocalSwift(
+        arguments.directory,
+        port=arguments.port,
+        bind_ip=arguments.bind_ip,
+        policies=arguments.policy or ("gold", "silver"),
+        layout=Layout(
+            replicas=arguments.replicas or 1,
+            devices=arguments.devices,
+            object_servers=arguments.object_servers or 1,
+            proxies=arguments.proxies or 1,
+            access_logs=True,
+        ),
+    )
+    for text in arguments.slow:
+        slow = Slow.parse(text)
+        swift.slow(slow.target, slow.delay, slow.share, slow.where)
+    for device in arguments.fail:
+        swift.fail(device)
+    return swift
+
+
 @contextmanager
 def _variables_told(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
     """Write what a shell needs to the file, which is removed in the end, or to standard output."""
-    variables = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
+    variables = {
+        "ST_AUTH": swift.auth_url,
+        "ST_USER": swift.user,
+        "ST_KEY": swift.key,
+        "SWIFT_LOGS": str(swift.log_directory),
+        "SWIFT_RECON": " ".join(swift.recon_urls.values()),
+    }
+    if len(swift.proxies) > 1:
+        variables["SWIFT_PROXIES"] = " ".join(f"-S {url}" for url in swift.storage_urls)
     with suppress(ReaderGoneError), output_file.writing(env_file or Path("-")) as out:
         out.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     try:

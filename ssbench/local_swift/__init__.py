@@ -5,16 +5,18 @@
     with LocalSwift() as swift:
         print(swift.auth_url, swift.user, swift.key)
 
-What runs is the released Swift of PyPI (``pip install '.[swift]'`` in a clone), one replica, in child
-processes: a proxy server, a server of accounts and containers, and one or more object servers.
-They need no root, no configuration outside their own folder and no other service, and they end
-with the process that started them, however that ends.
+What runs is the released Swift of PyPI (``pip install '.[swift]'`` in a clone) in child processes: a
+proxy server, a server of accounts and containers, and an object server with one device; one replica.
+A :class:`Layout` makes it larger. They need no root, no configuration outside their own folder and no
+other service, and they end with the process that started them, however that ends.
 
 :mod:`.cluster` starts and stops them, :mod:`.configuration` writes what they read,
-:mod:`.processes` is one such process; :mod:`._serve`, :mod:`._cache` and :mod:`._log` run inside the
-children: Swift brings eventlet, whose patching does not go with gevent's.
+:mod:`.processes` is one such process, :mod:`.layout` says what there is, :mod:`.faults` what goes wrong.
+:mod:`._serve`, :mod:`._cache`, :mod:`._faults` and :mod:`._log` run inside the children: Swift brings
+eventlet, whose patching does not go with gevent's.
 """
 
 from ssbench.local_swift.cluster import LocalSwift
+from ssbench.local_swift.layout import Layout
 
-__all__ = ["LocalSwift"]
+__all__ = ["Layout", "LocalSwift"]

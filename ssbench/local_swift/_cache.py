@@ -1,29 +1,67 @@
-"""What stands in for memcached in the embedded Swift: a dictionary in the proxy's process.
+"""What stands in for memcached in the embedded Swift: a dictionary, or a folder that proxies share.
 
 Swift keeps tokens and what it knows of containers in ``swift.cache``; one proxy process needs no
-server for that. Runs inside a child of :class:`~ssbench.local_swift.LocalSwift` only. It is emptied
-by a restart of the proxy, which makes every token invalid, as tests of a 401 want it.
+server for that. Runs inside a child of :class:`~ssbench.local_swift.LocalSwift` only. The dictionary is
+emptied by a restart of the proxy, which makes every token invalid, as tests of a 401 want it. Several
+proxies need the folder: each must accept the other's tokens and learn of its new containers.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import time as clock
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 #: Entries beyond which those whose time is over are looked for.
 _MANY = 10_000
 
 
-class DictionaryCache:
+#: When an entry is over, in seconds since 1970, and its value as JSON.
+Entry = tuple[float, str]
+
+
+class Folder:
+    """Entries as files of a folder, for the dictionary's part in :class:`Cache`.
+
+    Those whose time is over stay: there are a few for each account, container and token.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get(self, key: str, default: Entry) -> Entry:
+        """Return the entry, ``default`` where there is none."""
+        try:
+            expires, text = json.loads(self._file(key).read_text())
+        except FileNotFoundError:
+            return default
+        return expires, text
+
+    def __setitem__(self, key: str, entry: Entry) -> None:
+        new = self._file(f"{os.getpid()} {key}")
+        new.write_text(json.dumps(entry))
+        new.replace(self._file(key))  # another proxy may be reading it
+
+    def pop(self, key: str, default: None) -> None:
+        """Remove the entry if it is there."""
+        self._file(key).unlink(missing_ok=True)
+
+    def _file(self, key: str) -> Path:
+        return self._path / hashlib.sha256(key.encode()).hexdigest()
+
+
+class Cache:
     """The part of ``swift.common.memcached.MemcacheRing`` that Swift's proxy calls.
 
     Values go through JSON as they do on the way to memcached, so tuples come back as lists.
     """
 
-    def __init__(self) -> None:
-        self._entries: dict[str, tuple[float, str]] = {}
+    def __init__(self, entries: dict[str, Entry] | Folder) -> None:
+        self._entries = entries
 
     def set(self, key: str, value: Any, serialize: bool = True, time: float = 0, **_: Any) -> None:
         """Keep ``value`` for ``time`` seconds from now (until a moment, if that is beyond 30 days)."""
@@ -32,7 +70,7 @@ class DictionaryCache:
         now = clock.time()
         # memcached reads a time of more than 30 days as seconds since 1970.
         expires = float("inf") if not time else time if time > 30 * 86400 else now + time
-        if len(self._entries) > _MANY:
+        if isinstance(self._entries, dict) and len(self._entries) > _MANY:
             self._entries = {name: entry for name, entry in self._entries.items() if entry[0] > now}
         self._entries[key] = (expires, json.dumps(value))
 
@@ -66,17 +104,18 @@ class DictionaryCache:
 
 
 class CacheFilter:
-    """WSGI filter that puts one :class:`DictionaryCache` into every request."""
+    """WSGI filter that puts one :class:`Cache` into every request."""
 
-    def __init__(self, app: Callable[..., Any]) -> None:
+    def __init__(self, app: Callable[..., Any], cache: Cache) -> None:
         self.app = app
-        self.cache = DictionaryCache()
+        self.cache = cache
 
     def __call__(self, env: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         env["swift.cache"] = self.cache
         return self.app(env, start_response)
 
 
-def filter_factory(global_conf: Mapping[str, str], **_: str) -> type[CacheFilter]:
-    """Make the filter for paste.deploy."""
-    return CacheFilter
+def filter_factory(global_conf: Mapping[str, str], folder: str = "", **_: str) -> Any:
+    """Make the filter for paste.deploy; without ``folder`` the cache is this process's own."""
+    cache = Cache(Folder(Path(folder)) if folder else {})
+    return lambda app: CacheFilter(app, cache)

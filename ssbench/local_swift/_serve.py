@@ -24,6 +24,8 @@ from swift.common import constraints, storage_policy, utils, wsgi
 from swift.common.http_protocol import SwiftHttpProtocol
 from swift.common.ring import RingBuilder
 
+from ssbench.local_swift import _log
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -35,20 +37,14 @@ def end_with_parent(parent: int) -> None:
 
 
 def write_rings(etc: Path) -> None:
-    """Write the rings of ``devices.json``; every process does, and all write the same bytes."""
-    described = json.loads((etc / "devices.json").read_text())
-    names = {"account": ["account"], "container": ["container"], "object": ["object"]}
-    names["object"] += [f"object-{policy}" for policy in range(1, described["policies"])]
-    for kind, rings in names.items():
-        builder = RingBuilder(2, 1, 0)
-        for index, device in enumerate(described["devices"][kind]):
-            address = {**device, "replication_ip": device["ip"], "replication_port": device["port"]}
-            builder.add_dev(
-                {"region": 1, "zone": 1, "device": f"d{index + 1}", "weight": 1, "meta": "", **address}
-            )
+    """Write the rings of ``rings.json``; every process does, and all write the same bytes."""
+    for name, ring in json.loads((etc / "rings.json").read_text()).items():
+        builder = RingBuilder(ring["part_power"], ring["replicas"], 0)
+        for device in ring["devices"]:
+            replication = {"replication_ip": device["ip"], "replication_port": device["port"]}
+            builder.add_dev({"region": 1, "zone": 1, "weight": 1, "meta": "", **device, **replication})
         builder.rebalance(seed="ssbench")
-        for ring in rings:
-            builder.get_ring().save(str(etc / f"{ring}.ring.gz"))
+        builder.get_ring().save(str(etc / f"{name}.ring.gz"))
 
 
 def serve(etc: Path, apps: list[str]) -> None:
@@ -75,7 +71,8 @@ def serve(etc: Path, apps: list[str]) -> None:
             return
         # Accepted sockets inherit it; without it a small answer waits for the client's ACK.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        app = wsgi.loadapp(path, global_conf={"log_name": name})
+        app = wsgi.loadapp(path)
+        _log.log_access_to_stderr()
         serving.append(
             eventlet.spawn(
                 eventlet.wsgi.server,

@@ -6,7 +6,6 @@ import fcntl
 import importlib.metadata
 import os
 import random
-import re
 import socket
 import subprocess
 import tempfile
@@ -17,19 +16,16 @@ from types import TracebackType
 from typing import IO
 
 from ssbench.errors import ClusterError, UsageError
-from ssbench.local_swift.configuration import (
-    LISTINGS,
-    PROXY,
-    Configuration,
-    Options,
-    object_role,
-    tempauth,
-)
+from ssbench.local_swift.configuration import Configuration, Options, tempauth
+from ssbench.local_swift.faults import WHERE, Slow, set_mounted, write_slow
+from ssbench.local_swift.layout import LISTINGS, Layout, Policy
 from ssbench.local_swift.processes import PortTakenError, ServerProcess
 
 #: Below Linux's range of ephemeral ports, so that no outgoing connection sits on one.
 _PORTS = range(20_000, 32_768)
 _ATTEMPTS = 5
+
+_IN_MEMORY = "not where files take no user attributes, because objects are kept in memory there"
 
 #: Waits for a word or for the end of its input, which is the end of our process, and removes a folder.
 #: In the second case the servers are dying at the same moment and may still write.
@@ -41,19 +37,22 @@ class LocalSwift:
 
     ``directory`` keeps its data and is left in place; without one a temporary folder is made, and
     removed at the end, also when this process is killed. ``port`` is the proxy's (default: any free
-    one). ``policies`` are names of storage policies, the first one the default. Each of
-    ``object_servers`` is a process of its own with one device. ``token_life`` is in seconds.
+    one, the first one's of several). ``policies`` are storage policies, the first one the default: a
+    name, or ``NAME:ec:DATA+PARITY`` for erasure coding. ``layout`` says how many servers, devices and
+    replicas there are. ``token_life`` is in seconds.
 
     For tests, in paste's terms: ``filters`` are sections by name, put in front of the
     authentication; ``authentication`` replaces tempauth's; ``proxy_options`` and ``object_options``
     go into the apps' sections. Modules of filters are found by way of ``PYTHONPATH``.
 
-    The servers are :attr:`proxy`, :attr:`listings` (accounts and containers) and
+    The servers are :attr:`proxies`, :attr:`listings` (accounts and containers) and
     :attr:`object_servers`; each can be killed, restarted, stopped and resumed by itself. A restart of
-    the proxy makes every token invalid.
+    the only proxy makes every token invalid; several proxies share their tokens. :meth:`slow`,
+    :meth:`fail` and :meth:`repair` work before it starts and while it runs.
 
-    Entering raises UsageError (Swift is not installed, the directory is unusable or in use, the port
-    is taken) and ClusterError (a server did not start; with the tail of its log).
+    Entering raises UsageError (Swift is not installed, the directory is unusable, in use or of another
+    layout, the port is taken, too few devices) and ClusterError (a server did not start; with the tail
+    of its log).
     The servers end with the thread that enters, so enter in one that lasts.
     """
 
@@ -67,28 +66,29 @@ class LocalSwift:
         bind_ip: str = "127.0.0.1",
         port: int | None = None,
         policies: Sequence[str] = ("gold", "silver"),
-        object_servers: int = 1,
+        layout: Layout | None = None,
         token_life: int = 86400,
         filters: Mapping[str, Options] | None = None,
         authentication: Mapping[str, Options] | None = None,
         proxy_options: Options | None = None,
         object_options: Options | None = None,
     ) -> None:
-        for policy in policies:
-            if not re.fullmatch(r"[A-Za-z0-9-]+", policy):
-                raise UsageError(f"storage policy {policy!r}: expected letters, digits and hyphens")
+        self._policies = [Policy.parse(policy) for policy in policies]
+        self.layout = (layout or Layout()).resolved(self._policies)
         self.bind_ip = bind_ip
-        self.port = port or 0
-        self.policies = tuple(policies)
+        self.policies = tuple(policy.name for policy in self._policies)
         self.directory = Path()
         self.servers: list[ServerProcess] = []
+        self._ports: Mapping[str, int] = {}
         self._asked_directory = Path(directory).resolve() if directory is not None else None
         self._fixed_port = port
-        self._object_roles = [object_role(index) for index in range(object_servers)]
         self._authentication = authentication or tempauth(token_life)
         self._filters = filters or {}
         self._proxy_options = proxy_options or {}
         self._object_options = object_options or {}
+        self._configuration: Configuration | None = None
+        self._slow: dict[str, Slow] = {}
+        self._failed: set[str] = set()
         self._lock: IO[str] | None = None
         self._remover: subprocess.Popen[bytes] | None = None
 
@@ -118,10 +118,14 @@ class LocalSwift:
         self.stop()
 
     @property
+    def port(self) -> int:
+        """Port of the (first) proxy; 0 before there is one."""
+        return self._ports.get(self.layout.proxy_names[0], self._fixed_port or 0)
+
+    @property
     def address(self) -> str:
-        """``http://HOST:PORT`` of the proxy."""
-        host = f"[{self.bind_ip}]" if ":" in self.bind_ip else self.bind_ip
-        return f"http://{host}:{self.port}"
+        """``http://HOST:PORT`` of the (first) proxy."""
+        return self._address(self.port)
 
     @property
     def auth_url(self) -> str:
@@ -131,22 +135,88 @@ class LocalSwift:
     @property
     def storage_url(self) -> str:
         """URL of the account of :attr:`user`."""
-        return f"{self.address}/v1/AUTH_test"
+        return self.storage_urls[0]
+
+    @property
+    def storage_urls(self) -> list[str]:
+        """URLs of the account of :attr:`user`, one for each proxy."""
+        return [f"{self._address(self._ports[name])}/v1/AUTH_test" for name in self.layout.proxy_names]
+
+    @property
+    def recon_urls(self) -> dict[str, str]:
+        """``http://HOST:PORT`` of each server that answers ``/recon``: account, container, object-1, ..."""
+        names = ["account", "container", *self.layout.object_names]
+        return {name: self._address(self._ports[name]) for name in names}
+
+    @property
+    def log_directory(self) -> Path:
+        """Where each process has its log file, ``NAME.log``."""
+        return self.directory / "log"
 
     @property
     def proxy(self) -> ServerProcess:
-        """The process of the proxy server."""
+        """The process of the (first) proxy server."""
         return self.servers[0]
+
+    @property
+    def proxies(self) -> list[ServerProcess]:
+        """The processes of the proxy servers."""
+        return self.servers[: self.layout.proxies]
 
     @property
     def listings(self) -> ServerProcess:
         """The process of the account and the container server."""
-        return self.servers[1]
+        return self.servers[self.layout.proxies]
 
     @property
     def object_servers(self) -> list[ServerProcess]:
         """The processes of the object servers."""
-        return self.servers[2:]
+        return self.servers[self.layout.proxies + 1 :]
+
+    def slow(self, target: str, delay: float, share: float = 1.0, where: str | None = None) -> None:
+        """Delay a share of the requests to a device, an object server or a proxy, by ``delay`` seconds.
+
+        ``where`` is one of ``request``, before the server's application sees it (the default for a
+        proxy, and all there is); ``open``, where the object is opened, by every method (the default for
+        the others); ``block``, the same, and the whole process stands still; ``commit``, before what was
+        written is put in its place. Replaces what there was for ``target``; raises UsageError.
+        """
+        targets = [*self.layout.device_owners, *self.layout.object_names, *self.layout.proxy_names]
+        if target not in targets:
+            raise UsageError(f"slow {target}: no such thing, there are {', '.join(targets)}")
+        is_proxy = target in self.layout.proxy_names
+        where = where or ("request" if is_proxy else "open")
+        places = WHERE[:1] if is_proxy else WHERE
+        if where not in places:
+            raise UsageError(f"slow {target} at {where!r}: can be at {', '.join(places)}")
+        self._slow[target] = Slow(target, delay, share, where)
+        self._apply_faults()
+
+    def fail(self, device: str) -> None:
+        """Have the object server answer 507 for ``device``, as if it were not mounted; raises UsageError."""
+        if device not in self.layout.device_owners:
+            raise UsageError(f"fail {device}: the devices are {', '.join(self.layout.device_owners)}")
+        self._failed.add(device)
+        self._apply_faults()
+
+    def repair(self, target: str) -> None:
+        """End what :meth:`slow` and :meth:`fail` began with ``target``."""
+        self._slow.pop(target, None)
+        self._failed.discard(target)
+        self._apply_faults()
+
+    def _apply_faults(self) -> None:
+        """Hand what is slow and failed to the servers, if there are any yet; raises UsageError."""
+        configuration = self._configuration
+        if configuration is None:
+            return
+        if configuration.objects_in_memory and (
+            self._failed or any(slow.where != "request" for slow in self._slow.values())
+        ):
+            raise UsageError(f"failed devices, and delays where objects are opened or put: {_IN_MEMORY}")
+        write_slow(configuration.slow_file, self._slow.values())
+        for device in self.layout.device_owners:
+            set_mounted(configuration.device(device), device not in self._failed)
 
     def stop(self) -> None:
         """End the servers and remove a temporary folder; safe to call again."""
@@ -188,25 +258,28 @@ class LocalSwift:
 
     def _start(self, directory: Path) -> None:
         memory = not has_extended_attributes(directory)
+        if memory and (self.layout.replicas > 1 or any(policy.data for policy in self._policies)):
+            raise UsageError(f"{directory}: replicas and erasure coding: {_IN_MEMORY}")
         for _ in range(_ATTEMPTS):
-            ports = self._choose_ports()
-            self.port = ports[PROXY]
-            Configuration(
+            self._ports = self._choose_ports()
+            self._configuration = Configuration(
                 directory=directory,
                 bind_ip=self.bind_ip,
-                policies=self.policies,
-                object_roles=self._object_roles,
-                ports=ports,
+                policies=self._policies,
+                layout=self.layout,
+                ports=self._ports,
                 authentication=self._authentication,
                 filters=self._filters,
                 proxy_options=self._proxy_options,
                 object_options=self._object_options,
                 objects_in_memory=memory,
-            ).write()
+            )
+            self._configuration.write()
+            self._apply_faults()
             self.servers = [
-                ServerProcess(directory, PROXY, [PROXY]),
+                *(ServerProcess(directory, name, [name]) for name in self.layout.proxy_names),
                 ServerProcess(directory, LISTINGS, ["account", "container"]),
-                *(ServerProcess(directory, role, [role]) for role in self._object_roles),
+                *(ServerProcess(directory, name, [name]) for name in self.layout.object_names),
             ]
             for server in self.servers:
                 server.launch()
@@ -222,14 +295,12 @@ class LocalSwift:
 
     def _choose_ports(self) -> dict[str, int]:
         """Choose a free port for each app; raises UsageError when a fixed one, or the address, is not."""
-        apps = ["account", "container", *self._object_roles]
+        apps = [*self.layout.proxy_names, "account", "container", *self.layout.object_names]
+        ports = {}
         if self._fixed_port:
             if error := _bind_error(self.bind_ip, self._fixed_port):
                 raise UsageError(f"{self.bind_ip} port {self._fixed_port}: {error}")
-            ports = {PROXY: self._fixed_port}
-        else:
-            apps.insert(0, PROXY)
-            ports = {}
+            ports = {apps.pop(0): self._fixed_port}
         if error := _bind_error(self.bind_ip, 0):
             raise UsageError(f"{self.bind_ip}: {error}")
         candidates = (
@@ -238,6 +309,10 @@ class LocalSwift:
             if port != self._fixed_port and not _bind_error(self.bind_ip, port)
         )
         return ports | dict(zip(apps, candidates, strict=False))
+
+    def _address(self, port: int) -> str:
+        host = f"[{self.bind_ip}]" if ":" in self.bind_ip else self.bind_ip
+        return f"http://{host}:{port}"
 
 
 def has_extended_attributes(directory: Path) -> bool:

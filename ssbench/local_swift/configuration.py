@@ -1,8 +1,8 @@
 """The configuration files of the embedded Swift, as text.
 
 The settings and their reasons: https://docs.openstack.org/swift/latest/config/ . One replica means
-that a backend that is taken out for its errors has no stand-in, so the proxy never takes one out;
-nothing is preallocated and no mount is checked, because the "devices" are plain folders.
+that a backend that is taken out for its errors has no stand-in, so the proxy takes one out for a
+second at most; nothing is preallocated, because the "devices" are plain folders.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from __future__ import annotations
 import configparser
 import io
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ssbench.errors import UsageError
+from ssbench.local_swift.faults import set_mounted, write_slow
+from ssbench.local_swift.layout import LISTINGS, Layout, Policy
+
 #: Options of one paste section, by name.
 Options = Mapping[str, str]
 
-LISTINGS = "listings"  # the process of the account and the container server
-PROXY = "proxy"
-
-
-def object_role(index: int) -> str:
-    """Name of the process of object server ``index``, which owns device ``d<index + 1>``."""
-    return f"object-{index + 1}"
+_LISTINGS_KINDS = ("account", "container")
+_RECON_FILES = ("account.recon", "container.recon", "object.recon", "drive.recon")
 
 
 def tempauth(token_life: int) -> dict[str, Options]:
@@ -40,15 +40,15 @@ def tempauth(token_life: int) -> dict[str, Options]:
 class Configuration:
     """What the servers are to be.
 
-    ``ports`` maps each application (proxy, account, container, object-1, ...) to its port.
+    ``ports`` maps each application (the proxies, account, container, object-1, ...) to its port.
     ``filters`` are paste sections that stand in front of the authentication, ``authentication``
     those of it, each by name and in the order of the pipeline.
     """
 
     directory: Path
     bind_ip: str
-    policies: Sequence[str]
-    object_roles: Sequence[str]
+    policies: Sequence[Policy]
+    layout: Layout
     ports: Mapping[str, int]
     authentication: Mapping[str, Options]
     filters: Mapping[str, Options] = field(default_factory=dict)
@@ -56,67 +56,161 @@ class Configuration:
     object_options: Options = field(default_factory=dict)
     objects_in_memory: bool = False
 
+    @property
+    def slow_file(self) -> Path:
+        """The file in which the servers look for what is to be slow."""
+        return self.directory / "etc" / "slow.json"
+
+    def device(self, name: str) -> Path:
+        """Return the folder in which an object server keeps device ``name``."""
+        return self._devices(self.layout.device_owners[name]) / name
+
     def write(self) -> None:
-        """Write every file that the servers read; raises OSError."""
-        for index in range(len(self.object_roles)):
-            (self.directory / "node" / f"d{index + 1}").mkdir(parents=True, exist_ok=True)
+        """Write every file that the servers read, with nothing slow or failed.
+
+        Raises OSError, and UsageError where the directory has data of another layout.
+        """
+        owners = self.layout.device_owners
+        self._check_layout()
+        shutil.rmtree(self._cache_folder, ignore_errors=True)
+        self._cache_folder.mkdir()
+        for name in owners:
+            for folder in (self._devices(LISTINGS) / name, self.device(name)):
+                folder.mkdir(parents=True, exist_ok=True)
+                set_mounted(folder, True)
         etc = self.directory / "etc"
         etc.mkdir(exist_ok=True)
+        write_slow(self.slow_file, [])
+        for role in (LISTINGS, *self.layout.object_names):
+            self._write_recon(role)
         _write(etc / "swift.conf", self._swift())
-        _write(etc / "proxy.conf", self._proxy())
-        for kind in ("account", "container"):
-            _write(etc / f"{kind}.conf", self._backend(kind, kind, {}))
-        for role in self.object_roles:
-            _write(etc / f"{role}.conf", self._backend("object", role, self.object_options))
-        rings = {
-            "account": ["account"],
-            "container": ["container"],
-            "object": list(self.object_roles),
+        for role in self.layout.proxy_names:
+            _write(etc / f"{role}.conf", self._proxy(role))
+        for kind in _LISTINGS_KINDS:
+            _write(etc / f"{kind}.conf", self._backend(kind, kind, LISTINGS, {}))
+        for role in self.layout.object_names:
+            _write(etc / f"{role}.conf", self._backend("object", role, role, self.object_options))
+        (etc / "rings.json").write_text(json.dumps(self._rings()))
+
+    @property
+    def _cache_folder(self) -> Path:
+        return self.directory / "cache"
+
+    def _check_layout(self) -> None:
+        """Note where the data are to be, or compare with what was noted when they were written."""
+        path = self.directory / "layout.json"
+        layout = {"replicas": self.layout.replicas, "devices": self.layout.device_owners}
+        if path.exists() and (there := json.loads(path.read_text())) != layout:
+            raise UsageError(
+                f"{self.directory}: holds the data of a Swift with {there['replicas']} replicas and"
+                f" {len(there['devices'])} devices of {len(set(there['devices'].values()))} object servers,"
+                " whose objects another one would not find: use the same numbers, or another directory"
+            )
+        path.write_text(json.dumps(layout))
+
+    def _devices(self, process: str) -> Path:
+        return self.directory / "node" / process
+
+    def _write_recon(self, process: str) -> None:
+        """Make the files in which Swift's daemons leave what they have found: nothing, none of them runs."""
+        folder = self.directory / "recon" / process
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in _RECON_FILES:
+            (folder / name).write_text("{}")
+
+    def _rings(self) -> dict[str, object]:
+        """Describe the rings by name; devices have no zones, so replicas go to any of them."""
+        # Partitions enough that every choice of devices occurs; one device needs no choice.
+        part_power = 2 if len(self.layout.device_owners) == 1 else 8
+
+        def ring(replicas: int, app_of: Mapping[str, str]) -> dict[str, object]:
+            devices = [
+                {"device": device, "ip": self.bind_ip, "port": self.ports[app]}
+                for device, app in app_of.items()
+            ]
+            return {"part_power": part_power, "replicas": replicas, "devices": devices}
+
+        owners = self.layout.device_owners
+        rings: dict[str, object] = {
+            kind: ring(self.layout.replicas, dict.fromkeys(owners, kind)) for kind in _LISTINGS_KINDS
         }
-        devices = {
-            kind: [{"ip": self.bind_ip, "port": self.ports[role]} for role in roles]
-            for kind, roles in rings.items()
-        }
-        (etc / "devices.json").write_text(json.dumps({"policies": len(self.policies), "devices": devices}))
+        for index, policy in enumerate(self.policies):
+            replicas = policy.data + policy.parity or self.layout.replicas
+            rings[f"object-{index}" if index else "object"] = ring(replicas, owners)
+        return rings
 
     def _swift(self) -> dict[str, Options]:
         sections: dict[str, Options] = {
             # A fixed salt: a folder that is served again must still find its objects.
             "swift-hash": {"swift_hash_path_suffix": "ssbench", "swift_hash_path_prefix": "ssbench"},
         }
-        for index, name in enumerate(self.policies):
-            sections[f"storage-policy:{index}"] = {"name": name, "default": "yes" if index == 0 else "no"}
+        for index, policy in enumerate(self.policies):
+            options = {"name": policy.name, "default": "yes" if index == 0 else "no"}
+            if policy.data:
+                options |= {
+                    "policy_type": "erasure_coding",
+                    "ec_type": "liberasurecode_rs_vand",
+                    "ec_num_data_fragments": str(policy.data),
+                    "ec_num_parity_fragments": str(policy.parity),
+                }
+            sections[f"storage-policy:{index}"] = options
         return sections
 
-    def _default(self, role: str) -> dict[str, str]:
+    def _default(self, kind: str, role: str) -> dict[str, str]:
         return {
             "bind_ip": self.bind_ip,
             "bind_port": str(self.ports[role]),
             "swift_dir": str(self.directory / "etc"),
-            "devices": str(self.directory / "node"),
-            "mount_check": "false",
+            "mount_check": "true",
             "fallocate_reserve": "0",
             "disable_fallocate": "true",
             "workers": "0",
-            "log_level": "WARNING",
+            "log_name": f"{kind}-server",
+            "log_level": "INFO" if self.layout.access_logs else "WARNING",
             "log_custom_handlers": "ssbench.local_swift._log.log_to_stderr",
         }
 
-    def _backend(self, kind: str, role: str, options: Options) -> dict[str, Options]:
+    def _backend(self, kind: str, role: str, process: str, options: Options) -> dict[str, Options]:
         egg = "mem_object" if kind == "object" and self.objects_in_memory else kind
-        app = {"use": f"egg:swift#{egg}", "log_requests": "false", **options}
+        filters = {
+            "recon": {
+                "use": "egg:swift#recon",
+                "recon_cache_path": str(self.directory / "recon" / process),
+            },
+            "faults": self._faults(process),
+        }
+        if kind != "object":
+            del filters["faults"]
+        app = {
+            "use": f"egg:swift#{egg}",
+            "log_requests": "true" if self.layout.access_logs else "false",
+            **options,
+        }
         return {
-            "DEFAULT": self._default(role),
-            "pipeline:main": {"pipeline": f"{kind}-server"},
+            "DEFAULT": self._default(kind, role) | {"devices": str(self._devices(process))},
+            "pipeline:main": {"pipeline": " ".join([*filters, f"{kind}-server"])},
             f"app:{kind}-server": app,
+            **{f"filter:{name}": options for name, options in filters.items()},
         }
 
-    def _proxy(self) -> dict[str, Options]:
+    def _faults(self, process: str) -> dict[str, str]:
+        return {
+            "paste.filter_factory": "ssbench.local_swift._faults:filter_factory",
+            "path": str(self.slow_file),
+            "server": process,
+        }
+
+    def _proxy(self, role: str) -> dict[str, Options]:
+        logging: dict[str, Options] = (
+            {"proxy-logging": {"use": "egg:swift#proxy_logging"}} if self.layout.access_logs else {}
+        )
         front = {
             "catch_errors": {"use": "egg:swift#catch_errors"},
             "gatekeeper": {"use": "egg:swift#gatekeeper"},
             "healthcheck": {"use": "egg:swift#healthcheck"},
-            "dictionary_cache": {"paste.filter_factory": "ssbench.local_swift._cache:filter_factory"},
+            **logging,
+            "faults": self._faults(role),
+            "local_cache": self._cache(),
             "listing_formats": {"use": "egg:swift#listing_formats"},
             "bulk": {"use": "egg:swift#bulk"},
             "tempurl": {"use": "egg:swift#tempurl"},
@@ -139,11 +233,18 @@ class Configuration:
             **self.proxy_options,
         }
         return {
-            "DEFAULT": self._default(PROXY),
-            "pipeline:main": {"pipeline": " ".join([*filters, "proxy-server"])},
+            "DEFAULT": self._default("proxy", role),
+            # The second proxy-logging is for requests that middleware makes by itself.
+            "pipeline:main": {"pipeline": " ".join([*filters, *logging, "proxy-server"])},
             "app:proxy-server": app,
             **{f"filter:{name}": options for name, options in filters.items()},
         }
+
+    def _cache(self) -> dict[str, str]:
+        options = {"paste.filter_factory": "ssbench.local_swift._cache:filter_factory"}
+        if self.layout.proxies > 1:
+            options["folder"] = str(self._cache_folder)
+        return options
 
 
 def _write(path: Path, sections: Mapping[str, Options]) -> None:

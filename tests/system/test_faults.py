@@ -439,7 +439,7 @@ def test_a_worker_that_is_cut_off_is_lost_and_comes_back(tmp_path: Path) -> None
 @pytest.fixture(scope="module")
 def own_swift() -> Iterator[LocalSwift]:
     """A Swift whose servers these tests may stop."""
-    with LocalSwift(object_servers=1) as running:
+    with LocalSwift() as running:
         yield running
 
 

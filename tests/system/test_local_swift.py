@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -19,7 +20,7 @@ import swiftclient
 
 from ssbench.cli import local_swift
 from ssbench.errors import ClusterError, UsageError
-from ssbench.local_swift import LocalSwift, cluster, processes
+from ssbench.local_swift import Layout, LocalSwift, cluster, processes
 
 
 def wait_until(condition, timeout=15.0):
@@ -44,7 +45,7 @@ def connect(swift: LocalSwift) -> swiftclient.Connection:
 @pytest.fixture(scope="module")
 def own_swift() -> Iterator[LocalSwift]:
     """A Swift whose servers these tests may kill."""
-    with LocalSwift(object_servers=2) as running:
+    with LocalSwift(layout=Layout(object_servers=2)) as running:
         yield running
 
 
@@ -163,6 +164,13 @@ def test_objects_are_kept_in_memory_where_files_take_no_attributes(monkeypatch, 
             connection.put_object(policy, "o", b"kept")
             assert connection.get_object(policy, "o")[1] == b"kept"
         assert not list(tmp_path.rglob("*.data"))
+        with pytest.raises(UsageError, match="objects are kept in memory there"):
+            swift.fail("d1")
+    with (
+        pytest.raises(UsageError, match="objects are kept in memory there"),
+        LocalSwift(layout=Layout(replicas=2)),
+    ):
+        pass
 
 
 def test_a_directory_is_kept_and_served_again(tmp_path):
@@ -175,6 +183,11 @@ def test_a_directory_is_kept_and_served_again(tmp_path):
         ):
             pass
         first_port = swift.port
+    with (
+        pytest.raises(UsageError, match="1 replicas and 1 devices of 1 object servers"),
+        LocalSwift(swift.directory, layout=Layout(devices=2)),
+    ):
+        pass
     with LocalSwift(tmp_path / "new" / "folder") as swift:
         assert swift.port != first_port
         assert connect(swift).get_object("c", "o")[1] == b"still here"
@@ -280,6 +293,7 @@ def test_ports_taken_meanwhile_are_chosen_again(monkeypatch):
         ({"bind_ip": "no address"}, "no address: "),
         ({"directory": "/proc/nowhere"}, "/proc/nowhere: cannot keep a Swift there"),
         ({"policies": ["two words"]}, "storage policy 'two words': expected letters"),
+        ({"layout": Layout(replicas=3, devices=2)}, "3 replicas need at least 3 devices, not 2"),
     ],
 )
 def test_wrong_values(options, message):
@@ -335,7 +349,7 @@ def test_by_hand_until_ctrl_c(command, tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert errors == f"INFO:Swift with a and b in {tmp_path}; Ctrl-C ends it\n"
+    assert errors == f"INFO:Swift with a and b in {tmp_path}, logs in {tmp_path}/log; Ctrl-C ends it\n"
     with pytest.raises(requests.ConnectionError):
         connection.get_account()
 
@@ -349,17 +363,42 @@ def test_by_hand_with_a_file_to_wait_for(command, tmp_path):
     process = command("--env-file", str(variables), "--force")
     wait_until(lambda: process.poll() is not None or (variables.exists() and variables.read_text() != "mine"))
     names = [line.partition("=")[0] for line in variables.read_text().splitlines()]
-    assert names == ["export ST_AUTH", "export ST_USER", "export ST_KEY"]
+    assert names == [
+        f"export {name}" for name in ("ST_AUTH", "ST_USER", "ST_KEY", "SWIFT_LOGS", "SWIFT_RECON")
+    ]
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=30)[0] == ""
     assert process.returncode == 0
     assert not list(tmp_path.iterdir())
 
 
-def test_by_hand_says_when_a_server_dies(tmp_path, monkeypatch):
-    arguments = argparse.Namespace(
-        directory=str(tmp_path), port=None, bind_ip="127.0.0.1", policy=None, env_file=None
+def test_a_larger_one_by_hand_for_a_time(command, tmp_path):
+    process = command(
+        *("--replicas", "2", "--object-servers", "2", "--proxies", "2", "--policy", "slim:ec:2+1"),
+        *("--slow", "d2:1ms:0.5:commit", "--fail", "d3", "--duration", "0.1", "--directory", str(tmp_path)),
     )
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert errors.endswith("; Ctrl-C or the end of 0.1 s ends it\n")
+    shell = output + 'printf "%s\n" "$SWIFT_LOGS" "$SWIFT_RECON" $SWIFT_PROXIES'
+    answer = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True, timeout=30)
+    logs, recon, option, first, _, second = answer.stdout.splitlines()
+    assert sorted(file.name for file in Path(logs).iterdir()) == [
+        *("listings.log", "object-1.log", "object-2.log", "proxy-1.log", "proxy-2.log")
+    ]
+    assert len(set(recon.split())) == 4
+    assert option == "-S"
+    assert first != second
+    slow = json.loads((tmp_path / "etc" / "slow.json").read_text())
+    assert slow == [{"target": "d2", "delay": 0.001, "share": 0.5, "where": "commit"}]
+    mounted = {stub.parent.name for stub in tmp_path.glob("node/object-*/*/.ismount")}
+    assert mounted == {"d1", "d2"}
+
+
+def test_by_hand_says_when_a_server_dies(tmp_path, monkeypatch):
+    parser = argparse.ArgumentParser()
+    local_swift.add_arguments(parser)
+    arguments = parser.parse_args(["--directory", str(tmp_path)])
     original = LocalSwift.__enter__
 
     def enter_and_lose_one(self):

@@ -1,0 +1,86 @@
+"""What an embedded Swift consists of: replicas, devices, servers, storage policies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ssbench.errors import UsageError
+
+LISTINGS = "listings"  # the process of the account and the container server
+PROXY = "proxy"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A storage policy: replicas, or ``data`` + ``parity`` fragments where ``data`` is not 0."""
+
+    name: str
+    data: int = 0
+    parity: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Policy:
+        """Read ``NAME`` or ``NAME:ec:DATA+PARITY``; raises UsageError."""
+        name, colon, kind = text.partition(":")
+        if not re.fullmatch(r"[A-Za-z0-9-]+", name):
+            raise UsageError(f"storage policy {name!r}: expected letters, digits and hyphens")
+        if not colon:
+            return cls(name)
+        fragments = re.fullmatch(r"ec:([1-9]\d?)\+([1-9]\d?)", kind)
+        if not fragments:
+            raise UsageError(
+                f"storage policy {text!r}: expected NAME or NAME:ec:DATA+PARITY, as in slim:ec:2+1"
+            )
+        return cls(name, int(fragments[1]), int(fragments[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How many servers and devices there are, and whether the servers log every request.
+
+    Device ``d1`` belongs to the first object server, ``d2`` to the second, and so on, round about.
+    Without ``devices`` there are as many as the servers and policies need.
+    """
+
+    replicas: int = 1
+    devices: int | None = None
+    object_servers: int = 1
+    proxies: int = 1
+    access_logs: bool = False
+
+    def resolved(self, policies: Sequence[Policy]) -> Layout:
+        """Return it with the number of devices; raises UsageError where they are too few."""
+        needs = {
+            f"{self.object_servers} object servers need": self.object_servers,
+            f"{self.replicas} replicas need": self.replicas,
+        }
+        needs |= {
+            f"storage policy {policy.name!r} ({policy.data}+{policy.parity}) needs": policy.data
+            + policy.parity
+            for policy in policies
+            if policy.data
+        }
+        if self.devices is None:
+            return replace(self, devices=max(needs.values()))
+        for who, number in needs.items():
+            if number > self.devices:
+                raise UsageError(f"{who} at least {number} devices, not {self.devices}")
+        return self
+
+    @property
+    def proxy_names(self) -> list[str]:
+        """Names of the proxies' processes: ``proxy``, or ``proxy-1`` on where there are several."""
+        return [PROXY] if self.proxies == 1 else [f"{PROXY}-{index + 1}" for index in range(self.proxies)]
+
+    @property
+    def object_names(self) -> list[str]:
+        """Names of the object servers' processes: ``object-1`` on."""
+        return [f"object-{index + 1}" for index in range(self.object_servers)]
+
+    @property
+    def device_owners(self) -> dict[str, str]:
+        """The object server of each device, both by name."""
+        names = self.object_names
+        return {f"d{index + 1}": names[index % len(names)] for index in range(self.devices or 0)}
