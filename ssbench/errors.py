@@ -7,15 +7,15 @@
     │   ├── ScenarioError        2  a scenario file is wrong
     │   ├── StatFileError        2  a stat file cannot be read or written
     │   └── KeyFileError         2  a key file of the fleet cannot be used
-    ├── ClusterError             3  Swift could not be reached or refused
-    │   └── AuthenticationError  3  no token could be had
-    ├── WorkerError              4  no worker came, or all of them were lost
+    ├── ClusterError             3  Swift was unreachable, or refused a request
+    │   └── AuthenticationError  3  no token could be obtained
+    ├── WorkerError              4  no worker connected, or all of them were lost
     └── WireError                1  a message could not be read
-        └── ProtocolError        1  a peer speaks another version of the wire
+        └── ProtocolError        1  a peer uses another version of the protocol
 
-What a user does wrong, or what a cluster does in normal life, ends as one of these; the command
-line prints its text as one line and exits with its code. A traceback is always a bug.
-A failed request of the benchmark is no exception: it is data (see :mod:`ssbench.results`).
+Mistakes of the user and ordinary failures of a cluster are raised as one of these. The command line prints
+the text as one line and exits with the code. A traceback is always a bug. A failed request of the benchmark
+is not an exception but data (see :mod:`ssbench.results`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ExitCode(IntEnum):
 
 
 class SsbenchError(Exception):
-    """Root of the tree; its text is one line for the user."""
+    """Base class of all errors; the text is one line for the user."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
 
@@ -60,17 +60,17 @@ class KeyFileError(UsageError):
 
 
 class ClusterError(SsbenchError):
-    """Swift could not be reached, or refused what a run cannot do without."""
+    """Swift was unreachable, or refused a request that the run needs."""
 
     exit_code = ExitCode.CLUSTER
 
 
 class AuthenticationError(ClusterError):
-    """The authentication service refused, or could not be reached."""
+    """The authentication service was unreachable, or refused the request."""
 
 
 class WorkerError(SsbenchError):
-    """No worker turned up in time, or all workers were lost."""
+    """No worker connected in time, or all workers were lost."""
 
     exit_code = ExitCode.WORKERS
 
@@ -80,9 +80,9 @@ class WireError(SsbenchError):
 
 
 class ProtocolError(WireError):
-    """The peer speaks another version of the protocol; ``worker`` is (id, instance) where it said."""
+    """The peer uses another version of the protocol; ``worker`` is its (id, instance) where known."""
 
     def __init__(self, protocol: int, worker: tuple[int, int] | None = None) -> None:
-        super().__init__(f"protocol version {protocol} is not ours")
+        super().__init__(f"unknown protocol version {protocol}")
         self.protocol = protocol
         self.worker = worker

@@ -1,4 +1,4 @@
-"""What ``bin/`` runs: a program from a checkout, whose dependencies may not be installed."""
+"""Run a program from a checkout, for ``bin/``; its dependencies may not be installed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 
 
 def run(program: str, module: str) -> int:
-    """Run the ``main`` of a module; returns its exit code, 2 with one line for what is not installed."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - whoever has a checkout may have any Python
+    """Run the ``main`` of a module; return its exit code, or 2 after one line on what is not installed."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - a checkout may be run with any Python
         sys.stderr.write(f"{program}: needs Python 3.11 or later, and this is {sys.version.split()[0]}\n")
         return 2
     try:

@@ -1,4 +1,4 @@
-"""How the user called this program, for messages that tell what to call next."""
+"""How the user called this program, for messages that name the next command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log lines of all programs: ``LEVEL:message`` on standard error."""
+"""Logging of all programs: ``LEVEL:message`` on standard error."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import re
 
 from ssbench.screen import terminal
 
-#: What would move the cursor of a terminal; names come from files and from other hosts.
+#: Characters that control a terminal. Names in messages come from files and other hosts.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class _Handler(logging.Handler):
-    """Writes to what ``sys.stderr`` is at that moment, which a bar replaces while it is drawn."""
+    """Writes to the current ``sys.stderr``, which a progress bar replaces while it is shown."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             terminal.write_line(_CONTROL_CHARACTERS.sub("\ufffd", self.format(record)))
-        except Exception:  # noqa: BLE001 - as the handlers of the library do
+        except Exception:  # noqa: BLE001 - as logging.StreamHandler does
             self.handleError(record)
 
 
 def set_up(*, verbose: bool = False, quiet: bool = False, time_stamps: bool = False) -> None:
     """Send log lines to standard error: INFO and above, DEBUG when verbose, WARNING when quiet.
 
-    Nothing that is written there can hold up or end the program from then on.
+    From then on nothing that is written there can block or end the program.
     """
     terminal.set_up()
     stamped = verbose or time_stamps
@@ -34,6 +34,6 @@ def set_up(*, verbose: bool = False, quiet: bool = False, time_stamps: bool = Fa
         format="%(asctime)s %(levelname)s:%(message)s" if stamped else "%(levelname)s:%(message)s",
         force=True,
     )
-    # Their debug lines hold tokens and passwords, their warnings repeat what we say ourselves.
+    # Their DEBUG lines contain tokens and passwords; their warnings repeat our own messages.
     for name in ("swiftclient", "keystoneauth", "keystoneclient", "urllib3", "requests"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Where a sub-command writes what was asked for: standard output, a device or pipe, or a new file."""
+"""The output of a sub-command: standard output, a device or pipe, or a new file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def standard_output() -> Iterator[TextIO]:
 
 
 def check_all(outputs: Sequence[Path], stats_file: Path, *, force: bool) -> None:
-    """Check several before anything is read or written, that they are different files too."""
+    """Check several outputs before anything is read or written: as :func:`check`, and that they differ."""
     for index, output in enumerate(outputs):
         if _same_file(output, stats_file):
             raise UsageError(f"{output}: that is the stat file itself")
@@ -48,17 +48,17 @@ def check_all(outputs: Sequence[Path], stats_file: Path, *, force: bool) -> None
         if not is_standard_output(output) and output.resolve() in [
             other.resolve() for other in outputs[:index]
         ]:
-            raise UsageError(f"{output}: is given for two outputs")
+            raise UsageError(f"{output}: given for two outputs")
 
 
 def check(output: Path, *, force: bool) -> None:
-    """Raise UsageError when nothing can go there, or a file would be overwritten without ``force``."""
+    """Raise UsageError when it cannot be written, or would be overwritten without ``force``."""
     if is_standard_output(output):
         return
     try:
         mode = output.stat().st_mode
     except FileNotFoundError:
-        # A name that is too long is no missing file, and says so; a link to nowhere is one.
+        # Also a link to nowhere. A name that is too long raises another error.
         return
     except (OSError, ValueError) as error:
         raise _not_writable(output, error) from None
@@ -76,7 +76,7 @@ def _same_file(one: Path, other: Path) -> bool:
 
 
 def is_standard_output(output: Path) -> bool:
-    """Whether the name is ``-`` or another name of standard output, such as ``/dev/stdout``."""
+    """Return whether the name is ``-`` or another name of standard output, such as ``/dev/stdout``."""
     if output == Path("-"):
         return True
     try:
@@ -89,8 +89,8 @@ def is_standard_output(output: Path) -> bool:
 def writing(output: Path, *, force: bool = False) -> Iterator[TextIO]:
     """Yield the stream to write UTF-8 to; its ``buffer`` takes bytes.
 
-    A new file gets its name when it is complete, so that a failure leaves nothing. Raises UsageError as
-    :func:`check` does, and when it cannot be written.
+    A new file gets its name when it is complete, so that a failure leaves nothing behind. Raises UsageError
+    as :func:`check` does, and when it cannot be written.
     """
     check(output, force=force)
     if is_standard_output(output):
@@ -112,7 +112,7 @@ def writing(output: Path, *, force: bool = False) -> Iterator[TextIO]:
 
 
 def _stream(output: Path) -> TextIO:
-    """Open a device or a pipe; a pipe that nobody reads is an error and not a reason to wait."""
+    """Open a device or a pipe. A pipe without a reader is an error; do not wait for one."""
     descriptor = os.open(output, os.O_WRONLY | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
     return open(descriptor, "w", encoding="utf-8", newline="")  # noqa: PTH123 - a descriptor

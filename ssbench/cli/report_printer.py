@@ -1,7 +1,7 @@
-"""The report of a run that has just ended, on standard output.
+"""Print the report of a run that has just ended on standard output.
 
-It is the last thing that a run does for its user, not the last it does: nobody who reads the report
-slowly or not at all, and no full disk, keeps the run from cleaning up.
+The run still has to clean up, so neither a slow reader of the report, nor one that does not read, nor a full
+disk may hold it up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ssbench.screen import terminal
 from ssbench.screen.channel import Channel
 from ssbench.statistics import summarize
 
-#: Seconds that a reader of the report has before the run goes on, and at the end of the program.
+#: Seconds to wait for the reader of the report before the run goes on, and at the end of the program.
 _AT_FIRST_SECONDS = 2.0
 _AT_LAST_SECONDS = 5.0
 
@@ -32,7 +32,7 @@ class Trouble:
 
 
 class ReportPrinter:
-    """Prints one report; raises nothing."""
+    """Prints one report; raises no errors."""
 
     def __init__(self) -> None:
         out = sys.stdout  # None when it is closed; typeshed does not know

@@ -1,4 +1,4 @@
-"""What a scenario says, as frozen records."""
+"""A scenario, as frozen records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SizeClass:
 
     @property
     def weights(self) -> dict[str, float]:
-        """The relative weights of operations, by name."""
+        """Return the relative weights of operations, by name."""
         if isinstance(self.crud_profile, dict):
             return self.crud_profile
         return dict(zip(CRUD, self.crud_profile, strict=True))

@@ -1,7 +1,7 @@
-"""Read and check a scenario file; lay the options of the command line over it.
+"""Read and check a scenario file, and override it with the options of the command line.
 
-:func:`load` reads a file or a scenario that comes with ssbench, :func:`override` lays the options
-of the command line over it. The keys of the file are in :mod:`ssbench.scenario.rules`.
+:func:`load` reads a file or a scenario that ships with ssbench; :func:`override` replaces values with
+those of the command line. The keys of the file are in :mod:`ssbench.scenario.rules`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from ssbench.scenario.text import Document, Fault, KeyPath
 
 _log = logging.getLogger(__name__)
 
-#: No scenario is anywhere near this size; a larger file is something else.
+#: Maximum size of a scenario file in bytes; a larger file is not a scenario.
 MAX_FILE_BYTES = 1_000_000
 
 
 def load(path_or_name: str) -> Scenario:
     """Read and check a scenario: a file, or the bare name of one that :func:`shipped` lists.
 
-    Raises ScenarioError whose text tells all faults at once, one a line, each with the file, the
-    line where it is known, the key and what was expected.
+    Raises ScenarioError. Its text lists all faults, one on each line, with the file, the line where it is
+    known, the key and what was expected.
     """
     text = _read(path_or_name)
     document = scenario_text.parse(text)
@@ -69,10 +69,10 @@ def override(
     delete_after: int | None = None,
     policy: str | None = None,
 ) -> Scenario:
-    """Lay what the command line gives (None: not given) over a scenario.
+    """Replace values of a scenario with those of the command line; None means not given.
 
-    ``run_seconds`` wins over ``operation_count``, and either replaces both of the file;
-    ``delete_after`` 0 suppresses the file's. Raises UsageError for what a file may not say either.
+    ``run_seconds`` wins over ``operation_count``, and either replaces both of the file. ``delete_after`` 0
+    means none. Raises UsageError for a value that would be wrong in a file too.
     """
     given: dict[str, Any] = {
         "user_count": user_count,
@@ -128,13 +128,13 @@ def _read(path_or_name: str) -> str:
 
 
 class _Checker:
-    """Holds the data of one document against the rules and adds to its faults."""
+    """Checks the data of a document against the rules, and adds to its faults."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
 
     def scenario(self) -> Scenario | None:
-        """Build what the document says; None when a fault stands in the way of that."""
+        """Build the scenario; return None when a fault prevents that."""
         data = self._document.data
         if not isinstance(data, dict):
             self._fault((), f"expected a mapping with keys such as name and sizes, not {brief(data)}")
@@ -165,7 +165,7 @@ class _Checker:
         return Scenario(size_classes=size_classes, data=data, **values)
 
     def _sizes(self, data: dict[str, Any]) -> list[dict[str, Any]]:
-        """The accepted values of each size class; ``has_profile`` tells if the file gives it one."""
+        """Return the valid values of each size class; ``has_profile``: whether the file gives it one."""
         sizes = data.get("sizes")
         if not isinstance(sizes, list) or not sizes:
             self._wrong_or_missing(data, "sizes", "a list of one size class or more")
@@ -225,7 +225,7 @@ class _Checker:
         rules: dict[str, Rule],
         structures: tuple[str, ...] = (),
     ) -> dict[str, Any]:
-        """What the rules accept of a mapping; tells of each key that they do not know or accept."""
+        """Return the valid values of a mapping; add a fault for each unknown key and invalid value."""
         values = {}
         for key, value in mapping.items():
             where = _spell((*path, key))
@@ -260,7 +260,7 @@ class _Checker:
 
 
 def _spell(path: KeyPath) -> str:
-    """``("sizes", 0, "name")`` as ``sizes[0].name``."""
+    """Spell a path for a message: ``("sizes", 0, "name")`` as ``sizes[0].name``."""
     parts = [f"[{part}]" if type(part) is int else f".{part}" for part in path]
     return "".join(parts).removeprefix(".")
 

@@ -1,4 +1,4 @@
-"""What the values of a scenario may be, each rule with the words for it."""
+"""The valid values of each key of a scenario, with the words for messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_BYTES = 2**63 - 1
 
 
 class Rule(NamedTuple):
-    """What a value must be: a test, and the words for it."""
+    """What a value must be: a test, and a description for messages."""
 
     accepts: Callable[[object], bool]
     expected: str
@@ -88,7 +88,7 @@ SCENARIO_RULES = {
     "policy": _CONTAINER_PART,
 }
 CLASS_RULES = {"name": _LABEL, "size_min": _SIZE, "size_max": _SIZE, "crud_profile": WEIGHTS}
-#: Optional keys, which may also be there with an empty value.
+#: Optional keys, which may also be present with an empty value.
 MAY_BE_NULL = {"operation_count", "run_seconds", "delete_after", "policy", "crud_profile"}
 
 

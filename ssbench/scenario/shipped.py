@@ -1,4 +1,4 @@
-"""The scenarios that come with ssbench."""
+"""The scenarios that ship with ssbench."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def shipped() -> list[tuple[str, str]]:
-    """The scenarios that ship with ssbench: (bare name, what it is for), sorted by name.
+    """Return the name and purpose of each scenario that ships with ssbench, sorted by name.
 
-    What it is for stands in the comment on the first line of each file.
+    The purpose is the comment on the first line of its file.
     """
     files = [entry for entry in _shipped_folder().iterdir() if entry.name.endswith(".yaml")]
     return sorted(
@@ -24,12 +24,12 @@ def shipped() -> list[tuple[str, str]]:
 def _shipped_folder() -> Traversable:
     try:
         return resources.files("ssbench.scenarios")
-    except ModuleNotFoundError:  # a checkout, where the folder stands at the top
+    except ModuleNotFoundError:  # a checkout, where the folder is at the top
         return Path(__file__).parents[2] / "scenarios"
 
 
 def shipped_file(name: str) -> Traversable | None:
-    """What ships as ``NAME``, ``NAME.yaml`` or, as it was called of old, ``scenarios/NAME.scenario``."""
+    """Return the file that ships as ``NAME``, ``NAME.yaml`` or, in 0.x, ``scenarios/NAME.scenario``."""
     bare = name.removesuffix(".yaml")
     if name.endswith(".scenario"):
         bare = name.removesuffix(".scenario").removeprefix("scenarios/")
@@ -40,9 +40,9 @@ def shipped_file(name: str) -> Traversable | None:
 
 
 def similar(path_or_name: str) -> list[str]:
-    """Names of scenarios that ship with ssbench and may be meant, the likeliest first.
+    """Return the names of shipped scenarios that the user may have meant, the likeliest first.
 
-    ssbench 0.x had ``scenarios/small_test.scenario`` and its kind, for which there is ``small``.
+    ``scenarios/small_test.scenario`` of ssbench 0.x is now ``small``, and so on.
     """
     wanted = Path(path_or_name).name.lower()
     wanted = re.sub(r"([_-]test)?(\.(scenario|ya?ml|json))?$", "", wanted)

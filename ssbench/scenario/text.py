@@ -1,12 +1,11 @@
 """From the text of a scenario file to plain data, and the line on which each key stands.
 
-Both eras are read: YAML, and JSON for what starts with ``{`` (JSON proper is no subset of the
-YAML that PyYAML reads: tabs, ``1e3`` and ``\\ud83d\\ude00`` differ). What is wrong with the text is
-data too: a list of :class:`Fault`, so that all of it can be told at once.
+Both YAML and the JSON of ssbench 0.x are read; a text that starts with ``{`` is read as JSON. (JSON is not
+a subset of the YAML that PyYAML reads: tabs, ``1e3`` and ``\\ud83d\\ude00`` differ.) Faults of the text are
+data: a list of :class:`Fault`, so that all of them can be reported at once.
 
-The text comes from outside, so its cost is bounded: the nesting is counted before anything
-recursive sees it (libyaml's composer overflows the C stack), and so are the values that aliases
-expand to.
+The text is not trusted, so its cost is bounded. The nesting is counted before anything recursive reads it
+(libyaml's composer overflows the C stack), and so are the values that aliases expand to.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 import yaml
 
-#: Deeper than any scenario, far less than a stack holds.
+#: Maximum nesting: deeper than any scenario, and far less than the stack allows.
 MAX_DEPTH = 20
 #: Values in one file, counted after aliases have been expanded.
 MAX_VALUES = 200_000
@@ -32,7 +31,7 @@ _MAPPING = "tag:yaml.org,2002:map"
 
 
 class Fault(NamedTuple):
-    """Something wrong in a scenario; ``line`` counts from 1 and is None where nobody knows it."""
+    """A fault in a scenario; ``line`` counts from 1, and is None where it is unknown."""
 
     line: int | None
     text: str
@@ -40,7 +39,7 @@ class Fault(NamedTuple):
 
 @dataclass(slots=True)
 class Document:
-    """What a text says: ``data`` (None when it is broken), and the line of each path in it."""
+    """The content of a text: ``data`` (None when it is invalid), and the line of each path."""
 
     data: object = None
     lines: dict[KeyPath, int] = field(default_factory=dict)
@@ -48,7 +47,7 @@ class Document:
 
 
 def parse(text: str) -> Document:
-    """Read YAML or JSON, told apart by content; a broken text has faults and no data."""
+    """Read YAML or JSON, told apart by content. An invalid text has faults and no data."""
     if not text.lstrip().startswith("{"):
         return _parse_yaml(text)
     document = Document()
@@ -62,7 +61,7 @@ def parse(text: str) -> Document:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         return Document(faults=[Fault(line, f"expected JSON or YAML, but it is broken: {reason}")])
-    # The JSON reader knows no lines; the YAML reader does wherever it can read the text too.
+    # The JSON parser does not tell line numbers; the YAML parser does, where it can read the text.
     in_yaml = _parse_yaml(text)
     document.lines = in_yaml.lines
     if in_yaml.data is not None:
@@ -110,7 +109,7 @@ def _broken(problem: str, where: yaml.Node | yaml.Event) -> yaml.YAMLError:
 
 
 class _Builder:
-    """Turns the nodes of one YAML text into plain data, noting lines and keys that come twice."""
+    """Turns the nodes of a YAML text into plain data, and notes lines and repeated keys."""
 
     def __init__(self, text: str, document: Document) -> None:
         self._loader = _Loader(text)
@@ -141,7 +140,7 @@ class _Builder:
         try:
             value: object = self._loader.construct_object(node)
         except (ValueError, ArithmeticError, LookupError, AttributeError):
-            # Such as a date with a month 13, or what is not a number under a tag that says it is.
+            # Such as a date with month 13, or a value that is not a number with the tag of a number.
             raise _broken(f"{node.value[:40]!r} is no value of {node.tag}", node) from None
         return value
 

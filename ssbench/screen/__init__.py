@@ -1,1 +1,1 @@
-"""What a user sees on standard error."""
+"""Output on standard error."""

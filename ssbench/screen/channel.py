@@ -1,6 +1,6 @@
-"""Text to a descriptor that never holds up, ends or fails the program.
+"""Text to a file descriptor, which never blocks, ends or fails the program.
 
-A thread of its own does the writing. What the reader is too slow for, and what cannot be written (a
+A thread of its own writes. Text for which the reader is too slow, and text that cannot be written (a
 closed pipe, a full disk), is dropped and counted.
 """
 
@@ -12,16 +12,16 @@ import select
 import threading
 from queue import SimpleQueue
 
-#: Bytes that may wait for the reader: while text that can be spared comes, and at the most.
+#: Maximum bytes that wait for the reader: of text that may be dropped, and of all text.
 _MOST_SPARED = 256 * 1024
 _MOST = 1024 * 1024
 
 
 class Channel(io.TextIOBase):
-    """A text stream over a descriptor; nothing it does waits for the reader, but :meth:`drain`.
+    """A text stream over a file descriptor; nothing waits for the reader except :meth:`drain`.
 
-    ``descriptor`` is None where the program was started with a closed one: all is dropped. May be used
-    by any thread, and by a signal handler in the middle of a call.
+    ``descriptor`` is None where the program was started with a closed one; then all text is dropped. May
+    be used by any thread, and by a signal handler in the middle of a call.
     """
 
     encoding = "utf-8"
@@ -29,7 +29,7 @@ class Channel(io.TextIOBase):
 
     def __init__(self, descriptor: int | None, encoding: str = "utf-8") -> None:
         self.encoding = encoding
-        #: The first error of writing; None where there was no more than a slow reader.
+        #: The first error of writing; None where the reader was no worse than slow.
         self.failure: OSError | None = None
         self._descriptor = descriptor
         self._lost = self._waiting = 0
@@ -41,33 +41,33 @@ class Channel(io.TextIOBase):
             threading.Thread(target=self._write, args=(descriptor,), name="output", daemon=True).start()
 
     def write(self, text: str) -> int:
-        """Hand over text that is dropped only when very much waits."""
+        """Hand over text; it is dropped only when more than 1 MiB waits."""
         self._hand_over(text, False)
         return len(text)
 
     def write_if_read(self, text: str) -> None:
-        """Hand over text that can be spared: it is dropped as soon as the reader does not keep up."""
+        """Hand over text that may be dropped; it is when the reader does not keep up."""
         self._hand_over(text, True)
 
     @property
     def behind(self) -> bool:
-        """Whether so much waits that text that can be spared will soon be dropped."""
+        """Return whether so much waits that text that may be dropped soon will be."""
         return self._waiting > _MOST_SPARED // 2
 
     @property
     def unread(self) -> int:
-        """Bytes that were dropped, and those that wait at this moment."""
+        """Return the number of bytes that were dropped or are still waiting."""
         return self._lost + self._waiting
 
     @property
     def why(self) -> str:
-        """Why they are unread."""
+        """Return why they are unread, for a message."""
         if self._descriptor is None:
             return "it is closed"
         return str(self.failure.strerror) if self.failure else "nobody reads it"
 
     def drain(self, seconds: float) -> bool:
-        """Wait until all is written or dropped, so long at most; whether it is."""
+        """Wait until all text is written or dropped, or ``seconds`` have passed; return whether it is."""
         if self._descriptor is None:
             return True
         reached = threading.Event()
@@ -75,7 +75,7 @@ class Channel(io.TextIOBase):
         return reached.wait(seconds)
 
     def finish(self, seconds: float) -> None:
-        """Drain; where that takes longer, drop what can be spared and give the rest as long again."""
+        """Drain; if that takes longer, drop the text that may be dropped and wait as long again."""
         if not self.drain(seconds):
             self._sparing = True
             self.drain(seconds)
@@ -91,7 +91,7 @@ class Channel(io.TextIOBase):
         self._queue.put((data, spare))
 
     def _write(self, descriptor: int) -> None:
-        """Write what comes; the body of the thread."""
+        """Write what is handed over; the main function of the thread."""
         while True:
             item = self._queue.get()
             if isinstance(item, threading.Event):
@@ -104,25 +104,25 @@ class Channel(io.TextIOBase):
                 self._lost += left
 
     def _write_all(self, descriptor: int, data: bytes) -> int:
-        """Write ``data``; returns how many bytes of it could not be written."""
+        """Write ``data``; return how many bytes of it could not be written."""
         while data:
             try:
                 data = data[os.write(descriptor, data) :]
-            except BlockingIOError:  # somebody who shares the descriptor made it so
+            except BlockingIOError:  # another process that shares the descriptor made it non-blocking
                 select.select([], [descriptor], [])
             except OSError as error:
                 self.failure = self.failure or error
                 break
         return len(data)
 
-    # What a stream has to have besides; a bar asks for it.
+    # Other methods of a stream, which progress bars call.
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def isatty(self) -> bool:
-        """Whether the reader is a terminal."""
+        """Return whether the reader is a terminal."""
         return self._descriptor is not None and os.isatty(self._descriptor)
 
     def fileno(self) -> int:

@@ -1,7 +1,6 @@
-"""Standard error as a place that two kinds of text share: whole lines, and characters in a row.
+"""Standard error, which whole lines and rows of single characters share.
 
-A program calls :func:`set_up` first; from then on nothing that it writes there can hold it up, end it
-or fail it.
+A program calls :func:`set_up` first. From then on nothing that it writes there can block, end or fail it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import sys
 
 from ssbench.screen.channel import Channel
 
-#: Seconds that the end of the program, or of a run, gives to a reader that does not keep up.
+#: Seconds to wait at the end of the program, or of a run, for a reader that does not keep up.
 _LAST_SECONDS = 1.0
 
 _channel: Channel | None = None
@@ -21,10 +20,10 @@ _in_row = False
 
 
 def set_up() -> None:
-    """Send all that is written to standard error, by whomever, through a channel."""
+    """Send everything that is written to standard error through a channel."""
     global _channel  # noqa: PLW0603 - there is one standard error
     if sys.stderr is not sys.__stderr__:
-        return  # set up already, or the stream of a test
+        return  # set up already, or replaced by a test
     _reserve_descriptors()
     _channel = Channel(sys.stderr.fileno(), sys.stderr.encoding) if sys.stderr else Channel(None)
     sys.stderr = _channel
@@ -32,7 +31,7 @@ def set_up() -> None:
 
 
 def _reserve_descriptors() -> None:
-    """Open /dev/null where a standard descriptor is closed: what is opened next would get its number."""
+    """Open /dev/null for each closed standard descriptor, so that no other file gets its number."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -41,7 +40,7 @@ def _reserve_descriptors() -> None:
 
 
 def write_in_row(text: str) -> None:
-    """Write characters without an end of line; they are dropped when nobody reads them."""
+    """Write characters without an end of line; they are dropped when the reader does not keep up."""
     global _in_row  # noqa: PLW0603 - there is one standard error
     _in_row = True
     if _channel is not None:
@@ -51,13 +50,13 @@ def write_in_row(text: str) -> None:
 
 
 def write_line(text: str) -> None:
-    """Write a line of its own, ending the row of characters before it."""
+    """Write a line, after ending the row of characters before it."""
     end_row()
     sys.stderr.write(text + "\n")
 
 
 def end_row() -> None:
-    """Begin a new line where characters stand in this one."""
+    """End the row of characters, if there is one."""
     global _in_row  # noqa: PLW0603 - there is one standard error
     if _in_row:
         _in_row = False
@@ -70,18 +69,18 @@ def shows_progress() -> bool:
 
 
 def behind() -> bool:
-    """Whether the reader does not keep up, so that what can be spared should be."""
+    """Return whether the reader does not keep up, so that optional text should be left out."""
     return _channel is not None and _channel.behind
 
 
 def drain() -> None:
-    """Wait a little for what was written: before standard output is written, before a question."""
+    """Wait up to a second until the text is written: before standard output is, and before a question."""
     if _channel is not None:
         _channel.drain(_LAST_SECONDS)
 
 
 def loss() -> str | None:
-    """Wait a little; then tell what of standard error was not written, and why. None where all was."""
+    """Drain; then return how much of standard error was not written and why, None where all was."""
     drain()
     if _channel is None or not _channel.unread:
         return None

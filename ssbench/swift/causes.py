@@ -1,6 +1,6 @@
 """Why a request failed: the short labels that reports count, and the exception that carries one.
 
-A :class:`AttemptError` is raised where an attempt breaks and caught where attempts are counted
+An :class:`AttemptError` is raised where an attempt fails and caught where attempts are counted
 (:mod:`ssbench.swift.objects`); beyond that a failure is data.
 """
 
@@ -14,28 +14,28 @@ NAME_RESOLUTION = "name resolution"
 CONNECT_REFUSED = "connect refused"
 CONNECT_TIMEOUT = "connect timeout"
 CONNECT_FAILED = "connect failed"
-READ_TIMEOUT = "read timeout"  # no progress for a while
-REQUEST_TIMEOUT = "request timeout"  # progress, but too little of it in the time that an attempt has
+READ_TIMEOUT = "read timeout"  # no progress for --network-timeout
+REQUEST_TIMEOUT = "request timeout"  # progress, but too slow for --request-timeout
 RESET = "reset"
-CLOSED = "closed"  # by the server, before a whole head of an answer had come
+CLOSED = "closed"  # by the server, before the whole head of a response was received
 SHORT_BODY = "short body"
 BAD_RESPONSE = "bad response"
 TLS_CERTIFICATE = "TLS certificate"
 TLS_ERROR = "TLS error"
 
-#: Statuses that are tried again: overloaded, timed out or limited (498 is Swift's own rate limit).
+#: Statuses after which a request is retried: overload, time-out or rate limit (498 is Swift's own).
 TRANSIENT_STATUSES = frozenset({408, 429, 498, 503})
 
 
 def status_cause(status: int) -> str:
-    """The cause of an answer that was none of 2xx: ``HTTP 503``."""
+    """Return the cause of a status that is not 2xx, such as ``HTTP 503``."""
     return f"HTTP {status}"
 
 
 NOT_FOUND = status_cause(404)
 
-#: What may be gone the next time. A short body, an answer that is no HTTP and one that takes far too
-#: long are findings about the cluster that a retry would hide, and a wrong certificate stays wrong.
+#: Causes after which a retry may succeed. A short body, a response that is not HTTP and one that takes far
+#: too long are findings about the cluster that a retry would hide; a wrong certificate stays wrong.
 TRANSIENT = frozenset(
     {NAME_RESOLUTION, CONNECT_REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, READ_TIMEOUT, RESET, CLOSED}
 ) | {status_cause(status) for status in TRANSIENT_STATUSES}
@@ -59,7 +59,7 @@ class AttemptError(SsbenchError):
 
 
 def connect_fault(error: OSError, where: str) -> AttemptError:
-    """What an error of connecting to ``where`` is called."""
+    """Return the failure for an error of connecting to ``where``."""
     cause = CONNECT_FAILED
     if isinstance(error, ConnectionRefusedError):
         cause = CONNECT_REFUSED
@@ -69,13 +69,13 @@ def connect_fault(error: OSError, where: str) -> AttemptError:
 
 
 def transfer_fault(error: OSError) -> AttemptError:
-    """What an error of an open connection is called."""
+    """Return the failure for an error of an established connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return AttemptError(TLS_CERTIFICATE, error.verify_message or str(error))
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return AttemptError(CLOSED, "the server closed the connection within TLS")
     if isinstance(error, ssl.SSLError):
         return AttemptError(TLS_ERROR, error.reason or str(error))
-    if isinstance(error, TimeoutError):  # ETIMEDOUT: the kernel gave up resending
+    if isinstance(error, TimeoutError):  # ETIMEDOUT: the kernel stopped resending
         return AttemptError(READ_TIMEOUT, error.strerror or str(error))
     return AttemptError(RESET, error.strerror or str(error))

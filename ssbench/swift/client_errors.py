@@ -1,8 +1,8 @@
 """Why a request of python-swiftclient or keystoneauth failed, in a few words.
 
-Both pass on what requests and urllib3 raise, each in its own wrapping, and some of those texts hold
-what was sent (a header that is malformed, with the password in it). The words made here come from
-the innermost cause and hold nothing that was sent.
+Both wrap the exceptions of requests and urllib3, and some of their texts contain what was sent, such as
+a malformed header with the password in it. The words chosen here come from the innermost cause and
+contain nothing that was sent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import urllib3.exceptions
 
 from ssbench.swift import causes
 
-#: What the functions of python-swiftclient and keystoneauth raise for requests that fail.
+#: The exceptions of python-swiftclient and keystoneauth for failed requests.
 CLIENT_ERRORS = (
     swiftclient.ClientException,
     keystoneauth1.exceptions.ClientException,
@@ -35,7 +35,7 @@ CLIENT_ERRORS = (
 
 
 def status(error: BaseException) -> int | None:
-    """Return the HTTP status that came as the answer, None when there was no answer."""
+    """Return the HTTP status of the response, None when there was no response."""
     for name in ("http_status", "status_code"):
         code = getattr(error, name, None)
         if isinstance(code, int) and code:
@@ -54,14 +54,14 @@ def why(error: BaseException) -> str:
         for inner in chain:
             if isinstance(inner, kinds):
                 return cause + _detail(inner)
-    # What the kernel said; exceptions of requests are OSErrors too, but without a number.
+    # An error of the kernel; exceptions of requests are OSErrors too, but have no number.
     for inner in chain:
         if isinstance(inner, OSError) and inner.errno and inner.strerror:
             return f"{causes.CONNECT_FAILED}: {inner.strerror}"
     return type(chain[-1]).__name__
 
 
-#: In this order, because an exception wraps others that say more or less.
+#: The first match counts: an exception wraps others, which are more or less specific.
 _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
     (ssl.SSLCertVerificationError, causes.TLS_CERTIFICATE),
     (ssl.SSLError, causes.TLS_ERROR),
@@ -91,7 +91,7 @@ def _detail(error: BaseException) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exception and all that it wraps, outermost first."""
+    """Yield the exception and all exceptions that it wraps, outermost first."""
     seen: set[int] = set()
     waiting: deque[object] = deque([error])
     while waiting:

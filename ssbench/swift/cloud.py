@@ -1,4 +1,4 @@
-"""Credentials from a ``clouds.yaml``, by way of openstacksdk, which is an extra."""
+"""Credentials from a ``clouds.yaml``, read with openstacksdk, which is an optional dependency."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssbench.swift.urls import refuse_user_info
 
 
 def from_cloud(name: str, given: Credentials) -> Credentials:
-    """Return the credentials of a cloud; what ``given`` has of region, endpoint and TLS wins.
+    """Return the credentials of a cloud; region, endpoint and TLS options in ``given`` win.
 
     Raises UsageError when openstacksdk is not installed or the cloud cannot be used.
     """

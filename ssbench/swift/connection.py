@@ -33,12 +33,12 @@ from ssbench.swift.http_response import (
 from ssbench.swift.sender import CANCELLED, READABLE, Sender
 from ssbench.swift.shared import Shared
 
-#: The body of an error is read to its end up to here, so that the connection can be used again.
+#: The body of an error is read to its end up to this size, so that the connection can be reused.
 DRAIN_BYTES = 65536
 
 
 class Connection(Sender):
-    """A connected socket in the hands of one greenlet, or at rest in its pool."""
+    """A connection that one greenlet uses, or that is idle in its pool."""
 
     __slots__ = ("idle",)
 
@@ -47,14 +47,14 @@ class Connection(Sender):
         self.idle = idle
 
     def _rest(self) -> None:
-        """The answer is whole: wait in the pool for the next request."""
+        """Put the connection into its pool, after a complete response."""
         self.ticks_left = -1
         self._reader.callback = self._on_rest
         self.idle.append(self)
 
     def _on_rest(self, event: int) -> None:
-        # A server that has nothing to say speaks: it closes, or it is out of step. Either way the
-        # connection is of no more use.
+        # Without a request the server can only close the connection, or send what nobody asked for. Either
+        # way the connection is useless.
         if event == CANCELLED or self._speaks_at_rest():
             self.idle.remove(self)
             self.close()
@@ -63,10 +63,9 @@ class Connection(Sender):
         return True
 
     def exchange(self, head: bytes, method: str, size: int) -> Answer:
-        """Send a request with ``size`` bytes of body, read its answer.
+        """Send a request with ``size`` bytes of body and read the response.
 
-        Raises AttemptError with ``began`` set.
-        Afterwards the connection is at rest in its pool, or closed.
+        Raises AttemptError with ``began`` set. Afterwards the connection is idle in its pool, or closed.
         """
         try:
             answer = self._exchange(head, method, size)
@@ -130,13 +129,13 @@ class Connection(Sender):
 
     @property
     def answered(self) -> bool:
-        """Whether any byte came since the request was sent."""
+        """Return whether any byte was received since the request was sent."""
         return self.received_at >= self.sent_at
 
     # Reading
 
     def _receive(self) -> int:
-        """Wait, then receive into the shared buffer; the number of bytes, never 0."""
+        """Wait, then receive into the shared buffer; return the number of bytes, never 0."""
         while True:
             event = self._hub.switch()
             if event != READABLE:
@@ -154,7 +153,7 @@ class Connection(Sender):
             return received
 
     def _receive_sink(self, limit: int) -> int:
-        """Wait, then receive up to ``limit`` bytes that are only counted; 0 at the end."""
+        """Wait, then receive and drop up to ``limit`` bytes; return their number, 0 at the end."""
         shared = self._shared
         while True:
             event = self._hub.switch()
@@ -186,9 +185,10 @@ class Connection(Sender):
         return AttemptError(CLOSED, "the server closed the connection before it had answered")
 
     def _read_head(self, data: bytes, method: str) -> tuple[bytes, Head | None, float]:
-        """A head in several packets, or behind answers of 1xx: (what came, head, its first byte).
+        """Read a head that came in several packets or after 1xx responses.
 
-        The head is None where h11 has to look at it.
+        Returns the bytes received, the head, and the time of its first byte. The head is None where h11 has
+        to parse it.
         """
         first_byte_at = self.received_at
         interim = 0
@@ -239,7 +239,7 @@ class Connection(Sender):
         )
 
     def _receive_more(self) -> int:
-        """As ``_receive``, with 0 for the end of the connection, which may be the end of a body."""
+        """Receive as ``_receive`` does, but return 0 at the end of the connection, which may end a body."""
         try:
             return self._receive()
         except AttemptError as fault:

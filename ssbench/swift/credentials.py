@@ -1,4 +1,4 @@
-"""Who we are to Swift, and what requests need of that: plain records, made before any library is loaded."""
+"""Credentials for Swift, and the session that authentication returns, as plain records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ssbench.errors import UsageError
 
 Version = Literal["none", "1.0", "2.0", "3", "cloud"]
 
-#: Environment variables that hold secrets; nobody but who authenticates should inherit them.
+#: Environment variables that hold secrets. Only a process that authenticates should inherit them.
 SECRET_VARIABLES = frozenset(
     {"ST_KEY", "OS_PASSWORD", "OS_APPLICATION_CREDENTIAL_SECRET", "OS_AUTH_TOKEN", "OS_TOKEN"}
 )
@@ -18,12 +18,12 @@ SECRET_VARIABLES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Who we are, and where to say so.
+    """How and where to authenticate.
 
-    ``version`` "none" means that ``token`` and ``storage_urls`` are all there is to it; with "cloud"
-    ``plugin``, a plugin of keystoneauth, knows how to authenticate. Otherwise
-    ``storage_urls`` override what authentication returns, and ``token`` is a Keystone token to
-    authenticate with. ``ca_file``, ``certificate`` and ``certificate_key`` are paths of PEM files.
+    With ``version`` "none" the ``token`` is used at the ``storage_urls`` without authentication. With "cloud"
+    the ``plugin``, of keystoneauth, authenticates. With any other version ``storage_urls`` override what
+    authentication returns, and ``token`` is a Keystone token to authenticate with. ``ca_file``,
+    ``certificate`` and ``certificate_key`` are paths of PEM files.
     """
 
     version: Version
@@ -53,7 +53,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What requests need: a request takes one of ``storage_urls``, and the token where there is one."""
+    """What requests need: one of ``storage_urls``, and the token if there is one."""
 
     storage_urls: tuple[str, ...]
     token: str | None = field(default=None, repr=False)
@@ -62,12 +62,12 @@ class Session:
 
     @property
     def storage_url(self) -> str:
-        """The first of the storage URLs."""
+        """Return the first of the storage URLs."""
         return self.storage_urls[0]
 
     @property
     def ca_certificates(self) -> str | None:
-        """The PEM text of ``ca_file``; raises UsageError when it cannot be read."""
+        """Return the PEM text of ``ca_file``; raises UsageError when it cannot be read."""
         if self.ca_file is None:
             return None
         try:

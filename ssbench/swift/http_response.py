@@ -1,10 +1,10 @@
-"""Reading HTTP answers: a quick way for the usual head, h11 for all others. Knows no socket.
+"""Parse HTTP responses: a fast path for the usual head, h11 for all others. Does no input or output.
 
-Nearly every head that Swift or a proxy before it sends is HTTP/1.1 with one Content-Length and a
-connection that stays open. :func:`parse_head` takes from such a head what a benchmark needs with
-a few searches in C (2 µs; h11 takes 57) and declines everything else: chunked or
-close-delimited bodies, ``Connection: close``, HTTP/1.0, folded or doubled fields, lone line feeds.
-What it declines goes through :class:`CarefulReader`, which is h11 and slow, and right.
+Nearly every head that Swift or a proxy in front of it sends is HTTP/1.1 with one Content-Length and a
+connection that stays open. :func:`parse_head` finds in such a head what a benchmark needs with a few
+searches in C (2 µs; h11 takes 57) and declines all others: chunked or close-delimited bodies,
+``Connection: close``, HTTP/1.0, folded or repeated fields, lone line feeds. Those go through
+:class:`CarefulReader`, which uses h11: slow and correct.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ssbench.swift.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
 
-#: A head longer than this is refused, whoever reads it, and so are interim answers that together are.
+#: Maximum length of a head in bytes, and of all interim responses together.
 HEAD_LIMIT = 65536
 
 #: Where a head ends for a reader that also takes lone line feeds, as h11 does.
@@ -64,9 +64,9 @@ class Head(Struct, frozen=True, gc=False):
 
 
 def find_head_end(data: bytes) -> int:
-    """Where the empty line that ends a head begins in what has come so far; -1: more is needed.
+    """Return where the empty line that ends a head begins; -1 when more bytes are needed.
 
-    -2 says that h11 has to look at it. Raises AttemptError where no more bytes could make it an answer.
+    Returns -2 when h11 has to parse the head. Raises AttemptError when it cannot become a response.
     """
     end = data.find(b"\r\n\r\n", 0, HEAD_LIMIT)
     if end >= 0:
@@ -81,10 +81,10 @@ def find_head_end(data: bytes) -> int:
 
 
 def parse_head(head: bytes, bodiless: bool) -> Head | None:
-    """Parse a head that comes without its empty line; None if it is not of the usual kind.
+    """Parse a head, given without its empty line; return None if it is not of the usual kind.
 
-    ``bodiless``: the request was a HEAD, whose answer has no body whatever its length says.
-    Fields that do not matter are not looked at.
+    ``bodiless``: the request was a HEAD, whose response has no body whatever its length says.
+    Fields that do not matter are not checked.
     """
     status = _STATUSES.get(head[:12])
     if status is None or head[12] not in b" \r":
@@ -114,18 +114,18 @@ def _value(head: bytes, start: int) -> str:
 
 
 def field_value(head: bytes, name: bytes) -> str | None:
-    """The value of the first header field called ``name`` (lower case), None if there is none."""
+    """Return the value of the first header field called ``name`` (lower case), None if there is none."""
     found = re.search(rb"(?i)\n" + re.escape(name) + rb"[ \t]*:([^\r\n]*)", head)
     return found[1].decode("latin-1").strip() if found else None
 
 
 def announced_length(content_length: str | None) -> int:
-    """The number of bytes in a Content-Length; 0 where there is none."""
+    """Return the number of bytes that a Content-Length announces; 0 where there is none."""
     return int(content_length) if content_length is not None and content_length.isdecimal() else 0
 
 
 def status_line(head: bytes) -> str:
-    """Status and reason as the server put them, for people."""
+    """Return the status and reason as the server sent them, for messages."""
     line = head.split(b"\n", 1)[0].decode("latin-1").strip()
     return line.partition(" ")[2][:200]
 

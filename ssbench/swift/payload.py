@@ -38,16 +38,16 @@ class Payload:
         self._file: int | None = None
 
     def begin(self) -> tuple[bytes, int]:
-        """Stamp and offset of the next body."""
+        """Return the stamp and the offset of the next body."""
         self._count = count = self._count + 1
         return struct.pack("<Q", count) + self._source, count * _STRIDE % BLOCK_BYTES
 
     def piece(self, offset: int, limit: int) -> memoryview:
-        """The bytes from ``offset`` below BLOCK_BYTES on; ``limit`` of them, or PIECE_BYTES if less."""
+        """Return the bytes from ``offset`` (below BLOCK_BYTES), at most ``limit`` and PIECE_BYTES of them."""
         return self._block[offset : offset + min(limit, PIECE_BYTES)]
 
     def file(self) -> int | None:
-        """Descriptor of a memory file that holds the block, for ``sendfile``; None if there is none."""
+        """Return the descriptor of a memory file that holds the block, for ``sendfile``; None without one."""
         possible = hasattr(os, "memfd_create") and hasattr(os, "sendfile")
         if self._file is None and possible and not self._closed:
             self._file = os.memfd_create("ssbench-payload")
@@ -57,7 +57,7 @@ class Payload:
         return self._file
 
     def close(self) -> None:
-        """Give the memory file back."""
+        """Close the memory file."""
         self._closed = True
         if self._file is not None:
             os.close(self._file)

@@ -1,4 +1,4 @@
-"""The keep-alive connections to one server, and the sweeper that ends their waits."""
+"""The keep-alive connections to one server, and the sweeper that times their waits out."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Pool:
         tls: ssl.SSLContext | None,
     ) -> None:
         self.idle: list[Connection] = []
-        #: One place for each request that may be under way; a request holds one from beginning to end.
+        #: One place for each request in flight; a request holds one from beginning to end.
         self.places = Semaphore(max_connections)
         self._endpoint = endpoint
         self._shared = shared
@@ -63,13 +63,13 @@ class Pool:
         self._addresses: list[Address] = []
 
     def close(self) -> None:
-        """Wake all who wait for a place; the client must be closing already."""
+        """Wake all greenlets that wait for a place. The client must be closing already."""
         self.idle.clear()
-        # Whoever gets this place gives it on at once, because there is no connecting any more.
+        # Connecting fails from now on, so each greenlet that gets this place releases it at once.
         self.places.release()
 
     def connect(self) -> Connection:
-        """A fresh connection in the hands of this greenlet; raises AttemptError with ``began`` set."""
+        """Return a new connection for this greenlet; raises AttemptError with ``began`` set."""
         began = monotonic()
         try:
             return self._connect_to_any(self._resolve())
@@ -78,9 +78,9 @@ class Pool:
             raise
 
     def _connect_to_any(self, addresses: list[Address]) -> Connection:
-        """Each address has its share of the time that is left, so that a dead one does not use it up.
+        """Connect to the first address that works; the next time it is tried first.
 
-        The one that worked is tried first the next time.
+        Each address has its share of the time that is left, so that a dead one does not use it up.
         """
         ticks = self._shared.connect_ticks
         last = AttemptError(NAME_RESOLUTION, f"{self._endpoint.host}: no address")
@@ -124,14 +124,14 @@ class Pool:
         return (TlsConnection if self._tls else Connection)(sock, self._shared, self.idle)
 
     def _resolve(self) -> list[Address]:
-        """The addresses of the host, asked for once."""
+        """Return the addresses of the host, which are looked up once."""
         if not self._addresses:
             host, closing = self._endpoint.host, self._shared.closing
             lookup = gevent.spawn(self._look_up)
             try:
                 gevent.wait([lookup, closing], self._connect_timeout, count=1)
             finally:
-                lookup.kill(block=False)  # of no effect where it has ended
+                lookup.kill(block=False)  # without effect once it has ended
             if closing.is_set():
                 raise cancelled()
             if not lookup.ready():
@@ -143,7 +143,7 @@ class Pool:
         return list(self._addresses)
 
     def _look_up(self) -> list[Address] | Exception:
-        """The addresses, or what went wrong: gevent prints what leaves a greenlet."""
+        """Return the addresses or the error, because gevent prints an exception that leaves a greenlet."""
         try:
             found = gevent.socket.getaddrinfo(
                 self._endpoint.host, self._endpoint.port, type=socket.SOCK_STREAM
@@ -154,11 +154,11 @@ class Pool:
 
 
 class Sweeper:
-    """Counts down the ticks of all connections, and wakes those whose time is over."""
+    """Counts down the ticks of all connections, and wakes those whose time-out has passed."""
 
     def __init__(self, shared: Shared, interval: float) -> None:
         self._shared = shared
-        # Without a reference, so that a loop with nothing else to do can end.
+        # Without a reference, so that the loop can end when it has nothing else to do.
         self._timer = shared.hub.loop.timer(interval, interval, ref=False)
         self._timer.start(self._sweep)
 
@@ -171,7 +171,7 @@ class Sweeper:
                 if not connection.ticks_left or connection.slack <= 0:
                     late.append(connection)
         for connection in late:
-            if connection.ticks_left >= 0:  # not closed by whom another one has woken
+            if connection.ticks_left >= 0:  # a greenlet woken before it may have closed it
                 connection.wake(TIMED_OUT)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What all connections of a client have in common, and what the system lets them do."""
+"""What all connections of a client share, and what the operating system offers them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Shared:
-    """What all connections of a client have in common; ticks are intervals of the sweeper.
+    """What all connections of a client share; ticks are intervals of the sweeper.
 
     An attempt has ``request_ticks``; each byte of body that moves gives it ``ticks_per_byte`` back.
-    ``closing`` is set when the client is closed: whoever waits for anything else waits for it too.
+    ``closing`` is set when the client is closed; every wait for something else also waits for it.
 
     Bytes that are only counted are received into ``sink`` with ``sink_flags``. With MSG_TRUNC the
     kernel drops them, and the sink is memory that is never touched: 0.17 ms of CPU a MB, where
@@ -47,9 +47,9 @@ class Shared:
 
 
 def discarding_flags() -> int:
-    """MSG_TRUNC where it makes ``recv`` count bytes of a TCP stream and drop them, else 0.
+    """Return MSG_TRUNC where ``recv`` then counts bytes of a TCP stream and drops them, else 0.
 
-    That is so on Linux (tcp(7)), but not on everything that calls itself Linux: so try.
+    That is so on Linux (tcp(7)), but not on every system that claims to be Linux, so it is tried.
     """
     if sys.platform != "linux":
         return 0

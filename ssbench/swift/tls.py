@@ -1,4 +1,4 @@
-"""The connection through TLS: the same requests, with bytes that may wait inside OpenSSL."""
+"""The connection through TLS, where received bytes may wait inside OpenSSL."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ssbench.swift.shared import Shared
 
 _RECORD_BYTES = 16384
 
-#: So many records in a row, about a millisecond of decrypting, before others have a turn.
+#: Records decrypted in a row, which takes about a millisecond, before other greenlets run.
 _RECORDS_IN_A_ROW = 32
 
 _INTERRUPTED = (TIMED_OUT, CANCELLED)
 
 
 def tls_context(insecure: bool, ca_certificates: str | None) -> ssl.SSLContext:
-    """What to trust: the given PEM text, else what the system trusts, or anyone if ``insecure``.
+    """Return a context that trusts the given PEM text, else what the system trusts, or any if ``insecure``.
 
     Raises UsageError if the text holds no certificates.
     """
@@ -38,7 +38,7 @@ def tls_context(insecure: bool, ca_certificates: str | None) -> ssl.SSLContext:
 
 
 class TlsConnection(Connection):
-    """Tries OpenSSL first and waits only when that says so, since its buffer wakes no watcher."""
+    """Asks OpenSSL before it waits, because bytes in the buffer of OpenSSL wake no watcher."""
 
     __slots__ = ("_early", "_records")
 
@@ -51,7 +51,7 @@ class TlsConnection(Connection):
         self._records = 0
 
     def handshake(self, context: ssl.SSLContext, host: str, ticks: int) -> None:
-        """Make the connected socket a TLS one; raises AttemptError."""
+        """Do the TLS handshake on the connected socket; raises AttemptError."""
         self.ticks_left = ticks
         try:
             self._sock = context.wrap_socket(self._sock, server_hostname=host, do_handshake_on_connect=False)
@@ -69,11 +69,11 @@ class TlsConnection(Connection):
                     raise cancelled()
         except OSError as error:
             raise transfer_fault(error) from None
-        except ValueError as error:  # a name that can be in no certificate
+        except ValueError as error:  # a name that no certificate can have
             raise AttemptError(TLS_ERROR, f"{host}: {error}") from None
 
     def _speaks_at_rest(self) -> bool:
-        # Session tickets come whenever the server likes, and mean nothing to us.
+        # The server may send session tickets at any time. They are not used.
         try:
             self._sock.recv_into(self._shared.buffer)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -118,7 +118,7 @@ class TlsConnection(Connection):
                 raise self._interrupted(event, "answer")
 
     def _give_way(self) -> None:
-        """Let the hub turn once: the bytes may all be inside OpenSSL, so no watcher would tell."""
+        """Let the loop turn once. No watcher may wake us, because all bytes may be inside OpenSSL."""
         self._records = 0
         self.ticks_left = self._shared.network_ticks
         turn = self._hub.loop.run_callback(self._reader.callback, READABLE)
@@ -142,7 +142,7 @@ class TlsConnection(Connection):
             return False
 
     def _send_first(self, message: bytes) -> int:
-        # OpenSSL wants to be given again what it could not write: so that is what is kept.
+        # After a partial write OpenSSL requires the same bytes again, so they are kept.
         piece = self._shared.payload.piece(self._offset, min(self._left, _RECORD_BYTES))
         self._advance(len(piece))
         joined = b"".join((message, piece))

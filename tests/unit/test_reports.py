@@ -366,7 +366,7 @@ def test_an_output_that_cannot_be(
 def test_two_outputs_need_two_files(known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out")
     assert main(["report-scenario", "-s", str(known), "-f", out, "-r", out]) == 2
-    assert last_error(capsys) == f"{out}: is given for two outputs"
+    assert last_error(capsys) == f"{out}: given for two outputs"
 
 
 def test_an_export_that_fails_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
