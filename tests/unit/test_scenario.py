@@ -385,7 +385,7 @@ def test_folder_and_names_that_are_none(tmp_path):
         load("a\0b")
     with pytest.raises(ScenarioError, match="cannot be read: File name too long"):
         load("a" * 5000)
-    with pytest.raises(ScenarioError, match="expected a scenario file"):
+    with pytest.raises(ScenarioError, match="there is no such file; did you mean -f very_small"):
         load("../very_small")
 
 
