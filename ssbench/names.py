@@ -23,3 +23,8 @@ def container_pattern(base: str, policy: str | None) -> re.Pattern[str]:
 def object_name(size_class: str, number: int) -> str:
     """Return ``<size class>_<six or more digits>``."""
     return f"{size_class}_{number:06d}"
+
+
+def run_mark(run_id: int) -> str:
+    """``ssb-`` and eight hexadecimal digits: what the transaction ids of a run's requests end in."""
+    return f"ssb-{run_id & 0xFFFFFFFF:08x}"

@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 COMMANDS = {
     "run-scenario": "run a scenario and report on it",
     "report-scenario": "print the report of a stat file",
+    "attribute": "tell which node was slow, from the logs of Swift",
     "export": "write the results of a stat file as CSV, JSON lines or Parquet",
     "cleanup-containers": "delete the containers that benchmarks made, and everything in them",
     "kill-workers": "tell all connected workers to exit",

@@ -30,6 +30,7 @@ from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
 from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.exchange import Exchange
+from ssbench.names import run_mark
 from ssbench.reports import ReportOptions
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers
@@ -232,6 +233,7 @@ class _Run:
             request_timeout=arguments.request_timeout,
             retries=arguments.retries,
             retry_404=arguments.retry_404,
+            trans_id_extra=self._run_mark(),
             block_size=arguments.block_size,
             noop=arguments.noop,
             container_base=scenario.container_base,
@@ -267,11 +269,15 @@ class _Run:
             "retry_404": arguments.retry_404,
             "give_up_after": arguments.give_up_after,
             "noop": arguments.noop,
+            "trans_id_extra": self._run_mark(),
             "keep_objects": arguments.keep_objects,
             "local_workers": arguments.workers,
             "local_swift": arguments.local_swift,
             "sealed": zmq_options.key_file(arguments) is not None,
         }
+
+    def _run_mark(self) -> str | None:
+        return None if self._arguments.no_trans_id_extra else run_mark(self._run_id)
 
     def _ensure_containers(
         self,
@@ -296,6 +302,7 @@ class _Run:
             timeouts=(self._arguments.connect_timeout, self._arguments.network_timeout),
             check=check,
             renew=source.renew,
+            trans_id_extra=self._run_mark(),
         )
         if source.session.token != exchange.parameters.token:
             exchange.change(token=source.session.token)

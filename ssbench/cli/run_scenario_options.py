@@ -131,6 +131,11 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
         help="maximum number of retries of a read or delete that finds no object (default: %(default)s)",
     )
     group.add_argument(
+        "--no-trans-id-extra",
+        action="store_true",
+        help="send no X-Trans-Id-Extra, by which transaction ids in Swift's logs end in a mark of the run",
+    )
+    group.add_argument(
         "--give-up-after",
         metavar="SECONDS",
         type=non_negative_float,

@@ -82,6 +82,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ``generation`` goes up when the token changes during a run. Time-outs are seconds, ``delete_after``
     whole seconds; they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
     ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``.
+    ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``.
     """
 
     run_id: Count
@@ -102,6 +103,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     retries: Count = 10
     retry_404: Count = 0
     size_ranges: list[tuple[Count, Count]] = []
+    trans_id_extra: str | None = None
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

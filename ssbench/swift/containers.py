@@ -89,17 +89,20 @@ def ensure_containers(
     timeouts: tuple[float, float] = (10.0, 20.0),
     check: Callable[[], None] = lambda: None,
     renew: Callable[[], str] | None = None,
+    trans_id_extra: str | None = None,
 ) -> None:
     """Make sure that the containers are there, ``concurrency`` at once.
 
     ``advance`` is called in this thread for each that is, ``check`` some times a second; what they raise
-    ends it at once. ``renew`` is called after a 401 and returns a new token. ``timeouts`` are those of
+    ends it at once. ``renew`` is called after a 401 and returns a new token.
+    ``trans_id_extra`` is what transaction ids are to end in. ``timeouts`` are those of
     connecting and of each wait for an answer, in seconds; one container takes at most twice as long as
     both together and 16 s more. Raises ClusterError that tells of containers that could not be made, or
     that exist with another policy, after the first of which no further one is begun; and what ``renew``
     raises.
     """
-    makers = _Makers(session, names, policy, timeouts, renew)
+    extra = {"X-Trans-Id-Extra": trans_id_extra} if trans_id_extra else {}
+    makers = _Makers(session, names, policy, timeouts, renew, extra)
     try:
         makers.start(concurrency)
         failures = makers.wait(advance, check)
@@ -122,6 +125,7 @@ class _Makers:
         policy: str | None,
         timeouts: tuple[float, float],
         renew: Callable[[], str] | None,
+        headers: dict[str, str],
     ) -> None:
         self.stop = threading.Event()
         self.retried: Counter[str] = Counter()
@@ -129,6 +133,7 @@ class _Makers:
         self._policy = policy
         self._timeouts = timeouts
         self._renew = renew
+        self._headers = headers
         self._token = session.token
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -219,7 +224,7 @@ class _Makers:
         while True:
             token = self._token
             try:
-                return _ensure(connection, token, name, policy, self._note_retry)
+                return _ensure(connection, token, name, policy, self._headers, self._note_retry)
             except CLIENT_ERRORS as error:
                 code = status(error)
                 if code == 401 and renewals < _MOST_RENEWALS and self._renew_token(token):
@@ -243,24 +248,31 @@ class _Makers:
 
 
 def _ensure(
-    connection: Any, token: str | None, name: str, policy: str | None, on_retry: Callable[[Exception], None]
+    connection: Any,
+    token: str | None,
+    name: str,
+    policy: str | None,
+    headers: dict[str, str],
+    on_retry: Callable[[Exception], None],
 ) -> str | None:
     """Make one container; return why it will not do, or raise what is in CLIENT_ERRORS."""
     url, place = connection.url, (connection.parsed_url, connection)
 
     def head() -> dict[str, str] | None:
         try:
-            found: dict[str, str] = swiftclient.head_container(url, token, name, http_conn=place)
+            found: dict[str, str] = swiftclient.head_container(
+                url, token, name, http_conn=place, headers=headers
+            )
             return found
         except swiftclient.ClientException as error:
             if error.http_status == 404:
                 return None
             raise
 
-    headers = {"X-Storage-Policy": policy} if policy else {}
+    new = headers | ({"X-Storage-Policy": policy} if policy else {})
 
     def put() -> None:
-        swiftclient.put_container(url, token, name, headers=headers, http_conn=place)
+        swiftclient.put_container(url, token, name, headers=new, http_conn=place)
 
     found = persistently(head, on_retry)
     if found is None:

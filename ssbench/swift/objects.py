@@ -72,6 +72,7 @@ class ClientSettings:
     ``block_size``: bytes sent or received at once where they are copied at all.
     ``max_connections`` is the limit for each server, ``retries`` that for each request. ``retry_404``
     is how often, apart from those, a GET or DELETE is tried again that finds no object.
+    ``trans_id_extra`` is what Swift is asked to let its transaction ids end in.
     """
 
     connect_timeout: float = 10.0
@@ -83,6 +84,7 @@ class ClientSettings:
     retry_404: int = 0
     insecure: bool = False
     ca_certificates: str | None = None
+    trans_id_extra: str | None = None
 
 
 class Outcome(Struct, frozen=True, gc=False):
@@ -256,7 +258,9 @@ class Client:
                 settings.connect_timeout,
                 self._tls if endpoint.scheme == "https" else None,
             )
-        target = self._targets[storage_url] = _Target(pool, host, path)
+        extra = self.settings.trans_id_extra
+        fields = f"X-Trans-Id-Extra: {extra}\r\n" if extra else ""
+        target = self._targets[storage_url] = _Target(pool, host, path, fields)
         return target
 
 
@@ -265,10 +269,10 @@ class _Target:
 
     __slots__ = ("_after", "_before", "_fields", "_path", "pool")
 
-    def __init__(self, pool: Pool, host: str, path: str) -> None:
+    def __init__(self, pool: Pool, host: str, path: str, fields: str = "") -> None:
         self.pool = pool
         self._path = path
-        self._fields = f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: ssbench/{__version__}\r\n"
+        self._fields = f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: ssbench/{__version__}\r\n{fields}"
         self._before: dict[tuple[str, str], bytes] = {}
         self._after: dict[str | None, bytes] = {}
 

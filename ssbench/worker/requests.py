@@ -45,6 +45,7 @@ class Run:
                 retry_404=parameters.retry_404,
                 insecure=parameters.insecure,
                 ca_certificates=parameters.ca_certificates,
+                trans_id_extra=parameters.trans_id_extra,
             )
         )
         self._containers: dict[int, str] = {}

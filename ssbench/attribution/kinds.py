@@ -1,0 +1,183 @@
+"""Which requests are compared with which: from joined columns to units, strata and who took part.
+
+Requests are of one kind when operation, storage policy, proxy and size (within a ratio) are the same. An
+object that is read often is a kind of its own, since its replicas can be compared with each other; writes
+of one object always go to the same devices, so all of them together count once. Otherwise one hot object
+would speak for its devices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.attribution.culprits import Level
+from ssbench.attribution.join import NOBODY, OBJECT, OTHER, Joined
+from ssbench.attribution.ranks import Pairs, Places, Units, pairs
+from ssbench.operations import OPERATIONS
+
+#: Sizes are told apart by so many steps an octave, the most that leaves most kinds enough requests.
+_STEPS = (4, 2, 1, 0.5)
+_ENOUGH_IN_KIND = 8
+#: An object that is read so often within a kind is a kind of its own.
+_HOT = 8
+#: A number of lines that so many of the writes have is what a complete write has.
+_USUAL = 0.05
+
+#: Operations that only read: any replica may answer.
+READS = np.array([operation.method in ("GET", "HEAD") for operation in OPERATIONS])
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """How many object servers' lines each operation has, and should have.
+
+    ``concurrent`` are reads that several servers answered where one does as a rule: they have further
+    lines because they were slow, so who took part in them says nothing.
+    """
+
+    found: Places
+    expected: Places
+    concurrent: npt.NDArray[np.bool_]
+
+    @property
+    def complete(self) -> npt.NDArray[np.bool_]:
+        """Which operations have all their lines."""
+        return (self.found >= self.expected) & (self.found > 0)
+
+
+def completeness(joined: Joined) -> Completeness:
+    """Count the devices whose object server did each operation, and tell how many it takes.
+
+    That is what is usual for an operation in a policy: for reads the most frequent number, for writes the
+    highest that is not rare.
+    """
+    count = len(joined.operations.code)
+    lines = joined.lines
+    answered = (lines.of == OBJECT) & (lines.status < 500) & (lines.status != 499)
+    did = pairs(lines.operation[answered], lines.device[answered], len(joined.devices))
+    found = np.bincount(did.unit, minlength=count)
+    expected = np.ones(count, np.int64)
+    fine = ~joined.operations.failed & (found > 0)
+    group = joined.operations.code * np.int64(1000) + joined.policy + 1
+    for each in np.unique(group[fine]):
+        inside = group == each
+        numbers = np.bincount(found[inside & fine])
+        if READS[each // 1000]:
+            expected[inside] = int(np.argmax(numbers))
+        else:
+            expected[inside] = int(np.flatnonzero(numbers >= _USUAL * numbers.sum())[-1])
+    concurrent = READS[joined.operations.code] & (expected == 1) & (found > 1)
+    return Completeness(found, expected, concurrent)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Units, of which ``unit_of`` tells that of each operation; :data:`NOBODY` for none."""
+
+    units: Units
+    unit_of: Places
+
+    def pairs(self, operation: Places, candidate: Places, count: int) -> Pairs:
+        """Turn who took part in which operation into pairs of units."""
+        unit = self.unit_of[operation]
+        there = (unit != NOBODY) & (candidate != NOBODY)
+        return pairs(unit[there], candidate[there], count)
+
+
+def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) -> Compared:
+    """Sort the usable operations into kinds; with ``by_proxy`` those of two proxies are of two kinds."""
+    operations = joined.operations
+    at = np.flatnonzero(usable)
+    if not len(at):
+        empty = np.zeros(0, np.int64)
+        return Compared(Units(np.zeros(0), empty, empty), np.full(len(usable), NOBODY, np.int64))
+    code = operations.code[at].astype(np.int64)
+    proxy = joined.proxy[at] + 1 if by_proxy else np.zeros(len(at), np.int64)
+    rough = _number(code, joined.policy[at], proxy)
+    stratum = _by_size(rough, operations.size[at])
+    subject = _number(stratum, operations.subject[at])
+    reads = READS[code]
+    often = np.bincount(subject)[subject] >= _HOT
+    stratum = _number(stratum, np.where(reads & often, subject + 1, 0))
+    # All writes of an object are one unit, each read is one.
+    unit = _number(np.where(reads, np.arange(len(at)), len(at) + subject))
+    counts = np.bincount(unit)
+    seconds = np.bincount(unit, operations.latency[at]) / counts
+    first = np.zeros(len(counts), np.int64)
+    first[unit] = np.arange(len(at))
+    operation = np.zeros(stratum.max() + 1, np.int64)
+    operation[stratum] = code
+    unit_of = np.full(len(usable), NOBODY, np.int64)
+    unit_of[at] = unit
+    return Compared(Units(seconds, stratum[first], operation), unit_of)
+
+
+def compare_servers(joined: Joined, usable: npt.NDArray[np.bool_]) -> tuple[Units, Places, Places]:
+    """Sort object servers' own times of reads into kinds; returns units, device and process of each.
+
+    Those of writes are coupled, because the proxy waits for all: they say nothing of one of them.
+    """
+    lines = joined.lines
+    reads = READS[joined.operations.code]
+    chosen = (lines.of == OBJECT) & (usable & reads)[lines.operation] & (lines.status < 300)
+    of = lines.operation[chosen]
+    if not len(of):
+        empty = np.zeros(0, np.int64)
+        return Units(np.zeros(0), empty, empty), empty, empty
+    code = joined.operations.code[of].astype(np.int64)
+    stratum = _by_size(_number(code, joined.policy[of]), joined.operations.size[of])
+    operation = np.zeros(stratum.max() + 1, np.int64)
+    operation[stratum] = code
+    return Units(lines.seconds[chosen], stratum, operation), lines.device[chosen], lines.process[chosen]
+
+
+def levels(joined: Joined, compared: Compared) -> list[Level]:
+    """Return the candidates: devices, processes of storage servers, nodes."""
+    lines = joined.lines
+    telling = lines.of != OTHER
+    operation, device = lines.operation[telling], lines.device[telling]
+    nodes = sorted({each.node for each in joined.devices})
+    node_of = np.array([nodes.index(each.node) for each in joined.devices], np.int64)
+    of_process: list[set[int]] = [set() for _ in joined.processes]
+    seen = pairs(lines.process, lines.device, len(joined.devices))
+    for process, each in zip(seen.unit.tolist(), seen.candidate.tolist(), strict=True):
+        of_process[process].add(each)
+    of_node = [[place for place, node in enumerate(node_of) if node == index] for index in range(len(nodes))]
+    return [
+        Level("device", compared.pairs(operation, device, len(joined.devices))),
+        Level(
+            "process",
+            compared.pairs(operation, lines.process[telling], len(joined.processes)),
+            [sorted(each) for each in of_process],
+        ),
+        Level("node", compared.pairs(operation, node_of[device], len(nodes)), of_node),
+    ]
+
+
+def node_names(joined: Joined) -> list[str]:
+    """Return the names of nodes in the order in which :func:`levels` numbers them."""
+    return sorted({each.node for each in joined.devices})
+
+
+def _number(*columns: npt.NDArray[np.generic]) -> Places:
+    """Number the rows of some columns so that equal rows have equal numbers."""
+    numbers = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        _, codes = np.unique(column, return_inverse=True)
+        numbers = numbers * (int(codes.max(initial=0)) + 1) + codes
+        _, numbers = np.unique(numbers, return_inverse=True)
+    return numbers
+
+
+def _by_size(rough: Places, size: npt.NDArray[np.int64]) -> Places:
+    """Split kinds by size, as finely as leaves nine of ten requests enough others of their kind."""
+    octave = np.log2(np.maximum(size, 1))
+    for steps in _STEPS:
+        step = np.where(size > 0, np.floor(octave * steps) + 1, 0)
+        stratum = _number(rough, step)
+        if (np.bincount(stratum)[stratum] >= _ENOUGH_IN_KIND).mean() >= 0.9:
+            break
+    return stratum

@@ -1,0 +1,281 @@
+"""Lines of Swift's logs as records: access lines of proxies and storage servers, and errors.
+
+Pure functions of bytes. A prefix of syslog (traditional, RFC 3339, RFC 5424) or of another log handler
+may stand before the message; a line is recognised by the shape of its message. No field that can hold
+a token is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ssbench.errors import UsageError
+
+#: A transaction id without what ``X-Trans-Id-Extra`` or ``trans_id_suffix`` put behind it. Until Swift 1.8
+#: it had 32 hexadecimal digits and no time.
+TRANS_ID = re.compile(rb"tx[0-9a-f]{21}(?:-[0-9a-f]{10}|[0-9a-f]{11})")
+
+#: What a proxy writes unless its ``log_msg_template`` says otherwise; older versions end sooner.
+DEFAULT_TEMPLATE = (
+    "{client_ip} {remote_addr} {end_time.datetime} {method} {path} {protocol} {status_int} {referer}"
+    " {user_agent} {auth_token} {bytes_recvd} {bytes_sent} {client_etag} {transaction_id} {headers}"
+    " {request_time} {source} {log_info} {start_time} {end_time} {policy_index} {access_user_id}"
+)
+
+#: No policy is told.
+NO_POLICY = -1
+
+
+class ProxyLine(NamedTuple):
+    """A proxy's access line. ``host`` is that of the prefix, empty without one; ``seconds`` request_time.
+
+    ``own`` is True for a request of the client, False for one that middleware made on its behalf.
+    """
+
+    host: bytes
+    method: bytes
+    status: int
+    seconds: float
+    own: bool
+    policy: int
+
+
+class BackendLine(NamedTuple):
+    """A storage server's access line.
+
+    ``server`` is ``object``, ``container`` or ``account``, by the path. ``asker`` is the program that sent
+    the request (``proxy-server``, ``object-server``, ...), empty where none is named. ``proxy`` is
+    (address, pid) of who sent it. ``seconds`` is trans_time.
+    """
+
+    host: bytes
+    server: bytes
+    device: bytes
+    partition: bytes
+    method: bytes
+    status: int
+    seconds: float
+    asker: bytes
+    proxy: tuple[bytes, bytes]
+    pid: bytes
+    policy: int
+
+
+class ErrorLine(NamedTuple):
+    """An error that names a transaction. ``address`` is IP:PORT, ``device`` empty where none is named.
+
+    ``kind`` is one of ``timeout``, ``connection``, ``507``, ``limited``, ``error``, ``handoff``,
+    ``refusal`` (the proxy gave an error to the client), ``update`` (a container server did not take the
+    update of an object server) and ``client``.
+    """
+
+    host: bytes
+    kind: str
+    server: bytes
+    address: bytes
+    device: bytes
+    detail: str
+
+
+class CutLine(NamedTuple):
+    """An access line of which a part is missing, or that is of no known layout."""
+
+
+Line = ProxyLine | BackendLine | ErrorLine | CutLine
+ProxyParser = Callable[[bytes], ProxyLine | CutLine | None]
+
+_CUT = CutLine()
+_LEVELS = frozenset([b"DEBUG", b"INFO", b"NOTICE", b"WARNING", b"WARN", b"ERROR", b"CRITICAL"])
+_PROXY_DATE = re.compile(rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ")
+_TIME = re.compile(rb"\d[-\d]*[T:]\d|\d{2}:\d{2}|\d{4}-\d{2}-\d{2}")
+_SECONDS = re.compile(rb"\d{1,7}\.\d{4,9}")
+_SERVERS = {3: b"account", 4: b"container", 5: b"object"}
+
+_NODE = rb"(\[[0-9A-Fa-f:.]+\]:\d+|[^\s:/\[\]]+:\d+)(?:/(\S+?))?"
+_ERRORS = (
+    (
+        re.compile(rb"ERROR with (\w+) server " + _NODE + rb"(?: \[\S+\])? re: .*?: ([^:]*?)(?: \(txn: |$)"),
+        "",
+    ),
+    (
+        re.compile(
+            rb"Node will be error limited for [\d.]+s: ()" + _NODE + rb"(?:, error: (.*?))?(?: \(txn: |$)"
+        ),
+        "limited",
+    ),
+    (re.compile(rb"ERROR Insufficient Storage ()" + _NODE + rb"()(?: |$)"), "507"),
+    (re.compile(rb"Node error limited ()([^\s/]+:\d+) \((\S+?)\)()"), "limited"),
+    (
+        re.compile(rb"ERROR (container) update failed with " + _NODE + rb" .*?: ([^:]*?)(?: \(txn: |$)"),
+        "update",
+    ),
+    (re.compile(rb"()()()Handoff requested \((\d+)\)"), "handoff"),
+    (re.compile(rb"(Account|Container|Object)()() \w+ (returning \d{3}[^(]*)"), "refusal"),
+    (re.compile(rb"()()()(Client disconnected|ERROR Client read timeout)"), "client"),
+)
+
+
+def parse(line: bytes, proxy: ProxyParser | None = None) -> Line | None:
+    """Return what a line that holds a transaction id says; None for lines that say nothing of interest.
+
+    ``proxy`` reads proxies' access lines, that of the default layout unless one was made by
+    :func:`template_parser`.
+    """
+    if b" ... " in line:  # where log_max_line_length cut something out; fields hold no blanks
+        return _CUT if b'"proxy-server ' in line or b" HTTP/1" in line or b'] "' in line else None
+    if b'] "' in line:
+        return _backend(line)
+    found = (proxy or default_proxy)(line)
+    if found is not None:
+        return found
+    for pattern, kind in _ERRORS:
+        match = pattern.search(line)
+        if match:
+            return _error(line[: match.start()], match, kind)
+    return None
+
+
+def host_of(prefix: Sequence[bytes]) -> bytes:
+    """Return the host that the words before a message name; empty where they name none."""
+    if not prefix:
+        return b""
+    if prefix[0][:1] == b"<" and len(prefix) >= 4 and _TIME.search(prefix[1]):  # RFC 5424
+        return b"" if prefix[2] == b"-" else prefix[2]
+    if prefix[-1][-1:] != b":":
+        return b""
+    before = prefix[-2] if len(prefix) > 1 else b""
+    if before in _LEVELS:
+        before = prefix[0]
+    return b"" if not before or before in _LEVELS or _TIME.match(before) else before
+
+
+def _seconds(text: bytes) -> float:
+    """Return seconds as Swift writes them; raises ValueError for others, such as a cut number."""
+    if not _SECONDS.fullmatch(text):
+        raise ValueError
+    return float(text)
+
+
+def _backend(line: bytes) -> BackendLine | CutLine:
+    parts = line.split(b'"')
+    if len(parts) < 9:
+        return _CUT
+    words = parts[0].split()
+    method, _, path = parts[1].partition(b" ")
+    names = path.split(b"/", 5)
+    try:
+        host = host_of(words[:-5])
+        server = _SERVERS[len(names) - 1]
+        asker, _, asker_pid = parts[7].partition(b" ")
+        status = int(parts[2].split()[0])
+        seconds = _seconds(parts[8].strip())
+        tail = parts[10].split() if len(parts) > 10 else ()
+        pid = tail[0] if tail else b"-"
+        policy = int(tail[1]) if len(tail) > 1 and tail[1] != b"-" else NO_POLICY
+        address = words[-5]
+    except (LookupError, ValueError):
+        return _CUT
+    if not names[2].isdigit() or not TRANS_ID.match(parts[5]):
+        return _CUT
+    return BackendLine(
+        host,
+        server,
+        names[1],
+        names[2],
+        method,
+        status,
+        seconds,
+        b"" if asker == b"-" else asker,
+        (address, asker_pid),
+        pid,
+        policy,
+    )
+
+
+def default_proxy(line: bytes) -> ProxyLine | CutLine | None:
+    """Read an access line of a proxy in the default layout of any version; None where it is none."""
+    date = _PROXY_DATE.search(line)
+    if date is None:
+        return None
+    fields = line[date.end() :].split()
+    try:
+        seconds = _seconds(fields[12])
+        status = int(fields[3])
+        own = fields[13] == b"-" if len(fields) > 13 else True
+        policy = int(fields[17]) if len(fields) > 17 and fields[17].isdigit() else NO_POLICY
+        if not TRANS_ID.match(fields[10]):
+            return _CUT
+    except (LookupError, ValueError):
+        return _CUT
+    return ProxyLine(host_of(line[: date.start()].split()[:-2]), fields[0], status, seconds, own, policy)
+
+
+_FIELD = re.compile(r"\{([a-z_]+)(?:\.[a-z0-9_]+)*\}")
+_SHAPES = {
+    "transaction_id": rb"tx[0-9a-f]{21}\S*?",
+    "request_time": rb"[\d.]+",
+    "status_int": rb"\d{3}",
+    "method": rb"[A-Z]+",
+}
+
+
+def template_parser(template: str) -> ProxyParser:
+    """Return a reader of lines that a proxy with this ``log_msg_template`` writes.
+
+    Raises UsageError when the template lacks what the join needs.
+    """
+    names = {match[1] for match in _FIELD.finditer(template)}
+    if missing := [name for name in ("transaction_id", "request_time", "source") if name not in names]:
+        raise UsageError(
+            f"--log-format: the template has no {' and no '.join(f'{{{name}}}' for name in missing)};"
+            " without it a line cannot be joined with a request"
+        )
+    pattern, seen, position = rb"", set[str](), 0
+    for match in _FIELD.finditer(template):
+        name = match[1]
+        pattern += re.escape(template[position : match.start()].encode())
+        # Fields are percent-encoded, so none holds a blank or a quotation mark.
+        shape = _SHAPES.get(name, rb'[^\s"]*')
+        timed = match[0] != f"{{{name}}}"  # {end_time.datetime} is not {end_time}
+        key = name if name not in seen and not timed else ""
+        pattern += b"(?P<%b>%b)" % (key.encode(), shape) if key else b"(?:%b)" % shape
+        seen |= {key}
+        position = match.end()
+    pattern += re.escape(template[position:].encode()) + rb"(?=\s|$)"
+    if "source" not in seen:
+        raise UsageError("--log-format: {source} is there only in another form than {source}")
+    expression = re.compile(rb"(?<!\S)" + pattern)
+
+    def read(line: bytes) -> ProxyLine | None:
+        match = expression.search(line)
+        if match is None:
+            return None
+        found = match.groupdict()
+        try:
+            seconds = _seconds(found["request_time"])
+        except ValueError:
+            return None
+        policy = found.get("policy_index", b"-")
+        return ProxyLine(
+            host_of(line[: match.start()].split()),
+            found.get("method", b""),
+            int(found.get("status_int", b"0")),
+            seconds,
+            found["source"] in (b"-", b""),
+            int(policy) if policy.isdigit() else NO_POLICY,
+        )
+
+    return read
+
+
+def _error(before: bytes, match: re.Match[bytes], kind: str) -> ErrorLine:
+    server, address, device, detail = (group or b"" for group in match.groups())
+    text = detail.decode("ascii", "replace").strip()
+    if "Insufficient Storage" in text:
+        kind = "507"
+    elif not kind:
+        lower = text.lower()
+        kind = "timeout" if "timeout" in lower else "connection" if "connection" in lower else "error"
+    return ErrorLine(host_of(before.split()), kind, server.lower(), address, device, text)

@@ -1,0 +1,82 @@
+"""Where the time of each operation went: client to proxy, the proxy's own, the slowest storage server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.attribution.join import NOBODY, OBJECT, Joined
+from ssbench.attribution.kinds import READS, Completeness
+from ssbench.attribution.ranks import Floats, Places
+
+#: A server's time is this much longer than the proxy's before its replica is called late, in seconds.
+_LATE = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Columns, one place for each operation; seconds, NaN where a line is missing.
+
+    ``client`` is what the client waited beyond the proxy's time: connecting, queueing, the network. It is
+    never below 0, though a client can have the last byte a little before the proxy notes it.
+    ``backend`` is the longest time of an object server that ended within the proxy's time, ``proxy`` the
+    proxy's less that: its own work, and for reads the body. ``slowest`` is the place of that line, or
+    :data:`~ssbench.attribution.join.NOBODY`. ``extra`` counts servers beyond the usual number: failed
+    attempts, and handoffs in their place.
+    """
+
+    client: Floats
+    proxy: Floats
+    backend: Floats
+    slowest: Places
+    extra: Places
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Lines of replicas of writes that the proxy did not wait for to the end: places, and its seconds."""
+
+    line: Places
+    waited: Floats
+
+
+def split(joined: Joined, complete: Completeness) -> Parts:
+    """Subtract durations, never moments, since the clocks of hosts differ."""
+    count = len(joined.operations.code)
+    lines, total = joined.lines, joined.proxy_seconds
+    inside = np.flatnonzero((lines.of == OBJECT) & ~(lines.seconds > total[lines.operation] + _LATE))
+    order = inside[np.lexsort((lines.seconds[inside], lines.operation[inside]))]
+    slowest = np.full(count, NOBODY, np.int64)
+    slowest[lines.operation[order]] = order  # the last one written stays
+    backend = np.where(slowest == NOBODY, np.nan, np.append(lines.seconds, np.nan)[slowest])
+    every = np.bincount(lines.operation[lines.of == OBJECT], minlength=count)
+    return Parts(
+        client=np.maximum(joined.operations.latency - total, 0.0),
+        proxy=np.maximum(total - backend, 0.0),
+        backend=backend,
+        slowest=slowest,
+        extra=np.maximum(every - complete.expected, 0),
+    )
+
+
+def late(joined: Joined) -> Late:
+    """Find the replicas of successful writes that ended after the proxy had answered."""
+    lines = joined.lines
+    of_write = (lines.of == OBJECT) & ~(READS[joined.operations.code] | joined.operations.failed)[
+        lines.operation
+    ]
+    total = joined.proxy_seconds[lines.operation]
+    given_up = (lines.status == 499) | (lines.seconds > total + _LATE)
+    line = np.flatnonzero(of_write & given_up)
+    return Late(line, total[line])
+
+
+def quantiles(values: npt.NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return median and 99th percentile of what is not NaN; None for nothing."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return None
+    median, high = np.quantile(known, (0.5, 0.99))
+    return float(median), float(high)

@@ -1,0 +1,125 @@
+"""``ssbench-master attribute``: which node was slow, from the logs of Swift."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+
+import msgspec
+
+from ssbench.attribution import files, texts
+from ssbench.attribution.findings import Attribution, attribute
+from ssbench.attribution.join import NOBODY, Join, Joined
+from ssbench.attribution.lines import ProxyParser, template_parser
+from ssbench.cli import output_file
+from ssbench.cli.options import add_force
+from ssbench.cli.stat_file import reading
+from ssbench.errors import ExitCode, UsageError
+
+logger = logging.getLogger(__name__)
+
+DESCRIPTION = (
+    "Join the results of a run with the logs of Swift by transaction id, and tell where the time went and"
+    " which proxy, node or device made requests slow. doc/which-node.rst tells how to collect the logs."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    parser.add_argument(
+        "-s", "--stats-file", type=Path, required=True, metavar="FILE", help="the stat file of the run"
+    )
+    parser.add_argument(
+        "--swift-logs",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="LOG",
+        help="logs of proxies and storage servers, compressed or not: FILE, a folder with all in it, or"
+        " NODE=FILE where the lines do not name the node that wrote them",
+    )
+    parser.add_argument(
+        "--log-format",
+        type=template_parser,
+        metavar="TEMPLATE",
+        help="the proxies' log_msg_template, where they have one",
+    )
+    parser.add_argument(
+        "-f",
+        "--report-file",
+        type=Path,
+        default="-",
+        metavar="FILE",
+        help="where to write the report (stdout)",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write everything as JSON; - is stdout"
+    )
+    add_force(parser)
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Print what stands out; raises StatFileError, and UsageError for files that do not belong together."""
+    outputs = [path for path in (arguments.report_file, arguments.json) if path]
+    output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
+    logs = files.find(arguments.swift_logs)
+    found = attribute(_join(arguments.stats_file, logs, arguments.log_format))
+    to_stdout = arguments.json is not None and output_file.is_standard_output(arguments.json)
+    if not (to_stdout and output_file.is_standard_output(arguments.report_file)):
+        with output_file.writing(arguments.report_file, force=arguments.force) as out:
+            texts.write(found, out)
+    if arguments.json:
+        with output_file.writing(arguments.json, force=arguments.force) as out:
+            out.write(_json(found))
+            out.write("\n")
+    return ExitCode.OK
+
+
+def _json(found: Attribution) -> str:
+    plain = msgspec.to_builtins(found) | {"answer": texts.answer(found)}
+    return msgspec.json.format(msgspec.json.encode(plain), indent=1).decode()
+
+
+def _join(stats_file: Path, logs: list[files.LogFile], proxy: ProxyParser | None) -> Joined:
+    with reading(stats_file) as results:
+        join = Join(results)
+        for warning in results.warnings:
+            logger.warning("%s: %s", stats_file, warning)
+    if not join.identified:
+        raise UsageError(
+            f"{stats_file}: no result has a transaction id of Swift, so no log can be joined with it"
+        )
+    for file in logs:
+        join.add(file, proxy)
+    joined = join.joined()
+    if not len(joined.lines) and not (joined.proxy != NOBODY).any():
+        raise UsageError(_nothing(stats_file, joined))
+    for count in joined.files:
+        if count.damage:
+            logger.warning("%s: %s; the lines before that are used", count.path, count.damage)
+        if not count.of_run:
+            logger.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
+    return joined
+
+
+def _nothing(stats_file: Path, joined: Joined) -> str:
+    """Say why not one line is of the run."""
+    lines = sum(file.lines for file in joined.files)
+    if of_run := sum(file.of_run for file in joined.files):
+        return (
+            f"{stats_file}: {of_run:,} of {lines:,} lines name requests of this run, but none is an access"
+            " line that could be read: if the proxies have a log_msg_template, give it as --log-format"
+        )
+    text = f"{stats_file}: none of the {lines:,} lines of the logs is of this run"
+    first = min((file.first for file in joined.files if file.first is not None), default=None)
+    last = max((file.last for file in joined.files if file.last is not None), default=None)
+    if first is None or last is None:
+        return f"{text}: no line holds a transaction id of Swift"
+    if joined.began is None or joined.ended is None:
+        return text
+    if last < joined.began:
+        return f"{text}: they end {joined.began - last:,} s before it"
+    if first > joined.ended:
+        return f"{text}: they begin {first - joined.ended:,} s after it"
+    return f"{text}, though they are of the same time: are they of another cluster, or is log_requests off?"

@@ -1,0 +1,177 @@
+"""Results joined with genuine lines of Swift, through the command line as a user would."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ssbench.attribution import files
+from ssbench.cli.master import main
+from ssbench.errors import UsageError
+from ssbench.operations import CREATE, READ
+from ssbench.results import Failure, ResultBlock, RunDescription, RunSummary, TextColumn
+from ssbench.run_results import RunResultsWriter
+from ssbench.scenario.model import Scenario, SizeClass
+
+DATA = Path(__file__).parent.parent / "data" / "swiftlogs"
+RUN = RunDescription(
+    Scenario("run", (SizeClass("tiny", 8192, 8192, 0, (1, 1, 1, 1)),), user_count=4, operation_count=41),
+    run_id=0x1234,
+)
+
+
+@pytest.fixture
+def stat_file(tmp_path: Path) -> Path:
+    """A stat file of the 40 operations whose lines are in run-proxy.log and run-object.log."""
+    path = tmp_path / "run.stat.gz"
+    writer = RunResultsWriter(path, RUN)
+    with (DATA / "run-client.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    code = [CREATE.code if line["method"] == "PUT" else READ.code for line in lines]
+    seconds = [float(line["latency_s"]) for line in lines]
+    columns = {
+        "operation": np.array([*code, READ.code], np.uint8),
+        "object": np.arange(41),
+        "size": np.full(41, 8192),
+        "last_byte": np.array([*seconds, np.nan]),
+        "completed": np.full(41, 1795300893.0),
+        "trans_id": TextColumn.of([*(line["trans_id"] for line in lines), None]),
+    }
+    writer.add(ResultBlock(41, columns, {40: Failure("network timeout", "", {})}))
+    writer.end(RunSummary(ended=1795300895.0))
+    return path
+
+
+def attribute(stat_file: Path, *arguments: object) -> tuple[int, dict[str, object]]:
+    out = stat_file.with_name("found.json")
+    options = [
+        "-q",
+        "attribute",
+        "-s",
+        stat_file,
+        "--force",
+        "--json",
+        out,
+        "-f",
+        stat_file.with_name("report.txt"),
+    ]
+    code = main([*map(str, options), "--swift-logs", *map(str, arguments)])
+    return code, json.loads(out.read_text()) if code == 0 else {}
+
+
+def logs_of_nodes(folder: Path) -> list[str]:
+    """The lines of each object server in a file of its own, as they are copied from its host."""
+    for node in ("o1", "o2", "o3"):
+        lines = [
+            line.removeprefix(f"{node} ")
+            for line in (DATA / "run-object.log").read_text().splitlines(keepends=True)
+            if line.startswith(node)
+        ]
+        (folder / node).mkdir()
+        (folder / node / "object.log").write_text("".join(lines))
+    return [str(folder / node / "object.log") for node in ("o1", "o2", "o3")]
+
+
+def test_every_operation_finds_its_lines(stat_file: Path, tmp_path: Path) -> None:
+    code, found = attribute(stat_file, DATA / "run-proxy.log", *logs_of_nodes(tmp_path))
+    assert code == 0
+    coverage = found["coverage"]
+    assert (coverage["operations"], coverage["failed"], coverage["without_id"]) == (41, 1, 1)
+    assert (coverage["with_proxy"], coverage["complete"], coverage["compared"]) == (40, 40, 40)
+    assert (coverage["lines_of_run"], coverage["cut"], coverage["duplicates"]) == (116, 0, 0)
+    assert coverage["reasons"] == []
+    assert {row["name"] for row in found["devices"]} == {
+        "d1 on o1/object",
+        "d4 on o1/object",
+        "d2 on o2/object",
+        "d3 on o3/object",
+    }
+    # By hand: of 18 creates and 22 reads each has its lines once.
+    assert sum(row["requests"] for row in found["devices"]) == 76
+    report = stat_file.with_name("report.txt").read_text()
+    assert "successes with all object server lines:  40 (100.0%)" in report
+
+
+def test_parts_are_differences_of_durations(stat_file: Path) -> None:
+    _, found = attribute(stat_file, DATA / "run-proxy.log", DATA / "run-object.log")
+    for row in found["parts"]:
+        client, proxy, backend = (row[part][0] for part in ("client", "proxy", "backend"))
+        assert 0 <= client < 0.02
+        assert client + proxy + backend == pytest.approx(row["latency"][0], rel=0.25)
+
+
+def test_lines_twice_or_compressed_change_nothing(stat_file: Path, tmp_path: Path) -> None:
+    logs = [DATA / "run-proxy.log", DATA / "run-object.log"]
+    _, once = attribute(stat_file, *logs)
+    with gzip.open(tmp_path / "run-object.log.1.gz", "wb") as file:
+        file.write(logs[1].read_bytes())
+    _, twice = attribute(stat_file, *logs, tmp_path / "run-object.log.1.gz")
+    assert twice["coverage"].pop("duplicates") == 76
+    assert once["devices"] == twice["devices"]
+    assert once["parts"] == twice["parts"]
+
+
+def test_a_node_may_be_named(stat_file: Path, tmp_path: Path) -> None:
+    named = [f"rack{place}={path}" for place, path in enumerate(logs_of_nodes(tmp_path))]
+    _, found = attribute(stat_file, *named)
+    assert {row["name"] for row in found["nodes"]} == {"rack0", "rack1", "rack2"}
+    assert any("no access line of a proxy" in reason for reason in found["coverage"]["reasons"])
+
+
+def test_a_node_whose_log_is_missing(stat_file: Path, tmp_path: Path) -> None:
+    _, found = attribute(stat_file, DATA / "run-proxy.log", *logs_of_nodes(tmp_path)[:2])
+    assert found["coverage"]["complete"] < 40
+    assert any("every storage node" in reason for reason in found["coverage"]["reasons"])
+
+
+def test_a_compressed_log_that_is_cut_off_is_used_up_to_there(
+    stat_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = gzip.compress((DATA / "run-object.log").read_bytes())
+    (tmp_path / "cut.gz").write_bytes(whole[: len(whole) // 2])
+    code, found = attribute(stat_file, DATA / "run-proxy.log", tmp_path / "cut.gz")
+    assert code == 0
+    assert 40 < found["coverage"]["lines_of_run"] < 116
+
+
+@pytest.mark.parametrize(
+    ("log", "says"),
+    [
+        ("object.log", "they end 109 s before it"),
+        ("handoff-and-shortened.log", "they begin 320 s after it"),
+        ("run-client.csv", "give it as --log-format"),
+        ("README.rst", "no line holds a transaction id"),
+        ("missing.log", "no such log file"),
+    ],
+)
+def test_logs_that_do_not_belong_to_the_run(
+    stat_file: Path, log: str, says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, _ = attribute(stat_file, DATA / log)
+    assert code == 2
+    assert says in " ".join(capfd.readouterr().err.split())
+
+
+def test_the_json_alone_goes_to_standard_output(stat_file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    logs = [str(DATA / "run-proxy.log"), str(DATA / "run-object.log")]
+    assert main(["-q", "attribute", "-s", str(stat_file), "--json", "-", "--swift-logs", *logs]) == 0
+    assert json.loads(capfd.readouterr().out)["coverage"]["operations"] == 41
+
+
+def test_files_of_a_rotation_are_of_one_node(tmp_path: Path) -> None:
+    for name in ("object.log", "object.log.1", "object.log-20261121.gz", "proxy-1.log"):
+        (tmp_path / name).touch()
+    assert sorted(file.node for file in files.find([str(tmp_path)])) == [
+        "object",
+        "object",
+        "object",
+        "proxy-1",
+    ]
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no files"):
+        files.find([str(tmp_path)])

@@ -1,0 +1,191 @@
+"""Lines of Swift's logs: genuine ones, and whatever else may stand there."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssbench.attribution.lines import (
+    DEFAULT_TEMPLATE,
+    NO_POLICY,
+    TRANS_ID,
+    BackendLine,
+    CutLine,
+    ErrorLine,
+    ProxyLine,
+    parse,
+    template_parser,
+)
+from ssbench.errors import UsageError
+
+DATA = Path(__file__).parent.parent / "data" / "swiftlogs"
+PUT = (
+    b"127.0.0.1 127.0.0.1 21/Nov/2026/22/37/46 PUT /v1/AUTH_test/c/o18081 HTTP/1.0 201 - ssbench%20sample/1.0"
+    b" AUTH_tk8e8317d9b... 4096 - - tx2fb49ad9eae8482080275-006b021d3a - 0.0835 - - 1795300666.876998901"
+    b" 1795300666.960514307 0 test:tester"
+)
+BACKEND = (
+    b'127.0.0.1 - - [21/Nov/2026:22:37:46 +0000] "PUT /d1/9/AUTH_test/c/o18081" 201 -'
+    b' "PUT http://127.0.0.1:18081/v1/AUTH_test/c/o18081" "tx2fb49ad9eae8482080275-006b021d3a"'
+    b' "proxy-server 3975" 0.0593 "-" 3972 0'
+)
+
+
+def lines_of(name: str) -> list[bytes]:
+    return [line for line in (DATA / name).read_bytes().splitlines() if TRANS_ID.search(line)]
+
+
+def test_fields_of_both_access_lines() -> None:
+    assert parse(PUT) == ProxyLine(b"", b"PUT", 201, 0.0835, True, 0)
+    assert parse(BACKEND) == BackendLine(
+        b"",
+        b"object",
+        b"d1",
+        b"9",
+        b"PUT",
+        201,
+        0.0593,
+        b"proxy-server",
+        (b"127.0.0.1", b"3975"),
+        b"3972",
+        0,
+    )
+
+
+@pytest.mark.parametrize("fields", [17, 18, 20, 21, 22])
+def test_older_layouts_of_proxies_end_sooner(fields: int) -> None:
+    found = parse(b"Nov 21 22:37:46 p1 proxy-server: " + b" ".join(PUT.split()[:fields]))
+    assert found == ProxyLine(b"p1", b"PUT", 201, 0.0835, True, 0 if fields > 20 else NO_POLICY)
+
+
+def test_requests_of_middleware_are_not_the_clients() -> None:
+    own = Counter(found.own for found in map(parse, lines_of("proxy.log")) if isinstance(found, ProxyLine))
+    sources = (b" VW - ", b"_INFO - ")
+    seen = sum(source in line for line in lines_of("proxy.log") for source in sources)
+    assert own[False] >= seen > 5
+    assert own[True] > 50
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("object.log", {BackendLine: 173, ErrorLine: 6}),
+        ("container.log", {BackendLine: 15}),
+        ("proxy.log", {ProxyLine: 106, ErrorLine: 31, type(None): 1}),
+        ("run-proxy.log", {ProxyLine: 40}),
+        ("run-object.log", {BackendLine: 76}),
+    ],
+)
+def test_every_genuine_line_is_understood(name: str, kinds: dict[type, int]) -> None:
+    assert Counter(type(parse(line)) for line in lines_of(name)) == kinds
+
+
+@pytest.mark.parametrize("name", ["syslog-traditional.log", "syslog-rfc3339.log", "syslog-rfc5424.log"])
+def test_prefixes_of_syslog_name_the_host(name: str) -> None:
+    found = [each for each in map(parse, lines_of(name)) if each is not None]
+    assert {type(each): each.host for each in found} == {ProxyLine: b"localhost", BackendLine: b"vm"}
+
+
+def test_errors_name_their_node() -> None:
+    found = [each for each in map(parse, lines_of("proxy.log")) if isinstance(each, ErrorLine)]
+    counts = Counter((each.kind, each.address, each.device) for each in found)
+    assert counts == {
+        ("connection", b"127.0.0.1:18212", b"d2"): 10,
+        ("connection", b"127.0.0.1:18211", b"d1"): 4,
+        ("connection", b"127.0.0.1:18211", b"d4"): 4,
+        ("507", b"127.0.0.1:18212", b"d2"): 3,
+        ("timeout", b"127.0.0.1:18213", b"d3"): 3,
+        ("refusal", b"", b""): 3,
+        ("client", b"", b""): 3,
+        ("limited", b"127.0.0.1:18212", b"d2"): 1,
+    }
+    late = [each for each in map(parse, lines_of("late-and-hung.log")) if isinstance(each, ErrorLine)]
+    assert Counter(each.kind for each in late)["timeout"] == 5
+    handoffs = [parse(line) for line in lines_of("handoff-and-shortened.log") if b"Handoff requested" in line]
+    assert {each.kind for each in handoffs if isinstance(each, ErrorLine)} == {"handoff"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"proxy-server: ERROR Insufficient Storage 10.0.0.4:6200/d7 (txn: tx5a5fa64ec4504519aa419-006b021d9f",
+        b"proxy-server: Node will be error limited for 60.00s: 10.0.0.4:6200/d7, error: ERROR Insufficient"
+        b" Storage (txn: tx5a5fa64ec4504519aa419-006b021d9f)",
+    ],
+)
+def test_full_devices_of_old_and_new_swift(line: bytes) -> None:
+    assert parse(line) == ErrorLine(
+        b"",
+        "507",
+        b"",
+        b"10.0.0.4:6200",
+        b"d7",
+        "" if b"limited" not in line else "ERROR Insufficient Storage",
+    )
+
+
+def test_ipv6_nodes() -> None:
+    found = parse(
+        b"p1 proxy-server: ERROR with Object server [fd00::4]:6200/d7 [[fd00::5]:6300] re: Trying to GET"
+        b" /v1/AUTH_test/c/g0: Timeout (3.0s) (txn: tx942fedf6a6ec49a6b36b6-006b021e8d)"
+    )
+    assert found == ErrorLine(b"p1", "timeout", b"object", b"[fd00::4]:6200", b"d7", "Timeout (3.0s)")
+
+
+@given(st.integers(0, len(BACKEND)), st.integers(0, len(BACKEND)))
+def test_a_cut_line_gives_no_wrong_time(start: int, end: int) -> None:
+    first, last = min(start, end), max(start, end)
+    found = parse(BACKEND[:first] + b" ... " + BACKEND[last:])
+    assert not isinstance(found, BackendLine)
+    shorter = parse(BACKEND[:last])
+    assert not isinstance(shorter, BackendLine) or shorter.seconds == 0.0593
+
+
+@given(st.binary(max_size=400))
+def test_no_line_raises(line: bytes) -> None:
+    for whole in (line, PUT + line, BACKEND + line, line + b'] "' + line, BACKEND.replace(b"d1", line)):
+        parse(whole)
+        parse(whole, template_parser(DEFAULT_TEMPLATE))
+
+
+@given(
+    st.permutations(
+        ["{method}", "{path.anonymized}", "{request_time}", "{transaction_id}", "{source}", "{ttfb}"]
+    )
+)
+def test_templates_in_any_order(fields: list[str]) -> None:
+    values = {
+        "{method}": b"GET",
+        "{path.anonymized}": b"/v1/{SMD5}1/2",
+        "{request_time}": b"0.0214",
+        "{transaction_id}": b"tx121f2ea6c9b9497b80a46-006b021d3a-ssb-1",
+        "{source}": b"-",
+        "{ttfb}": b"0.0200",
+    }
+    line = b"Nov 21 22:37:46 p1 proxy-server: " + b" | ".join(values[field] for field in fields)
+    found = parse(line, template_parser(" | ".join(fields)))
+    assert found == ProxyLine(b"p1", b"GET", 0, 0.0214, True, NO_POLICY)
+
+
+def test_the_default_template_reads_as_without() -> None:
+    read = template_parser(DEFAULT_TEMPLATE)
+    genuine = lines_of("run-proxy.log") + lines_of("syslog-rfc3339.log")
+    whole = [line for line in genuine if type(parse(line)) is ProxyLine]
+    assert len(whole) > 40
+    assert [parse(line, read) for line in whole] == [parse(line) for line in whole]
+
+
+@pytest.mark.parametrize("missing", ["transaction_id", "request_time", "source"])
+def test_a_template_without_what_the_join_needs(missing: str) -> None:
+    with pytest.raises(UsageError, match=missing):
+        template_parser(DEFAULT_TEMPLATE.replace(f"{{{missing}}}", "-"))
+
+
+def test_cut_access_lines_are_told_from_others() -> None:
+    assert isinstance(parse(BACKEND[:60] + b" ... " + BACKEND[170:]), CutLine)
+    assert (
+        parse(b"proxy-server: autocreate account '/AUTH_test' (txn: txeb8039b540b9445f85aab-006b021d3a)")
+        is None
+    )
