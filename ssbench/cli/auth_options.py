@@ -7,7 +7,6 @@ cannot show a password.
 from __future__ import annotations
 
 import argparse
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +15,8 @@ from typing import NamedTuple
 from ssbench.cli import auth_version
 from ssbench.cli.auth_version import AUTH_TYPES, Values
 from ssbench.errors import UsageError
-from ssbench.swift.credentials import Credentials, Session
+from ssbench.swift.credentials import Credentials
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
-
-_log = logging.getLogger(__name__)
 
 #: Values of SWIFTCLIENT_INSECURE that mean yes, in lower case.
 _TRUE = frozenset({"true", "1", "yes", "on", "t", "y"})
@@ -210,24 +207,6 @@ def _check_secrets(*secrets: str | None) -> None:
     """Raise UsageError where a secret cannot be part of a header field."""
     if not all(secret.isprintable() for secret in secrets if secret):
         raise UsageError("a key, password, secret or token has a line end or another control character in it")
-
-
-def warn_of_proxy(credentials: Credentials, session: Session) -> None:
-    """Log a warning where the environment's proxy is used, because workers do not use it."""
-    from ssbench.swift.auth import is_proxied
-
-    uses = []
-    # The authentication URL of a cloud may be no more than its name.
-    if parse_http_url(credentials.auth_url) is not None and is_proxied(credentials.auth_url):
-        uses.append("to authenticate")
-    if any(map(is_proxied, session.storage_urls)):
-        uses.append("to make and list containers")
-    if uses:
-        _log.warning(
-            "The proxy of the environment (http_proxy, https_proxy, all_proxy) is used %s; requests for"
-            " objects do not use it (no_proxy=HOST keeps the others from it)",
-            " and ".join(uses),
-        )
 
 
 def _check_url(url: str, what: str) -> None:

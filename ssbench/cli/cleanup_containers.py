@@ -81,13 +81,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete the containers; raises SsbenchError when authentication or listing the account fails."""
-    from ssbench.swift.auth import authenticate
+    from ssbench.swift.auth import authenticate, warn_of_proxy
     from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings, find_containers
 
     credentials = auth_options.from_arguments(arguments, os.environ)
     login = partial(authenticate, credentials, arguments.connect_timeout)
     session = login()
-    auth_options.warn_of_proxy(credentials, session)
+    warn_of_proxy(credentials, session)
     settings = CleanUpSettings(
         arguments.concurrency,
         arguments.connect_timeout,
@@ -121,8 +121,7 @@ def _clean(cleaner: AccountCleaner, containers: list[str]) -> None:
         cleaner.stop()
         return "no more is deleted. Ctrl-C again ends it at once"
 
-    with Interrupts(stop, lambda: False) as interrupts:
-        interrupts.armed = True
+    with Interrupts() as interrupts, interrupts.armed(stop):
         try:
             cleaner.run(containers)
         finally:

@@ -26,8 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Tell the workers to exit; raises UsageError when the sockets cannot be bound."""
     from ssbench.fleet.dismissal import Dismissal
+    from ssbench.fleet.sockets import MasterSockets
 
-    with zmq_options.bind(arguments, zmq_options.address(arguments, _DEFAULT_IP)) as sockets:
+    address = zmq_options.address(arguments, _DEFAULT_IP)
+    with MasterSockets(address, zmq_options.read_key(arguments)) as sockets:
         dismissal = Dismissal(sockets)
         dismissal.run()
     for name in dismissal.remaining.values():

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ssbench.cli import output_file
 from ssbench.cli.options import add_force, percentile
-from ssbench.cli.profiling import Profiling
 from ssbench.errors import ExitCode
+from ssbench.profiling import Profiling
 
 _log = logging.getLogger(__name__)
 

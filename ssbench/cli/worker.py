@@ -16,12 +16,12 @@ from gevent.socket import wait_read
 from ssbench import __version__
 from ssbench.cli import logs, zmq_options
 from ssbench.cli.options import Parser, non_negative_int, positive_int
-from ssbench.cli.profiling import Profiling
 from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.fleet.addresses import endpoint
 from ssbench.fleet.descriptors import raise_limit
 from ssbench.fleet.sockets import WorkerSockets
 from ssbench.fleet.wire import MAX_JOBS
+from ssbench.profiling import Profiling
 from ssbench.run.socket_folder import remove_if_left
 from ssbench.worker.worker import Worker, WorkerOptions
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.cli.options import port
 from ssbench.errors import UsageError
-from ssbench.fleet.addresses import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, BindAddress, is_loopback
+from ssbench.fleet.addresses import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, BindAddress
 
 if TYPE_CHECKING:
     from ssbench.fleet.key import FleetKey
-    from ssbench.fleet.sockets import MasterSockets
-
-_log = logging.getLogger(__name__)
 
 
 def add_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
@@ -80,21 +76,6 @@ def ports(arguments: argparse.Namespace) -> tuple[int, int]:
     return work_port, results_port
 
 
-def address(arguments: argparse.Namespace, default_ip: str, folder: str | None = None) -> BindAddress:
-    """Return where a master listens: where the options say, and in a private folder; raises UsageError."""
-    return BindAddress(arguments.zmq_bind_ip or default_ip, *ports(arguments), folder)
-
-
-def bind(arguments: argparse.Namespace, where: BindAddress) -> MasterSockets:
-    """Bind both sockets; log a warning when other hosts can use them without a key."""
-    from ssbench.fleet.sockets import MasterSockets
-
-    key = read_key(arguments)
-    sockets = MasterSockets(where, key)
-    if key is None and where.ip is not None and not is_loopback(where.ip):
-        _log.warning(
-            "Anybody who reaches %s can take jobs and the token: seal the fleet with"
-            " 'ssbench-master keygen FILE' and --zmq-key FILE on every host",
-            where.ip,
-        )
-    return sockets
+def address(arguments: argparse.Namespace, default_ip: str) -> BindAddress:
+    """Return where a master listens; raises UsageError."""
+    return BindAddress(arguments.zmq_bind_ip or default_ip, *ports(arguments))

@@ -125,9 +125,11 @@ class Dispatcher:
         """Begin another run with a limit of its own; call it while no job is in flight.
 
         Counts start from 0, and every worker has to answer a ping again before it is used: it may have
-        gone while nobody listened. Returns those that were ready before.
+        gone while nobody listened. Events that nobody took are dropped. Returns the workers that were ready
+        before.
         """
         self.limit = limit
+        self.events.clear()
         self.late_results = self.foreign_results = self.invalid_results = self.handed_back = 0
         self._ticked = now
         former = self.living()

@@ -1,11 +1,13 @@
-"""What Ctrl-C, SIGTERM and SIGHUP do to a run: once it ends early, twice it ends at once."""
+"""What Ctrl-C, SIGTERM and SIGHUP do: once they end what goes on early, twice at once."""
 
 from __future__ import annotations
 
 import logging
 import os
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 from ssbench.errors import ExitCode
@@ -20,28 +22,36 @@ _NAMES = {
 
 
 class Interrupts:
-    """While this context lasts, the first signal calls ``stop`` when it is armed.
+    """A context manager that handles the signals; outside of the main thread it has no effect.
 
-    ``stop`` returns what happens now, for the user. Not armed, and with the second signal,
-    KeyboardInterrupt is raised, so that every context on the way is left; the third ends the process on
-    the spot. ``stop_at_once`` is asked before the second one raises, and returns whether it will raise
-    KeyboardInterrupt itself, where that does no harm.
+    Outside of :meth:`armed` a signal raises KeyboardInterrupt, so that every context on the way is left.
+    The third signal ends the process on the spot.
     """
 
-    def __init__(self, stop: Callable[[], str], stop_at_once: Callable[[], bool]) -> None:
-        self.armed = False
-        self._stop = stop
-        self._stop_at_once = stop_at_once
+    def __init__(self) -> None:
+        self._stop: Callable[[], str] | None = None
+        self._stop_at_once: Callable[[], bool] = lambda: False
         self._count = 0
 
-    @property
-    def happened(self) -> bool:
-        """Whether any signal has come."""
-        return self._count > 0
+    @contextmanager
+    def armed(
+        self, stop: Callable[[], str], stop_at_once: Callable[[], bool] = lambda: False
+    ) -> Iterator[None]:
+        """Let the first signal call ``stop``, which returns what happens now, for the user.
+
+        The second one raises KeyboardInterrupt unless ``stop_at_once`` returns that it will raise it
+        itself, where that does no harm. Signals before do not count.
+        """
+        self._count = 0
+        self._stop, self._stop_at_once = stop, stop_at_once
+        try:
+            yield
+        finally:
+            self._stop = None
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         self._count += 1
-        if self._count == 1 and self.armed:
+        if self._count == 1 and self._stop is not None:
             _log.warning("%s: %s", _NAMES[signal.Signals(number)], self._stop())
         elif self._count <= 2:
             if self._count == 1 or not self._stop_at_once():
@@ -53,6 +63,8 @@ class Interrupts:
         # Whoever starts a run with nohup wants it to go on without a terminal.
         ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
         numbers = [number for number in _NAMES if number != signal.SIGHUP or not ignored]
+        if threading.current_thread() is not threading.main_thread():
+            numbers = []  # Python allows no other thread to handle signals
         self._before = {number: signal.signal(number, self._handle) for number in numbers}
         return self
 

@@ -1,4 +1,4 @@
-"""Workers on the master's own host, started for one run and gone with it.
+"""Workers on the master's own host, started for its runs and gone with it.
 
 Each holds one end of a pipe as its standard input; when the master ends, however it ends, the pipe
 does too, and so does the worker.
@@ -7,6 +7,7 @@ does too, and so does the worker.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import stat
 import subprocess
@@ -17,10 +18,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from ssbench.errors import UsageError
 from ssbench.run.own_folder import own_folder
 from ssbench.swift.credentials import SECRET_VARIABLES
+
+if TYPE_CHECKING:
+    from ssbench.fleet.dispatch import Dispatcher
+
+_log = logging.getLogger(__name__)
 
 #: Lines of a dead worker's log that are shown.
 _TAIL_LINES = 15
@@ -90,21 +97,34 @@ class LocalWorkers:
     def __init__(self, count: int, arguments: Sequence[str], *, profile: bool = False) -> None:
         self.workers: list[LocalWorker] = []
         self.profiles: list[Path] = []
+        self._arguments = arguments
+        self._profile = profile
         try:
             for worker_id in range(count):
-                self._start(worker_id, arguments, profile=profile)
+                self.workers.append(self._start(worker_id))
         except BaseException:
             self.stop()
             raise
 
-    def _start(self, worker_id: int, arguments: Sequence[str], *, profile: bool) -> None:
+    def start_ended(self) -> list[LocalWorker]:
+        """Start those again that have ended; returns them. Raises UsageError."""
+        started = []
+        for place, worker in enumerate(self.workers):
+            if worker.process.poll() is not None:
+                if worker.process.stdin is not None:
+                    worker.process.stdin.close()
+                self.workers[place] = self._start(worker.worker_id)
+                started.append(self.workers[place])
+        return started
+
+    def _start(self, worker_id: int) -> LocalWorker:
         descriptor, log = open_private(f"ssbench-worker-local-{worker_id}.log")
-        command = [sys.executable, "-m", "ssbench.cli.worker", "--exit-with-stdin", *arguments]
-        if profile:
+        command = [sys.executable, "-m", "ssbench.cli.worker", "--exit-with-stdin", *self._arguments]
+        if self._profile:
             profile_descriptor, profile_path = open_private(f"ssbench-worker-local-{worker_id}.prof")
             os.close(profile_descriptor)
             self.profiles.append(profile_path)
-            command += ["--profile-file", str(self.profiles[-1])]
+            command += ["--profile-file", str(profile_path)]
         try:
             process = subprocess.Popen(  # noqa: S603 - our own program
                 [*command, str(worker_id)],
@@ -119,7 +139,7 @@ class LocalWorkers:
             raise UsageError(f"cannot start a local worker: {error}") from None
         finally:
             os.close(descriptor)
-        self.workers.append(LocalWorker(worker_id, process, log))
+        return LocalWorker(worker_id, process, log)
 
     def newly_ended(self) -> list[LocalWorker]:
         """Those that ended since the last call."""
@@ -159,3 +179,26 @@ class LocalWorkers:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def note_ended(local: LocalWorkers, dispatcher: Dispatcher) -> int:
+    """Log which workers ended since the last call, and tell the dispatcher; returns how many they are."""
+    ended = local.newly_ended()
+    for worker in ended:
+        if worker.ended:
+            _log.error(
+                "Local worker %d ended with exit code %d; the end of its log %s:\n%s",
+                worker.worker_id,
+                worker.ended,
+                worker.log,
+                worker.log_tail(),
+            )
+        leave(worker, dispatcher, f"has ended (exit code {worker.ended})")
+    return len(ended)
+
+
+def leave(worker: LocalWorker, dispatcher: Dispatcher, reason: str) -> None:
+    """Tell the dispatcher that a worker is no longer there."""
+    for known in dispatcher.living():
+        if known.pid == worker.process.pid and known.worker_id == worker.worker_id:
+            dispatcher.leave(known.instance, reason)

@@ -1,6 +1,7 @@
-"""Renewing the token in the middle of a run, on a thread, so that the master's loop goes on.
+"""The token of all runs of a bench, and renewing it in the middle of a run.
 
-The clock is passed in; only the request itself takes real time.
+A renewal takes place on a thread, so that the master's loop goes on. The clock is passed in; only the
+request itself takes real time.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from ssbench.errors import SsbenchError
+from ssbench.swift.credentials import Credentials
 
 #: Tokens are renewed at most this often (seconds); a Swift that refuses each is not stormed.
 _INTERVAL = 1.0
@@ -22,6 +25,28 @@ _LONGEST_PAUSE = 10.0
 def _on_a_thread(call: Callable[[], None]) -> None:
     # A daemon: an authentication service that does not answer does not hold up the end of the program.
     threading.Thread(target=call, name="renew-token", daemon=True).start()
+
+
+class TokenSource:
+    """Authenticates, and again for each new token; ``session`` has the latest one.
+
+    Raises what :func:`ssbench.swift.auth.authenticate` raises.
+    """
+
+    def __init__(self, credentials: Credentials) -> None:
+        # Here, because it brings python-swiftclient and keystoneauth, 0.3 s that a no-op run does without.
+        from ssbench.swift.auth import authenticate, warn_of_proxy  # noqa: PLC0415
+
+        self._authenticate = partial(authenticate, credentials)
+        self.session = self._authenticate()
+        warn_of_proxy(credentials, self.session)
+        #: Returns a new token; None where the user gave one, and there is no way to another.
+        self.renew: Callable[[], str] | None = None if credentials.version == "none" else self._renew
+
+    def _renew(self) -> str:
+        token = self._authenticate().token or ""
+        self.session = replace(self.session, token=token)
+        return token
 
 
 class TokenRenewal:

@@ -50,7 +50,7 @@ def characters(block: ResultBlock) -> str:
 
 
 class ResultCharacters:
-    """Writes one character a result to standard error, in chunks, after a legend.
+    """Writes one character a result to standard error, in chunks, after a legend with the first tick.
 
     A :class:`~ssbench.results.Sink`.
     """
@@ -59,8 +59,7 @@ class ResultCharacters:
         self._wanted = terminal.shows_progress()
         self._chunks: list[str] = []
         self._wrote = 0.0
-        if self._wanted:
-            terminal.write_line(LEGEND)
+        self._has_legend = False
 
     def add(self, block: ResultBlock) -> None:
         """Take in results."""
@@ -69,6 +68,9 @@ class ResultCharacters:
 
     def tick(self, now: float) -> None:
         """Let what has gathered be seen, some tens of times a second at the most."""
+        if self._wanted and not self._has_legend:
+            self._has_legend = True
+            terminal.write_line(LEGEND)
         if self._chunks and now - self._wrote >= _WRITE_SECONDS:
             self._wrote = now
             terminal.write_in_row("".join(self._chunks))

@@ -6,6 +6,7 @@ python-swiftclient takes a session of keystoneauth. Whoever has a token and a st
 
 from __future__ import annotations
 
+import logging
 import queue
 import re
 import threading
@@ -23,6 +24,8 @@ from ssbench.errors import AuthenticationError, ClusterError
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.credentials import Credentials, Session
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
+
+_log = logging.getLogger(__name__)
 
 #: Name resolution and several addresses of a host may each take their time; seconds on top of the time-out.
 _PATIENCE = 4.0
@@ -60,6 +63,22 @@ def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
 def is_proxied(url: str) -> bool:
     """Whether the libraries go through a proxy of the environment to get there."""
     return bool(requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url)))
+
+
+def warn_of_proxy(credentials: Credentials, session: Session) -> None:
+    """Log a warning where the environment's proxy is used, because workers do not use it."""
+    uses = []
+    # The authentication URL of a cloud may be no more than its name.
+    if parse_http_url(credentials.auth_url) is not None and is_proxied(credentials.auth_url):
+        uses.append("to authenticate")
+    if any(map(is_proxied, session.storage_urls)):
+        uses.append("to make and list containers")
+    if uses:
+        _log.warning(
+            "The proxy of the environment (http_proxy, https_proxy, all_proxy) is used %s; requests for"
+            " objects do not use it (no_proxy=HOST keeps the others from it)",
+            " and ".join(uses),
+        )
 
 
 def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:

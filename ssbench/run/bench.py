@@ -1,0 +1,242 @@
+"""What several runs share: sockets and workers, a token, local workers, a local Swift."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import zmq
+
+from ssbench.errors import UsageError
+from ssbench.fleet import key, wire
+from ssbench.fleet.addresses import BindAddress, is_loopback
+from ssbench.fleet.dispatch import Dispatcher
+from ssbench.fleet.sockets import MasterSockets
+from ssbench.results import Sink
+from ssbench.run.interrupts import Interrupts
+from ssbench.run.local_workers import LocalWorkers, leave, note_ended
+from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.outcome import RunOutcome
+from ssbench.run.run import Run
+from ssbench.run.socket_folder import socket_folder
+from ssbench.run.stats_path import reserve
+from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Scenario
+from ssbench.swift.credentials import Credentials
+
+if TYPE_CHECKING:
+    from ssbench.local_swift import LocalSwift
+
+_log = logging.getLogger(__name__)
+
+#: Job ids of at most so many users are in flight; more could not be told apart from a mistake.
+_MOST_USERS = 10_000_000
+
+
+class Bench:
+    """A context manager that carries out any number of runs, one after another.
+
+    Entering binds the sockets and raises UsageError or KeyFileError where that fails. Local workers, a token
+    and a local Swift are there from the first run on that needs them; those that have ended meanwhile are
+    started again. Leaving ends what was started.
+
+    In the main thread it handles SIGINT, SIGTERM and SIGHUP: the first ends a run early, a second one raises
+    KeyboardInterrupt, as the first does between runs. One thread at a time may use it, and that which
+    enters must last, because the local Swift ends with it; :meth:`interrupt` can be called from any thread.
+    """
+
+    def __init__(self, options: BenchOptions) -> None:
+        self.options = options
+        self._stack = ExitStack()
+        self._interrupts = Interrupts()
+        self._address = BindAddress(None)
+        self._sockets: MasterSockets | None = None
+        self._dispatcher = Dispatcher(0)
+        self._local: LocalWorkers | None = None
+        self._concurrency = 0
+        self._swift: LocalSwift | None = None
+        self._tokens: TokenSource | None = None
+        self._run: Run | None = None
+
+    def __enter__(self) -> Bench:
+        with ExitStack() as stack:
+            stack.enter_context(self._interrupts)
+            self._address = self._choose_address(stack)
+            fleet_key = key.read(self.options.key_file) if self.options.key_file else None
+            self._sockets = stack.enter_context(MasterSockets(self._address, fleet_key))
+            if fleet_key is None and self._address.ip is not None and not is_loopback(self._address.ip):
+                _log.warning(
+                    "Anybody who reaches %s can take jobs and the token: seal the fleet with"
+                    " 'ssbench-master keygen FILE' and --zmq-key FILE on every host",
+                    self._address.ip,
+                )
+            self._dispatcher = Dispatcher(0, self._address.work_port)
+            stack.callback(self._stop_local_workers)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._sockets = None
+        self._stack.close()
+
+    def run(
+        self,
+        scenario: Scenario,
+        options: RunOptions | None = None,
+        *,
+        sinks: Sequence[Sink] = (),
+        on_measured: Callable[[RunOutcome], None] | None = None,
+    ) -> RunOutcome:
+        """Carry out a scenario and return how it went.
+
+        ``sinks`` take in the results beside the stat file. ``on_measured`` is called with the outcome so far
+        when the stat file is complete, before what the run created is deleted.
+
+        Raises SsbenchError where the benchmark cannot begin (a wrong option, no worker, no token, no
+        container or initial object can be made), and KeyboardInterrupt; the next run is possible all the
+        same. What ends the benchmark after that is in the outcome.
+        """
+        options = options or RunOptions()
+        if self._sockets is None:
+            raise RuntimeError("a Bench is a context manager: it has to be entered first")
+        if scenario.user_count > _MOST_USERS:
+            raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
+        if not options.noop and not self.options.local_swift and self.options.credentials is None:
+            raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
+        with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
+            local = self._local_workers(scenario.user_count, self._sockets.ports)
+            run = Run(
+                scenario,
+                options,
+                self.options,
+                sockets=self._sockets,
+                dispatcher=self._dispatcher,
+                local_workers=local,
+                tokens=None if options.noop else self._token_source(scenario),
+                advice=self._advice(options),
+            )
+            with self._interrupts.armed(run.interrupt, run.interrupt_at_once):
+                self._run = run
+                try:
+                    return run.carry_out(path, sinks, on_measured)
+                finally:
+                    self._run = None
+
+    def interrupt(self) -> None:
+        """End the run that goes on early, as Ctrl-C does; without one there is no effect."""
+        run = self._run
+        if run is not None:
+            _log.warning("Interrupted: %s", run.interrupt())
+
+    # -- workers ------------------------------------------------------------------------------
+
+    def _choose_address(self, stack: ExitStack) -> BindAddress:
+        """Where to listen; without other workers, none of the ports that other runs may want is taken."""
+        options = self.options
+        if not options.workers:
+            return options.address or BindAddress(None)
+        folder = str(stack.enter_context(socket_folder()))
+        if len(os.fsencode(folder)) + len("/65535") >= zmq.IPC_PATH_MAX_LEN:
+            return options.address or BindAddress("127.0.0.1", 0, 0)
+        return replace(options.address or BindAddress(None), folder=folder)
+
+    def _local_workers(self, users: int, ports: tuple[int, int]) -> LocalWorkers | None:
+        """Start local workers, again where they have ended or have no room for so many users."""
+        options = self.options
+        if not options.workers:
+            return None
+        concurrency = options.concurrency or min(-(-users // options.workers), wire.MAX_JOBS)
+        if self._local is not None and concurrency > self._concurrency:
+            _log.info("The local workers are started again, with room for more users")
+            self._stop_local_workers()
+        if self._local is None:
+            self._concurrency = concurrency
+            self._local = LocalWorkers(
+                options.workers, self._worker_arguments(ports, concurrency), profile=options.profile
+            )
+            started = self._local.workers
+        else:
+            note_ended(self._local, self._dispatcher)
+            started = self._local.start_ended()
+        for worker in started:
+            _log.info(
+                "Local worker %d: %d operations at once, log %s",
+                worker.worker_id,
+                self._concurrency,
+                worker.log,
+            )
+        return self._local
+
+    def _worker_arguments(self, ports: tuple[int, int], concurrency: int) -> list[str]:
+        arguments = [
+            f"--zmq-host={self._address.folder or _reachable(self._address.ip)}",
+            f"--zmq-work-port={ports[0]}",
+            f"--zmq-results-port={ports[1]}",
+            f"--concurrency={concurrency}",
+        ]
+        if self.options.key_file:
+            arguments.append(f"--zmq-key={self.options.key_file}")
+        return arguments
+
+    def _stop_local_workers(self) -> None:
+        if self._local is not None:
+            self._local.stop()
+            for worker in self._local.workers:
+                leave(worker, self._dispatcher, "was told to end")
+            self._local = None
+
+    def _advice(self, options: RunOptions) -> str:
+        """Say what to do, or to wait for, while workers are missing."""
+        local, where = self.options.workers, self._address
+        if where.ip is None or not where.work_port or (options.expect_workers or 1) <= local:
+            return f"The {local} local workers are starting; their logs say what keeps them"
+        host = "THIS-HOST" if where.ip in {"0.0.0.0", "::"} else where.ip  # noqa: S104 - compared with, not bound
+        start = "Start more:" if local else "Start some with --workers N, or on other hosts:"
+        key_file = self.options.key_file
+        return (
+            f"{start} ssbench-worker --zmq-host {host} --zmq-work-port {where.work_port}"
+            f" --zmq-results-port {where.results_port}"
+            + (f" --zmq-key {shlex.quote(str(key_file))}" if key_file else "")
+            + " ID"
+        )
+
+    # -- Swift --------------------------------------------------------------------------------
+
+    def _token_source(self, scenario: Scenario) -> TokenSource:
+        credentials = self._local_swift(scenario) if self.options.local_swift else self.options.credentials
+        if self._tokens is None:
+            if credentials is None:
+                raise RuntimeError("run() has checked that there are credentials")
+            self._tokens = TokenSource(credentials)
+        return self._tokens
+
+    def _local_swift(self, scenario: Scenario) -> Credentials:
+        swift = self._swift
+        if swift is None:
+            # Only here: most people have a Swift, and it takes its time.
+            from ssbench.local_swift import LocalSwift  # noqa: PLC0415
+
+            policies = dict.fromkeys(["gold", "silver", scenario.policy or "gold", *self.options.policies])
+            _log.info("Starting a Swift on this machine")
+            swift = self._swift = self._stack.enter_context(LocalSwift(policies=list(policies)))
+        for server in swift.servers:
+            if server.pid is None:
+                _log.warning("The local Swift's %s server has ended; starting it again", server.name)
+                server.restart()
+        return Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
+
+
+def _reachable(bind_ip: str | None) -> str:
+    """Where a worker on this host finds a master that binds there."""
+    if bind_ip in {None, "*", "0.0.0.0"}:  # noqa: S104 - compared with, not bound
+        return "127.0.0.1"
+    return "::1" if bind_ip == "::" else str(bind_ip)

@@ -1,0 +1,111 @@
+"""What runs are carried out with, and how: frozen records, one for a bench and one for each of its runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssbench.errors import UsageError
+from ssbench.fleet.addresses import BindAddress
+from ssbench.swift.credentials import Credentials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchOptions:
+    """The workers and the Swift that all runs of a bench share.
+
+    ``workers`` processes are started on this machine; each can do ``concurrency`` operations at once (None:
+    as many as the runs need). Other workers connect to ``address`` (None: there are none). ``key_file``
+    holds the key of a sealed fleet. ``credentials`` say where Swift is; with ``local_swift`` one is started
+    on this machine instead, with ``policies`` besides gold, silver and that of the first run. No-op runs
+    need neither. With ``profile`` local workers write profiles.
+
+    Raises UsageError when no worker could ever come.
+    """
+
+    workers: int = 0
+    concurrency: int | None = None
+    address: BindAddress | None = None
+    key_file: Path | None = None
+    credentials: Credentials | None = None
+    local_swift: bool = False
+    policies: tuple[str, ...] = ()
+    profile: bool = False
+
+    def __post_init__(self) -> None:
+        _check("workers", self.workers, 0)
+        _check("concurrency", self.concurrency, 1)
+        if not self.workers and self.address is None:
+            raise UsageError("workers or address: one of them is needed, or no worker can come")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How a scenario is run. Times are in seconds.
+
+    ``seed`` draws the same operations again (None: a random one). ``noop`` does everything but the requests.
+    ``keep_objects`` leaves what the run created. ``batch_size`` is jobs a message, ``block_size`` the bytes
+    that a worker sends or receives at once. ``request_timeout`` bounds a whole attempt of a request (None:
+    three times ``network_timeout``). A request that failed for a passing reason is tried again ``retries``
+    times, one that found no object ``retry_404`` times. ``give_up_after`` ends a run in which nothing
+    succeeds any more (0: never). With ``mark_transactions`` transaction ids in Swift's logs end in a mark of
+    the run. The run begins with ``expect_workers`` (None: the local ones, or the first
+    of others), or with fewer after ``worker_timeout``.
+
+    Results go to ``stats_file`` (None: a new file in /tmp/ssbench-results), which is overwritten only with
+    ``force``. With ``profile`` the benchmark is profiled.
+
+    Raises UsageError for numbers that are out of range.
+    """
+
+    seed: int | None = None
+    noop: bool = False
+    keep_objects: bool = False
+    batch_size: int = 1
+    block_size: int = 65536
+    connect_timeout: float = 10.0
+    network_timeout: float = 20.0
+    request_timeout: float | None = None
+    retries: int = 10
+    retry_404: int = 0
+    give_up_after: float = 60.0
+    mark_transactions: bool = True
+    expect_workers: int | None = None
+    worker_timeout: float = 60.0
+    stats_file: Path | None = None
+    force: bool = False
+    profile: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "block_size", "expect_workers"):
+            _check(name, getattr(self, name), 1)
+        for name in ("seed", "retries", "retry_404", "give_up_after"):
+            _check(name, getattr(self, name), 0)
+        for name in ("connect_timeout", "network_timeout", "request_timeout", "worker_timeout"):
+            _check(name, getattr(self, name), 1e-9)
+
+
+def _check(name: str, value: float | None, least: float) -> None:
+    if value is not None and not value >= least:
+        expected = "a number above 0" if 0 < least < 1 else f"{least:g} or more"
+        raise UsageError(f"{name}: expected {expected}, not {value!r}")
+
+
+def recorded(bench: BenchOptions, run: RunOptions, mark: str | None) -> dict[str, object]:
+    """Return what the stat file keeps of the options, nothing secret; ``mark`` is that of transaction ids."""
+    return {
+        "batch_size": run.batch_size,
+        "block_size": run.block_size,
+        "connect_timeout": run.connect_timeout,
+        "network_timeout": run.network_timeout,
+        "request_timeout": run.request_timeout,
+        "retries": run.retries,
+        "retry_404": run.retry_404,
+        "give_up_after": run.give_up_after,
+        "noop": run.noop,
+        "trans_id_extra": mark,
+        "keep_objects": run.keep_objects,
+        "local_workers": bench.workers or None,
+        "local_swift": bench.local_swift,
+        "sealed": bench.key_file is not None,
+    }

@@ -1,0 +1,464 @@
+"""One run: its phases in order, over an :class:`~ssbench.fleet.exchange.Exchange`."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import shlex
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from ssbench import __version__
+from ssbench.errors import ClusterError, SsbenchError, WorkerError
+from ssbench.fleet import wire
+from ssbench.fleet.dispatch import Dispatcher
+from ssbench.fleet.exchange import Exchange
+from ssbench.fleet.sockets import MasterSockets
+from ssbench.names import container_name, run_mark
+from ssbench.profiling import Profiling
+from ssbench.results import RunDescription, RunSummary, Sink, WorkerFacts
+from ssbench.run.limits import generator_limits
+from ssbench.run.local_workers import LocalWorkers, note_ended
+from ssbench.run.options import BenchOptions, RunOptions, recorded
+from ssbench.run.outcome import RunOutcome
+from ssbench.run.phases import TOO_MANY_FAILURES, Benchmark, CleanUp, InitialUploads
+from ssbench.run.tokens import TokenSource
+from ssbench.run_results.writer import RunResultsWriter
+from ssbench.scenario.model import Scenario
+from ssbench.screen import terminal
+from ssbench.screen.bars import Bar
+from ssbench.workload.draws import Workload
+from ssbench.workload.population import RunState
+
+_log = logging.getLogger(__name__)
+
+#: Seconds that an interrupted run gives to deleting what it created; one that was given up gives as
+#: much to deleting anything at all.
+_CLEAN_UP_AFTER_INTERRUPT = 10.0
+
+#: How often a deletion of the clean-up is tried again.
+_CLEAN_UP_RETRIES = 2
+
+#: A report says that nothing succeeded for some time when it was at least so long (seconds).
+_LONG_STANDSTILL = 10.0
+
+#: Seconds beyond the time-outs that a timed run waits for its last operations.
+_LAST_OPERATIONS = 30.0
+
+
+class _InterruptedError(Exception):
+    """Ends the making of containers."""
+
+
+class Run:
+    """A run from its first worker to its last clean-up; :meth:`carry_out` does all of it.
+
+    The sockets, the dispatcher, the local workers and the token are those of the bench; ``tokens`` is None
+    in a no-op run. ``advice`` says what to do while workers are missing.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        options: RunOptions,
+        bench: BenchOptions,
+        *,
+        sockets: MasterSockets,
+        dispatcher: Dispatcher,
+        local_workers: LocalWorkers | None,
+        tokens: TokenSource | None,
+        advice: str,
+    ) -> None:
+        self._scenario = scenario
+        self._options = options
+        self._bench = bench
+        self._local = local_workers
+        self._tokens = tokens
+        self._advice = advice
+        self._run_id = secrets.randbits(62) + 1
+        self._mark = run_mark(self._run_id) if options.mark_transactions else None
+        self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
+        self._batch_size = min(options.batch_size, scenario.user_count)
+        if self._batch_size < options.batch_size:
+            _log.warning(
+                "A batch of %d is cut to the user count, %d", options.batch_size, scenario.user_count
+            )
+        self._former = dispatcher.begin(scenario.user_count, time.monotonic())
+        self._exchange = Exchange(
+            sockets,
+            dispatcher,
+            self._parameters(),
+            [each.size_max for each in scenario.size_classes],
+            self._batch_size,
+            tokens.renew if tokens is not None else None,
+            options.give_up_after,
+        )
+        self._exchange.on_tick = self._look_after_local_workers
+        self._workload = Workload(scenario, self._seed)
+        self._state = RunState(scenario, self._workload)
+        self._uploads: InitialUploads | None = None
+        self._benchmark: Benchmark | None = None
+        self._summary: RunSummary | None = None
+        self._error: SsbenchError | None = None
+        self._interrupted = self._trouble = False
+        self._died = 0
+        self._if_interrupted = "the run ends before its benchmark. Ctrl-C again ends it at once"
+
+    def _parameters(self) -> wire.RunParameters:
+        options, scenario = self._options, self._scenario
+        session = self._tokens.session if self._tokens else None
+        return wire.RunParameters(
+            run_id=self._run_id,
+            token=session.token if session else None,
+            storage_urls=list(session.storage_urls) if session else [],
+            connect_timeout=options.connect_timeout,
+            network_timeout=options.network_timeout,
+            request_timeout=options.request_timeout,
+            retries=options.retries,
+            retry_404=options.retry_404,
+            trans_id_extra=self._mark,
+            block_size=options.block_size,
+            noop=options.noop,
+            container_base=scenario.container_base,
+            policy=scenario.policy,
+            size_classes=[each.name for each in scenario.size_classes],
+            size_ranges=[(each.size_min, each.size_max) for each in scenario.size_classes],
+            delete_after=scenario.delete_after,
+            insecure=session.insecure if session else False,
+            ca_certificates=session.ca_certificates if session else None,
+        )
+
+    # -- interruption, from a signal handler or another thread ---------------------------------
+
+    def interrupt(self) -> str:
+        """End the phase that goes on, and what depends on it; returns what happens now, for the user."""
+        self._interrupted = True
+        self._exchange.interrupted.set()
+        return self._if_interrupted
+
+    def interrupt_at_once(self) -> bool:
+        """Whether :meth:`carry_out` will raise KeyboardInterrupt by itself."""
+        return self._exchange.end_at_once()
+
+    def _stop(self) -> bool:
+        return self._exchange.interrupted.is_set()
+
+    def _raise_if_interrupted(self) -> None:
+        self._exchange.look_after_descriptors(time.monotonic())
+        if self._stop():
+            raise _InterruptedError
+
+    def _warn(self, text: str) -> None:
+        self._exchange.warnings.append(text)
+        _log.warning("%s", text)
+
+    # -- the run ------------------------------------------------------------------------------
+
+    def carry_out(
+        self, path: Path, sinks: Sequence[Sink], on_measured: Callable[[RunOutcome], None] | None
+    ) -> RunOutcome:
+        """Do everything; see :meth:`ssbench.run.bench.Bench.run`. ``path`` is where the stat file goes."""
+        self._prepare()
+        if self._stop():
+            _log.warning("Interrupted before the benchmark began")
+            return self._outcome(None)
+        self._exchange.look_after_descriptors(time.monotonic())
+        writer = RunResultsWriter(path, self._description())
+        nothing_to_delete = self._options.noop or self._options.keep_objects
+        self._if_interrupted = (
+            "no more operations are sent; the report follows. Ctrl-C again ends the run at once, without it"
+            if nothing_to_delete
+            else "no more operations are sent; the report follows, then the objects that the run created are"
+            " deleted. Ctrl-C again ends the run at once and leaves them there"
+        )
+        try:
+            with Profiling("ssbench-master") if self._options.profile else nullcontext():
+                self._measure(writer, sinks)
+        except KeyboardInterrupt:
+            self._say_what_stays()
+            raise
+        self._if_interrupted = (
+            "the run ends now"
+            if nothing_to_delete
+            else "no more objects are deleted; the others stay. Ctrl-C again ends the run at once"
+        )
+        try:
+            # First, so that no clean-up, however long it takes, withholds the report.
+            self._exchange.shut_doors()
+            if on_measured is not None:
+                on_measured(self._outcome(path))
+        finally:
+            self._clean_up()
+        return self._outcome(path)
+
+    def _outcome(self, path: Path | None) -> RunOutcome:
+        benchmark = self._benchmark
+        return RunOutcome(
+            run_id=self._run_id,
+            seed=self._seed,
+            path=path,
+            count=benchmark.count if benchmark else 0,
+            errors=benchmark.errors if benchmark else 0,
+            interrupted=self._interrupted,
+            error=self._error,
+            trouble=self._trouble,
+            warnings=tuple(self._exchange.warnings),
+            summary=self._summary,
+        )
+
+    def _prepare(self) -> None:
+        """Wait for workers, make containers, upload initial objects.
+
+        Raises WorkerError when no worker comes or all vanish, ClusterError when Swift takes no
+        container or not one of the initial objects.
+        """
+        self._exchange.wait_for_workers(self._expected_workers, self._options.worker_timeout, self._advice)
+        capacity, users = self._exchange.dispatcher.capacity, self._scenario.user_count
+        if capacity < users and not self._stop():
+            self._warn(
+                f"The workers run {capacity} operations at once, less than the {users} users"
+                " asked for; start more workers or give them a higher --concurrency"
+            )
+        if self._stop():
+            return
+        try:
+            if self._tokens is not None:
+                self._make_containers(self._tokens)
+        except _InterruptedError:
+            return
+        self._upload()
+
+    def _expected_workers(self) -> int:
+        """How many workers to wait for: those asked for, and those that the run before had and that live."""
+        asked = self._options.expect_workers or self._bench.workers or 1
+        return max(asked - self._died, sum(worker.alive for worker in self._former))
+
+    def _make_containers(self, tokens: TokenSource) -> None:
+        # Only here, because python-swiftclient takes its time and a no-op run does without.
+        from ssbench.swift.containers import ensure_containers  # noqa: PLC0415
+
+        scenario, exchange = self._scenario, self._exchange
+        _log.info(
+            "Making sure that %d containers (%s_*) exist, %d at once",
+            scenario.container_count,
+            scenario.container_base,
+            scenario.container_concurrency,
+        )
+        names = [
+            container_name(scenario.container_base, number, scenario.policy)
+            for number in range(scenario.container_count)
+        ]
+        with Bar("Containers", len(names)) as bar:
+            ensure_containers(
+                tokens.session,
+                names,
+                scenario.policy,
+                scenario.container_concurrency,
+                bar.advance,
+                timeouts=(self._options.connect_timeout, self._options.network_timeout),
+                check=self._raise_if_interrupted,
+                renew=tokens.renew,
+                trans_id_extra=self._mark,
+            )
+        if tokens.session.token != exchange.parameters.token:
+            exchange.change(token=tokens.session.token)
+
+    def _upload(self) -> None:
+        total = sum(each.initial_files for each in self._scenario.size_classes)
+        _log.info("Uploading initial objects where they are not there yet (%d)", total)
+        with Bar("Initial objects", total) as bar:
+            uploads = self._uploads = InitialUploads(
+                self._workload.initial_objects(), self._state, bar, self._stop
+            )
+            self._exchange.run(uploads)
+        if not self._options.noop:
+            _log.info(
+                "Initial objects: %d uploaded, %d replaced (their size was outside the range of their class),"
+                " %d reused",
+                uploads.uploaded,
+                uploads.replaced,
+                uploads.reused,
+            )
+        if uploads.failed and not self._stop():
+            if not uploads.succeeded:
+                raise ClusterError(
+                    f"not one of the {total} initial objects could be uploaded: {uploads.failure_text()}"
+                )
+            self._trouble = True
+            self._warn(
+                f"{uploads.failed} of {total} initial objects could not be uploaded: {uploads.failure_text()}"
+            )
+
+    def _measure(self, writer: RunResultsWriter, more_sinks: Sequence[Sink]) -> None:
+        """Run the benchmark; results go to the sinks, which are ended whatever happens."""
+        scenario, exchange = self._scenario, self._exchange
+        _log.info("Starting the benchmark (up to %d operations at once)", scenario.user_count)
+        patience = self._options.connect_timeout + self._options.network_timeout + _LAST_OPERATIONS
+        for worker in exchange.dispatcher.living():
+            worker.load.clear()
+        sinks = [*more_sinks, writer]
+        benchmark = self._benchmark = Benchmark(
+            self._state,
+            sinks,
+            self._stop,
+            operation_count=scenario.operation_count,
+            run_seconds=scenario.run_seconds,
+            patience=patience if scenario.run_seconds is not None else None,
+            storage_urls=len(exchange.parameters.storage_urls),
+        )
+        try:
+            standstill = exchange.run(benchmark)
+            if standstill.longest >= _LONG_STANDSTILL:
+                self._warn(f"Operations failed and none succeeded for {standstill.longest:.0f} s of the run")
+        except (WorkerError, ClusterError) as error:
+            self._error = error
+            self._warn(f"The run ended early: {error}")
+        finally:
+            benchmark.end()
+            self._note_limits()
+            self._summary = self._summarize(benchmark)
+            for sink in sinks:
+                sink.end(self._summary)
+        if writer.failure is not None:
+            self._trouble = True
+            self._warn(
+                f"{writer.results_lost} results could not be written to {writer.path}:"
+                f" {writer.failure.strerror}"
+            )
+
+    def _summarize(self, benchmark: Benchmark) -> RunSummary:
+        dispatcher, state = self._exchange.dispatcher, self._state
+        return RunSummary(
+            ended=time.time(),
+            not_sendable=tuple((*key, count) for key, count in sorted(state.not_sendable.items())),
+            lost_jobs=benchmark.lost_jobs,
+            warnings=tuple(self._exchange.warnings),
+            interrupted=self._stop(),
+            workers=tuple(
+                WorkerFacts(
+                    worker.worker_id,
+                    worker.host,
+                    worker.version,
+                    worker.load.cpu_share,
+                    worker.load.lag_percentile(99),
+                    worker.offset.seconds + benchmark.epoch,
+                )
+                for worker in dispatcher.workers.values()
+                if worker.used
+            ),
+            counters={
+                "late_results": dispatcher.late_results,
+                "foreign_results": dispatcher.foreign_results,
+                "invalid_results": dispatcher.invalid_results,
+                "handed_back": dispatcher.handed_back,
+                "drawn": state.drawn,
+                "waited": state.waits,
+                "not_begun": state.waiting,
+                "expired": state.expired,
+                **(self._uploads.counts() if self._uploads and not self._options.noop else {}),
+            },
+        )
+
+    def _note_limits(self) -> None:
+        self._exchange.note_strange_results()
+        # For the report; on the screen it would only repeat what stands there.
+        self._exchange.warnings += generator_limits(self._exchange.dispatcher.workers.values())
+        loss = terminal.loss()
+        if loss is not None:
+            self._exchange.warnings.append(loss)
+
+    def _say_what_stays(self) -> None:
+        """Log what a run leaves that ends before its clean-up."""
+        if self._options.noop:
+            return
+        count = sum(1 for _ in self._state.leftovers())
+        if count:
+            self._warn(
+                f"{count} objects that the run created are still there;"
+                " ssbench-master cleanup-containers deletes them"
+            )
+
+    def _clean_up(self) -> None:
+        """Delete what the run created, unless it is to be kept."""
+        if self._options.noop:
+            return
+        count = sum(1 for _ in self._state.leftovers())
+        if self._options.keep_objects:
+            _log.info("Keeping the %d objects that the run created", count)
+            return
+        if not count:
+            return
+        interrupted = self._stop()
+        ends_at = time.monotonic() + _CLEAN_UP_AFTER_INTERRUPT if interrupted else float("inf")
+        give_up_after = self._exchange.give_up_after
+        if isinstance(self._error, ClusterError):
+            give_up_after = min(give_up_after, _CLEAN_UP_AFTER_INTERRUPT)
+        self._exchange.interrupted.clear()
+        self._exchange.forget_jobs(retries=min(self._exchange.parameters.retries, _CLEAN_UP_RETRIES))
+        _log.info(
+            "Deleting the %d objects that the run created%s",
+            count,
+            " (Ctrl-C leaves them there)" if interrupted else "",
+        )
+        with Bar("Deleted", count) as bar:
+            clean_up = CleanUp(
+                self._state.leftovers(), bar, lambda: self._stop() or time.monotonic() > ends_at
+            )
+            try:
+                self._exchange.run(clean_up, give_up_after)
+            except (WorkerError, ClusterError) as error:
+                self._warn(f"Clean-up ended early: {error}")
+            finally:
+                # Also when a second Ctrl-C ends it.
+                self._say_what_is_left(count, clean_up)
+
+    def _say_what_is_left(self, count: int, clean_up: CleanUp) -> None:
+        left = count - clean_up.succeeded
+        if not left:
+            _log.info("Deleted %d of %d", count, count)
+            return
+        self._trouble = True
+        scenario = self._scenario
+        command = f"ssbench-master cleanup-containers -b {shlex.quote(scenario.container_base)}"
+        if scenario.policy:
+            command += f" -p {shlex.quote(scenario.policy)}"
+        self._warn(
+            f"{left} of the {count} objects that the run created are still there"
+            + (f" ({clean_up.failure_text()})" if clean_up.failed else "")
+            + (
+                f"; the clean-up gave up after {TOO_MANY_FAILURES} failures in a row"
+                if clean_up.gave_up
+                else ""
+            )
+            + f"; this deletes them, their containers and the initial objects: {command}"
+        )
+
+    def _look_after_local_workers(self, _now: float) -> None:
+        if self._local is None:
+            return
+        dispatcher = self._exchange.dispatcher
+        self._died += note_ended(self._local, dispatcher)
+        if not self._local.running and not dispatcher.living():
+            raise WorkerError("all local workers have ended")
+
+    def _description(self) -> RunDescription:
+        """The first document of the stat file."""
+        exchange = self._exchange
+        return RunDescription(
+            scenario=self._scenario,
+            version=__version__,
+            seed=self._seed,
+            options=recorded(self._bench, replace(self._options, batch_size=self._batch_size), self._mark),
+            host=socket.gethostname(),
+            run_id=self._run_id,
+            started=time.time(),
+            workers=tuple(
+                WorkerFacts(worker.worker_id, worker.host, worker.version)
+                for worker in exchange.dispatcher.living()
+            ),
+            storage_urls=tuple(exchange.parameters.storage_urls),
+        )
