@@ -201,6 +201,8 @@ class MasterSockets:
             self._listeners.append(int(recv_monitor_message(monitor)["value"]))
         finally:
             socket.disable_monitor()
+            # Or the end of the context would wait for it, where the exception of a bind keeps it alive.
+            monitor.close()
 
     @staticmethod
     def _port(socket: zmq.Socket[bytes]) -> int:
