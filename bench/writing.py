@@ -26,7 +26,7 @@ from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary
 RUN = """
 import resource, sys, time
 from ssbench.cli.master import main
-from ssbench.run.master import Master
+from ssbench.run.run import Run
 from ssbench.run.row_maker import RowMaker
 from ssbench.run_results.writer import RunResultsWriter
 spent = [0.0, 0.0]
@@ -44,14 +44,14 @@ def timed(place, function):
 RowMaker.take = timed(0, RowMaker.take)
 RunResultsWriter.add = timed(0, RunResultsWriter.add)
 RunResultsWriter._write = timed(1, RunResultsWriter._write)
-measure = Master.measure
+measure = Run._measure
 def measured(*arguments):
     before = resource.getrusage(resource.RUSAGE_SELF)
     outcome = measure(*arguments)
     after = resource.getrusage(resource.RUSAGE_SELF)
     print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, *spent)
     return outcome
-Master.measure = measured
+Run._measure = measured
 sys.exit(main(sys.argv[1:]))
 """
 SCENARIO = """
