@@ -1,4 +1,4 @@
-"""``ssbench-master local-swift``: serve the embedded Swift by hand."""
+"""``ssbench-master local-swift``: serve the embedded Swift until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.faults import Slow
 
 DESCRIPTION = (
-    "Serve a real OpenStack Swift on this machine until Ctrl-C, for trials. Prints the lines that tell a "
-    "shell how to authenticate with it. Without --directory it keeps its data in a temporary folder, which "
-    "is removed at the end. Needs Swift's packages: pip install swift eventlet"
+    "Serve a real OpenStack Swift on this machine until Ctrl-C, for trials. Prints shell commands that set"
+    " the environment variables to authenticate with it. Without --directory its data is in a temporary"
+    " folder, which is removed at the end. Needs: pip install swift eventlet"
 )
 
 _log = logging.getLogger(__name__)
@@ -28,30 +28,35 @@ _log = logging.getLogger(__name__)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument("--directory", metavar="DIR", help="keep the data there, and serve what is there")
-    parser.add_argument("--port", type=port, metavar="PORT", help="port to serve at (default: any free one)")
+    parser.add_argument(
+        "--directory",
+        metavar="DIR",
+        help="folder for the data, which is kept and served again (default: a temporary one)",
+    )
+    parser.add_argument("--port", type=port, metavar="PORT", help="port to serve on (default: any free port)")
     parser.add_argument(
         "--bind-ip",
         default="127.0.0.1",
         metavar="IP",
-        help="address to serve at (default: %(default)s)",
+        help="address to serve on (default: %(default)s)",
     )
     parser.add_argument(
         "--env-file",
         type=Path,
         metavar="FILE",
-        help="write the lines into this file when Swift is ready, and remove it when Swift ends (stdout)",
+        help="file for the shell commands, written when Swift is ready and removed when it ends"
+        " (default: standard output)",
     )
     add_force(parser)
     parser.add_argument(
         "--policy",
         action="append",
         metavar="NAME[:ec:DATA+PARITY]",
-        help="a storage policy, with erasure coding as in slim:ec:2+1; the first one is the default; may be "
-        "repeated (default: gold and silver)",
+        help="name of a storage policy, with erasure coding as in slim:ec:2+1; may be repeated, and the first is the"
+        " default policy (default: gold and silver)",
     )
     parser.add_argument(
-        "--duration", type=positive_float, metavar="SECONDS", help="end after that time (default: Ctrl-C)"
+        "--duration", type=positive_float, metavar="SECONDS", help="seconds to serve (default: until Ctrl-C)"
     )
     _add_layout(parser)
 
@@ -89,7 +94,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     try:
         if env_file:
             output_file.check(env_file, force=arguments.force)
-            # Nobody who waits for the file is to find that of another Swift.
+            # A program that waits for the file must not read one that an earlier Swift left.
             env_file.unlink(missing_ok=True)
         with _local_swift(arguments) as swift, _variables_told(swift, env_file):
             _log.info(
@@ -136,7 +141,7 @@ def _local_swift(arguments: argparse.Namespace) -> LocalSwift:
 
 @contextmanager
 def _variables_told(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
-    """Write what a shell needs to the file, which is removed in the end, or to standard output."""
+    """Write the shell commands to the file, which is removed at the end, or to standard output."""
     variables = {
         "ST_AUTH": swift.auth_url,
         "ST_USER": swift.user,

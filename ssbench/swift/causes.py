@@ -42,11 +42,10 @@ TRANSIENT = frozenset(
 
 
 class AttemptError(SsbenchError):
-    """An attempt broke; ``cause`` is one of the labels above, the text is for people.
+    """A failed attempt; ``cause`` is one of the labels above, the text is for the user.
 
-    ``began`` is when the attempt began (``time.monotonic``) and ``trans_id`` what the head of the answer
-    called it, ``status`` that of the answer and ``resent`` whether the request was sent twice, each
-    set by whoever knows it.
+    ``began`` is when the attempt began (``time.monotonic``), ``trans_id`` and ``status`` are those of the
+    response, and ``resent`` tells whether the request was sent twice. Each is set where it is known.
     """
 
     def __init__(self, cause: str, detail: str) -> None:
