@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policy",
         action="append",
         metavar="NAME[:ec:DATA+PARITY]",
-        help="name of a storage policy, with erasure coding as in slim:ec:2+1; may be repeated, and the first is the"
+        help="storage policy, with erasure coding as in slim:ec:2+1; may be repeated, the first is the"
         " default policy (default: gold and silver)",
     )
     parser.add_argument(
