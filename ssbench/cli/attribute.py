@@ -5,19 +5,19 @@ from __future__ import annotations
 import argparse
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from ssbench.attribution import files, texts
-from ssbench.attribution.findings import Attribution, attribute
-from ssbench.attribution.join import NOBODY, Join, Joined
-from ssbench.attribution.lines import ProxyParser, template_parser
 from ssbench.cli import output_file
 from ssbench.cli.options import add_force
-from ssbench.cli.stat_file import reading
 from ssbench.errors import ExitCode, UsageError
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from ssbench.attribution import files
+    from ssbench.attribution.findings import Attribution
+    from ssbench.attribution.join import Joined
+    from ssbench.attribution.lines import ProxyParser
+
+_log = logging.getLogger(__name__)
 
 DESCRIPTION = (
     "Join the results of a run with the logs of Swift by transaction id, and tell where the time went and"
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--log-format",
-        type=template_parser,
+        type=_template,
         metavar="TEMPLATE",
         help="the proxies' log_msg_template, where they have one",
     )
@@ -59,8 +59,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_force(parser)
 
 
+def _template(text: str) -> ProxyParser:
+    """Parse a template; raises what argparse turns into a line."""
+    from ssbench.attribution.lines import template_parser
+
+    return template_parser(text)
+
+
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what stands out; raises StatFileError, and UsageError for files that do not belong together."""
+    from ssbench.attribution import files, texts
+    from ssbench.attribution.findings import attribute
+
     outputs = [path for path in (arguments.report_file, arguments.json) if path]
     output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
     logs = files.find(arguments.swift_logs)
@@ -77,15 +87,22 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
 
 def _json(found: Attribution) -> str:
+    import msgspec
+
+    from ssbench.attribution import texts
+
     plain = msgspec.to_builtins(found) | {"answer": texts.answer(found)}
     return msgspec.json.format(msgspec.json.encode(plain), indent=1).decode()
 
 
 def _join(stats_file: Path, logs: list[files.LogFile], proxy: ProxyParser | None) -> Joined:
+    from ssbench.attribution.join import NOBODY, Join
+    from ssbench.cli.stat_file import reading
+
     with reading(stats_file) as results:
         join = Join(results)
         for warning in results.warnings:
-            logger.warning("%s: %s", stats_file, warning)
+            _log.warning("%s: %s", stats_file, warning)
     if not join.identified:
         raise UsageError(
             f"{stats_file}: no result has a transaction id of Swift, so no log can be joined with it"
@@ -97,9 +114,9 @@ def _join(stats_file: Path, logs: list[files.LogFile], proxy: ProxyParser | None
         raise UsageError(_nothing(stats_file, joined))
     for count in joined.files:
         if count.damage:
-            logger.warning("%s: %s; the lines before that are used", count.path, count.damage)
+            _log.warning("%s: %s; the lines before that are used", count.path, count.damage)
         if not count.of_run:
-            logger.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
+            _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
     return joined
 
 
