@@ -22,8 +22,6 @@ from ssbench.reports.figures import printable
 from ssbench.results import FIELDS, NO_WORKER, Field, Kind, ResultBlock, TextColumn
 from ssbench.run_results import RunResults
 
-_OPERATIONS = [operation.name for operation in OPERATIONS]
-
 #: The type of a field's values.
 _TYPES: dict[Kind, type] = {
     Kind.NUMBER: int,
@@ -36,7 +34,8 @@ _TYPES: dict[Kind, type] = {
 
 
 def _operations(_results: RunResults, block: ResultBlock) -> list[str]:
-    return [_OPERATIONS[code] for code in block.operation.tolist()]
+    names = {operation.code: operation.name for operation in OPERATIONS}
+    return [names[code] for code in block.operation.tolist()]
 
 
 def _size_classes(results: RunResults, block: ResultBlock) -> list[str]:

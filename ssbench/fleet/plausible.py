@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssbench.fleet.dispatch import Entry
-from ssbench.fleet.wire import LOST_AFTER, UPLOAD_IF_MISSING, Result
-from ssbench.operations import OPERATIONS, READ
+from ssbench.fleet.wire import LOST_AFTER, Result
+from ssbench.operations import OPERATIONS
 
 #: A latency may exceed the age of its job by so many seconds and by this share: two clocks differ.
 _LATENCY_SECONDS = 1.0
@@ -22,9 +22,6 @@ _CLOCK_SECONDS = LOST_AFTER + 1.0
 
 #: Most bytes of an answer that has no object in it, as that to a DELETE.
 _LARGEST_ANSWER = 65536
-
-_SENDS_BODY = frozenset(operation.code for operation in OPERATIONS if operation.sends_body)
-_MOVES_OBJECT = frozenset({READ.code, UPLOAD_IF_MISSING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +72,7 @@ class Bounds:
 
     def _largest(self, task: tuple[int, int, int, int, int]) -> int:
         """Return the most bytes that a job may move, where they are not those it was sent with."""
-        kind, size_class = task[:2]
-        if kind in _SENDS_BODY:
-            return 0
-        largest = self.largest[size_class]
-        return largest if kind in _MOVES_OBJECT else max(largest, _LARGEST_ANSWER)
+        operation, size_class = OPERATIONS[task[0]], task[1]
+        if operation.returns_object:
+            return self.largest[size_class]
+        return 0 if operation.sends_body else max(self.largest[size_class], _LARGEST_ANSWER)

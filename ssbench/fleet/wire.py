@@ -68,11 +68,7 @@ Numbers = Annotated[list[Count], Meta(max_length=MAX_JOBS)]
 Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
 Text = Annotated[str, Meta(max_length=4096)]
 
-#: Job kinds beyond the codes of :mod:`ssbench.operations`.
-UPLOAD_IF_MISSING = 64  # an initial object: HEAD, and PUT where there is none of a size in its class's range
-REMOVE = 65  # clean-up: DELETE, and 404 is as good
-
-#: (job id, kind, size-class index, container number, object number, bytes)
+#: (job id, code of its operation, size-class index, container number, object number, bytes)
 Job = tuple[Count, Small, Small, Small, Small, Count]
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from ssbench.operations import OPERATIONS
 from ssbench.reports.figures import printable, rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.results import LOST
@@ -55,30 +56,38 @@ def _head(statistics: RunStatistics) -> Iterator[str]:
 
 def _scenario(scenario: Scenario) -> Iterator[str]:
     """What the scenario asks for, which is not what happened."""
-    yield "% Ops    C   R   U   D       Size Range       Size Name"
+    columns = {name: name[0].upper() for name in CRUD}
+    for operation in OPERATIONS.drawn:  # those that only this scenario has get a column of their own
+        if operation.name not in CRUD and any(
+            each.weights.get(operation.name) for each in scenario.size_classes
+        ):
+            columns[operation.name] = operation.name.upper()
+    widths = [max(2, len(title)) for title in columns.values()]
+    titles = "  ".join(f"{title:>{width}}" for title, width in zip(columns.values(), widths, strict=True))
+    yield f"% Ops   {titles}       Size Range       Size Name"
     files = sum(size_class.initial_files for size_class in scenario.size_classes)
-    average = [0.0, 0.0, 0.0, 0.0]
+    average = [0.0 for _ in columns]
     for size_class in scenario.size_classes:
         share = size_class.initial_files / files if files else 0.0
-        percents = _percents(size_class.weights)
+        percents = _percents(size_class.weights, columns)
         average = [sum_ + share * percent for sum_, percent in zip(average, percents, strict=True)]
         sizes = _size(size_class.size_min)
         if size_class.size_max != size_class.size_min:
             sizes += f" - {_size(size_class.size_max)}"
-        yield f"{100 * share:3.0f}%   % {_columns(percents)}      {sizes:15s}  {size_class.name}"
+        yield f"{100 * share:3.0f}%   % {_columns(percents, widths)}      {sizes:15s}  {size_class.name}"
     yield "-" * 69
-    yield f"         {_columns(average)}      CRUD weighted average"
+    yield f"         {_columns(average, widths)}      CRUD weighted average"
     yield ""
 
 
-def _percents(weights: Mapping[str, float]) -> list[float]:
-    """Return the percentages of create, read, update and delete among all operations."""
+def _percents(weights: Mapping[str, float], names: Iterable[str]) -> list[float]:
+    """Return the percentage of each operation among all of them."""
     total = sum(weights.values())
-    return [100 * weights.get(name, 0.0) / total if total else 0.0 for name in CRUD]
+    return [100 * weights.get(name, 0.0) / total if total else 0.0 for name in names]
 
 
-def _columns(percents: list[float]) -> str:
-    return "  ".join(f"{percent:2.0f}" for percent in percents)
+def _columns(percents: list[float], widths: list[int]) -> str:
+    return "  ".join(f"{percent:{width}.0f}" for percent, width in zip(percents, widths, strict=True))
 
 
 def _size(size: int) -> str:

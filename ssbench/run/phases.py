@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from ssbench.fleet.dispatch import Task
-from ssbench.fleet.wire import REMOVE, UPLOAD_IF_MISSING, Result
+from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import WorkerState
+from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
 from ssbench.results import LOST, Sink
 from ssbench.run.row_maker import RowMaker
 from ssbench.screen.bars import Bar
@@ -105,7 +106,7 @@ class InitialUploads(_Errand):
         bar: Bar,
         stop: Callable[[], bool],
     ) -> None:
-        tasks = ((UPLOAD_IF_MISSING, *each) for each in objects)
+        tasks = ((UPLOAD_IF_MISSING.code, *each) for each in objects)
         super().__init__("initial uploads", tasks, bar, stop)
         self.uploaded = self.replaced = self.reused = 0
         self._state = state
@@ -136,7 +137,7 @@ class CleanUp(_Errand):
     def __init__(self, objects: Iterator[tuple[int, int, int]], bar: Bar, stop: Callable[[], bool]) -> None:
         self._failures_in_a_row = 0
         super().__init__(
-            "deletions", ((REMOVE, *each, 0) for each in objects), bar, lambda: stop() or self.gave_up
+            "deletions", ((REMOVE.code, *each, 0) for each in objects), bar, lambda: stop() or self.gave_up
         )
 
     @property

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.operations import OPERATIONS
+from ssbench.operations import MAX_CODE, OPERATIONS, Operation
 from ssbench.results import FIELDS, Failure, Field, Kind, LabelColumn, ResultBlock, TextColumn
 from ssbench.results.block import constant, is_constant
 from ssbench.run_results.damage import DamageError
@@ -159,13 +160,24 @@ def _decode(payload: bytes, size_classes: int) -> ResultBlock:
     for field in FIELDS.values():
         if field.number in numbers:
             columns[field.name] = _decode_column(field, numbers[field.number], texts, base, block)
-    for name, values in (("operation", len(OPERATIONS)), ("size_class", size_classes)):
+    known = _is_known(OPERATIONS.drawn)
+    for name, values in (("operation", len(known)), ("size_class", size_classes)):
         column = getattr(block, name)
         if column.min() < 0 or column.max() >= values:
             raise DamageError("an operation or a size class that does not exist")
+    if not known[block.operation].all():
+        raise DamageError("an operation that this version of ssbench does not know")
     if "completed" not in columns:
         raise DamageError("results without their completion")
     return block
+
+
+@cache
+def _is_known(operations: tuple[Operation, ...]) -> npt.NDArray[np.bool_]:
+    """Return for each code whether one of the operations has it."""
+    known = np.zeros(MAX_CODE + 1, np.bool_)
+    known[[operation.code for operation in operations]] = True
+    return known
 
 
 def _split(payload: bytes, count: int) -> tuple[dict[int, _Numbers], dict[int, bytes]]:

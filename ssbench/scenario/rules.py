@@ -18,7 +18,12 @@ class Rule(NamedTuple):
     """What a value must be: a test, and a description for messages."""
 
     accepts: Callable[[object], bool]
-    expected: str
+    words: str | Callable[[], str]
+
+    @property
+    def expected(self) -> str:
+        """The words for what a value must be."""
+        return self.words if isinstance(self.words, str) else self.words()
 
 
 def _whole(low: int, high: int) -> Rule:
@@ -50,7 +55,7 @@ def _is_number(value: object) -> bool:
 
 def _is_weights(value: object) -> bool:
     if isinstance(value, dict):
-        if not value.keys() <= _operation_names():
+        if not value.keys() <= {operation.name for operation in OPERATIONS.drawn}:
             return False
         value = list(value.values())
     elif not isinstance(value, list) or len(value) != len(CRUD):
@@ -58,18 +63,18 @@ def _is_weights(value: object) -> bool:
     return all(map(_is_number, value)) and sum(value) > 0 and max(value) < 1e300
 
 
-def _operation_names() -> set[str]:
-    return {operation.name for operation in OPERATIONS}
+def _weights_words() -> str:
+    names = ", ".join(operation.name for operation in OPERATIONS.drawn)
+    return (
+        "four numbers of 0 or more that do not sum to 0: create, read, update, delete;"
+        f" or a mapping of operations ({names}) to such numbers"
+    )
 
 
 _TEXT = Rule(_is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
 _LABEL = Rule(_is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)")
 _CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
-WEIGHTS = Rule(
-    _is_weights,
-    "four numbers of 0 or more that do not sum to 0: create, read, update, delete;"
-    f" or a mapping of operations ({', '.join(operation.name for operation in OPERATIONS)}) to such numbers",
-)
+WEIGHTS = Rule(_is_weights, _weights_words)
 _SIZE = _whole(0, MAX_BYTES)
 INITIAL = _whole(0, _MAX_NUMBER)
 _SECONDS = Rule(lambda value: _is_number(value) and 0 < value <= 1e9, "a number of seconds above 0")  # type: ignore[operator]

@@ -5,44 +5,62 @@ They are not shown where INFO lines are not (``-q``).
 
 from __future__ import annotations
 
-import numpy as np
+from functools import cache
 
-from ssbench.operations import OPERATIONS
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.operations import MAX_CODE, OPERATIONS, Operation
 from ssbench.results import ResultBlock, RunSummary
 from ssbench.screen import terminal
 
 #: Seconds between two writes of result characters.
 _WRITE_SECONDS = 0.05
 
+#: Latencies (seconds) from which the next character is used, and the characters.
+_STEPS = (1.0, 3.0, 10.0)
+_FIRST_BYTE, _LAST_BYTE = b".oO*", b"_|^@"
 
-LEGEND = """\
+
+def legend() -> str:
+    """Return the text that explains the characters."""
+    first, last = (
+        ", ".join(operation.name for operation in OPERATIONS.drawn if operation.times_first_byte is by_first)
+        for by_first in (True, False)
+    )
+    return f"""\
 Benchmark run:
   X    failed
-  .  <  1 s  first byte  (read, delete)
+  .  <  1 s  first byte  ({first})
   o  <  3 s  first byte
   O  < 10 s  first byte
   * >= 10 s  first byte
-  _  <  1 s  last byte   (create, update)
+  _  <  1 s  last byte   ({last})
   |  <  3 s  last byte
   ^  < 10 s  last byte
   @ >= 10 s  last byte"""
 
-#: Seconds from which on a latency is shown by the next character.
-_STEPS = (1.0, 3.0, 10.0)
-_CODES = np.frombuffer(
-    "".join(".oO*" if operation.times_first_byte else "_|^@" for operation in OPERATIONS).encode(), np.uint8
-).reshape(len(OPERATIONS), len(_STEPS) + 1)
-_TIMES_FIRST_BYTE = np.array([operation.times_first_byte for operation in OPERATIONS])
+
+@cache
+def _tables(operations: tuple[Operation, ...]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
+    """Return by code: the character of each step of latency; whether it is that of the first byte."""
+    codes = np.zeros((MAX_CODE + 1, len(_STEPS) + 1), np.uint8)
+    times_first_byte = np.zeros(MAX_CODE + 1, np.bool_)
+    for operation in operations:
+        times_first_byte[operation.code] = operation.times_first_byte
+        codes[operation.code] = list(_FIRST_BYTE if operation.times_first_byte else _LAST_BYTE)
+    return codes, times_first_byte
 
 
 def characters(block: ResultBlock) -> str:
-    """The character of each result; a latency that was not measured counts as fast."""
+    """Return the character of each result; a latency that was not measured counts as fast."""
     operation = block.operation
-    if block.last_byte.max() < _STEPS[0]:  # and so is none of the first bytes, which come before
-        codes = _CODES[operation, 0]
+    by_code, times_first_byte = _tables(OPERATIONS.drawn)
+    if block.last_byte.max() < _STEPS[0]:  # then no first byte took longer either
+        codes = by_code[operation, 0]
     else:
-        latency = np.where(_TIMES_FIRST_BYTE[operation], block.first_byte, block.last_byte)
-        codes = _CODES[operation, np.digitize(np.fmax(latency, 0.0), _STEPS)]
+        latency = np.where(times_first_byte[operation], block.first_byte, block.last_byte)
+        codes = by_code[operation, np.digitize(np.fmax(latency, 0.0), _STEPS)]
     if block.failures:
         codes[block.failed] = ord("X")
     text: bytes = codes.tobytes()
@@ -70,7 +88,7 @@ class ResultCharacters:
         """Let what has gathered be seen, some tens of times a second at the most."""
         if self._wanted and not self._has_legend:
             self._has_legend = True
-            terminal.write_line(LEGEND)
+            terminal.write_line(legend())
         if self._chunks and now - self._wrote >= _WRITE_SECONDS:
             self._wrote = now
             terminal.write_in_row("".join(self._chunks))

@@ -150,7 +150,7 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     groups = collector.groups()
     leaves = groups.by("operation", "size_class")
     sections = [_section(None, leaves, names)]
-    for operation in OPERATIONS:
+    for operation in OPERATIONS.drawn:
         own = {key: figures for key, figures in leaves.items() if key[0] == operation.code}
         if own:
             sections.append(_section(operation, own, names))
@@ -170,9 +170,9 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
         errors=dict(sorted(collector.errors.items(), key=lambda item: (-item[1].count, item[0]))),
         retries=dict(sorted(collector.retries.items(), key=lambda item: (-item[1], item[0]))),
         not_sendable=tuple(
-            (OPERATIONS[code], names[size_class], times)
+            (known, names[size_class], times)
             for code, size_class, times in (summary.not_sendable if summary else ())
-            if code < len(OPERATIONS) and size_class < len(names)
+            if (known := OPERATIONS.get(code)) and size_class < len(names)
         ),
         warnings=tuple(facts.warnings),
         counters=summary.counters if summary else {},

@@ -1,40 +1,60 @@
-"""The run that a worker serves: what each of its jobs asks of Swift."""
+"""What each operation asks of Swift: a request builder for each row of :mod:`ssbench.operations`.
+
+A builder is a function of the run and of a job (:class:`Target`). It makes one request or several through
+the run's client, and returns how the job ended. :data:`BUILDERS` holds those of operations that are more
+than one plain request; for all others the method decides.
+"""
 
 from __future__ import annotations
 
 import logging
 import random
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 from msgspec import structs
 
 from ssbench.errors import SsbenchError, WireError
-from ssbench.fleet import wire
 from ssbench.fleet.wire import Job, Result, RunParameters
 from ssbench.names import container_name, object_name
-from ssbench.operations import OPERATIONS
+from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING, Operation
 from ssbench.swift.causes import NOT_FOUND
 from ssbench.swift.objects import Client, ClientSettings, Outcome
 
 _log = logging.getLogger(__name__)
 
-#: Job kinds that are one request.
-_METHODS = {operation.code: operation.method for operation in OPERATIONS}
-
-#: What a server says is cut to so many characters; the wire takes no more than 4096.
+#: Texts from the server are cut to so many characters; the wire allows 4096.
 _LONGEST_TEXT = 500
 
 
-class Run:
-    """A run's parameters, its client of Swift, and what is derived from them once.
+class Target(NamedTuple):
+    """A job as a request builder sees it.
 
-    At most ``concurrency`` requests go on at once.
+    ``url`` is the storage URL to use, ``size`` the bytes to send, ``size_class`` an index. ``retries`` and
+    ``seconds`` are what was spent on the job before, if it is sent again.
+    """
+
+    operation: Operation
+    url: str
+    container: str
+    name: str
+    size: int
+    size_class: int
+    retries: int
+    seconds: float
+
+
+class Run:
+    """The parameters of a run, its client, and what is derived from them once.
+
+    At most ``concurrency`` requests are in flight at once.
     """
 
     def __init__(self, parameters: RunParameters, concurrency: int) -> None:
-        #: Replaced by later ones of the same run: a new token, workers that are refused.
+        #: Replaced by later ones of the same run, which have a new token, for example.
         self.parameters = parameters
-        self._client = Client(
+        self.client = Client(
             ClientSettings(
                 connect_timeout=parameters.connect_timeout,
                 network_timeout=parameters.network_timeout,
@@ -49,62 +69,36 @@ class Run:
             )
         )
         self._containers: dict[int, str] = {}
+        self._builders = {row.code: (row, builder(row)) for row in OPERATIONS}
 
     def close(self) -> None:
-        """Close all connections; requests under way fail at once."""
-        self._client.close()
+        """Close all connections; requests in flight fail at once."""
+        self.client.close()
 
     def perform(self, job: Job, prior: tuple[int, float] | None) -> tuple[Outcome, int]:
-        """Do a job, of which ``prior`` (retries, seconds) were spent before; raises nothing.
+        """Carry out a job, on which ``prior`` (retries, seconds) were spent before.
 
-        Returns how it ended, and which of the storage URLs it used.
+        Returns how it ended, and the place of the storage URL that was used. Raises nothing.
         """
         urls = self.parameters.storage_urls
         place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
         try:
-            return self._request(job, urls[place], prior or (0, 0.0)), place
+            return self._perform(job, urls[place], prior), place
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
             if not isinstance(error, SsbenchError):
                 _log.exception("A job raised an exception")
             detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
             return Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
 
-    def _request(self, job: Job, url: str, prior: tuple[int, float]) -> Outcome:
-        _, kind, size_class, container_number, number, size = job
-        parameters, request, token = self.parameters, self._client.request, self.parameters.token
+    def _perform(self, job: Job, url: str, prior: tuple[int, float] | None) -> Outcome:
+        _, code, size_class, container_number, number, size = job
+        if code not in self._builders:
+            raise WireError(f"no operation has the code {code}")
+        operation, build = self._builders[code]
         container = self._containers.get(container_number) or self._name_container(container_number)
-        name = object_name(parameters.size_classes[size_class], number)
-        retries, seconds = prior
-        method = _METHODS.get(kind)
-        if method is not None:
-            return request(
-                url,
-                method,
-                container,
-                name,
-                token,
-                size if method == "PUT" else 0,
-                delete_after=parameters.delete_after if method == "PUT" else None,
-                prior_retries=retries,
-                prior_seconds=seconds,
-            )
-        if kind == wire.UPLOAD_IF_MISSING:
-            found = None
-            outcome = request(url, "HEAD", container, name, token)
-            if outcome.cause is None:
-                found = outcome.size
-                smallest, largest = parameters.size_ranges[size_class]
-                if smallest <= found <= largest:
-                    return structs.replace(outcome, found=found)
-            elif outcome.cause != NOT_FOUND:
-                return outcome
-            outcome = request(
-                url, "PUT", container, name, token, size, prior_retries=retries, prior_seconds=seconds
-            )
-            return structs.replace(outcome, found=found)
-        if kind == wire.REMOVE:
-            return request(url, "DELETE", container, name, token, missing_ok=True)
-        raise WireError(f"no job is of kind {kind}")
+        name = object_name(self.parameters.size_classes[size_class], number)
+        retries, seconds = prior or (0, 0.0)
+        return build(self, Target(operation, url, container, name, size, size_class, retries, seconds))
 
     def _name_container(self, number: int) -> str:
         name = container_name(self.parameters.container_base, number, self.parameters.policy)
@@ -112,8 +106,91 @@ class Run:
         return name
 
 
+Builder = Callable[[Run, Target], Outcome]
+
+
+def send(run: Run, target: Target) -> Outcome:
+    """PUT the object."""
+    parameters = run.parameters
+    return run.client.request(
+        target.url,
+        "PUT",
+        target.container,
+        target.name,
+        parameters.token,
+        target.size,
+        delete_after=parameters.delete_after,
+        prior_retries=target.retries,
+        prior_seconds=target.seconds,
+    )
+
+
+def ask(run: Run, target: Target) -> Outcome:
+    """Make a request without a body, and take in whatever the answer brings."""
+    return run.client.request(
+        target.url,
+        target.operation.method,
+        target.container,
+        target.name,
+        run.parameters.token,
+        prior_retries=target.retries,
+        prior_seconds=target.seconds,
+    )
+
+
+def look(run: Run, target: Target) -> Outcome:
+    """HEAD the object. The size that the answer tells is not counted: no body was moved."""
+    return structs.replace(ask(run, target), size=0)
+
+
+def upload_if_missing(run: Run, target: Target) -> Outcome:
+    """PUT the object, if there is none under its name of a size in the range of its class."""
+    parameters, request = run.parameters, run.client.request
+    url, container, name, token = target.url, target.container, target.name, parameters.token
+    found = None
+    outcome = request(url, "HEAD", container, name, token)
+    if outcome.cause is None:
+        found = outcome.size
+        smallest, largest = parameters.size_ranges[target.size_class]
+        if smallest <= found <= largest:
+            return structs.replace(outcome, found=found)
+    elif outcome.cause != NOT_FOUND:
+        return outcome
+    # Initial objects never expire: no X-Delete-After.
+    outcome = request(
+        url,
+        "PUT",
+        container,
+        name,
+        token,
+        target.size,
+        prior_retries=target.retries,
+        prior_seconds=target.seconds,
+    )
+    return structs.replace(outcome, found=found)
+
+
+def remove(run: Run, target: Target) -> Outcome:
+    """DELETE the object; it is as good if there is none."""
+    return run.client.request(
+        target.url, "DELETE", target.container, target.name, run.parameters.token, missing_ok=True
+    )
+
+
+#: Operations that are not one plain request, by code.
+BUILDERS: dict[int, Builder] = {UPLOAD_IF_MISSING.code: upload_if_missing, REMOVE.code: remove}
+
+#: Plain requests that are more than to ask, by method.
+_PLAIN: dict[str, Builder] = {"PUT": send, "HEAD": look}
+
+
+def builder(operation: Operation) -> Builder:
+    """Return the request builder of an operation."""
+    return BUILDERS.get(operation.code) or _PLAIN.get(operation.method, ask)
+
+
 def as_result(job_id: int, outcome: Outcome, storage_url: int) -> Result:
-    """A job's outcome as it goes to the master, with the number of the storage URL that it used."""
+    """Return the result of a job for the master; ``storage_url`` is the place of the one it used."""
     trans_id = outcome.trans_id
     return Result(
         job_id,

@@ -1,1 +1,1 @@
-"""What a run does: the operations drawn, the objects that exist."""
+"""The operations that a run draws, and the objects that exist for them."""

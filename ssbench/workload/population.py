@@ -39,11 +39,10 @@ _CHUNK = 65536
 #: So many objects are tried before an update or a delete waits for the readers of one.
 _TRIES = 16
 
-_EFFECTS = [operation.effect for operation in OPERATIONS]
 _ADDS, _READS, _REWRITES, _REMOVES = Effect.ADDS, Effect.READS, Effect.REWRITES, Effect.REMOVES
 
 #: (operation code, size-class index, container number, object number, bytes). The bytes are those to send,
-#: or those that a read should return: 0 where that is not known, after an update that failed.
+#: or those that a read should return: 0 if they are not known, after an update that failed.
 Target = tuple[int, int, int, int, int]
 
 
@@ -62,6 +61,11 @@ class RunState:
         self.waits = 0
         self.expired = 0
         self.not_sendable: Counter[tuple[int, int]] = Counter()
+        self._effects = {operation.code: operation.effect for operation in OPERATIONS}
+        #: Operations that leave the object as it is and do not return it.
+        self._silent = {
+            row.code for row in OPERATIONS if row.effect is Effect.READS and not row.returns_object
+        }
         self._most_waiting = scenario.user_count
         self._draws = workload.draws()
         classes = range(len(scenario.size_classes))
@@ -131,9 +135,10 @@ class RunState:
     def _draw(self, jobs: list[Target], count: int, now: float) -> None:
         containers, sizes, expiry = self._containers, self._sizes, self._expiry
         oldest, join, reading = self._oldest, self._join, self._reading
+        effects, silent = self._effects, self._silent
         add_job = jobs.append
         for code, index, container, size in islice(self._draws, count):
-            effect = _EFFECTS[code]
+            effect = effects[code]
             if effect is _ADDS:
                 known = containers[index]
                 number = len(known)
@@ -153,7 +158,8 @@ class RunState:
                 else:
                     readers[number] = 1
                 join[index](number)
-                add_job((code, index, containers[index][number], number, sizes[index][number]))
+                expected = 0 if code in silent else sizes[index][number]
+                add_job((code, index, containers[index][number], number, expected))
             elif number and number not in reading[index]:
                 if effect is _REWRITES:
                     self._begin_update(index, number, size, now)
@@ -169,7 +175,7 @@ class RunState:
             job: Target | None = self._released.popleft()
             self.waiting -= 1
             code, index, container, number, size = cast(Target, job)
-            rewrites = _EFFECTS[code] is _REWRITES
+            rewrites = self._effects[code] is _REWRITES
             self._updating[index] -= rewrites
             if expiry is not None and expiry.passed(index, number, now):
                 self.expired += 1
@@ -204,20 +210,20 @@ class RunState:
             return None
         readers = self._reading[index]
         place = self._containers[index][number]
-        if _EFFECTS[code] is _READS:
+        if self._effects[code] is _READS:
             readers[number] = readers.get(number, 0) + 1
             self._join[index](number)
-            return code, index, place, number, self._sizes[index][number]
+            return code, index, place, number, 0 if code in self._silent else self._sizes[index][number]
         if number in readers:
             number = self._find_unread(index, number, now)
             place = self._containers[index][number]
         job = (code, index, place, number, size)
         if number in readers:
-            self._updating[index] += _EFFECTS[code] is _REWRITES
+            self._updating[index] += self._effects[code] is _REWRITES
             self._reserved[index, number] = readers.pop(number), job
             self.waiting += 1
             return None
-        if _EFFECTS[code] is _REWRITES:
+        if self._effects[code] is _REWRITES:
             self._begin_update(index, number, size, now)
         return job
 
@@ -244,7 +250,7 @@ class RunState:
         out of the queue, but may exist too, as may one with an update that failed and may still be
         carried out.
         """
-        effect = _EFFECTS[operation]
+        effect = self._effects[operation]
         if effect is _READS:
             readers = self._reading[size_class].pop(number, 0)
             if readers != 1:

@@ -25,6 +25,7 @@ from runs import INITIAL, TOKEN, alive, children, listens, outcome, store, wait_
 
 from ssbench.errors import ExitCode
 from ssbench.fleet import wire
+from ssbench.operations import REMOVE
 
 
 def address_of_next(results: zmq.Socket[bytes]) -> bytes:
@@ -225,7 +226,7 @@ def test_a_batch_that_comes_twice_is_dropped_and_harms_no_slot(fleet: Fleet) -> 
         header = wire.pack_parameters(parameters)
 
         def send(first: int, count: int) -> None:
-            jobs = [(first + place, wire.REMOVE, 0, 0, 1, 0) for place in range(count)]
+            jobs = [(first + place, REMOVE.code, 0, 0, 1, 0) for place in range(count)]
             work.send_multipart([address, header + wire.pack(wire.JobBatch(first, jobs))])
 
         for _ in range(5):
@@ -244,7 +245,7 @@ def test_slots_of_an_abandoned_run_are_free_for_the_next_at_once(fleet: Fleet) -
         address = address_of_next(results)
         for run_id in (1, 2, 3):
             parameters = wire.RunParameters(run_id, storage_urls=[options[1]], size_classes=["tiny"])
-            jobs = [(10 * run_id + place, wire.REMOVE, 0, 0, 1, 0) for place in range(4)]
+            jobs = [(10 * run_id + place, REMOVE.code, 0, 0, 1, 0) for place in range(4)]
             batch = wire.JobBatch(run_id, jobs)
             work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack(batch)])
             wait_until(lambda run_id=run_id: rule.counts["DELETE"] == 4 * run_id, "the requests", 5)
@@ -271,7 +272,7 @@ def test_what_there_is_no_room_for_is_handed_back_with_how_much_there_is(fleet: 
         fleet.worker(5, "-c", 4)
         address = address_of_next(results)
         header = wire.pack_parameters(wire.RunParameters(7, storage_urls=[options[1]], size_classes=["tiny"]))
-        jobs = [(number, wire.REMOVE, 0, 0, 1, 0) for number in range(1, 7)]
+        jobs = [(number, REMOVE.code, 0, 0, 1, 0) for number in range(1, 7)]
         try:
             work.send_multipart([address, header + wire.pack(wire.JobBatch(1, jobs))])
             while not isinstance(message := wire.unpack_from_worker(results.recv()), wire.Handback):
@@ -310,7 +311,7 @@ Worker(WorkerOptions(5, 4), sockets, (1, fail)).run()
             address = address_of_next(results)
             parameters = wire.RunParameters(1, storage_urls=[options[1]], size_classes=["tiny"])
             for number in (1, 2):
-                batch = wire.JobBatch(number, [(number, wire.REMOVE, 0, 0, 1, 0)])
+                batch = wire.JobBatch(number, [(number, REMOVE.code, 0, 0, 1, 0)])
                 work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack(batch)])
                 wait_until(failing.exists, "the failure")
             _, said = worker.communicate(timeout=10)
@@ -331,7 +332,7 @@ def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> Non
             parameters = wire.RunParameters(
                 1, generation, token, [options[1]], size_classes=["tiny"], container_base="base"
             )
-            job = (1 + generation, wire.REMOVE, 0, 0, 1, 0)
+            job = (1 + generation, REMOVE.code, 0, 0, 1, 0)
             header = wire.pack_parameters(parameters)
             work.send_multipart([address, header + wire.pack(wire.JobBatch(job[0], [job]))])
             wait_until(lambda begun=job[0]: rule.counts["DELETE"] == begun, "the request")

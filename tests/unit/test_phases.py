@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from ssbench.fleet.dispatch import Task
-from ssbench.fleet.wire import REMOVE, Result
+from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import WorkerState
+from ssbench.operations import REMOVE
 from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
 
 WORKER = WorkerState(1, 1, "h", 1, "1", 100, 0.0)
@@ -38,7 +39,7 @@ def results(tasks: list[Task], *causes: str | None) -> list[tuple[Task, Result]]
 def test_a_clean_up_counts_what_it_deleted() -> None:
     phase, bar = clean_up(5)
     tasks = list(phase.next_tasks(3))
-    assert tasks == [(REMOVE, 0, 0, number, 0) for number in range(3)]
+    assert tasks == [(REMOVE.code, 0, 0, number, 0) for number in range(3)]
     phase.done(results(tasks, None, "HTTP 503", None), WORKER)
     assert not phase.exhausted(0.0)
     tasks = list(phase.next_tasks(10))

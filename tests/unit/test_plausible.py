@@ -6,8 +6,9 @@ import pytest
 
 from ssbench.fleet.dispatch import Batch, Entry, Prior
 from ssbench.fleet.plausible import Bounds
-from ssbench.fleet.wire import REMOVE, UPLOAD_IF_MISSING, Result
+from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import WorkerState
+from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
 
 CREATE, READ, UPDATE, DELETE = range(4)
 SENT, NOW = 100.0, 110.0
@@ -38,9 +39,9 @@ def fault(given: Result, of: Entry) -> str | None:
         ({"first_byte": None, "size": 170}, entry(CREATE, 170)),
         ({"first_byte": None, "size": 170}, entry(UPDATE, 170)),
         ({"first_byte": 0.0, "last_byte": 0.0}, entry(CREATE, 170)),  # a no-op
-        ({"size": 70}, entry(REMOVE)),  # the body of a 404
+        ({"size": 70}, entry(REMOVE.code)),  # the body of a 404
         ({"size": 0}, entry(DELETE)),
-        ({"size": 180}, entry(UPLOAD_IF_MISSING, 150)),  # it was there
+        ({"size": 180}, entry(UPLOAD_IF_MISSING.code, 150)),  # it was there
         ({"first_byte": 0.2}, entry()),
         ({"first_byte": 9.9, "last_byte": 9.9}, entry()),
         ({"last_byte": 45.0}, entry(prior=Prior(2, NOW - 45.0, {"HTTP 401": 2}))),
@@ -77,7 +78,7 @@ def test_what_can_be_is_taken(changes: dict[str, object], of: Entry) -> None:
         ({"size": 171}, entry(UPDATE, 170), "171 bytes were moved, where 170 were asked for"),
         ({"size": 1}, entry(CREATE, 0), "1 bytes were moved"),
         ({"size": 65537}, entry(DELETE), "65,537 bytes were moved"),
-        ({"size": 201}, entry(UPLOAD_IF_MISSING, 150), "201 bytes were moved"),
+        ({"size": 201}, entry(UPLOAD_IF_MISSING.code, 150), "201 bytes were moved"),
         ({"size": 2**63 - 1, "cause": "HTTP 500"}, entry(), "bytes were moved"),
     ],
 )
