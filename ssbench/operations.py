@@ -86,6 +86,11 @@ class Operations:
         """Return the operation with this code, None if there is none."""
         return self._by_code.get(code)
 
+    @property
+    def length_by_code(self) -> int:
+        """How long a list must be that is indexed by the codes of operations that are drawn."""
+        return 1 + max(operation.code for operation in self.drawn)
+
     def named(self, name: str) -> Operation:
         """Return the operation with this name; raises KeyError."""
         for row in self:

@@ -133,7 +133,7 @@ class _Conclusions:
     def _findings(self) -> list[Finding]:
         found: list[Finding] = []
         for compared, levels in ((self._by_proxy, self._proxy_levels), (self._compared, self._levels)):
-            verdict = culprits.judge(compared.units, levels, len(OPERATIONS))
+            verdict = culprits.judge(compared.units, levels, OPERATIONS.length_by_code)
             found += [self._slow(each, levels, compared) for each in verdict.accused]
             untold = [self._name(levels[0].name, place) for place in verdict.untold[0]]
             if untold and len(compared.units):
@@ -204,7 +204,7 @@ class _Conclusions:
         if not len(units):
             return []
         who = pairs(np.arange(len(units)), device, len(joined.devices))
-        test = deviates(units, who, len(OPERATIONS))
+        test = deviates(units, who, OPERATIONS.length_by_code)
         adjusted = holm(np.array([upper_tail(z) for z in test.z[-1]]))
         felt = float(np.median(joined.operations.latency[self._usable]))
         found = []
@@ -250,7 +250,7 @@ class _Conclusions:
 
 def _by_operation(units: Units, mask: npt.NDArray[np.bool_]) -> dict[str, Difference]:
     found = {}
-    for operation in OPERATIONS:
+    for operation in OPERATIONS.drawn:
         at = np.flatnonzero(units.operation[units.stratum] == operation.code)
         if mask[at].sum() < _HABIT or mask[at].all():
             continue

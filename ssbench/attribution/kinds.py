@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ssbench.attribution.culprits import Level
 from ssbench.attribution.join import NOBODY, OBJECT, OTHER, Joined
 from ssbench.attribution.ranks import Pairs, Places, Units, pairs
-from ssbench.operations import OPERATIONS
+from ssbench.operations import MAX_CODE, OPERATIONS
 
 #: Sizes are told apart by so many steps an octave, the most that leaves most kinds enough requests.
 _STEPS = (4, 2, 1, 0.5)
@@ -26,8 +26,8 @@ _HOT = 8
 #: A number of lines that so many of the writes have is what a complete write has.
 _USUAL = 0.05
 
-#: Operations that only read: any replica may answer.
-READS = np.array([operation.method in ("GET", "HEAD") for operation in OPERATIONS])
+#: Whether an operation only reads, so that any replica may answer; by code.
+READS = np.isin(np.arange(MAX_CODE + 1), [each.code for each in OPERATIONS if each.method in ("GET", "HEAD")])
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ def _longer(units: Units, level: Level, place: int) -> Difference | None:
 def part_rows(joined: Joined, split: Parts, fine: npt.NDArray[np.bool_]) -> list[PartRow]:
     """Return a row for each operation; ``fine`` are the successes."""
     rows = []
-    for operation in OPERATIONS:
+    for operation in OPERATIONS.drawn:
         mask = fine & (joined.operations.code == operation.code)
         if mask.any():
             rows.append(
