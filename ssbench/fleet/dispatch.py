@@ -1,7 +1,8 @@
-"""Who holds which job, who counts as lost, what is to be sent again.
+"""Which worker holds which job, which workers are lost, which jobs are to be sent again.
 
-Pure: it knows no socket and is told the time, so that "the worker dies at this moment" is a unit
-test. The master feeds it what arrives and asks it what to do.
+Pure: the dispatcher knows no socket and is told the time, so that "the worker dies at this moment" is a
+unit test. The fleet feeds it what arrives and asks it what to do. What happens to workers it reports as
+:mod:`ssbench.fleet.events`.
 
 The rules, which make every job end exactly once:
 
@@ -11,52 +12,43 @@ The rules, which make every job end exactly once:
 * A worker is ready, and gets jobs, once it has answered a ping: only then both directions are known to
   work. Each heartbeat interval it gets another one.
 * A worker is sent no more jobs than its share of the limit, and than it says it has room for: one that
-  stands still keeps what it was sent, and nothing from the others.
+  hangs keeps what it was sent, and takes nothing from the others.
 * A worker claims a batch that it was sent in a heartbeat, or with a result or a handback. It sends its
   results before the heartbeat that no longer lists their batch, so a batch that it has claimed and
   leaves out is lost; all are when it serves no run, or another one.
 * A worker whose heartbeats, or whose answers to pings, have not come for
   :data:`~ssbench.fleet.wire.LOST_AFTER` seconds is lost, with all batches that it was sent. Once it answers a
   ping again it is used again; its late results are known by their old numbers.
-* A batch that has not been claimed as long after it was sent is lost: its connection broke.
-* A worker that holds a job for longer than any can take is used no more, whatever its heartbeats say.
-* Of two workers with one id the later one waits. It is refused when the earlier one is heard of more than a
-  heartbeat interval after it came, and used when the earlier one is lost or has ended: one that was killed
-  and started again at once is welcome.
+* A batch that has not been claimed within that time after it was sent is lost: its connection broke.
+* A worker that holds a job for longer than any can take is not used any more, whatever its heartbeats say.
+* Of two workers with one id the later one waits. It is refused when a heartbeat of the earlier one comes more
+  than a heartbeat interval after it joined, and used when the earlier one is lost or has ended: a worker that
+  was killed and started again at once is used.
 """
 
 from __future__ import annotations
 
+import enum
 import math
 import secrets
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from ssbench.fleet import events
+from ssbench.fleet.history import History
+from ssbench.fleet.pace import share_out
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, Heartbeat, Job
 from ssbench.fleet.worker_state import ClockOffset, WorkerState
 
-#: Most workers that the book has room for; strangers can pretend to be any number.
+#: Most workers that are kept; strangers can pretend to be any number.
 MOST_WORKERS = 4096
 
 #: What is to be done: (kind, size class, container, object number, bytes).
 Task = tuple[int, int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Prior:
-    """What lies behind a task that is sent again because its token was refused.
-
-    ``began`` is when its first attempt began, by the master's monotonic clock.
-    """
-
-    retries: int
-    began: float
-    retried: dict[str, int]
-
-
-#: A task, the batch it is in, what lies behind it.
-Entry = tuple[Task, "Batch", Prior | None]
+#: A task, the batch it is in, its history.
+Entry = tuple[Task, "Batch", History | None]
 
 
 class Batch:
@@ -74,47 +66,44 @@ class Batch:
         self.worker = worker
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something to tell the user.
+class NotReady(enum.Enum):
+    """Why a worker whose heartbeats arrive is not ready."""
 
-    ``kind``: joined, back, lost, cut off, unreachable, jobs lost, refused, left, full, foreign, invalid.
-    ``jobs`` is how many were lost with the worker.
-    """
-
-    kind: str
-    worker: WorkerState
-    text: str
-    jobs: int = 0
+    NEW = enum.auto()
+    #: Another worker, which may still live, has its id.
+    SAME_ID = enum.auto()
+    #: It does not answer pings.
+    UNREACHABLE = enum.auto()
 
 
 class Dispatcher:
-    """The book of jobs and workers of one master.
+    """Keeps account of the jobs and the workers of one master.
 
-    ``limit`` is the most jobs in flight at once, of which no more are sent than the living workers
-    have room for together. ``master`` is the number that its pings carry, ``work_port`` is for messages.
+    ``limit`` is how many jobs at once the workers share among them; it may be changed. ``master`` is the
+    number that the pings of this master carry.
     """
 
-    def __init__(self, limit: int, work_port: int | None = None) -> None:
-        self.limit = limit
+    def __init__(self, limit: int = 0) -> None:
         self.master = secrets.randbits(62) + 1
-        self._work_port = "the work port" + (f" ({work_port})" if work_port else "")
         self.workers: dict[int, WorkerState] = {}
         self.in_flight: dict[int, Entry] = {}
-        self.backlog: deque[tuple[Task, Prior | None]] = deque()
-        self.events: list[Event] = []
+        self.backlog: deque[tuple[Task, History | None]] = deque()
+        self.events: list[events.Event] = []
         self.late_results = 0
         #: Results and jobs handed back that were with another worker than the one that named them.
         self.foreign_results = 0
-        #: Results with figures that cannot be.
+        #: Results with impossible figures.
         self.invalid_results = 0
-        #: Seconds after which a worker that still holds a job is used no more: longer than any job can take.
+        #: Seconds after which a worker that still holds a job is not used any more; no job takes that long.
         self.longest_job = math.inf
         self.handed_back = 0
         self._batches: dict[int, Batch] = {}
         self._turn: deque[WorkerState] = deque()
         self._next_id = 1
+        self._limit = limit
         self._capacity = 0
+        #: Whether shares and capacity have to be counted again: workers came, went or changed.
+        self._changed = False
         #: Tasks that were lost and not taken yet, each with the worker that had it.
         self.lost: list[tuple[Task, WorkerState]] = []
         self._holders: dict[int, WorkerState] = {}
@@ -128,25 +117,34 @@ class Dispatcher:
         gone while nobody listened. Events that nobody took are dropped. Returns the workers that were ready
         before.
         """
-        self.limit = limit
+        self._limit = limit
         self.events.clear()
         self.late_results = self.foreign_results = self.invalid_results = self.handed_back = 0
         self._ticked = now
         former = self.living()
         for worker in self.workers.values():
             worker.begin(now)
-        self._count_capacity()
+        self._changed = True
         return former
 
     # -- jobs ---------------------------------------------------------------------------------
 
-    def room(self) -> int:
-        """How many more jobs may be sent now."""
-        return min(self.limit, self._capacity) - len(self.in_flight)
+    @property
+    def limit(self) -> int:
+        """How many jobs at once the workers share among them."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        if limit != self._limit:
+            self._limit = limit
+            self._changed = True
 
     @property
     def capacity(self) -> int:
-        """How many jobs the living workers can run at once."""
+        """How many jobs the workers that are ready can run at once."""
+        if self._changed:
+            self._share_out()
         return self._capacity
 
     @property
@@ -155,7 +153,12 @@ class Dispatcher:
         return next((batch.sent_at for batch in self._batches.values()), None)
 
     def next_worker(self) -> WorkerState | None:
-        """Whoever's turn it is of those that may be sent more; None when there is none."""
+        """Return the worker whose turn it is of those that may be sent more; None if there is none.
+
+        It may be sent ``quota - outstanding`` jobs.
+        """
+        if self._changed:
+            self._share_out()
         turn = self._turn
         for _ in range(len(turn)):
             worker = turn[0]
@@ -165,9 +168,12 @@ class Dispatcher:
         return None
 
     def send(
-        self, tasks: Sequence[Task], now: float, worker: WorkerState, priors: Sequence[Prior | None] = ()
+        self, tasks: Sequence[Task], now: float, worker: WorkerState, histories: Sequence[History | None] = ()
     ) -> tuple[int, list[Job]]:
-        """Enter a batch of tasks as sent now to a worker; returns its number and the jobs for the wire."""
+        """Record a batch of tasks as sent now to a worker; return its number and the jobs for the wire.
+
+        ``histories`` are those of tasks that are sent again, one for each task, or empty.
+        """
         first = self._next_id
         self._next_id = first + len(tasks)
         batch = self._batches[first] = Batch(first, len(tasks), now, worker)
@@ -177,20 +183,23 @@ class Dispatcher:
         for number, task in enumerate(tasks, first):
             in_flight[number] = (task, batch, None)
             jobs.append((number, *task))
-        for number, prior in enumerate(priors, first):
-            in_flight[number] = (*in_flight[number][:2], prior)
+        for number, history in enumerate(histories, first):
+            in_flight[number] = (*in_flight[number][:2], history)
         return first, jobs
 
     def unsend(self, first: int) -> None:
-        """Take back a batch that could not be sent; its tasks go to the head of the line."""
+        """Take back a batch that could not be sent; its tasks go to the head of the backlog."""
         batch = self._batches.pop(first)
         batch.worker.outstanding -= batch.size
         for number in reversed(range(first, first + batch.size)):
-            task, _, prior = self.in_flight.pop(number)
-            self.backlog.appendleft((task, prior))
+            task, _, history = self.in_flight.pop(number)
+            self.backlog.appendleft((task, history))
 
     def settle(self, job_id: int, worker: WorkerState) -> Entry | None:
-        """A worker says that a job has ended: the entry, or None when that worker does not have the job."""
+        """Take note that a worker says a job has ended.
+
+        Returns its entry, or None if that worker does not have the job.
+        """
         entry = self.in_flight.pop(job_id, None)
         if entry is None:
             self.late_results += 1
@@ -213,21 +222,21 @@ class Dispatcher:
         self.foreign_results += 1
         worker.foreign_results += 1
         if worker.foreign_results == 1:
-            self._event("foreign", worker, "sends results of jobs that it does not have; they are ignored")
+            self.events.append(events.Foreign(worker))
 
     def note_invalid(self, worker: WorkerState, why: str) -> None:
-        """Count a result of a worker with figures that cannot be."""
+        """Count a result of a worker with impossible figures; ``why`` they are."""
         self.invalid_results += 1
         worker.invalid_results += 1
         if worker.invalid_results == 1:
-            self._event("invalid", worker, f"sent a result that cannot be ({why}); such count as errors")
+            self.events.append(events.Invalid(worker, why))
 
-    def send_again(self, task: Task, prior: Prior | None) -> None:
-        """Put a settled task in line to be sent once more."""
-        self.backlog.append((task, prior))
+    def send_again(self, task: Task, history: History | None) -> None:
+        """Put a settled task at the end of the backlog, to be sent once more."""
+        self.backlog.append((task, history))
 
     def hand_back(self, job_ids: Iterable[int], worker: WorkerState, capacity: int) -> None:
-        """A worker had no room for these, but for ``capacity`` jobs; they go to the head of the backlog."""
+        """Put jobs that a worker did not begin at the head of the backlog; it has room for ``capacity``."""
         self._set_capacity(worker, capacity)
         # Whatever it says: one that hands back all it gets is not tried more often than ten times a second.
         worker.away = True
@@ -247,7 +256,7 @@ class Dispatcher:
         return lost
 
     def abandon(self) -> list[Task]:
-        """Forget all that is in flight or in line (the phase ends); returns it."""
+        """Forget all that is in flight or in the backlog, because the phase ends; return it."""
         tasks = [entry[0] for entry in self.in_flight.values()] + [task for task, _ in self.backlog]
         for batch in list(self._batches.values()):
             self._close(batch)
@@ -278,19 +287,19 @@ class Dispatcher:
     # -- workers ------------------------------------------------------------------------------
 
     def living(self) -> list[WorkerState]:
-        """The workers that can be given work."""
+        """Return the workers that can be given work."""
         return [worker for worker in self.workers.values() if worker.ready]
 
     def known(self, instance: int) -> WorkerState | None:
-        """The worker of that instance, if it has said hello."""
+        """Return the worker of that instance, if anything has come from it."""
         return self.workers.get(instance)
 
     def refused(self) -> list[WorkerState]:
-        """Those that have been turned away and have been heard of lately."""
+        """Return the refused workers that still send something."""
         return [worker for worker in self.workers.values() if worker.refused and worker.alive]
 
     def to_ping(self, now: float) -> list[WorkerState]:
-        """Those whose next ping is due."""
+        """Return the workers whose next ping is due."""
         due = now - HEARTBEAT_SECONDS
         return [
             worker
@@ -299,7 +308,7 @@ class Dispatcher:
         ]
 
     def heartbeat(self, beat: Heartbeat, run_id: int, now: float) -> None:
-        """A worker is alive, and says what it holds and which ping it has received."""
+        """Take in a heartbeat: its worker is alive, holds batches and has received a ping."""
         worker = self.workers.get(beat.instance) or self._enter(
             WorkerState(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
         )
@@ -322,7 +331,7 @@ class Dispatcher:
         self._compare(worker, beat.held if beat.run_id == run_id else [])
 
     def refuse(self, instance: int, worker_id: int, host: str, reason: str, now: float) -> None:
-        """Turn a worker away for good."""
+        """Refuse a worker for good; ``reason`` continues a sentence about it ("has the id of ...")."""
         worker = self.workers.get(instance) or self._enter(
             WorkerState(worker_id, instance, host, 0, "", 0, now)
         )
@@ -331,26 +340,30 @@ class Dispatcher:
         worker.last_seen = now
         worker.alive = not worker.ended
         if not worker.refused:
-            self._bury(worker)
+            self._withdraw(worker)
             worker.refusal = reason
-            self._event("refused", worker, f"is refused: it {reason}")
+            self.events.append(events.Refused(worker, reason))
 
     def leave(self, instance: int, reason: str) -> None:
-        """A worker said that it ends, or its process is seen to have ended."""
+        """Take note that a worker ends, or that its process has ended; ``reason`` is for the user."""
         worker = self.workers.get(instance)
-        if worker is None or worker.ended:
+        if worker is not None:
+            self._end(worker, events.Left(worker, reason))
+
+    def _end(self, worker: WorkerState, event: events.Event) -> None:
+        if worker.ended:
             return
         worker.ended = True
         worker.alive = False
         if worker.ready:
-            self._bury(worker)
-            self._event("left", worker, reason)
+            self._withdraw(worker)
+            self.events.append(event)
 
     def tick(self, now: float) -> None:
-        """Look at the time: find workers and batches that are lost.
+        """Find the workers and batches that are lost by now; call it several times a second.
 
-        A master that was itself held up (stopped, starved) has heard nobody meanwhile; its own
-        gap is not held against the others.
+        A master that was itself stopped, or got no CPU, has received nothing meanwhile; its own gap
+        does not count against the workers.
         """
         if self._ticked is not None and now - self._ticked > HEARTBEAT_SECONDS:
             gap = now - self._ticked
@@ -363,14 +376,15 @@ class Dispatcher:
             worker.away = False  # try again
             if worker.alive:
                 self._look_at(worker, now)
-        for worker in {
-            batch.worker for batch in self._batches.values() if now - batch.sent_at > self.longest_job
-        }:
-            self.leave(
-                worker.instance,
-                f"has held jobs for over {self.longest_job:.0f} s, longer than any of them can take;"
-                f" they count as lost ({worker.outstanding}), and it is used no more",
-            )
+        self._find_overdue(now)
+        self._find_unconfirmed(now)
+
+    def _find_overdue(self, now: float) -> None:
+        late = {batch.worker for batch in self._batches.values() if now - batch.sent_at > self.longest_job}
+        for worker in late:
+            self._end(worker, events.Overdue(worker, self.longest_job, worker.outstanding))
+
+    def _find_unconfirmed(self, now: float) -> None:
         unclaimed = [
             batch
             for batch in self._batches.values()
@@ -380,30 +394,22 @@ class Dispatcher:
         for batch in unclaimed:
             lost[batch.worker] += batch.remaining
             self._lose(batch)
-        for worker, jobs in lost.items():
-            text = f"has not confirmed {_jobs(jobs)} within {LOST_AFTER:g} s: lost on the way"
-            self._event("jobs lost", worker, text, jobs)
+        self.events += (events.Unconfirmed(worker, jobs) for worker, jobs in lost.items())
 
-    def hindrances(self, now: float) -> list[str]:
-        """Why workers whose heartbeats arrive are not ready, a sentence for each."""
-        texts = []
+    def not_ready(self, now: float) -> list[tuple[WorkerState, NotReady]]:
+        """Return the workers whose heartbeats arrive and that cannot be used, and why."""
+        found = []
         for worker in self.workers.values():
             if not worker.alive or worker.ready or worker.refused:
                 continue
             if now - worker.reached <= LOST_AFTER:
-                why = "has the id of a worker that may still live"
+                why = NotReady.SAME_ID
             elif now - worker.since <= 2 * HEARTBEAT_SECONDS:
-                why = "has just come"
+                why = NotReady.NEW
             else:
-                why = self._unreachable
-            texts.append(f"{worker.name} {why}")
-        return texts
-
-    @property
-    def _unreachable(self) -> str:
-        return (
-            f"sends heartbeats but cannot be reached on {self._work_port}; does a firewall block that port?"
-        )
+                why = NotReady.UNREACHABLE
+            found.append((worker, why))
+        return found
 
     def _look_at(self, worker: WorkerState, now: float) -> None:
         silence = now - worker.last_seen
@@ -411,21 +417,17 @@ class Dispatcher:
         silent = silence > 2 * HEARTBEAT_SECONDS
         if worker.ready and now - worker.reached > LOST_AFTER:
             jobs = worker.outstanding
-            self._bury(worker)
+            self._withdraw(worker)
             worker.told = not silent
-            if silent:
-                text = f"has not been heard of for {silence:.1f} s"
-            else:
-                text = (
-                    f"cannot be reached on {self._work_port}: its heartbeats arrive, but for"
-                    f" {now - worker.reached:.1f} s it has received nothing"
-                )
-            text += " and counts as lost" + (f", with {_jobs(jobs)}" if jobs else "")
-            self._event("lost" if silent else "cut off", worker, text, jobs)
+            self.events.append(
+                events.Lost(worker, silence, jobs)
+                if silent
+                else events.CutOff(worker, now - worker.reached, jobs)
+            )
         unreachable = not (silent or worker.refused) and now - max(worker.reached, worker.since) > LOST_AFTER
         if unreachable and not worker.told:
             worker.told = True
-            self._event("unreachable", worker, self._unreachable)
+            self.events.append(events.Unreachable(worker))
         if silence > LOST_AFTER:
             worker.alive = False
 
@@ -434,13 +436,10 @@ class Dispatcher:
         holder = self._holders.get(worker.worker_id)
         if holder is None or not holder.ready:
             self._holders[worker.worker_id] = worker
-            if worker.used:
-                self._event("back", worker, "is back and is used again")
-            else:
-                self._event("joined", worker, f"joined ({worker.capacity} jobs at once)")
+            self.events.append(events.Back(worker) if worker.used else events.Joined(worker, worker.capacity))
             worker.ready = worker.used = True
             worker.told = False
-            self._count_capacity()
+            self._changed = True
         elif holder.last_seen > worker.since + HEARTBEAT_SECONDS:
             reason = (
                 f"has the id of the worker on {holder.host} (pid {holder.pid});"
@@ -454,7 +453,7 @@ class Dispatcher:
             if forgotten is None:
                 if not self._full:
                     self._full = True
-                    self._event("full", worker, f"is not used: there are {MOST_WORKERS} workers already")
+                    self.events.append(events.Full(worker))
                 return None
             del self.workers[forgotten.instance]
             if self._holders.get(forgotten.worker_id) is forgotten:
@@ -472,35 +471,26 @@ class Dispatcher:
             jobs += self._batches[first].remaining
             self._lose(self._batches[first])
         if jobs:
-            text = f"no longer has {_jobs(jobs)} that it had begun: it was held up, or its connection broke"
-            self._event("jobs lost", worker, text, jobs)
+            self.events.append(events.Dropped(worker, jobs))
 
-    def _bury(self, worker: WorkerState) -> None:
+    def _withdraw(self, worker: WorkerState) -> None:
         worker.ready = False
         for batch in list(self._batches.values()):
             if batch.worker is worker:
                 self._lose(batch)
-        self._count_capacity()
+        self._changed = True
 
     def _set_capacity(self, worker: WorkerState, capacity: int) -> None:
         if worker.capacity != capacity:
             worker.capacity = capacity
-            if worker.ready:
-                self._count_capacity()
+            self._changed = True
 
-    def _count_capacity(self) -> None:
+    def _share_out(self) -> None:
+        # Only when somebody asks: thousands of workers may join between two questions.
+        self._changed = False
         living = self.living()
         self._turn = deque(living)
-        self._capacity = sum(worker.capacity for worker in living)
-        # All get the same, but for those that have not room for it: their part goes to the others.
-        left = self.limit
-        for place, worker in enumerate(sorted(living, key=lambda each: each.capacity)):
-            worker.quota = min(worker.capacity, max(1, -(-left // (len(living) - place))))
-            left -= worker.quota
-
-    def _event(self, kind: str, worker: WorkerState, text: str, jobs: int = 0) -> None:
-        self.events.append(Event(kind, worker, f"{worker.name} {text}", jobs))
-
-
-def _jobs(count: int) -> str:
-    return f"{count} job{'' if count == 1 else 's'}"
+        capacities = [worker.capacity for worker in living]
+        self._capacity = sum(capacities)
+        for worker, share in zip(living, share_out(self._limit, capacities), strict=True):
+            worker.quota = share

@@ -1,4 +1,4 @@
-"""What the master's loop carries through: a phase of a run."""
+"""The interface of a phase of a run, as :mod:`ssbench.run.loop` uses it."""
 
 from __future__ import annotations
 
@@ -11,32 +11,38 @@ from ssbench.fleet.worker_state import WorkerState
 
 
 class Phase(Protocol):
-    """What a run consists of. Times are of the master's monotonic clock."""
+    """A part of a run: it provides tasks and takes in how each ends.
+
+    Times are of the master's monotonic clock.
+    """
 
     #: For messages: "initial uploads", "operations".
     what: str
-    #: Seconds to wait for tasks in flight once no more are to be sent; None: as long as it takes.
-    patience: float | None
+
+    @property
+    def drain_timeout(self) -> float | None:
+        """Seconds to wait for tasks in flight once no more are to be sent; None: as long as it takes."""
 
     def next_tasks(self, count: int) -> Sequence[Task]:
-        """At most ``count`` tasks to send now."""
+        """Return at most ``count`` tasks to send now."""
 
     def exhausted(self, now: float) -> bool:
-        """Whether no more tasks are to be sent (and :meth:`next_tasks` is asked no more)."""
+        """Return whether no more tasks are to be sent. Changes nothing."""
 
     def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
-        """These tasks ended, well or not."""
+        """Take in results: these tasks succeeded or failed."""
 
     def lost(
-        self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
+        self, tasks: Sequence[Task], *, abandoned: str | None, worker: WorkerState | None = None
     ) -> Sequence[Task]:
-        """These were lost with a worker, or given up (and why); returns those to send again.
+        """Take note of tasks without a result; return those to send again.
 
-        ``worker`` is the one they were lost with, where that is known.
+        They were lost with ``worker`` if ``abandoned`` is None. Otherwise no task is sent any more, and
+        ``abandoned`` is the cause of their failure; ``worker`` is the one that had them, where known.
         """
 
     def catch_up(self) -> None:
-        """Called when the next tasks are on their way: do what could wait until then."""
+        """Do what could wait until the next tasks are on their way."""
 
     def tick(self, now: float) -> None:
-        """Called some times a second."""
+        """Do what is to be done several times a second."""

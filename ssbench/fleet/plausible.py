@@ -1,4 +1,4 @@
-"""Results that cannot be: figures that contradict what the master itself knows of the job.
+"""Impossible results: figures that contradict what the master itself knows of the job.
 
 A worker that is broken, or a stranger that joined an open fleet, may send any number. What is checked
 here costs no message: when the job was sent, how large its object is, how often it may be retried.
@@ -29,7 +29,7 @@ class Bounds:
     """What bounds the results of a run.
 
     ``largest`` holds the bytes of the largest object of each size class, ``retries`` how often a
-    request may be retried, for all reasons together. What a task has behind it comes on top.
+    request may be retried, for all reasons together. The history of a task comes on top.
     """
 
     largest: tuple[int, ...]
@@ -38,13 +38,13 @@ class Bounds:
     def fault(  # noqa: PLR0911 - each rule in its own words; a call a rule would cost more than the rules
         self, entry: Entry, result: Result, to_master: float, now: float
     ) -> str | None:
-        """Say what in the result of a job cannot be; None for a possible result.
+        """Say what is impossible in the result of a job; None if nothing is.
 
         ``to_master`` is what to add to the worker's clock to have the master's, ``now`` the arrival.
         """
-        task, batch, prior = entry
+        task, batch, history = entry
         first, last = result.first_byte, result.last_byte
-        age = now - (batch.sent_at if prior is None else prior.began)
+        age = now - (batch.sent_at if history is None else history.began)
         if last is None:
             if result.cause is None or first is not None:
                 return "it has no last byte"
@@ -57,7 +57,7 @@ class Bounds:
         since = result.completed + to_master - now
         if since > _CLOCK_SECONDS or since < batch.sent_at - now - _CLOCK_SECONDS:
             return f"it ended {-since:,.3f} s ago and was sent {now - batch.sent_at:,.3f} s ago"
-        if result.retries > self.retries + (prior.retries if prior is not None else 0) or (
+        if result.retries > self.retries + (history.retries if history is not None else 0) or (
             result.retried and sum(result.retried.values()) > result.retries
         ):
             return f"{result.retries} retries, of which {sum((result.retried or {}).values())} have a cause"

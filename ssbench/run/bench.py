@@ -17,7 +17,7 @@ import zmq
 from ssbench.errors import UsageError
 from ssbench.fleet import key, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
-from ssbench.fleet.dispatch import Dispatcher
+from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
 from ssbench.results import Sink
 from ssbench.run.interrupts import Interrupts
@@ -57,8 +57,7 @@ class Bench:
         self._stack = ExitStack()
         self._interrupts = Interrupts()
         self._address = BindAddress(None)
-        self._sockets: MasterSockets | None = None
-        self._dispatcher = Dispatcher(0)
+        self._fleet: Fleet | None = None
         self._local: LocalWorkers | None = None
         self._concurrency = 0
         self._swift: LocalSwift | None = None
@@ -70,14 +69,13 @@ class Bench:
             stack.enter_context(self._interrupts)
             self._address = self._choose_address(stack)
             fleet_key = key.read(self.options.key_file) if self.options.key_file else None
-            self._sockets = stack.enter_context(MasterSockets(self._address, fleet_key))
+            self._fleet = Fleet(stack.enter_context(MasterSockets(self._address, fleet_key)))
             if fleet_key is None and self._address.ip is not None and not is_loopback(self._address.ip):
                 _log.warning(
                     "Anybody who reaches %s can take jobs and the token: seal the fleet with"
                     " 'ssbench-master keygen FILE' and --zmq-key FILE on every host",
                     self._address.ip,
                 )
-            self._dispatcher = Dispatcher(0, self._address.work_port)
             stack.callback(self._stop_local_workers)
             self._stack = stack.pop_all()
         return self
@@ -85,7 +83,7 @@ class Bench:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._sockets = None
+        self._fleet = None
         self._stack.close()
 
     def run(
@@ -106,20 +104,21 @@ class Bench:
         same. What ends the benchmark after that is in the outcome.
         """
         options = options or RunOptions()
-        if self._sockets is None:
+        fleet = self._fleet
+        if fleet is None:
             raise RuntimeError("a Bench is a context manager: it has to be entered first")
         if scenario.user_count > _MOST_USERS:
             raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
         if not options.noop and not self.options.local_swift and self.options.credentials is None:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
         with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
-            local = self._local_workers(scenario.user_count, self._sockets.ports)
+            local = self._local_workers(scenario.user_count, fleet)
             run = Run(
                 scenario,
                 options,
                 self.options,
-                sockets=self._sockets,
-                dispatcher=self._dispatcher,
+                fleet=fleet,
+                work_port=self._address.work_port,
                 local_workers=local,
                 tokens=None if options.noop else self._token_source(scenario),
                 advice=self._advice(options),
@@ -149,7 +148,7 @@ class Bench:
             return options.address or BindAddress("127.0.0.1", 0, 0)
         return replace(options.address or BindAddress(None), folder=folder)
 
-    def _local_workers(self, users: int, ports: tuple[int, int]) -> LocalWorkers | None:
+    def _local_workers(self, users: int, fleet: Fleet) -> LocalWorkers | None:
         """Start local workers, again where they have ended or have no room for so many users."""
         options = self.options
         if not options.workers:
@@ -161,11 +160,11 @@ class Bench:
         if self._local is None:
             self._concurrency = concurrency
             self._local = LocalWorkers(
-                options.workers, self._worker_arguments(ports, concurrency), profile=options.profile
+                options.workers, self._worker_arguments(fleet.ports, concurrency), profile=options.profile
             )
             started = self._local.workers
         else:
-            note_ended(self._local, self._dispatcher)
+            note_ended(self._local, fleet.dispatcher)
             started = self._local.start_ended()
         for worker in started:
             _log.info(
@@ -190,8 +189,9 @@ class Bench:
     def _stop_local_workers(self) -> None:
         if self._local is not None:
             self._local.stop()
-            for worker in self._local.workers:
-                leave(worker, self._dispatcher, "was told to end")
+            if self._fleet is not None:
+                for worker in self._local.workers:
+                    leave(worker, self._fleet.dispatcher, "it was told to")
             self._local = None
 
     def _advice(self, options: RunOptions) -> str:

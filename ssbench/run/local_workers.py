@@ -193,7 +193,7 @@ def note_ended(local: LocalWorkers, dispatcher: Dispatcher) -> int:
                 worker.log,
                 worker.log_tail(),
             )
-        leave(worker, dispatcher, f"has ended (exit code {worker.ended})")
+        leave(worker, dispatcher, f"exit code {worker.ended}")
     return len(ended)
 
 

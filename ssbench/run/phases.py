@@ -1,6 +1,6 @@
 """The three phases of a run: initial uploads, the benchmark, clean-up.
 
-Each says what is to be done and takes in how it ended; :mod:`ssbench.fleet.exchange` does the rest.
+Each provides tasks and takes in how they end; :mod:`ssbench.run.loop` does the rest.
 """
 
 # ruff: noqa: D102 - the methods of a phase are documented in Phase
@@ -25,6 +25,9 @@ from ssbench.workload.population import RunState
 #: microseconds a message, and many thousands at once keep the workers waiting.
 _ROWS_AT_ONCE = 512
 
+#: Seconds that tasks in flight still get when a phase is stopped.
+_STOPPED_DRAIN = 2.0
+
 #: Failures in a row after which the clean-up tries no more deletions.
 TOO_MANY_FAILURES = 20
 
@@ -34,7 +37,6 @@ class _Errand:
 
     def __init__(self, what: str, tasks: Iterator[Task], bar: Bar, stop: Callable[[], bool]) -> None:
         self.what = what
-        self.patience: float | None = None
         self.succeeded = 0
         self.causes: Counter[str] = Counter()
         self.example = ""
@@ -59,10 +61,11 @@ class _Errand:
         return tasks
 
     def exhausted(self, now: float) -> bool:
-        if self._stop():
-            self.patience = 2.0
-            return True
-        return self._exhausted
+        return self._exhausted or self._stop()
+
+    @property
+    def drain_timeout(self) -> float | None:
+        return _STOPPED_DRAIN if self._stop() else None
 
     def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         for task, result in ended:
@@ -78,11 +81,11 @@ class _Errand:
         pass
 
     def lost(
-        self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
+        self, tasks: Sequence[Task], *, abandoned: str | None, worker: WorkerState | None = None
     ) -> Sequence[Task]:
-        if given_up is None:
+        if abandoned is None:
             return tasks  # somebody else does them
-        self.causes[given_up] += len(tasks)
+        self.causes[abandoned] += len(tasks)
         return []
 
     def catch_up(self) -> None:
@@ -157,7 +160,7 @@ class Benchmark:
     """Sends the operations of the scenario and hands their results to sinks, a block a tick.
 
     Ends after ``operation_count`` draws or ``run_seconds`` seconds from its making, whichever is
-    given, or when ``stop()`` is true.
+    given, or when ``stop()`` is true. ``drain_timeout`` is that of a phase that is not stopped.
     """
 
     what = "operations"
@@ -168,12 +171,12 @@ class Benchmark:
         sinks: Sequence[Sink],
         stop: Callable[[], bool],
         *,
+        storage_urls: int = 0,
         operation_count: int | None,
         run_seconds: float | None,
-        patience: float | None,
-        storage_urls: int = 0,
+        drain_timeout: float | None,
     ) -> None:
-        self.patience = patience
+        self._drain_timeout = drain_timeout
         self.count = 0
         self.lost_jobs = 0
         self.began = time.monotonic()
@@ -199,11 +202,14 @@ class Benchmark:
 
     def exhausted(self, now: float) -> bool:
         if self._stop():
-            self.patience = 2.0
             return True
         if self._ends_at is not None:
             return now >= self._ends_at
         return self._wanted is not None and self._state.drawn >= self._wanted and not self._state.waiting
+
+    @property
+    def drain_timeout(self) -> float | None:
+        return _STOPPED_DRAIN if self._stop() else self._drain_timeout
 
     def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         finished = self._state.finished
@@ -226,9 +232,9 @@ class Benchmark:
                 sink.add(block)
 
     def lost(
-        self, tasks: Sequence[Task], *, given_up: str | None, worker: WorkerState | None = None
+        self, tasks: Sequence[Task], *, abandoned: str | None, worker: WorkerState | None = None
     ) -> Sequence[Task]:
-        cause = given_up or LOST
+        cause = abandoned or LOST
         for operation, size_class, container, number, _ in tasks:
             self._state.finished(operation, size_class, container, number, ok=False)
         self._rows.add_lost(tasks, cause, worker, time.monotonic())

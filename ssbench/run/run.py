@@ -1,4 +1,4 @@
-"""One run: its phases in order, over an :class:`~ssbench.fleet.exchange.Exchange`."""
+"""One run: its phases in order, over a :class:`~ssbench.run.loop.Loop`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from pathlib import Path
 from ssbench import __version__
 from ssbench.errors import ClusterError, SsbenchError, WorkerError
 from ssbench.fleet import wire
-from ssbench.fleet.dispatch import Dispatcher
-from ssbench.fleet.exchange import Exchange
-from ssbench.fleet.sockets import MasterSockets
+from ssbench.fleet.fleet import Fleet
+from ssbench.fleet.pace import ClosedLoop
 from ssbench.names import container_name, run_mark
 from ssbench.profiling import Profiling
 from ssbench.results import RunDescription, RunSummary, Sink, WorkerFacts
 from ssbench.run.limits import generator_limits
 from ssbench.run.local_workers import LocalWorkers, note_ended
+from ssbench.run.loop import Loop
+from ssbench.run.news import News
 from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.phases import TOO_MANY_FAILURES, Benchmark, CleanUp, InitialUploads
-from ssbench.run.tokens import TokenSource
+from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
 from ssbench.screen import terminal
@@ -57,8 +58,8 @@ class _InterruptedError(Exception):
 class Run:
     """A run from its first worker to its last clean-up; :meth:`carry_out` does all of it.
 
-    The sockets, the dispatcher, the local workers and the token are those of the bench; ``tokens`` is None
-    in a no-op run. ``advice`` says what to do while workers are missing.
+    The fleet, the local workers and the token are those of the bench; ``tokens`` is None in a no-op run.
+    ``work_port`` is for messages, ``advice`` says what to do while workers are missing.
     """
 
     def __init__(
@@ -67,8 +68,8 @@ class Run:
         options: RunOptions,
         bench: BenchOptions,
         *,
-        sockets: MasterSockets,
-        dispatcher: Dispatcher,
+        fleet: Fleet,
+        work_port: int | None,
         local_workers: LocalWorkers | None,
         tokens: TokenSource | None,
         advice: str,
@@ -87,17 +88,17 @@ class Run:
             _log.warning(
                 "A batch of %d is cut to the user count, %d", options.batch_size, scenario.user_count
             )
-        self._former = dispatcher.begin(scenario.user_count, time.monotonic())
-        self._exchange = Exchange(
-            sockets,
-            dispatcher,
-            self._parameters(),
-            [each.size_max for each in scenario.size_classes],
-            self._batch_size,
-            tokens.renew if tokens is not None else None,
+        self._fleet = fleet
+        self._former = fleet.begin(self._parameters(), [each.size_max for each in scenario.size_classes])
+        self._news = News(work_port)
+        self._loop = Loop(
+            fleet,
+            ClosedLoop(scenario.user_count, self._batch_size),
+            self._news,
+            TokenRenewal(tokens.renew if tokens is not None else None),
             options.give_up_after,
         )
-        self._exchange.on_tick = self._look_after_local_workers
+        self._loop.on_tick = self._look_after_local_workers
         self._workload = Workload(scenario, self._seed)
         self._state = RunState(scenario, self._workload)
         self._uploads: InitialUploads | None = None
@@ -137,24 +138,20 @@ class Run:
     def interrupt(self) -> str:
         """End the phase that goes on, and what depends on it; returns what happens now, for the user."""
         self._interrupted = True
-        self._exchange.interrupted.set()
+        self._loop.interrupted.set()
         return self._if_interrupted
 
     def interrupt_at_once(self) -> bool:
         """Whether :meth:`carry_out` will raise KeyboardInterrupt by itself."""
-        return self._exchange.end_at_once()
+        return self._loop.end_at_once()
 
     def _stop(self) -> bool:
-        return self._exchange.interrupted.is_set()
+        return self._loop.interrupted.is_set()
 
     def _raise_if_interrupted(self) -> None:
-        self._exchange.look_after_descriptors(time.monotonic())
+        self._fleet.look_after_descriptors(time.monotonic())
         if self._stop():
             raise _InterruptedError
-
-    def _warn(self, text: str) -> None:
-        self._exchange.warnings.append(text)
-        _log.warning("%s", text)
 
     # -- the run ------------------------------------------------------------------------------
 
@@ -166,7 +163,7 @@ class Run:
         if self._stop():
             _log.warning("Interrupted before the benchmark began")
             return self._outcome(None)
-        self._exchange.look_after_descriptors(time.monotonic())
+        self._fleet.look_after_descriptors(time.monotonic())
         writer = RunResultsWriter(path, self._description())
         nothing_to_delete = self._options.noop or self._options.keep_objects
         self._if_interrupted = (
@@ -188,7 +185,7 @@ class Run:
         )
         try:
             # First, so that no clean-up, however long it takes, withholds the report.
-            self._exchange.shut_doors()
+            self._fleet.shut_doors()
             if on_measured is not None:
                 on_measured(self._outcome(path))
         finally:
@@ -206,7 +203,7 @@ class Run:
             interrupted=self._interrupted,
             error=self._error,
             trouble=self._trouble,
-            warnings=tuple(self._exchange.warnings),
+            warnings=tuple(self._news.warnings),
             summary=self._summary,
         )
 
@@ -216,10 +213,10 @@ class Run:
         Raises WorkerError when no worker comes or all vanish, ClusterError when Swift takes no
         container or not one of the initial objects.
         """
-        self._exchange.wait_for_workers(self._expected_workers, self._options.worker_timeout, self._advice)
-        capacity, users = self._exchange.dispatcher.capacity, self._scenario.user_count
+        self._loop.wait_for_workers(self._expected_workers, self._options.worker_timeout, self._advice)
+        capacity, users = self._fleet.dispatcher.capacity, self._scenario.user_count
         if capacity < users and not self._stop():
-            self._warn(
+            self._news.warn(
                 f"The workers run {capacity} operations at once, less than the {users} users"
                 " asked for; start more workers or give them a higher --concurrency"
             )
@@ -241,7 +238,7 @@ class Run:
         # Only here, because python-swiftclient takes its time and a no-op run does without.
         from ssbench.swift.containers import ensure_containers  # noqa: PLC0415
 
-        scenario, exchange = self._scenario, self._exchange
+        scenario = self._scenario
         _log.info(
             "Making sure that %d containers (%s_*) exist, %d at once",
             scenario.container_count,
@@ -264,8 +261,8 @@ class Run:
                 renew=tokens.renew,
                 trans_id_extra=self._mark,
             )
-        if tokens.session.token != exchange.parameters.token:
-            exchange.change(token=tokens.session.token)
+        if tokens.session.token != self._fleet.parameters.token:
+            self._fleet.change(token=tokens.session.token)
 
     def _upload(self) -> None:
         total = sum(each.initial_files for each in self._scenario.size_classes)
@@ -274,7 +271,7 @@ class Run:
             uploads = self._uploads = InitialUploads(
                 self._workload.initial_objects(), self._state, bar, self._stop
             )
-            self._exchange.run(uploads)
+            self._loop.run(uploads)
         if not self._options.noop:
             _log.info(
                 "Initial objects: %d uploaded, %d replaced (their size was outside the range of their class),"
@@ -289,16 +286,16 @@ class Run:
                     f"not one of the {total} initial objects could be uploaded: {uploads.failure_text()}"
                 )
             self._trouble = True
-            self._warn(
+            self._news.warn(
                 f"{uploads.failed} of {total} initial objects could not be uploaded: {uploads.failure_text()}"
             )
 
     def _measure(self, writer: RunResultsWriter, more_sinks: Sequence[Sink]) -> None:
         """Run the benchmark; results go to the sinks, which are ended whatever happens."""
-        scenario, exchange = self._scenario, self._exchange
+        scenario = self._scenario
         _log.info("Starting the benchmark (up to %d operations at once)", scenario.user_count)
-        patience = self._options.connect_timeout + self._options.network_timeout + _LAST_OPERATIONS
-        for worker in exchange.dispatcher.living():
+        drain_timeout = self._options.connect_timeout + self._options.network_timeout + _LAST_OPERATIONS
+        for worker in self._fleet.dispatcher.living():
             worker.load.clear()
         sinks = [*more_sinks, writer]
         benchmark = self._benchmark = Benchmark(
@@ -307,16 +304,18 @@ class Run:
             self._stop,
             operation_count=scenario.operation_count,
             run_seconds=scenario.run_seconds,
-            patience=patience if scenario.run_seconds is not None else None,
-            storage_urls=len(exchange.parameters.storage_urls),
+            drain_timeout=drain_timeout if scenario.run_seconds is not None else None,
+            storage_urls=len(self._fleet.parameters.storage_urls),
         )
         try:
-            standstill = exchange.run(benchmark)
+            standstill = self._loop.run(benchmark)
             if standstill.longest >= _LONG_STANDSTILL:
-                self._warn(f"Operations failed and none succeeded for {standstill.longest:.0f} s of the run")
+                self._news.warn(
+                    f"Operations failed and none succeeded for {standstill.longest:.0f} s of the run"
+                )
         except (WorkerError, ClusterError) as error:
             self._error = error
-            self._warn(f"The run ended early: {error}")
+            self._news.warn(f"The run ended early: {error}")
         finally:
             benchmark.end()
             self._note_limits()
@@ -325,18 +324,18 @@ class Run:
                 sink.end(self._summary)
         if writer.failure is not None:
             self._trouble = True
-            self._warn(
+            self._news.warn(
                 f"{writer.results_lost} results could not be written to {writer.path}:"
                 f" {writer.failure.strerror}"
             )
 
     def _summarize(self, benchmark: Benchmark) -> RunSummary:
-        dispatcher, state = self._exchange.dispatcher, self._state
+        dispatcher, state = self._fleet.dispatcher, self._state
         return RunSummary(
             ended=time.time(),
             not_sendable=tuple((*key, count) for key, count in sorted(state.not_sendable.items())),
             lost_jobs=benchmark.lost_jobs,
-            warnings=tuple(self._exchange.warnings),
+            warnings=tuple(self._news.warnings),
             interrupted=self._stop(),
             workers=tuple(
                 WorkerFacts(
@@ -364,12 +363,12 @@ class Run:
         )
 
     def _note_limits(self) -> None:
-        self._exchange.note_strange_results()
+        self._loop.note_strange_results()
         # For the report; on the screen it would only repeat what stands there.
-        self._exchange.warnings += generator_limits(self._exchange.dispatcher.workers.values())
+        self._news.warnings += generator_limits(self._fleet.dispatcher.workers.values())
         loss = terminal.loss()
         if loss is not None:
-            self._exchange.warnings.append(loss)
+            self._news.warnings.append(loss)
 
     def _say_what_stays(self) -> None:
         """Log what a run leaves that ends before its clean-up."""
@@ -377,7 +376,7 @@ class Run:
             return
         count = sum(1 for _ in self._state.leftovers())
         if count:
-            self._warn(
+            self._news.warn(
                 f"{count} objects that the run created are still there;"
                 " ssbench-master cleanup-containers deletes them"
             )
@@ -394,11 +393,11 @@ class Run:
             return
         interrupted = self._stop()
         ends_at = time.monotonic() + _CLEAN_UP_AFTER_INTERRUPT if interrupted else float("inf")
-        give_up_after = self._exchange.give_up_after
+        give_up_after = self._loop.give_up_after
         if isinstance(self._error, ClusterError):
             give_up_after = min(give_up_after, _CLEAN_UP_AFTER_INTERRUPT)
-        self._exchange.interrupted.clear()
-        self._exchange.forget_jobs(retries=min(self._exchange.parameters.retries, _CLEAN_UP_RETRIES))
+        self._loop.interrupted.clear()
+        self._fleet.forget_jobs(retries=min(self._fleet.parameters.retries, _CLEAN_UP_RETRIES))
         _log.info(
             "Deleting the %d objects that the run created%s",
             count,
@@ -409,9 +408,9 @@ class Run:
                 self._state.leftovers(), bar, lambda: self._stop() or time.monotonic() > ends_at
             )
             try:
-                self._exchange.run(clean_up, give_up_after)
+                self._loop.run(clean_up, give_up_after)
             except (WorkerError, ClusterError) as error:
-                self._warn(f"Clean-up ended early: {error}")
+                self._news.warn(f"Clean-up ended early: {error}")
             finally:
                 # Also when a second Ctrl-C ends it.
                 self._say_what_is_left(count, clean_up)
@@ -426,7 +425,7 @@ class Run:
         command = f"ssbench-master cleanup-containers -b {shlex.quote(scenario.container_base)}"
         if scenario.policy:
             command += f" -p {shlex.quote(scenario.policy)}"
-        self._warn(
+        self._news.warn(
             f"{left} of the {count} objects that the run created are still there"
             + (f" ({clean_up.failure_text()})" if clean_up.failed else "")
             + (
@@ -440,14 +439,13 @@ class Run:
     def _look_after_local_workers(self, _now: float) -> None:
         if self._local is None:
             return
-        dispatcher = self._exchange.dispatcher
+        dispatcher = self._fleet.dispatcher
         self._died += note_ended(self._local, dispatcher)
         if not self._local.running and not dispatcher.living():
             raise WorkerError("all local workers have ended")
 
     def _description(self) -> RunDescription:
         """The first document of the stat file."""
-        exchange = self._exchange
         return RunDescription(
             scenario=self._scenario,
             version=__version__,
@@ -458,7 +456,7 @@ class Run:
             started=time.time(),
             workers=tuple(
                 WorkerFacts(worker.worker_id, worker.host, worker.version)
-                for worker in exchange.dispatcher.living()
+                for worker in self._fleet.dispatcher.living()
             ),
-            storage_urls=tuple(exchange.parameters.storage_urls),
+            storage_urls=tuple(self._fleet.parameters.storage_urls),
         )

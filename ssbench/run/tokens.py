@@ -13,7 +13,16 @@ from dataclasses import replace
 from functools import partial
 
 from ssbench.errors import SsbenchError
+from ssbench.fleet.dispatch import Task
+from ssbench.fleet.history import History, after_failure
+from ssbench.fleet.wire import Result
 from ssbench.swift.credentials import Credentials
+
+#: A job is sent again after so many refusals of its token.
+_MOST_REFUSALS = 10
+
+#: The cause of a request whose token was refused.
+UNAUTHORIZED = "HTTP 401"
 
 #: Tokens are renewed at most this often (seconds); a Swift that refuses each is not stormed.
 _INTERVAL = 1.0
@@ -121,3 +130,31 @@ class TokenRenewal:
         self._under_way = False
         self.failures = 0
         return answer
+
+
+class WaitingForToken:
+    """Tasks whose token was refused: they wait for a new one, and are sent again with their history."""
+
+    def __init__(self, renewal: TokenRenewal) -> None:
+        self._renewal = renewal
+        self._waiting: list[tuple[Task, History]] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, task: Task, result: Result, history: History | None, now: float) -> bool:
+        """Keep a task whose token was refused now; ``result`` includes its history.
+
+        Returns False if it is not to be sent again: there is no way to a new token, or new tokens were
+        refused too often.
+        """
+        later = after_failure(result, UNAUTHORIZED, history, now)
+        if not self._renewal.possible or later.retried[UNAUTHORIZED] > _MOST_REFUSALS:
+            return False
+        self._waiting.append((task, later))
+        return True
+
+    def take(self) -> list[tuple[Task, History]]:
+        """Return those that wait, which then wait no more."""
+        waiting, self._waiting = self._waiting, []
+        return waiting

@@ -130,7 +130,7 @@ def test_a_worker_that_claims_its_jobs_for_ever_is_told_and_used_no_more(
         assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
     assert re.search(
         r"WARNING:Worker 2 on \S+ \(pid \d+\) has held jobs for over 9 s, longer than any of them can take;"
-        r" they count as lost \(4\), and it is used no more",
+        r" they count as lost \(4\), and the worker is not used any more",
         run.err,
     )
     found = outcome(fleet.stats)

@@ -148,8 +148,8 @@ def test_figures_that_cannot_be_are_errors_of_the_worker_that_sent_them(fleet: F
         "no last byte",
     ):
         assert any(part in detail for detail in found.details), part
-    assert run.err.count("sent a result that cannot be") == 1
-    assert any("had figures that cannot be" in text for text in found.summary.warnings)
+    assert run.err.count("sent an impossible result") == 1
+    assert any("had impossible figures" in text for text in found.summary.warnings)
     assert max(latencies(fleet.stats)) < 60
 
 

@@ -2,86 +2,87 @@
 
 from __future__ import annotations
 
-from ssbench.fleet.dispatch import Event
-from ssbench.fleet.news import News, id_ranges, strange_results
+from collections.abc import Callable
+
+from ssbench.fleet import events
 from ssbench.fleet.worker_state import WorkerState
+from ssbench.run.news import News
 
 
-def worker(number: int, hosts: int = 8) -> WorkerState:
-    return WorkerState(number, number + 1, f"host{number % hosts}", number, "1", 4, 0.0)
+def worker(number: int) -> WorkerState:
+    return WorkerState(number, number + 1, f"host{number % 8}", number, "1", 4, 0.0)
 
 
-def event(number: int, kind: str = "joined", jobs: int = 0) -> Event:
-    return Event(kind, worker(number), f"Worker {number} {kind}", jobs)
+def joined(number: int) -> events.Event:
+    return events.Joined(worker(number), 4)
 
 
-def said(news: News, events: list[Event], now: float) -> list[str]:
-    return [line.text for line in news.lines(events, now)]
+def refused(number: int) -> events.Event:
+    return events.Refused(worker(number), f"is wrong in way {number}")
+
+
+def lost(number: int) -> events.Event:
+    return events.Lost(worker(number), 5.0, jobs=3)
+
+
+def said(news: News, happened: list[events.Event], now: float) -> list[str]:
+    return [line.text for line in news.lines(happened, now)]
+
+
+def several(make: Callable[[int], events.Event], numbers: range) -> list[events.Event]:
+    return [make(number) for number in numbers]
 
 
 def test_few_are_named_at_once_in_order() -> None:
     news = News()
-    assert said(news, [event(1), event(2, "refused"), event(1, "lost")], 0.0) == [
-        "Worker 1 joined",
-        "Worker 2 refused",
-        "Worker 1 lost",
+    assert said(news, [joined(1), refused(2), lost(1)], 0.0) == [
+        "Worker 1 on host1 (pid 1) joined (4 jobs at once)",
+        "Worker 2 on host2 (pid 2) is refused: it is wrong in way 2",
+        "Worker 1 on host1 (pid 1) has not been heard of for 5.0 s and counts as lost, with 3 jobs",
     ]
-    assert said(news, [event(3)], 0.5) == ["Worker 3 joined"]
+    assert said(news, [joined(3)], 0.5) == ["Worker 3 on host3 (pid 3) joined (4 jobs at once)"]
     assert said(news, [], 0.6) == []
 
 
 def test_hundreds_are_one_line_a_second() -> None:
     news = News()
-    assert said(news, [event(number) for number in range(5)], 0.0) == [
-        "5 workers on 5 hosts (ids 0-4) joined"
-    ]
+    assert said(news, several(joined, range(5)), 0.0) == ["5 workers on 5 hosts (ids 0-4) joined"]
     for tick in range(1, 10):
-        assert said(news, [event(number) for number in range(5 + 20 * tick, 25 + 20 * tick)], tick / 10) == []
-    assert said(news, [], 1.0) == ["180 workers on 8 hosts (ids 25-204) joined"]
+        assert said(news, several(joined, range(5 + 20 * (tick - 1), 5 + 20 * tick)), tick / 10) == []
+    assert said(news, [], 1.0) == ["180 workers on 8 hosts (ids 5-184) joined"]
 
 
 def test_what_is_held_back_is_said_in_the_end() -> None:
     news = News()
     for number in range(4):
-        news.lines([event(number)], 0.0)
-    assert news.lines([event(4)], 0.1) == []
+        news.lines([joined(number)], 0.0)
+    assert news.lines([joined(4)], 0.1) == []
     lines = news.lines([], 0.2, all_of_it=True)
-    assert [(line.text, line.warning, line.keep) for line in lines] == [("Worker 4 joined", False, False)]
+    assert [(line.text[:8], line.warning, line.keep) for line in lines] == [("Worker 4", False, False)]
 
 
 def test_losses_are_gathered_with_their_jobs_and_kept_for_the_report() -> None:
-    events = [event(number, "lost", jobs=3) for number in range(212)]
-    lines = News().lines(events, 0.0)
-    assert [(line.text, line.warning, line.keep) for line in lines] == [
-        (
-            "212 workers on 8 hosts (ids 0-211) have not been heard of any more and count as lost,"
-            " with 636 jobs",
-            True,
-            True,
-        )
+    news = News()
+    news.tell([*several(lost, range(212)), joined(1)], 0.0)
+    assert news.warnings == [
+        "212 workers on 8 hosts (ids 0-211) have not been heard of any more and count as lost, with 636 jobs"
     ]
 
 
-def test_of_a_kind_with_various_reasons_the_first_is_told() -> None:
-    events = [event(number, "refused") for number in range(9)]
-    assert said(News(), events, 0.0) == [
-        "9 workers on 8 hosts (ids 0-8) refused; the first: Worker 0 refused"
+def test_where_reasons_differ_the_first_is_told() -> None:
+    assert said(News(), several(refused, range(9)), 0.0) == [
+        "9 workers on 8 hosts (ids 0-8) are refused; the first:"
+        " Worker 0 on host0 (pid 0) is refused: it is wrong in way 0"
     ]
 
 
-def test_ids_are_named_as_ranges() -> None:
-    assert id_ranges([3, 1, 2, 2, 9, 11, 12]) == "1-3, 9, 11-12"
-    assert id_ranges(range(0, 1000, 2)).endswith("22, ...")
+def test_what_is_counted_for_the_report_is_a_warning_and_not_kept() -> None:
+    happened = [events.Foreign(worker(1)), events.Invalid(worker(2), "x"), events.InvalidMessage("y")]
+    assert [(line.warning, line.keep) for line in News().lines(happened, 0.0)] == [(True, False)] * 3
 
 
-def test_strange_results_are_counted_for_the_report() -> None:
-    assert strange_results([worker(1)]) == []
-    strange = [worker(number) for number in range(5)]
-    for each in strange:
-        each.foreign_results = 500
-    strange[2].invalid_results = 1
-    assert strange_results(strange) == [
-        "2,500 results named jobs that other workers had and were ignored: 500 of worker 0 on host0 (pid 0),"
-        " 500 of worker 1 on host1 (pid 1), 500 of worker 2 on host2 (pid 2) and 2 more workers",
-        "1 result had figures that cannot be and count as errors: 1 of worker 2 on host2 (pid 2)",
-    ]
+def test_warnings_for_the_report_are_bounded() -> None:
+    news = News()
+    for number in range(1000):
+        news.warn(str(number))
+    assert len(news.warnings) == 200

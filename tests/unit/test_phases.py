@@ -48,7 +48,7 @@ def test_a_clean_up_counts_what_it_deleted() -> None:
     assert not phase.gave_up
     assert (phase.succeeded, phase.failed, bar.count) == (3, 2, 3)
     assert phase.failure_text() == "1 x HTTP 503, 1 x reset"
-    assert phase.patience is None
+    assert phase.drain_timeout is None
 
 
 @pytest.mark.parametrize("success_at", [None, 0, TOO_MANY_FAILURES - 1])
@@ -61,8 +61,8 @@ def test_a_clean_up_gives_up_after_many_failures_in_a_row(success_at: int | None
     assert phase.gave_up == (success_at is None)
     assert phase.exhausted(0.0) == phase.gave_up
     if phase.gave_up:
-        assert phase.patience is not None
-        assert phase.patience < math.inf
+        assert phase.drain_timeout is not None
+        assert phase.drain_timeout < math.inf
 
 
 def test_many_failures_in_one_message_before_a_success_give_up_too() -> None:
@@ -76,9 +76,9 @@ def test_many_failures_in_one_message_before_a_success_give_up_too() -> None:
 def test_what_is_lost_with_a_worker_is_sent_again_and_what_is_given_up_counts_as_failed() -> None:
     phase, _ = clean_up(3)
     tasks = list(phase.next_tasks(3))
-    assert list(phase.lost(tasks[:1], given_up=None, worker=WORKER)) == tasks[:1]
+    assert list(phase.lost(tasks[:1], abandoned=None, worker=WORKER)) == tasks[:1]
     assert phase.failed == 0
-    assert list(phase.lost(tasks, given_up="not finished")) == []
+    assert list(phase.lost(tasks, abandoned="not finished")) == []
     assert phase.causes == {"not finished": 3}
 
 

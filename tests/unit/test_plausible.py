@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.fleet.dispatch import Batch, Entry, Prior
+from ssbench.fleet.dispatch import Batch, Entry
+from ssbench.fleet.history import History
 from ssbench.fleet.plausible import Bounds
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import WorkerState
@@ -18,8 +19,8 @@ WORKER = WorkerState(1, 1, "h", 1, "1", 8, NOW)
 BOUNDS = Bounds((200, 5000), 10)
 
 
-def entry(kind: int = READ, size: int = 0, prior: Prior | None = None) -> Entry:
-    return (kind, 0, 0, 1, size), Batch(1, 1, SENT, WORKER), prior
+def entry(kind: int = READ, size: int = 0, history: History | None = None) -> Entry:
+    return (kind, 0, 0, 1, size), Batch(1, 1, SENT, WORKER), history
 
 
 def result(**changes: object) -> Result:
@@ -44,10 +45,10 @@ def fault(given: Result, of: Entry) -> str | None:
         ({"size": 180}, entry(UPLOAD_IF_MISSING.code, 150)),  # it was there
         ({"first_byte": 0.2}, entry()),
         ({"first_byte": 9.9, "last_byte": 9.9}, entry()),
-        ({"last_byte": 45.0}, entry(prior=Prior(2, NOW - 45.0, {"HTTP 401": 2}))),
+        ({"last_byte": 45.0}, entry(history=History(2, NOW - 45.0, {"HTTP 401": 2}))),
         ({"retries": 10, "retried": {"HTTP 503": 10}}, entry()),
         ({"retries": 3, "retried": None}, entry()),
-        ({"retries": 12, "retried": {"HTTP 503": 10}}, entry(prior=Prior(2, SENT, {"HTTP 401": 2}))),
+        ({"retries": 12, "retried": {"HTTP 503": 10}}, entry(history=History(2, SENT, {"HTTP 401": 2}))),
         ({"first_byte": None, "last_byte": None, "cause": "HTTP 404"}, entry()),
         ({"first_byte": None, "last_byte": 1.0, "cause": "HTTP 401", "unauthorized": True}, entry()),
     ],
@@ -61,7 +62,7 @@ def test_what_can_be_is_taken(changes: dict[str, object], of: Entry) -> None:
     [
         ({"last_byte": 1e9}, entry(), "it took 1,000,000,000.000 s and was sent 10.000 s ago"),
         ({"last_byte": 12.0}, entry(), "it took 12.000 s"),
-        ({"last_byte": 47.0}, entry(prior=Prior(2, NOW - 45.0, {})), "it took 47.000 s"),
+        ({"last_byte": 47.0}, entry(history=History(2, NOW - 45.0, {})), "it took 47.000 s"),
         ({"last_byte": 12.0, "cause": "HTTP 401", "unauthorized": True}, entry(), "it took 12.000 s"),
         ({"first_byte": 0.3}, entry(), "the first byte came after 0.300 s"),
         ({"first_byte": 0.3, "last_byte": None, "cause": "HTTP 500"}, entry(), "no last byte"),
@@ -70,7 +71,7 @@ def test_what_can_be_is_taken(changes: dict[str, object], of: Entry) -> None:
         ({"completed": SENT - OFFSET - 7}, entry(), "it ended 17.000 s ago and was sent 10.000 s ago"),
         ({"completed": 1e12}, entry(), "it ended"),
         ({"retries": 11}, entry(), "11 retries"),
-        ({"retries": 13}, entry(prior=Prior(2, SENT, {"HTTP 401": 2})), "13 retries"),
+        ({"retries": 13}, entry(history=History(2, SENT, {"HTTP 401": 2})), "13 retries"),
         ({"retries": 2, "retried": {"HTTP 503": 3}}, entry(), "2 retries, of which 3 have a cause"),
         ({"retried": {"HTTP 503": 2**32 - 1}}, entry(), "0 retries, of which 4294967295 have a cause"),
         ({"size": 201}, entry(), "201 bytes were moved"),

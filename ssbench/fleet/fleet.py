@@ -1,0 +1,287 @@
+"""The master's side of the fleet: its sockets, who is there, which jobs are where.
+
+It sends batches of tasks and takes in results. It knows no phase and no token, and says nothing: what
+happens it reports as :mod:`ssbench.fleet.events`.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+import zmq
+
+from ssbench.errors import ProtocolError, WireError
+from ssbench.fleet import wire
+from ssbench.fleet.dispatch import Dispatcher, Task
+from ssbench.fleet.events import Event, InvalidMessage, Scarce
+from ssbench.fleet.history import History
+from ssbench.fleet.plausible import Bounds
+from ssbench.fleet.sockets import MasterSockets, has_message
+from ssbench.fleet.wire import Result, RunParameters
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.results import INVALID
+from ssbench.swift.timing import longest_job
+
+#: Refused workers are told so at this interval (seconds) until they are silent; so many at once.
+_TELL_SECONDS = 1.0
+_MOST_REFUSED = 32
+
+#: Most messages taken in before more work is sent.
+_MESSAGES_A_TURN = 256
+
+#: The first few invalid messages are reported; all are counted.
+_REPORTED_MESSAGES = 3
+
+#: That descriptors are scarce is reported again after so many seconds.
+_SCARCE_SECONDS = 60.0
+
+#: Flags of the sockets as plain numbers: to put two of zmq's together costs as much as the send.
+_AT_ONCE = int(zmq.NOBLOCK)
+_AT_ONCE_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
+
+#: What is special about a job that failed or was sent again: its place among those that ended, when it
+#: was sent, its history.
+Special = tuple[int, float, History | None]
+
+
+class Arrival(msgspec.Struct, frozen=True, gc=False):
+    """Results that came in one message, of jobs that were in flight with its sender.
+
+    ``at`` is when it came (the master's monotonic clock), ``generation`` that of the parameters under
+    which the jobs began. ``special`` names those of ``ended`` that failed or were sent again.
+    """
+
+    worker: WorkerState
+    at: float
+    generation: int
+    ended: list[tuple[Task, Result]]
+    special: list[Special]
+
+
+class Fleet:
+    """The workers of a master, over its two sockets, for one run after another.
+
+    Each run starts with :meth:`begin`. ``parameters`` are those of the run. ``clock`` returns seconds, as
+    time.monotonic does.
+    """
+
+    def __init__(self, sockets: MasterSockets, clock: Callable[[], float] = time.monotonic) -> None:
+        self.dispatcher = Dispatcher()
+        self.parameters = RunParameters(run_id=0)
+        #: Messages of this run that could not be decoded.
+        self.invalid_messages = 0
+        self._sockets = sockets
+        self._clock = clock
+        self._header = b""
+        self._bounds = Bounds((), 0)
+        self._receive_timeout = -1.0
+        self._told_at = self._told_scarce_at = -math.inf
+
+    @property
+    def ports(self) -> tuple[int, int]:
+        """The ports of the two sockets, for work and for results."""
+        return self._sockets.ports
+
+    # -- parameters ---------------------------------------------------------------------------
+
+    def begin(self, parameters: RunParameters, largest_objects: Sequence[int]) -> list[WorkerState]:
+        """Begin a run; no job may be in flight.
+
+        ``parameters.run_id`` must differ from that of every earlier run; ``largest_objects`` holds the bytes
+        of the largest object of each size class. What is counted begins at 0, and every worker has to answer
+        a ping again before it is used. Returns those that were ready before.
+        """
+        self.parameters = parameters
+        self.invalid_messages = 0
+        self._header = wire.pack_parameters(parameters)
+        retries = parameters.retries + parameters.retry_404
+        self._bounds = Bounds(tuple(largest_objects), retries)
+        self.dispatcher.longest_job = longest_job(
+            parameters.connect_timeout,
+            parameters.network_timeout,
+            parameters.request_timeout,
+            retries,
+            max(largest_objects, default=0),
+        )
+        return self.dispatcher.begin(0, self._clock())
+
+    def change(self, **changes: object) -> None:
+        """Change parameters in the middle of the run; workers see it with their next batch."""
+        self.parameters = msgspec.structs.replace(
+            self.parameters, generation=self.parameters.generation + 1, **changes
+        )
+        self._header = wire.pack_parameters(self.parameters)
+
+    def forget_jobs(self, **changes: object) -> None:
+        """Begin a new run with changed parameters: workers drop their jobs and close their connections."""
+        self.change(run_id=secrets.randbits(62) + 1, **changes)
+
+    # -- work ---------------------------------------------------------------------------------
+
+    def send(
+        self, worker: WorkerState, tasks: Sequence[Task], now: float, histories: Sequence[History | None] = ()
+    ) -> bool:
+        """Send a batch of tasks to a worker.
+
+        Returns False if its connection is not there at this moment; the tasks are in the backlog then.
+        ``histories`` holds one for each task, if any of them has one.
+        """
+        dispatcher = self.dispatcher
+        first, jobs = dispatcher.send(tasks, now, worker, histories)
+        again = (
+            [(each.retries, max(0.0, now - each.began)) if each else (0, 0.0) for each in histories]
+            if histories
+            else []
+        )
+        if self._send_message(worker, self._header + wire.pack(wire.JobBatch(first, jobs, again))):
+            return True
+        dispatcher.unsend(first)
+        worker.away = True
+        return False
+
+    def _send_message(self, worker: WorkerState, message: bytes) -> bool:
+        try:
+            send = self._sockets.work.send
+            send(worker.address, _AT_ONCE_AND_MORE)
+            send(message, _AT_ONCE)
+        except zmq.ZMQError as error:
+            if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
+                return False  # it is not connected at this moment
+            raise
+        return True
+
+    # -- what comes in ------------------------------------------------------------------------
+
+    def receive(self, timeout: float) -> list[Arrival]:
+        """Wait up to ``timeout`` seconds for a message; take in what is there, and return the results."""
+        results = self._sockets.results
+        if timeout != self._receive_timeout:
+            # A receive that waits by itself is one call less than a poll before it: 15 % of the
+            # loop at 3 batches of 8 in flight.
+            self._receive_timeout = timeout
+            results.setsockopt(zmq.RCVTIMEO, math.ceil(timeout * 1000))
+        arrivals: list[Arrival] = []
+        for place in range(_MESSAGES_A_TURN):
+            if place and not has_message(results):
+                break
+            try:
+                frame = results.recv(_AT_ONCE if place else 0)
+            except zmq.Again:
+                break
+            try:
+                message = wire.unpack_from_worker(frame)
+            except WireError as error:
+                self._drop(error)
+                continue
+            if type(message) is wire.Results:
+                arrival = self._settle(message, self._clock())
+                if arrival is not None:
+                    arrivals.append(arrival)
+            else:
+                self._take_news(message, self._clock())
+        return arrivals
+
+    def _settle(self, message: wire.Results, now: float) -> Arrival | None:
+        dispatcher = self.dispatcher
+        worker = dispatcher.known(message.instance)
+        if message.run_id != self.parameters.run_id or worker is None:
+            dispatcher.late_results += len(message.results)
+            return None
+        worker.offset.observe(message.clock, now)
+        to_master = worker.offset.seconds
+        earliest, latest = now - to_master - 1.0, now - to_master + 1.0
+        largest = self._bounds.largest
+        settle = dispatcher.settle
+        ended: list[tuple[Task, Result]] = []
+        special: list[Special] = []
+        for result in message.results:
+            entry = settle(result.job_id, worker)
+            if entry is None:
+                continue
+            task, batch, history = entry
+            last = result.last_byte
+            # Nearly all are plainly possible. To call a function for each would cost half of this loop.
+            if (
+                last is None
+                or (result.first_byte or 0.0) > last
+                or last > now - batch.sent_at
+                or not earliest < result.completed < latest
+                or result.retries
+                or result.retried
+                or (result.size and result.size != task[4] and (task[4] or result.size > largest[task[1]]))
+            ):
+                wrong = self._bounds.fault(entry, result, to_master, now)
+                if wrong is not None:
+                    dispatcher.note_invalid(worker, wrong)
+                    result = _invalid(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it
+            if result.cause is not None or history is not None:
+                special.append((len(ended), batch.sent_at, history))
+            ended.append((task, result))
+        return Arrival(worker, now, message.generation, ended, special) if ended else None
+
+    def _take_news(self, message: wire.FromWorker, now: float) -> None:
+        dispatcher = self.dispatcher
+        if isinstance(message, wire.Heartbeat):
+            dispatcher.heartbeat(message, self.parameters.run_id, now)
+        elif isinstance(message, wire.Goodbye):
+            dispatcher.leave(message.instance, message.reason)
+        elif isinstance(message, wire.Handback):
+            worker = dispatcher.known(message.instance)
+            if worker is not None and message.run_id == self.parameters.run_id:
+                dispatcher.hand_back(message.job_ids, worker, message.capacity)
+
+    def _drop(self, error: WireError) -> None:
+        few = len(self.dispatcher.refused()) < _MOST_REFUSED
+        if isinstance(error, ProtocolError) and error.worker is not None and few:
+            worker_id, instance = error.worker
+            reason = f"speaks protocol {error.protocol}, this master {wire.PROTOCOL}"
+            self.dispatcher.refuse(instance, worker_id, "?", reason, self._clock())
+            return
+        self.invalid_messages += 1
+        if self.invalid_messages <= _REPORTED_MESSAGES:
+            self.dispatcher.events.append(InvalidMessage(str(error)))
+
+    # -- time passes --------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        """Find who is lost by now, and send pings and refusals that are due; call it every 0.1 s."""
+        self._sockets.drop_strangers()
+        self.look_after_descriptors(now)
+        self.dispatcher.tick(now)
+        self._send_pings(now)
+        if now - self._told_at >= _TELL_SECONDS:
+            for worker in self.dispatcher.refused()[:_MOST_REFUSED]:
+                self._told_at = now
+                self._send_message(worker, wire.pack_notice(wire.Refusal(worker.refusal or "")))
+
+    def _send_pings(self, now: float) -> None:
+        due = self.dispatcher.to_ping(now)
+        ping = wire.pack_notice(wire.Ping(self.dispatcher.master, now)) if due else b""
+        for worker in due:
+            # One that has just come may not be connected yet and is tried again soon.
+            if self._send_message(worker, ping) or now - worker.since > wire.LOST_AFTER:
+                worker.pinged = now
+
+    def look_after_descriptors(self, now: float) -> None:
+        """See to it that files can be opened; call it several times a second where nothing else ticks."""
+        text = self._sockets.look_after_descriptors()
+        if text is not None and now - self._told_scarce_at > _SCARCE_SECONDS:
+            self._told_scarce_at = now
+            self.dispatcher.events.append(Scarce(text))
+
+    def shut_doors(self) -> None:
+        """Accept no more connections, so that files can be opened, until the next tick."""
+        self._sockets.shut_doors()
+
+    def take_events(self) -> list[Event]:
+        """Return what has happened since the last call."""
+        events, self.dispatcher.events = self.dispatcher.events, []
+        return events
+
+
+def _invalid(result: Result, why: str, completed: float) -> Result:
+    return Result(result.job_id, None, None, completed, cause=INVALID, detail=why)

@@ -1,0 +1,80 @@
+"""How many jobs may be sent now. Pure: a pace is told the time and the counts.
+
+The loop (:mod:`ssbench.run.loop`) asks a :class:`Pace` each time it may send something; the pace alone
+decides how much load there is. What is planned for fits this interface:
+
+* *Stages* change :meth:`Pace.users` with the time.
+* An *open loop* of N operations a second makes :meth:`Pace.room` the number of operations due by now,
+  less those sent, and :meth:`Pace.wait` the seconds until the next one is due.
+* With *jobs ahead*, workers get more jobs than they have users: ``room`` grows by the number ahead, and
+  so do the shares (:func:`share_out`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+#: Most jobs of a message, which has to stay under :data:`ssbench.fleet.wire.MAX_MESSAGE_BYTES`.
+MOST_IN_BATCH = 10_000
+
+
+class Pace(Protocol):
+    """Decides how many jobs may be sent. Times are seconds of the master's monotonic clock."""
+
+    @property
+    def batch_size(self) -> int:
+        """Most jobs of a message."""
+
+    def users(self, now: float) -> int:
+        """How many operations may be under way at once; asked some times a second.
+
+        The workers get equal shares of them, as far as each has room.
+        """
+
+    def room(self, now: float, sent: int, in_flight: int, capacity: int) -> int:
+        """How many more jobs may be sent now; none if it is not positive.
+
+        ``sent`` is how many the phase has sent so far, ``in_flight`` how many of them have not ended,
+        ``capacity`` how many operations the workers that are there can run at once.
+        """
+
+    def wait(self, now: float, sent: int) -> float:
+        """Seconds until there is room without any result; infinity if only results make room."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedLoop:
+    """A constant number of users, each of which begins its next operation when one has ended."""
+
+    user_count: int
+    batch_size: int = 1
+
+    def __post_init__(self) -> None:
+        if self.batch_size > MOST_IN_BATCH:
+            object.__setattr__(self, "batch_size", MOST_IN_BATCH)
+
+    def users(self, now: float) -> int:  # noqa: D102 - see Pace
+        return self.user_count
+
+    def room(self, now: float, sent: int, in_flight: int, capacity: int) -> int:  # noqa: D102
+        return (capacity if capacity < self.user_count else self.user_count) - in_flight
+
+    def wait(self, now: float, sent: int) -> float:  # noqa: D102
+        return math.inf
+
+
+def share_out(total: int, capacities: Sequence[int]) -> list[int]:
+    """Divide ``total`` jobs among workers; returns the share of each.
+
+    All get the same, but no worker more than its capacity: what it has no room for goes to the others.
+    Each gets at least 1 (if it has room), so the shares may add up to more than ``total``.
+    """
+    shares = [0] * len(capacities)
+    left = total
+    for place, worker in enumerate(sorted(range(len(capacities)), key=capacities.__getitem__)):
+        shares[worker] = min(capacities[worker], max(1, -(-left // (len(capacities) - place))))
+        left -= shares[worker]
+    return shares

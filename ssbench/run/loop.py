@@ -1,0 +1,360 @@
+"""The master's loop: carries a phase of a run through over a fleet.
+
+One thread. A *phase* (initial uploads, the benchmark, clean-up) says what is to be done next and is told
+how each task ended; a *pace* says how many may be sent now. The loop sends again what has to be, renews
+tokens, and ends a phase that is over, interrupted or hopeless.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ssbench.errors import ClusterError, WorkerError
+from ssbench.fleet.dispatch import Task
+from ssbench.fleet.fleet import Arrival, Fleet
+from ssbench.fleet.history import History
+from ssbench.fleet.pace import Pace
+from ssbench.fleet.phase import Phase
+from ssbench.fleet.standstill import Standstill
+from ssbench.fleet.wire import LOST_AFTER, Result
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.results import LOST, UNFINISHED
+from ssbench.run import texts
+from ssbench.run.news import News
+from ssbench.run.tokens import UNAUTHORIZED, TokenRenewal, WaitingForToken
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between two ticks: who is lost, is a token there, is a phase over.
+_TICK = 0.1
+
+#: Seconds to wait for results when a phase has no task to give, although there is room.
+_NO_TASKS = 0.001
+
+#: With no worker left for this long the run ends (seconds, on top of those that make a worker lost).
+_NOBODY_LEFT = 4.0
+
+#: While it waits, the master says every so many seconds what for.
+_SAY_SECONDS = 5.0
+
+#: That authentication fails is said with the first attempt, and then every so many seconds.
+_SAY_RENEWAL_SECONDS = 10.0
+
+#: What failing to authenticate again counts as among the failures of a phase.
+AUTHENTICATION = "authentication failed"
+
+
+class Loop:
+    """Carries phases through.
+
+    ``pace`` says how many jobs may be sent, ``news`` tells the user what happens, ``renewal`` gets new
+    tokens. A phase in which nothing succeeds for ``give_up_after`` seconds is abandoned; 0: none is.
+    ``clock`` is the fleet's.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        pace: Pace,
+        news: News,
+        renewal: TokenRenewal,
+        give_up_after: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.fleet = fleet
+        self.pace = pace
+        self.news = news
+        self.give_up_after = give_up_after
+        #: Set by a signal: stop sending. Phases heed it; waiting for workers ends.
+        self.interrupted = threading.Event()
+        #: Called with each tick's time; may raise, which ends the run. Local workers are checked there.
+        self.on_tick: Callable[[float], None] = lambda _now: None
+        self._clock = clock
+        self._renewal = renewal
+        self._unauthorized = WaitingForToken(self._renewal)
+        self._renewal_said_at = -math.inf
+        self._standstill = Standstill(0.0, 0.0)
+        self._sent = 0
+        self._next_tick = -math.inf
+        self._said_at = -math.inf
+        self._somebody_at = clock()
+        self._running = self._at_once = False
+
+    def wait_for_workers(self, expected: Callable[[], int], timeout: float, advice: str) -> None:
+        """Return once ``expected()`` workers are ready, or fewer after ``timeout`` seconds.
+
+        Says every few seconds what it waits for. Raises WorkerError if there is none in the end.
+        """
+        dispatcher = self.fleet.dispatcher
+        now = self._clock()
+        deadline = now + timeout
+        self._said_at = now - _SAY_SECONDS + 1.0
+        while True:
+            now = self._clock()
+            self._tick(now)
+            there = len(dispatcher.living())
+            if there >= max(1, expected()) or self.interrupted.is_set():
+                return
+            if now >= deadline:
+                break
+            if now - self._said_at >= _SAY_SECONDS:
+                self._said_at = now
+                _log.info(
+                    "Waiting for workers: %d of %d there, %.0f s left. %s",
+                    there,
+                    expected(),
+                    deadline - now,
+                    self._not_ready(now) or advice,
+                )
+            self.fleet.receive(min(_TICK, deadline - now))
+        why = self._not_ready(now)
+        if not there:
+            raise WorkerError(f"no worker was ready within {timeout:g} s. {why or advice}")
+        self.news.warn(
+            f"Only {there} of {expected()} workers were ready within {timeout:g} s; starting with those."
+            f" {why}".rstrip()
+        )
+
+    def _not_ready(self, now: float) -> str:
+        return texts.not_ready(self.fleet.dispatcher.not_ready(now), self.news.work_port)
+
+    # -- the loop -----------------------------------------------------------------------------
+
+    def end_at_once(self) -> bool:
+        """Let :meth:`run`, if it is under way, raise KeyboardInterrupt within a tenth of a second.
+
+        Returns whether it is under way. If a signal handler raised it, that could happen after a job was
+        settled and before its phase was told.
+        """
+        self._at_once = self._running
+        return self._running
+
+    def run(self, phase: Phase, give_up_after: float | None = None) -> Standstill:
+        """Carry a phase through; return how long nothing succeeded in it.
+
+        ``give_up_after`` replaces that of the constructor. Raises WorkerError when no worker is left and
+        ClusterError when the phase is abandoned (WorkerError if that is because workers are lost again
+        and again). However it ends, every task that was sent has been reported to the phase.
+        """
+        fleet, dispatcher = self.fleet, self.fleet.dispatcher
+        began = self._clock()
+        self._begin(began, self.give_up_after if give_up_after is None else give_up_after)
+        drain_began: float | None = None
+        self._running = True
+        try:
+            while True:
+                if self._at_once:
+                    raise KeyboardInterrupt
+                now = self._clock()
+                if now >= self._next_tick:
+                    self._tick(now)
+                    phase.tick(now)
+                    self._check(now, phase, draining=drain_began is not None)
+                if dispatcher.lost:
+                    self._settle_lost(phase, now)
+                if phase.exhausted(now):
+                    if drain_began is None:
+                        drain_began = self._said_at = now
+                    if self._drained(phase, now - drain_began):
+                        return self._standstill
+                    timeout = self._send(None, now)
+                else:
+                    timeout = self._send(phase, now)
+                phase.catch_up()
+                for arrival in fleet.receive(timeout):
+                    self._take(arrival, phase)
+        finally:
+            self._abandon(phase)
+            self._running = False
+
+    def _begin(self, now: float, give_up_after: float) -> None:
+        self._standstill = Standstill(give_up_after, now)
+        self._sent = 0
+        self._said_at = now
+        self.fleet.dispatcher.limit = self.pace.users(now)
+        if self.fleet.dispatcher.living():
+            self._somebody_at = now
+
+    def _drained(self, phase: Phase, seconds: float) -> bool:
+        """Whether a phase that sends no more is over after so many seconds."""
+        dispatcher = self.fleet.dispatcher
+        if not dispatcher.in_flight and not dispatcher.backlog and not self._unauthorized:
+            return True
+        drain_timeout = phase.drain_timeout
+        return drain_timeout is not None and seconds > drain_timeout
+
+    def _abandon(self, phase: Phase) -> None:
+        """Report to the phase what has not ended."""
+        dispatcher = self.fleet.dispatcher
+        for task, worker in dispatcher.take_lost():
+            phase.lost([task], abandoned=LOST, worker=worker)
+        unauthorized = [task for task, _ in self._unauthorized.take()]
+        if unauthorized:
+            phase.lost(unauthorized, abandoned=UNAUTHORIZED)
+        abandoned = dispatcher.abandon()
+        if abandoned:
+            phase.lost(abandoned, abandoned=UNFINISHED if dispatcher.living() else LOST)
+            # Workers drop what they still have of it, and have their slots free for the next phase.
+            self.fleet.forget_jobs()
+        self.news.tell(self.fleet.take_events(), self._clock(), all_of_it=True)
+
+    def _send(self, phase: Phase | None, now: float) -> float:
+        """Send what there is room for: the backlog first, then tasks of the phase (None: no more).
+
+        Returns how many seconds to wait for results at most.
+        """
+        fleet, dispatcher, pace = self.fleet, self.fleet.dispatcher, self.pace
+        if self._renewal.under_way:
+            return _TICK
+        room = pace.room(now, self._sent, len(dispatcher.in_flight), dispatcher.capacity)
+        while room > 0:
+            worker = dispatcher.next_worker()
+            if worker is None:
+                return _TICK
+            most = min(pace.batch_size, worker.quota - worker.outstanding, room)
+            tasks: Sequence[Task]
+            histories: Sequence[History | None] = ()
+            if dispatcher.backlog:
+                tasks, histories = self._from_backlog(most)
+            elif phase is None:
+                return _TICK
+            else:
+                tasks = phase.next_tasks(most)
+                if not tasks:
+                    return _NO_TASKS
+            if fleet.send(worker, tasks, now, histories):
+                room -= len(tasks)
+                self._sent += len(tasks)
+        wait = pace.wait(now, self._sent)
+        return wait if wait < _TICK else _TICK
+
+    def _from_backlog(self, most: int) -> tuple[list[Task], list[History | None]]:
+        backlog = self.fleet.dispatcher.backlog
+        taken = [backlog.popleft() for _ in range(min(most, len(backlog)))]
+        histories = [history for _, history in taken]
+        return [task for task, _ in taken], histories if any(histories) else []
+
+    def _take(self, arrival: Arrival, phase: Phase) -> None:
+        ended = arrival.ended
+        failed = 0
+        if arrival.special:
+            ended, failed = self._take_special(arrival)
+        if len(ended) > failed:
+            self._standstill.succeeded(arrival.at)
+        if ended:
+            phase.done(ended, arrival.worker)
+
+    def _take_special(self, arrival: Arrival) -> tuple[list[tuple[Task, Result]], int]:
+        """Complete failures and results of jobs sent again; return what ended and how many of them failed."""
+        now = arrival.at
+        ended: list[tuple[Task, Result] | None] = list(arrival.ended)
+        urls = self.fleet.parameters.storage_urls
+        failed = 0
+        for place, sent_at, history in arrival.special:
+            task, result = arrival.ended[place]
+            if history is not None:
+                result = history.add_to(result)
+            if result.cause is not None:
+                if len(urls) > 1:
+                    result = _with_storage_url(result, urls)
+                if result.unauthorized and self._send_again_with_token(task, result, history, arrival):
+                    ended[place] = None
+                    self._standstill.failed(UNAUTHORIZED, result.detail, 0.0, now)
+                    continue
+                failed += 1
+                self._standstill.failed(result.cause or "", result.detail, now - sent_at, now)
+            ended[place] = (task, result)
+        return [each for each in ended if each is not None], failed
+
+    def _send_again_with_token(
+        self, task: Task, result: Result, history: History | None, arrival: Arrival
+    ) -> bool:
+        if not self._unauthorized.add(task, result, history, arrival.at):
+            return False
+        # A job that began with an earlier token is sent again with the one that is there by now.
+        if arrival.generation >= self.fleet.parameters.generation and not self._renewal.under_way:
+            _log.info("Swift no longer takes the token; authenticating again")
+            self._renewal.start()
+        return True
+
+    # -- time passes --------------------------------------------------------------------------
+
+    def _tick(self, now: float) -> None:
+        self._next_tick = now + _TICK
+        self.fleet.tick(now)
+        self.on_tick(now)
+        self._look_after_token(now)
+        self.news.tell(self.fleet.take_events(), now)
+
+    def _look_after_token(self, now: float) -> None:
+        renewal, before = self._renewal, self._renewal.failures
+        token = renewal.poll(now)
+        if token is not None:
+            self.fleet.change(token=token)
+            if before:
+                self.news.warn(f"Authenticating again succeeded after {before} failures")
+        elif renewal.failures > before:
+            self._standstill.failed(AUTHENTICATION, renewal.error, 0.0, now)
+            self._say_renewal_failed(now, first=not before)
+        if not renewal.under_way:
+            for task, history in self._unauthorized.take():
+                self.fleet.dispatcher.send_again(task, history)
+
+    def _say_renewal_failed(self, now: float, *, first: bool) -> None:
+        text = texts.authentication_failed(self._renewal.failures, self._renewal.error)
+        if first:
+            self.news.warn(text)
+        elif now - self._renewal_said_at >= _SAY_RENEWAL_SECONDS:
+            _log.warning("%s", text)
+        else:
+            return
+        self._renewal_said_at = now
+
+    def _check(self, now: float, phase: Phase, *, draining: bool) -> None:
+        """Raise what ends the phase early; say what it waits for."""
+        dispatcher, standstill = self.fleet.dispatcher, self._standstill
+        dispatcher.limit = self.pace.users(now)
+        if dispatcher.living():
+            self._somebody_at = now
+        elif now - self._somebody_at > _NOBODY_LEFT:
+            raise WorkerError("all workers are gone")
+        if standstill.hopeless(now, dispatcher.oldest_sent):
+            why = texts.abandoned(standstill, now)
+            raise WorkerError(why) if standstill.main_cause == LOST else ClusterError(why)
+        stands_still = draining or now - standstill.succeeded_at >= _SAY_SECONDS
+        if stands_still and now - self._said_at >= _SAY_SECONDS:
+            self._said_at = now
+            holders = [worker for worker in dispatcher.living() if worker.outstanding]
+            text = texts.waiting_for_jobs(
+                phase.what, len(dispatcher.in_flight), holders, len(self._unauthorized), standstill, now
+            )
+            _log.info("%s", text)
+
+    def _settle_lost(self, phase: Phase, now: float) -> None:
+        for task, worker in self.fleet.dispatcher.take_lost():
+            self._standstill.failed(LOST, _whose(worker), LOST_AFTER, now)
+            for again in phase.lost([task], abandoned=None, worker=worker):
+                self.fleet.dispatcher.send_again(again, None)
+
+    def note_strange_results(self) -> None:
+        """Add to the warnings, for the report, what was ignored or counted as an error, and whose it was."""
+        fleet = self.fleet
+        self.news.warnings.extend(
+            texts.strange_results(fleet.dispatcher.workers.values(), fleet.invalid_messages)
+        )
+
+
+def _whose(worker: WorkerState) -> str:
+    return f"with worker {worker.worker_id} on {worker.host}"
+
+
+def _with_storage_url(result: Result, urls: Sequence[str]) -> Result:
+    """Name the storage URL that a failure came from, where there are several."""
+    url = urls[result.storage_url] if result.storage_url < len(urls) else "an unknown storage URL"
+    return msgspec.structs.replace(result, detail=f"{url}: {result.detail}")

@@ -1,0 +1,218 @@
+"""The sentences that a run says about its fleet: from events and states to text.
+
+Pure. When something is said, and what is gathered into one line, is up to :mod:`ssbench.run.news`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ssbench.fleet import events
+from ssbench.fleet.dispatch import MOST_WORKERS, NotReady
+from ssbench.fleet.standstill import Standstill
+from ssbench.fleet.wire import LOST_AFTER
+from ssbench.fleet.worker_state import WorkerState
+
+#: Most ranges of worker ids, most workers with strange results, most workers that hold jobs, and most
+#: workers that are not ready, that a line names.
+_MOST_RANGES = 12
+_MOST_STRANGE = 3
+_MOST_HOLDERS = 5
+_MOST_NOT_READY = 4
+
+#: Most characters that are repeated of why a message is invalid.
+_MOST_REPEATED = 200
+
+
+def work_port_name(port: int | None) -> str:
+    """Name the port for work; None or 0: it has no number that workers know."""
+    return "the work port" + (f" ({port})" if port else "")
+
+
+#: What is said of one worker, behind its name, and of several, where there may be many.
+_SENTENCES: dict[type[events.Event], tuple[str, str]] = {
+    events.Joined: ("joined ({event.capacity} jobs at once)", "joined"),
+    events.Back: ("is back and is used again", "are back and are used again"),
+    events.Left: ("has ended: {event.reason}", "have ended"),
+    events.Lost: (
+        "has not been heard of for {event.seconds:.1f} s and counts as lost{with_jobs}",
+        "have not been heard of any more and count as lost",
+    ),
+    events.CutOff: (
+        "cannot be reached on {work_port}: its heartbeats arrive, but for {event.seconds:.1f} s"
+        " it has received nothing and counts as lost{with_jobs}",
+        "cannot be reached on {work_port}, although their heartbeats arrive, and count as lost",
+    ),
+    events.Unreachable: (
+        "sends heartbeats but cannot be reached on {work_port}; does a firewall block that port?",
+        "send heartbeats but cannot be reached on {work_port}; does a firewall block that port?",
+    ),
+    events.Overdue: (
+        "has held jobs for over {event.seconds:.0f} s, longer than any of them can take;"
+        " they count as lost ({event.jobs}), and the worker is not used any more",
+        "have held jobs for longer than these can take and are not used any more",
+    ),
+    events.Unconfirmed: (
+        "has not confirmed {jobs} within {lost_after:g} s: lost on the way",
+        "have not confirmed jobs that were lost on the way to them",
+    ),
+    events.Dropped: (
+        "no longer has {jobs} that it had begun: it was stopped for a while, or its connection broke",
+        "no longer have jobs that they had begun: they were stopped for a while, or connections broke",
+    ),
+    events.Refused: ("is refused: it {event.reason}", "are refused"),
+    events.Full: ("is not used: there are {most_workers} workers already", "are not used"),
+    events.Foreign: (
+        "sends results of jobs that it does not have; they are ignored",
+        "send results of jobs that they do not have; they are ignored",
+    ),
+    events.Invalid: (
+        "sent an impossible result ({event.why}); such results count as errors",
+        "sent impossible results, which count as errors",
+    ),
+}
+
+#: Kinds whose events differ in more than the worker, so that an example is given.
+_WITH_EXAMPLE = (events.Refused, events.Left, events.Invalid)
+
+
+def sentence(event: events.Event, work_port: str = "the work port") -> str:
+    """Return what to say of one event."""
+    if isinstance(event, events.WorkerEvent):
+        return f"{event.worker.name} {_fill(_SENTENCES[type(event)][0], event, work_port)}"
+    if isinstance(event, events.Scarce):
+        return event.text
+    if isinstance(event, events.InvalidMessage):
+        return f"Dropped an invalid message: {event.why[:_MOST_REPEATED]}"
+    raise TypeError(event)
+
+
+def sentence_about(several: Sequence[events.WorkerEvent], work_port: str = "the work port") -> str:
+    """Return what to say of several events, all of one kind."""
+    kind = type(several[0])
+    hosts = {event.worker.host for event in several}
+    where = f"{len(hosts)} hosts" if len(hosts) > 1 else f"host {next(iter(hosts))}"
+    ids = id_ranges(event.worker.worker_id for event in several)
+    text = (
+        f"{len(several):,} workers on {where} (ids {ids}) {_fill(_SENTENCES[kind][1], several[0], work_port)}"
+    )
+    text += _with_jobs(sum(getattr(event, "jobs", 0) for event in several))
+    return text + (f"; the first: {sentence(several[0], work_port)}" if kind in _WITH_EXAMPLE else "")
+
+
+def _fill(text: str, event: events.WorkerEvent, work_port: str) -> str:
+    jobs = getattr(event, "jobs", 0)
+    return text.format(
+        event=event,
+        jobs=_jobs(jobs),
+        with_jobs=_with_jobs(jobs),
+        work_port=work_port,
+        lost_after=LOST_AFTER,
+        most_workers=MOST_WORKERS,
+    )
+
+
+def _jobs(count: int) -> str:
+    return f"{count:,} job{'' if count == 1 else 's'}"
+
+
+def _with_jobs(count: int) -> str:
+    return f", with {_jobs(count)}" if count else ""
+
+
+def id_ranges(ids: Iterable[int]) -> str:
+    """Name numbers as ranges, ``0-7, 9``; a long list is cut."""
+    ranges: list[list[int]] = []
+    for number in sorted(set(ids)):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    named = [f"{low}-{high}" if high > low else str(low) for low, high in ranges[:_MOST_RANGES]]
+    return ", ".join(named) + (", ..." if len(ranges) > _MOST_RANGES else "")
+
+
+# -- for the report ---------------------------------------------------------------------------
+
+
+def strange_results(workers: Iterable[WorkerState], invalid_messages: int = 0) -> list[str]:
+    """Return, for the report, how many results were ignored or refused, and whose they were."""
+    workers = list(workers)
+    lines = []
+    for counts, text in (
+        (
+            [(worker, worker.foreign_results) for worker in workers if worker.foreign_results],
+            "named jobs that other workers had and were ignored",
+        ),
+        (
+            [(worker, worker.invalid_results) for worker in workers if worker.invalid_results],
+            "had impossible figures and count as errors",
+        ),
+    ):
+        if counts:
+            names = [
+                f"{count:,} of worker {worker.worker_id} on {worker.host} (pid {worker.pid})"
+                for worker, count in counts[:_MOST_STRANGE]
+            ]
+            more = f" and {len(counts) - _MOST_STRANGE} more workers" if len(counts) > _MOST_STRANGE else ""
+            total = sum(count for _, count in counts)
+            lines.append(f"{total:,} result{'s' * (total > 1)} {text}: {', '.join(names)}{more}")
+    if invalid_messages:
+        lines.append(f"{invalid_messages:,} invalid message{'s' * (invalid_messages > 1)} were dropped")
+    return lines
+
+
+# -- waiting ----------------------------------------------------------------------------------
+
+
+def not_ready(found: Sequence[tuple[WorkerState, NotReady]], work_port: str = "the work port") -> str:
+    """Return why workers whose heartbeats arrive are not used; empty if there are none."""
+    reasons = {
+        NotReady.NEW: "has just come",
+        NotReady.SAME_ID: "has the id of a worker that may still live",
+        NotReady.UNREACHABLE: _SENTENCES[events.Unreachable][0].format(work_port=work_port),
+    }
+    texts = [f"{worker.name} {reasons[why]}" for worker, why in found]
+    if len(texts) > _MOST_NOT_READY:
+        texts[_MOST_NOT_READY:] = [f"and so on for {len(texts) - _MOST_NOT_READY} more workers"]
+    return "; ".join(texts)
+
+
+def waiting_for_jobs(
+    what: str,
+    in_flight: int,
+    holders: Sequence[WorkerState],
+    waiting_for_token: int,
+    standstill: Standstill,
+    now: float,
+) -> str:
+    """Return what a phase waits for: how many ``what``, which workers have them, what failed meanwhile."""
+    text = f"Waiting for {in_flight} {what} to end"
+    named = [f"worker {each.worker_id} on {each.host} has {each.outstanding}" for each in holders]
+    if len(named) > _MOST_HOLDERS:
+        named[_MOST_HOLDERS:] = [f"{len(named) - _MOST_HOLDERS} more workers have the rest"]
+    if named:
+        text += f" ({', '.join(named)})"
+    if waiting_for_token:
+        text += f", {waiting_for_token} more wait for a new token"
+    text += f"; nothing has ended for {now - standstill.ended_at:.0f} s"
+    if standstill.failures:
+        text += f", {nothing_succeeds(standstill, now)}"
+    return text
+
+
+def nothing_succeeds(standstill: Standstill, now: float) -> str:
+    """Return for how long nothing has succeeded, and what failed instead."""
+    return f"nothing has succeeded for {now - standstill.succeeded_at:.0f} s: {standstill.failures}"
+
+
+def abandoned(standstill: Standstill, now: float) -> str:
+    """Return why a phase is abandoned in which nothing succeeds."""
+    return (
+        f"{nothing_succeeds(standstill, now)} (given up after --give-up-after {standstill.give_up_after:g})"
+    )
+
+
+def authentication_failed(failures: int, error: str) -> str:
+    """Return what to say when there is no new token after so many failures."""
+    return f"Authenticating again has failed ({failures} x), and is tried again: {error}"

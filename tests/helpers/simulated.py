@@ -1,0 +1,203 @@
+"""A fleet without processes: simulated workers behind simulated sockets, and a clock that waiting moves.
+
+What crosses the sockets are real messages of :mod:`ssbench.fleet.wire`, so that the master's side is
+tested as it is, minutes of a run in milliseconds.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any, cast
+
+import zmq
+from msgspec import structs
+
+from ssbench.fleet import wire
+from ssbench.fleet.fleet import Fleet
+from ssbench.fleet.sockets import MasterSockets
+from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Job, Result, RunParameters
+
+#: Makes the result of a job; None: the job never ends.
+Answer = Callable[[Job, RunParameters], Result | None]
+
+
+def success(job: Job, _parameters: RunParameters) -> Result | None:
+    return Result(job[0], 0.0, 0.0, 0.0, size=job[5])
+
+
+def failure(cause: str) -> Answer:
+    return lambda job, _: Result(job[0], None, 0.0, 0.0, cause=cause, detail="it happened")
+
+
+def never(_job: Job, _parameters: RunParameters) -> Result | None:
+    return None
+
+
+class SimulatedWorker:
+    """Runs each job in ``seconds``, all at once, and answers pings until it is ``stopped``."""
+
+    def __init__(self, network: Network, instance: int, capacity: int) -> None:
+        self.instance = instance
+        self.capacity = capacity
+        self.answer: Answer = success
+        self.seconds = 0.01
+        self.stopped = False
+        self.connected = True
+        #: What it was sent: the jobs of each batch, and notices.
+        self.batches: list[wire.JobBatch] = []
+        self.notices: list[wire.Notice] = []
+        self.parameters = RunParameters(run_id=0)
+        self._network = network
+        self._held: dict[int, int] = {}
+        self._ping = (0, 0.0)
+
+    def heartbeat(self) -> None:
+        if self.stopped:
+            return
+        self.send(
+            wire.Heartbeat(
+                protocol=PROTOCOL,
+                worker_id=self.instance,
+                instance=self.instance,
+                run_id=self.parameters.run_id,
+                clock=self._network.now,
+                capacity=self.capacity,
+                held=list(self._held),
+                cpu=0.0,
+                lag=[0] * LAG_BUCKETS,
+                host="h",
+                pid=self.instance,
+                version="1",
+                master=self._ping[0],
+                ping=self._ping[1],
+            )
+        )
+
+    def send(self, message: wire.FromWorker) -> None:
+        """Send something; it arrives at once."""
+        self._network.arrives(0.0, wire.pack(message))
+
+    def receive(self, message: bytes) -> None:
+        if self.stopped:
+            return
+        notice = wire.unpack_notice(message)
+        if isinstance(notice, wire.Ping):
+            self._ping = (notice.master, notice.sent)
+            self.heartbeat()
+        elif notice is not None:
+            self.notices.append(notice)
+        else:
+            beginning, packed = wire.split_work(message)
+            parameters = wire.unpack_parameters(beginning)
+            if parameters.run_id != self.parameters.run_id:
+                self._held.clear()
+            self.parameters = parameters
+            self._begin(wire.unpack_batch(packed), parameters)
+
+    def _begin(self, batch: wire.JobBatch, parameters: RunParameters) -> None:
+        self.batches.append(batch)
+        self._held[batch.batch_id] = len(batch.jobs)
+        for job in batch.jobs:
+            self._network.at(self.seconds, lambda job=job: self._end(batch.batch_id, job, parameters))
+
+    def _end(self, batch: int, job: Job, parameters: RunParameters) -> None:
+        result = None if self.stopped else self.answer(job, parameters)
+        if result is None or batch not in self._held:
+            return
+        self._held[batch] -= 1
+        if not self._held[batch]:
+            del self._held[batch]
+        now = self._network.now
+        result = structs.replace(result, completed=now)
+        self.send(
+            wire.Results(
+                parameters.run_id, self.instance, self.instance, now, parameters.generation, [result]
+            )
+        )
+
+    def jobs(self) -> int:
+        """How many jobs it was sent."""
+        return sum(len(batch.jobs) for batch in self.batches)
+
+
+class Network:
+    """Both sockets of a master, and time: it passes while the master waits for a message."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.workers: dict[bytes, SimulatedWorker] = {}
+        self.work = self
+        self.results = self
+        #: What is said of descriptors.
+        self.scarce: str | None = None
+        self._inbox: list[bytes] = []
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+        self._timeout = 0.0
+        self._address = b""
+
+    def fleet(self, parameters: RunParameters | None = None) -> Fleet:
+        """A real fleet at the beginning of a run, of no worker yet."""
+        fleet = Fleet(cast(MasterSockets, self), lambda: self.now)
+        fleet.begin(parameters or RunParameters(run_id=1), [1000])
+        return fleet
+
+    def worker(self, instance: int, capacity: int = 10) -> SimulatedWorker:
+        """Start a worker."""
+        worker = SimulatedWorker(self, instance, capacity)
+        self.workers[wire.work_address(instance)] = worker
+        worker.heartbeat()
+        return worker
+
+    def at(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call something in so many seconds."""
+        self._count += 1
+        heapq.heappush(self._events, (self.now + seconds, self._count, call))
+
+    def arrives(self, seconds: float, frame: bytes) -> None:
+        """Let a message arrive in so many seconds."""
+        self.at(seconds, lambda: self._inbox.append(frame))
+
+    def _pass(self, until: float) -> None:
+        while self._events and self._events[0][0] <= until and not self._inbox:
+            when, _, call = heapq.heappop(self._events)
+            self.now = max(self.now, when)
+            call()
+        if not self._inbox:
+            self.now = max(self.now, until)
+
+    # What the fleet uses of the sockets.
+
+    def drop_strangers(self) -> None:
+        pass
+
+    def look_after_descriptors(self) -> str | None:
+        return self.scarce
+
+    def shut_doors(self) -> None:
+        pass
+
+    def setsockopt(self, option: int, value: int) -> None:
+        assert option == zmq.RCVTIMEO
+        self._timeout = value / 1000
+
+    def getsockopt(self, option: int) -> int:
+        assert option == zmq.EVENTS
+        self._pass(self.now)
+        return zmq.POLLIN if self._inbox else 0
+
+    def recv(self, flags: int = 0) -> bytes:
+        self._pass(self.now if flags & zmq.NOBLOCK else self.now + self._timeout)
+        if not self._inbox:
+            raise zmq.Again
+        return self._inbox.pop(0)
+
+    def send(self, frame: bytes, flags: int = 0) -> Any:
+        if flags & zmq.SNDMORE:
+            self._address = frame
+            worker = self.workers.get(frame)
+            if worker is None or not worker.connected:
+                raise zmq.ZMQError(zmq.EHOSTUNREACH)
+        else:
+            self.workers[self._address].receive(frame)

@@ -1,0 +1,201 @@
+"""The master's side of a fleet over simulated sockets: what is sent, what is taken in, what is reported."""
+
+from __future__ import annotations
+
+import pytest
+from simulated import Network, SimulatedWorker, failure
+
+from ssbench.fleet import events, wire
+from ssbench.fleet.dispatch import Task
+from ssbench.fleet.fleet import Arrival, Fleet
+from ssbench.fleet.history import History
+from ssbench.fleet.wire import LAG_BUCKETS, Refusal, Result, RunParameters
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.results import INVALID
+
+CREATE = 0
+
+
+@pytest.fixture
+def network() -> Network:
+    return Network()
+
+
+def tasks(count: int) -> list[Task]:
+    return [(CREATE, 0, 0, number, 100) for number in range(count)]
+
+
+def ready(network: Network, *workers: int, parameters: RunParameters | None = None) -> Fleet:
+    """A fleet whose workers have answered a ping."""
+    fleet = network.fleet(parameters)
+    fleet.dispatcher.limit = 100
+    for instance in workers:
+        network.worker(instance)
+    turn(fleet, network)
+    turn(fleet, network)
+    fleet.take_events()
+    return fleet
+
+
+def turn(fleet: Fleet, network: Network, seconds: float = 0.1) -> list[Arrival]:
+    fleet.tick(network.now)
+    return fleet.receive(seconds)
+
+
+def state(fleet: Fleet, instance: int = 1) -> WorkerState:
+    worker = fleet.dispatcher.known(instance)
+    assert worker is not None
+    return worker
+
+
+def run_jobs(fleet: Fleet, network: Network, batch: list[Task], histories: list[History | None]) -> Arrival:
+    assert fleet.send(state(fleet), batch, network.now, histories)
+    (arrival,) = fleet.receive(1.0)
+    return arrival
+
+
+def test_a_worker_is_used_once_it_has_answered_a_ping(network: Network) -> None:
+    fleet = network.fleet()
+    network.worker(1, capacity=7)
+    fleet.receive(0.1)
+    assert not fleet.dispatcher.living()
+    fleet.tick(network.now)
+    fleet.receive(0.1)
+    assert fleet.take_events() == [events.Joined(state(fleet), 7)]
+    assert fleet.take_events() == []
+
+
+def test_tasks_go_out_and_come_back_as_results(network: Network) -> None:
+    fleet = ready(network, 1)
+    arrival = run_jobs(fleet, network, tasks(1), [])
+    assert [(task, result.cause) for task, result in arrival.ended] == [(tasks(1)[0], None)]
+    assert (arrival.worker, arrival.special, arrival.generation) == (state(fleet), [], 0)
+    assert not fleet.dispatcher.in_flight
+
+
+def test_failures_and_jobs_sent_again_are_marked(network: Network) -> None:
+    fleet = ready(network, 1)
+    worker = network.workers[wire.work_address(1)]
+    sent_at = network.now
+    history = History(2, sent_at - 5.0, {"HTTP 401": 2})
+    assert run_jobs(fleet, network, tasks(1), [history]).special == [(0, sent_at, history)]
+    assert worker.batches[-1].prior == [(2, 5.0)]
+    worker.answer = failure("HTTP 503")
+    sent_at = network.now
+    arrival = run_jobs(fleet, network, tasks(1), [])
+    assert arrival.special == [(0, sent_at, None)]
+    assert arrival.ended[0][1].cause == "HTTP 503"
+
+
+def test_what_cannot_be_sent_is_kept_for_another_worker(network: Network) -> None:
+    fleet = ready(network, 1, 2)
+    network.workers[wire.work_address(1)].connected = False
+    history = History(1, 0.0, {})
+    assert not fleet.send(state(fleet, 1), tasks(2), network.now, [history, None])
+    assert list(fleet.dispatcher.backlog) == [(tasks(2)[0], history), (tasks(2)[1], None)]
+    assert {fleet.dispatcher.next_worker() for _ in range(4)} == {state(fleet, 2)}
+
+
+def test_results_of_another_run_are_counted_and_dropped(network: Network) -> None:
+    fleet = ready(network, 1)
+    fleet.send(state(fleet), tasks(3), network.now)
+    fleet.forget_jobs(retries=2)
+    assert fleet.parameters.run_id != 1
+    assert fleet.receive(1.0) == []
+    assert fleet.dispatcher.late_results == 3
+    assert len(fleet.dispatcher.in_flight) == 3
+
+
+def test_workers_see_changed_parameters_with_their_next_batch(network: Network) -> None:
+    fleet = ready(network, 1)
+    run_jobs(fleet, network, tasks(1), [])
+    fleet.change(token="new")
+    worker = network.workers[wire.work_address(1)]
+    assert worker.parameters.token is None
+    assert run_jobs(fleet, network, tasks(1), []).generation == 1
+    assert worker.parameters.token == "new"
+
+
+def test_an_impossible_result_ends_its_job_as_an_error(network: Network) -> None:
+    fleet = ready(network, 1)
+    worker = network.workers[wire.work_address(1)]
+    worker.answer = lambda job, _: Result(job[0], 0.0, 60.0, 0.0)
+    arrival = run_jobs(fleet, network, tasks(1), [])
+    assert arrival.ended[0][1].cause == INVALID
+    assert len(arrival.special) == 1
+    assert [type(event) for event in fleet.take_events()] == [events.Invalid]
+    assert fleet.dispatcher.invalid_results == 1
+
+
+def test_of_many_invalid_messages_three_are_reported_and_all_counted(network: Network) -> None:
+    fleet = ready(network)
+    for _ in range(100):
+        network.arrives(0.0, b"nonsense")
+    assert fleet.receive(0.1) == []
+    assert fleet.invalid_messages == 100
+    assert [type(event) for event in fleet.take_events()] == [events.InvalidMessage] * 3
+
+
+def old_heartbeat(worker: SimulatedWorker) -> bytes:
+    message = wire.Heartbeat(
+        wire.PROTOCOL, worker.instance, worker.instance, 0, 0.0, 1, [], 0.0, [0] * LAG_BUCKETS, "h", 1, "1"
+    )
+    return wire.pack(message).replace(bytes([1, wire.PROTOCOL]), bytes([1, wire.PROTOCOL + 1]), 1)
+
+
+def test_a_worker_with_another_protocol_is_refused_and_told_so_once_a_second(network: Network) -> None:
+    fleet = ready(network)
+    worker = SimulatedWorker(network, 5, 1)
+    network.workers[wire.work_address(5)] = worker
+    network.arrives(0.0, old_heartbeat(worker))
+    fleet.receive(0.1)
+    (event,) = fleet.take_events()
+    reason = f"speaks protocol {wire.PROTOCOL + 1}, this master {wire.PROTOCOL}"
+    assert event == events.Refused(state(fleet, 5), reason)
+    for _ in range(25):
+        turn(fleet, network)
+    assert worker.notices == [Refusal(reason)] * 3
+    assert fleet.invalid_messages == 0
+
+
+def test_what_a_worker_hands_back_is_sent_to_another(network: Network) -> None:
+    fleet = ready(network, 1, 2)
+    worker = network.workers[wire.work_address(1)]
+    worker.stopped = True
+    fleet.send(state(fleet), tasks(2), network.now)
+    worker.send(wire.Handback(1, 1, 1, 0, list(fleet.dispatcher.in_flight)))
+    fleet.receive(0.1)
+    assert sorted(task for task, _ in fleet.dispatcher.backlog) == tasks(2)
+    assert fleet.dispatcher.handed_back == 2
+
+
+def test_a_worker_that_says_goodbye_has_left(network: Network) -> None:
+    fleet = ready(network, 1)
+    network.workers[wire.work_address(1)].send(wire.Goodbye(1, 1, "received SIGTERM"))
+    fleet.receive(0.1)
+    assert fleet.take_events() == [events.Left(state(fleet), "received SIGTERM")]
+
+
+def test_a_second_run_counts_from_zero_with_the_same_workers(network: Network) -> None:
+    fleet = ready(network, 1)
+    fleet.send(state(fleet), tasks(1), network.now)
+    fleet.forget_jobs()
+    fleet.receive(1.0)
+    network.arrives(0.0, b"nonsense")
+    fleet.receive(0.1)
+    assert (fleet.dispatcher.late_results, fleet.invalid_messages) == (1, 1)
+    fleet.dispatcher.abandon()
+    assert fleet.begin(RunParameters(run_id=99), [10]) == [state(fleet)]
+    assert (fleet.dispatcher.late_results, fleet.invalid_messages) == (0, 0)
+    assert not fleet.dispatcher.living()
+    turn(fleet, network)
+    assert fleet.dispatcher.living() == [state(fleet)]
+    assert run_jobs(fleet, network, tasks(1), []).ended
+
+
+def test_that_descriptors_are_scarce_is_reported_once_a_minute(network: Network) -> None:
+    fleet = ready(network)
+    network.scarce = "no more connections are accepted"
+    for _ in range(700):
+        turn(fleet, network)
+    assert fleet.take_events() == [events.Scarce(network.scarce)] * 2

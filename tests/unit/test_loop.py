@@ -1,0 +1,463 @@
+"""The master's loop over a simulated fleet: each rule by an example, minutes of a run in milliseconds."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import pytest
+from simulated import Network, SimulatedWorker, failure, never, success
+
+from ssbench.errors import ClusterError, WorkerError
+from ssbench.fleet import wire
+from ssbench.fleet.dispatch import Task
+from ssbench.fleet.pace import ClosedLoop, Pace
+from ssbench.fleet.wire import LOST_AFTER, Job, Result, RunParameters
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.results import LOST, UNFINISHED
+from ssbench.run.loop import Loop
+from ssbench.run.news import News
+from ssbench.run.tokens import TokenRenewal
+
+
+class Tasks:
+    """A phase of so many tasks. ``ended`` are the causes of all that ended (None: success)."""
+
+    what = "tasks"
+
+    def __init__(self, count: int | float, *, again: bool = False) -> None:
+        self.left = count
+        self.again = again
+        self.drain_timeout: float | None = None
+        self.stop: Callable[[], bool] = lambda: False
+        self.given = 0
+        self.ended: Counter[str | None] = Counter()
+        self.results: list[Result] = []
+
+    def next_tasks(self, count: int) -> Sequence[Task]:
+        count = int(min(count, self.left))
+        self.left -= count
+        self.given += count
+        return [(0, 0, 0, self.given - number, 100) for number in range(count)]
+
+    def exhausted(self, now: float) -> bool:
+        return not self.left or self.stop()
+
+    def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
+        self.ended.update(result.cause for _, result in ended)
+        self.results += [result for _, result in ended]
+
+    def lost(
+        self, tasks: Sequence[Task], *, abandoned: str | None, worker: WorkerState | None = None
+    ) -> Sequence[Task]:
+        if abandoned is None and self.again:
+            return tasks
+        self.ended[abandoned or LOST] += len(tasks)
+        return []
+
+    def catch_up(self) -> None:
+        pass
+
+    def tick(self, now: float) -> None:
+        pass
+
+
+class Bench:
+    """A loop over a simulated fleet of two workers."""
+
+    def __init__(
+        self,
+        pace: Pace | None = None,
+        *,
+        workers: int = 2,
+        authenticate: Callable[[], str] | None = None,
+        give_up_after: float = 0.0,
+    ) -> None:
+        self.network = Network()
+        self.news = News()
+        self.fleet = self.network.fleet(
+            RunParameters(run_id=1, token="token-0", storage_urls=["http://a", "http://b"])
+        )
+        self.loop = Loop(
+            self.fleet,
+            pace or ClosedLoop(8, 2),
+            self.news,
+            TokenRenewal(authenticate, lambda call: call()),
+            give_up_after,
+            lambda: self.network.now,
+        )
+        self.workers = [self.network.worker(instance, capacity=100) for instance in range(1, workers + 1)]
+        self.began = self.network.now
+        if workers:
+            self.loop.wait_for_workers(lambda: workers, 10.0, "advice")
+
+    def each(self, **changes: object) -> None:
+        for worker in self.workers:
+            for name, value in changes.items():
+                setattr(worker, name, value)
+
+    def run(self, phase: Tasks) -> float:
+        """Carry the phase through; returns how long it took. Whatever happens, each task has ended once."""
+        began = self.network.now
+        try:
+            self.loop.run(phase)
+        finally:
+            assert phase.ended.total() == phase.given
+            assert not self.fleet.dispatcher.in_flight
+            assert not self.fleet.dispatcher.backlog
+        return self.network.now - began
+
+
+def in_hand(bench: Bench) -> Callable[[Job, RunParameters], Result | None]:
+    """An answer that checks that no more than 8 jobs are in flight."""
+
+    def answer(job: Job, parameters: RunParameters) -> Result | None:
+        assert len(bench.fleet.dispatcher.in_flight) <= 8
+        return success(job, parameters)
+
+    return answer
+
+
+def test_a_phase_ends_when_all_its_tasks_have() -> None:
+    bench = Bench()
+    bench.each(answer=in_hand(bench))
+    phase = Tasks(1000)
+    assert bench.run(phase) == pytest.approx(1000 / 8 * 0.01, rel=0.1)
+    assert phase.ended == {None: 1000}
+    assert [worker.jobs() for worker in bench.workers] == [500, 500]
+    assert max(len(batch.jobs) for worker in bench.workers for batch in worker.batches) == 2
+    assert bench.news.warnings == []
+
+
+def test_two_phases_one_after_another() -> None:
+    bench = Bench()
+    for _ in range(2):
+        phase = Tasks(10)
+        bench.run(phase)
+        assert phase.ended == {None: 10}
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_a_dying_worker_had_is_sent_again_if_the_phase_wants_that(again: bool) -> None:
+    bench = Bench()
+    bench.network.at(0.5, lambda: setattr(bench.workers[0], "stopped", True))
+    phase = Tasks(3000, again=again)
+    bench.run(phase)
+    assert phase.ended == ({None: 3000} if again else {None: 2996, LOST: 4})
+    (warning,) = bench.news.warnings
+    assert warning.startswith("Worker 1 on h (pid 1) has not been heard of for")
+    assert warning.endswith(", with 4 jobs")
+
+
+def test_a_worker_that_joins_in_the_middle_is_used() -> None:
+    bench = Bench()
+    late: list[SimulatedWorker] = []
+    bench.network.at(0.5, lambda: late.append(bench.network.worker(3, capacity=100)))
+    bench.run(Tasks(3000))
+    assert late[0].jobs() > 500
+
+
+def test_a_worker_that_is_not_connected_for_a_moment_gets_its_jobs_later() -> None:
+    bench = Bench(workers=1)
+    bench.each(connected=False)
+    bench.network.at(1.0, lambda: bench.each(connected=True))
+    phase = Tasks(100)
+    assert bench.run(phase) > 1.0
+    assert phase.ended == {None: 100}
+
+
+def test_with_no_worker_left_the_run_ends() -> None:
+    bench = Bench()
+    bench.each(stopped=True)
+    phase = Tasks(math.inf, again=True)
+    began = bench.network.now
+    with pytest.raises(WorkerError, match="all workers are gone"):
+        bench.run(phase)
+    assert bench.network.now - began == pytest.approx(LOST_AFTER + 4.0, abs=1.5)
+    assert phase.ended == {LOST: 8}
+
+
+def test_the_drain_has_a_time_limit() -> None:
+    bench = Bench()
+    bench.each(answer=never)
+    phase = Tasks(6)
+    phase.drain_timeout = 3.0
+    run_id = bench.fleet.parameters.run_id
+    assert bench.run(phase) == pytest.approx(3.0, abs=0.2)
+    assert phase.ended == {UNFINISHED: 6}
+    # Workers learn by the number of the run that they need not go on.
+    assert bench.fleet.parameters.run_id != run_id
+    bench.each(answer=success)
+    after = Tasks(10)
+    bench.run(after)
+    assert after.ended == {None: 10}
+
+
+def test_a_slow_job_is_waited_for_without_a_time_limit() -> None:
+    bench = Bench()
+    bench.each(seconds=15.0)
+    phase = Tasks(6)
+    assert bench.run(phase) == pytest.approx(15.0, abs=0.2)
+    assert phase.ended == {None: 6}
+
+
+def test_the_user_is_told_what_a_drain_waits_for(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.each(seconds=12.0)
+    with caplog.at_level(logging.INFO):
+        bench.run(Tasks(2))
+    said = [record.message for record in caplog.records if record.message.startswith("Waiting for")]
+    assert said == [
+        "Waiting for 2 tasks to end (worker 1 on h has 2); nothing has ended for 5 s",
+        "Waiting for 2 tasks to end (worker 1 on h has 2); nothing has ended for 10 s",
+    ]
+
+
+def test_a_phase_that_is_stopped_sends_no_more() -> None:
+    bench = Bench()
+    phase = Tasks(math.inf)
+    phase.stop = bench.loop.interrupted.is_set
+    bench.network.at(1.0, bench.loop.interrupted.set)
+    assert bench.run(phase) == pytest.approx(1.0, abs=0.2)
+    assert phase.ended == {None: phase.given}
+
+
+def test_an_end_at_once_reports_all_tasks() -> None:
+    bench = Bench()
+    assert not bench.loop.end_at_once()
+    ended = []
+    bench.each(seconds=5.0)
+    bench.network.at(1.005, lambda: ended.append(bench.loop.end_at_once()))
+    phase = Tasks(math.inf)
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(phase)
+    assert ended == [True]
+    assert bench.network.now - bench.began < 1.5
+    assert phase.ended == {UNFINISHED: 8}
+    assert not bench.loop.end_at_once()
+
+
+def test_a_phase_in_which_nothing_succeeds_is_abandoned() -> None:
+    bench = Bench(give_up_after=20.0)
+    bench.each(seconds=0.1)
+    bench.network.at(2.0, lambda: bench.each(answer=failure("HTTP 503")))
+    phase = Tasks(math.inf)
+    began = bench.network.now
+    with pytest.raises(ClusterError, match=r"nothing has succeeded for 2\d s: \d+ x HTTP 503 \(the last: "):
+        bench.run(phase)
+    assert bench.network.now - began == pytest.approx(22.0, abs=0.5)
+    assert {None, "HTTP 503"} <= set(phase.ended)
+
+
+def test_how_long_nothing_succeeded_is_returned() -> None:
+    bench = Bench(give_up_after=20.0)
+    bench.each(seconds=0.1)
+    bench.network.at(2.0, lambda: bench.each(answer=failure("HTTP 503")))
+    bench.network.at(10.0, lambda: bench.each(answer=success))
+    assert bench.loop.run(Tasks(1_000)).longest == pytest.approx(8.0, abs=0.2)
+
+
+def test_losing_every_job_is_the_workers_fault() -> None:
+    bench = Bench(give_up_after=20.0)
+    for worker in bench.workers:
+        worker.receive = lambda message, worker=worker: (  # type: ignore[method-assign]
+            SimulatedWorker.receive(worker, message) if wire.unpack_notice(message) else None
+        )
+    with pytest.raises(WorkerError, match=r"nothing has succeeded for 2\d s: \d+ x lost"):
+        bench.run(Tasks(math.inf, again=True))
+
+
+def refuse_old_tokens(bench: Bench, good: Callable[[], str | None]) -> None:
+    def answer(job: Job, parameters: RunParameters) -> Result | None:
+        if parameters.token == good():
+            return success(job, parameters)
+        return Result(job[0], None, 0.01, 0.0, cause="HTTP 401", detail="no", unauthorized=True)
+
+    bench.each(answer=answer)
+
+
+def test_jobs_whose_token_is_refused_are_sent_again_with_a_new_one() -> None:
+    asked: list[float] = []
+
+    def authenticate() -> str:
+        asked.append(bench.network.now)
+        return f"token-{len(asked)}"
+
+    bench = Bench(authenticate=authenticate)
+    refuse_old_tokens(bench, lambda: "token-1" if bench.network.now > bench.began + 1.0 else "token-0")
+    phase = Tasks(1000)
+    bench.run(phase)
+    assert phase.ended == {None: 1000}
+    assert len(asked) == 1
+    again = [result for result in phase.results if result.retried]
+    assert 1 <= len(again) <= 8
+    assert all(result.retried == {"HTTP 401": 1} for result in again)
+    histories = [prior for worker in bench.workers for batch in worker.batches for prior in batch.prior]
+    assert Counter(retries for retries, _ in histories if retries) == {1: len(again)}
+    assert all(seconds >= 0.01 for retries, seconds in histories if retries)
+    assert bench.news.warnings == []
+
+
+def test_a_token_of_the_users_own_that_is_refused_is_a_failure() -> None:
+    bench = Bench()
+    refuse_old_tokens(bench, lambda: None)
+    phase = Tasks(10)
+    bench.run(phase)
+    assert phase.ended == {"HTTP 401": 10}
+
+
+def test_a_job_whose_tokens_are_all_refused_fails_in_the_end() -> None:
+    bench = Bench(authenticate=lambda: "wrong")
+    refuse_old_tokens(bench, lambda: None)
+    phase = Tasks(10)
+    bench.run(phase)
+    assert phase.ended == {"HTTP 401": 10}
+    assert {(result.retried or {})["HTTP 401"] for result in phase.results} == {10}
+
+
+def test_while_there_is_no_new_token_nothing_is_sent_and_the_user_is_told() -> None:
+    def authenticate() -> str:
+        raise ClusterError("service down")
+
+    bench = Bench(authenticate=authenticate, give_up_after=30.0)
+    refuse_old_tokens(bench, lambda: None)
+    phase = Tasks(math.inf)
+    with pytest.raises(ClusterError, match=r"authentication failed.*service down"):
+        bench.run(phase)
+    assert sum(worker.jobs() for worker in bench.workers) == 8
+    assert phase.ended == {"HTTP 401": 8}
+    assert bench.news.warnings == [
+        "Authenticating again has failed (1 x), and is tried again: service down",
+    ]
+
+
+def test_a_failure_names_its_storage_url_where_there_are_several() -> None:
+    bench = Bench()
+    bench.each(answer=lambda job, _: Result(job[0], None, 0.0, 0.0, cause="reset", detail="x", storage_url=1))
+    phase = Tasks(1)
+    bench.run(phase)
+    assert phase.results[0].detail == "http://b: x"
+
+
+def test_a_phase_without_a_task_at_the_moment_is_asked_again() -> None:
+    bench = Bench()
+
+    class Hesitant(Tasks):
+        def next_tasks(self, count: int) -> Sequence[Task]:
+            return [] if bench.network.now < bench.began + 2.0 else super().next_tasks(count)
+
+    phase = Hesitant(100)
+    bench.run(phase)
+    assert phase.ended == {None: 100}
+
+
+def test_what_the_ticks_callback_raises_ends_the_run() -> None:
+    bench = Bench()
+
+    def look(now: float) -> None:
+        if now > bench.began + 1.0:
+            raise WorkerError("all local workers have ended")
+
+    bench.loop.on_tick = look
+    with pytest.raises(WorkerError, match="all local workers"):
+        bench.run(Tasks(math.inf))
+
+
+# -- other paces than the closed loop ---------------------------------------------------------
+
+
+class TenASecond(ClosedLoop):
+    """An open loop, as one would be: due times make room, up to the number of users."""
+
+    def room(self, now: float, sent: int, in_flight: int, capacity: int) -> int:
+        due = math.floor((now - 1000.0) * 10 + 1e-9) - sent
+        return min(due, ClosedLoop.room(self, now, sent, in_flight, capacity))
+
+    def wait(self, now: float, sent: int) -> float:
+        return max(0.0, 1000.0 + (sent + 1) / 10 - now)
+
+
+def test_a_pace_by_the_clock_sends_what_is_due() -> None:
+    bench = Bench(TenASecond(8))
+    sent_at: list[float] = []
+
+    def answer(job: Job, parameters: RunParameters) -> Result | None:
+        sent_at.append(bench.network.now - bench.workers[0].seconds)
+        return success(job, parameters)
+
+    bench.each(answer=answer)
+    bench.run(Tasks(100))
+    # Those that were due before the phase began come together.
+    pauses = [later - earlier for earlier, later in pairwise(sent_at[5:])]
+    assert all(pause == pytest.approx(0.1, abs=0.01) for pause in pauses)
+
+
+class Stages(ClosedLoop):
+    """More users after the first ten seconds."""
+
+    def users(self, now: float) -> int:
+        return 2 if now < 1010.0 else 8
+
+    def room(self, now: float, sent: int, in_flight: int, capacity: int) -> int:
+        return min(capacity, self.users(now)) - in_flight
+
+
+def test_a_pace_may_change_the_number_of_users() -> None:
+    bench = Bench(Stages(8))
+    most: Counter[int] = Counter()
+
+    def answer(job: Job, parameters: RunParameters) -> Result | None:
+        second = int(bench.network.now - 1000.0)
+        most[second] = max(most[second], len(bench.fleet.dispatcher.in_flight))
+        return success(job, parameters)
+
+    bench.each(answer=answer, seconds=0.1)
+    phase = Tasks(math.inf)
+    phase.stop = lambda: bench.network.now > 1020.0
+    bench.run(phase)
+    assert [most[second] for second in range(1, 20)] == [2] * 9 + [8] * 10
+    assert [worker.jobs() for worker in bench.workers] == pytest.approx([500, 500], rel=0.05)
+
+
+# -- waiting for workers ----------------------------------------------------------------------
+
+
+def test_a_run_begins_with_the_workers_that_are_expected() -> None:
+    bench = Bench(workers=0)
+    for instance in (1, 2, 3):
+        bench.network.at(instance, lambda instance=instance: bench.network.worker(instance))
+    bench.loop.wait_for_workers(lambda: 3, 60.0, "advice")
+    assert bench.network.now - bench.began == pytest.approx(3.0, abs=0.3)
+    assert bench.news.warnings == []
+
+
+def test_without_a_worker_there_is_advice(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(workers=0)
+    with caplog.at_level(logging.INFO), pytest.raises(WorkerError, match=r"within 20 s. Start some!"):
+        bench.loop.wait_for_workers(lambda: 2, 20.0, "Start some!")
+    said = [record.message for record in caplog.records]
+    assert said[0] == "Waiting for workers: 0 of 2 there, 19 s left. Start some!"
+    assert len(said) == 4
+
+
+def test_with_fewer_workers_a_run_begins_with_a_warning() -> None:
+    bench = Bench(workers=0)
+    bench.network.worker(1)
+    mute = bench.network.worker(2)
+    mute.connected = False
+    for second in range(20):
+        bench.network.at(second, mute.heartbeat)
+    bench.loop.wait_for_workers(lambda: 2, 20.0, "advice")
+    (unreachable, few) = bench.news.warnings
+    assert "cannot be reached on the work port" in unreachable
+    assert few.startswith("Only 1 of 2 workers were ready within 20 s; starting with those. Worker 2 on h")
+
+
+def test_an_interrupt_ends_the_wait() -> None:
+    bench = Bench(workers=0)
+    bench.network.at(2.0, bench.loop.interrupted.set)
+    bench.loop.wait_for_workers(lambda: 1, 60.0, "advice")
+    assert bench.network.now - bench.began == pytest.approx(2.0, abs=0.2)
