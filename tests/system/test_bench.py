@@ -1,0 +1,269 @@
+"""Several runs in one process, with the same workers, token and Swift: the API of ssbench.run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fault_server import FaultServer, Reply, Request
+from processes import Fleet
+from runs import INITIAL, TOKEN, Store, children, outcome, write_scenario
+
+from ssbench.errors import ClusterError, ExitCode, StatFileError, UsageError
+from ssbench.fleet.addresses import BindAddress
+from ssbench.results import ResultBlock, RunDescription, RunSummary
+from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
+from ssbench.run_results import open_results
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.reading import load
+from ssbench.swift.credentials import Credentials
+
+#: Creates and reads only, so that no operation has to wait for another one.
+GROWS = {"crud_profile": [1, 1, 0, 0]}
+
+
+class After:
+    """A sink that calls a function once, when so many results have come."""
+
+    def __init__(self, count: int, call: Callable[[], object]) -> None:
+        self._left = count
+        self._call = call
+
+    def add(self, block: ResultBlock) -> None:
+        self._left -= len(block)
+        if self._left <= 0 < self._left + len(block):
+            self._call()
+
+    def tick(self, now: float) -> None:
+        pass
+
+    def end(self, summary: RunSummary) -> None:
+        pass
+
+
+def scenario(folder: Path, **changes: object) -> Scenario:
+    return load(str(write_scenario(folder, **changes)))
+
+
+def assert_complete(done: RunOutcome, count: int) -> None:
+    """The run ended well, and its stat file says so."""
+    assert done.exit_code == ExitCode.OK, done
+    assert done.path is not None
+    assert done.ended_early is None
+    assert (done.count, done.errors) == (count, 0)
+    assert outcome(done.path).causes == {None: count}
+
+
+def description(done: RunOutcome) -> RunDescription:
+    assert done.path is not None
+    results = open_results(done.path)
+    for _ in results.blocks():
+        pass  # to its end, which closes it
+    return results.run
+
+
+def warnings(done: RunOutcome) -> list[str]:
+    """The warnings, but for those of a machine that has other things to do."""
+    return [text for text in done.warnings if not text.startswith("The load generator was the limit")]
+
+
+def programs() -> dict[int, str]:
+    """The command lines of this process's children, by process id."""
+    found = {}
+    for pid in children(os.getpid()):
+        with Path(f"/proc/{pid}/cmdline").open() as file:
+            found[pid] = file.read().replace("\0", " ")
+    return found
+
+
+def local_workers() -> set[int]:
+    return {pid for pid, command in programs().items() if "ssbench.cli.worker" in command}
+
+
+def test_a_second_run_has_the_same_workers_and_the_same_token(tmp_path: Path) -> None:
+    with FaultServer(rule=(store := Store())) as server:
+        account = ("X-Storage-Url", server.url), ("X-Auth-Token", TOKEN)
+        store.fault = lambda request: Reply(200, headers=account) if "auth" in request.target else None
+        credentials = Credentials(
+            version="1.0", auth_url=server.url.replace("v1/AUTH_test", "auth/v1.0"), user="a:u", key="k"
+        )
+        before = signal.getsignal(signal.SIGINT)
+        with Bench(BenchOptions(workers=2, credentials=credentials)) as bench:
+            first = bench.run(
+                scenario(tmp_path, **GROWS), RunOptions(seed=1, stats_file=tmp_path / "1", noop=True)
+            )
+            assert_complete(first, 200)
+            assert not server.requests
+            workers = local_workers()
+            assert len(workers) == 2
+
+            saved: list[RunOutcome] = []
+            second = bench.run(
+                scenario(tmp_path, **GROWS),
+                RunOptions(seed=2, stats_file=tmp_path / "2"),
+                on_measured=saved.append,
+            )
+            assert_complete(second, 200)
+            assert saved == [second]
+
+            with pytest.raises(StatFileError, match="exists already"):
+                bench.run(scenario(tmp_path), RunOptions(stats_file=tmp_path / "2"))
+
+            other = scenario(
+                tmp_path, name="other", container_base="other", user_count=3, operation_count=50, **GROWS
+            )
+            third = bench.run(other, RunOptions(seed=3, stats_file=tmp_path / "3", batch_size=2))
+            assert_complete(third, 50)
+            assert local_workers() == workers
+        assert not local_workers()
+        assert signal.getsignal(signal.SIGINT) is before
+        assert sum("auth" in each.target for each in server.requests) == 1
+        # Both runs deleted what they created, and nothing else.
+        assert len(store.objects()) == 2 * INITIAL
+    read = [description(done) for done in (first, second, third)]
+    assert [each.seed for each in read] == [first.seed, second.seed, third.seed] == [1, 2, 3]
+    assert [each.scenario.name for each in read] == ["fleet", "fleet", "other"]
+    assert len({each.run_id for each in read}) == 3
+
+
+def test_a_swift_that_died_in_one_run_is_started_again_for_the_next(tmp_path: Path) -> None:
+    def kill_proxy() -> None:
+        (proxy,) = (pid for pid, command in programs().items() if "_serve" in command and "proxy" in command)
+        os.kill(proxy, signal.SIGKILL)
+
+    with Bench(BenchOptions(workers=2, local_swift=True)) as bench:
+        long = scenario(tmp_path, operation_count=1_000_000, **GROWS)
+        given_up = bench.run(
+            long,
+            RunOptions(stats_file=tmp_path / "1", give_up_after=1, retries=1),
+            sinks=[After(20, kill_proxy)],
+        )
+        assert given_up.exit_code == ExitCode.CLUSTER
+        assert isinstance(given_up.error, ClusterError)
+        assert given_up.ended_early is not None
+        assert given_up.ended_early.startswith("nothing has succeeded for ")
+        assert any("are still there" in warning for warning in given_up.warnings)
+        assert given_up.path is not None
+        assert outcome(given_up.path).summary is not None
+        workers = local_workers()
+
+        done = bench.run(scenario(tmp_path, **GROWS), RunOptions(stats_file=tmp_path / "2"))
+        assert_complete(done, 200)
+        assert warnings(done) == []
+        assert local_workers() == workers
+    assert not programs()
+
+
+@pytest.mark.parametrize("how", ["signal", "thread"])
+def test_an_interrupt_ends_only_the_run_that_goes_on(tmp_path: Path, how: str) -> None:
+    with FaultServer(rule=(store := Store())) as server:
+        credentials = Credentials(version="none", token=TOKEN, storage_urls=(server.url,))
+        with Bench(BenchOptions(workers=1, credentials=credentials)) as bench:
+
+            def interrupt() -> None:
+                if how == "signal":
+                    os.kill(os.getpid(), signal.SIGINT)
+                else:
+                    threading.Thread(target=bench.interrupt).start()
+
+            long = scenario(tmp_path, operation_count=1_000_000, **GROWS)
+            stopped = bench.run(long, RunOptions(stats_file=tmp_path / "1"), sinks=[After(50, interrupt)])
+            assert stopped.interrupted
+            assert stopped.exit_code == ExitCode.INTERRUPTED
+            assert stopped.path is not None
+            summary = outcome(stopped.path).summary
+            assert summary is not None
+            assert summary.interrupted
+            assert 50 <= stopped.count == outcome(stopped.path).count
+            assert len(store.objects()) == INITIAL
+
+            # Before the benchmark begins there is nothing to report.
+            def interrupted_at_containers(_request: Request) -> Reply | None:
+                store.fault = lambda _request: Reply(204, delay=1.0)
+                interrupt()
+                return Reply(204, delay=1.0)
+
+            store.fault = interrupted_at_containers
+            early = bench.run(long, RunOptions(stats_file=tmp_path / "2"))
+            assert (early.path, early.summary, early.count) == (None, None, 0)
+            assert early.exit_code == ExitCode.INTERRUPTED
+            assert not (tmp_path / "2.gz").exists()
+
+            store.fault = lambda _request: None
+            bench.interrupt()  # between runs: without effect
+            done = bench.run(scenario(tmp_path, **GROWS), RunOptions(stats_file=tmp_path / "3"))
+            assert_complete(done, 200)
+            assert not done.interrupted
+
+
+def test_local_workers_that_died_or_are_too_small_are_started_again(tmp_path: Path) -> None:
+    with Bench(BenchOptions(workers=2)) as bench:
+
+        def run(number: int, **changes: object) -> RunOutcome:
+            return bench.run(
+                scenario(tmp_path, **changes), RunOptions(noop=True, stats_file=tmp_path / f"{number}")
+            )
+
+        assert_complete(run(1), 200)
+        before = local_workers()
+        killed = min(before)
+        os.kill(killed, signal.SIGKILL)
+        os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)
+        again = run(2)
+        assert_complete(again, 200)
+        assert warnings(again) == []
+        assert len(local_workers() & before) == 1
+        between = local_workers()
+        more = run(3, user_count=64)
+        assert_complete(more, 200)
+        assert warnings(more) == []
+        assert not local_workers() & between
+        assert more.summary is not None
+        assert sorted(each.worker_id for each in more.summary.workers) == [0, 1]
+        # There is room for fewer users too.
+        assert_complete(run(4, user_count=2), 200)
+
+
+def test_workers_of_others_serve_each_run_and_may_go_between_two(fleet: Fleet, tmp_path: Path) -> None:
+    first, _ = fleet.worker(1, "-c", 8), fleet.worker(2, "-c", 8)
+    address = BindAddress("127.0.0.1", fleet.work_port, fleet.results_port)
+    with Bench(BenchOptions(address=address)) as bench:
+        options = RunOptions(noop=True, expect_workers=2)
+        both = bench.run(scenario(tmp_path), replace(options, stats_file=tmp_path / "1"))
+        assert_complete(both, 200)
+        assert both.summary is not None
+        assert len(both.summary.workers) == 2
+        # Both are waited for again, though one would do.
+        again = bench.run(scenario(tmp_path), RunOptions(noop=True, stats_file=tmp_path / "2"))
+        assert_complete(again, 200)
+        assert again.summary is not None
+        assert len(again.summary.workers) == 2
+        first.signal(signal.SIGKILL)
+        first.end()
+        # One that has gone is not, nor does its end count as trouble of the next run.
+        last = bench.run(scenario(tmp_path), RunOptions(noop=True, stats_file=tmp_path / "3"))
+        assert_complete(last, 200)
+        assert warnings(last) == []
+        assert last.summary is not None
+        assert [each.worker_id for each in last.summary.workers] == [2]
+
+
+def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="workers or address"):
+        BenchOptions()
+    with pytest.raises(UsageError, match="batch_size: expected 1 or more, not 0"):
+        RunOptions(batch_size=0)
+    with pytest.raises(UsageError, match="network_timeout: expected a number above 0, not nan"):
+        RunOptions(network_timeout=float("nan"))
+    with (
+        Bench(BenchOptions(workers=1)) as bench,
+        pytest.raises(UsageError, match="credentials or local_swift"),
+    ):
+        bench.run(scenario(tmp_path))
+    with pytest.raises(RuntimeError, match="has to be entered"):
+        bench.run(scenario(tmp_path), RunOptions(noop=True))
