@@ -138,7 +138,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
     )
     with ExitStack() as stack:
         if arguments.exit_with_stdin:
-            stack.callback(remove_if_left, Path(arguments.zmq_host))
+            stack.callback(remove_if_left, Path(arguments.zmq_host), wait=2.0)
         if profiling is not None:
             stack.enter_context(profiling)
         return worker.run()

@@ -23,6 +23,9 @@ _CLOCK_SECONDS = LOST_AFTER + 1.0
 #: Most bytes of an answer that has no object in it, as that to a DELETE.
 _LARGEST_ANSWER = 65536
 
+#: A store may answer a read with more bytes than were written; no network moves more than this a second.
+_BYTES_A_SECOND = 100e9
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -62,7 +65,7 @@ class Bounds:
         ):
             return f"{result.retries} retries, of which {sum((result.retried or {}).values())} have a cause"
         size = result.size
-        if size and size != task[4] and size > self._largest(task):
+        if size and size != task[4] and size > self._largest(task, age):
             return (
                 f"{size:,} bytes were moved, more than can be"
                 if task[4] == 0
@@ -70,9 +73,9 @@ class Bounds:
             )
         return None
 
-    def _largest(self, task: tuple[int, int, int, int, int]) -> int:
-        """Return the most bytes that a job may move, where they are not those it was sent with."""
-        operation, size_class = OPERATIONS[task[0]], task[1]
-        if operation.returns_object:
-            return self.largest[size_class]
-        return 0 if operation.sends_body else max(self.largest[size_class], _LARGEST_ANSWER)
+    def _largest(self, task: tuple[int, int, int, int, int], age: float) -> float:
+        """Return the most bytes that a job of that age may move, if not those it was sent with."""
+        operation, largest = OPERATIONS[task[0]], self.largest[task[1]]
+        if operation.sends_body:
+            return largest if operation.returns_object else 0
+        return max(largest, _LARGEST_ANSWER, age * _BYTES_A_SECOND if operation.returns_object else 0)

@@ -10,6 +10,7 @@ import fcntl
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,8 +34,12 @@ def socket_folder() -> Iterator[Path]:
         os.close(descriptor)
 
 
-def remove_if_left(path: Path) -> None:
-    """Remove such a folder when its master is gone; leave alone what is no such folder, or not ours."""
+def remove_if_left(path: Path, wait: float = 0.0) -> None:
+    """Remove such a folder when its master is gone; leave alone what is no such folder, or not ours.
+
+    ``wait`` is how many seconds its lock may still be held: of what a killed process had open, the kernel
+    may close a pipe some time before the lock.
+    """
     if not path.name.startswith(_PREFIX):
         return
     with suppress(OSError):
@@ -42,10 +47,21 @@ def remove_if_left(path: Path) -> None:
         try:
             found = os.fstat(descriptor)
             if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o700:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(descriptor, time.monotonic() + wait)
                 _remove(path, descriptor)
         finally:
             os.close(descriptor)
+
+
+def _lock(descriptor: int, until: float) -> None:
+    """Take the lock, trying until that time; raises BlockingIOError."""
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.01)
 
 
 def _make() -> tuple[Path, int]:

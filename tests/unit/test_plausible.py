@@ -37,6 +37,7 @@ def fault(given: Result, of: Entry) -> str | None:
     [
         ({"size": 150}, entry()),
         ({"size": 200}, entry()),
+        ({"size": 5000}, entry()),  # not what was written; the store said so
         ({"first_byte": None, "size": 170}, entry(CREATE, 170)),
         ({"first_byte": None, "size": 170}, entry(UPDATE, 170)),
         ({"first_byte": 0.0, "last_byte": 0.0}, entry(CREATE, 170)),  # a no-op
@@ -74,7 +75,7 @@ def test_what_can_be_is_taken(changes: dict[str, object], of: Entry) -> None:
         ({"retries": 13}, entry(history=History(2, SENT, {"HTTP 401": 2})), "13 retries"),
         ({"retries": 2, "retried": {"HTTP 503": 3}}, entry(), "2 retries, of which 3 have a cause"),
         ({"retried": {"HTTP 503": 2**32 - 1}}, entry(), "0 retries, of which 4294967295 have a cause"),
-        ({"size": 201}, entry(), "201 bytes were moved"),
+        ({"size": 2**50}, entry(), "bytes were moved"),
         ({"size": 169}, entry(CREATE, 170), "169 bytes were moved, where 170 were asked for"),
         ({"size": 171}, entry(UPDATE, 170), "171 bytes were moved, where 170 were asked for"),
         ({"size": 1}, entry(CREATE, 0), "1 bytes were moved"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,17 @@ def test_what_is_not_ours_stays(tmp_path: Path, kind: str) -> None:
         assert os.path.lexists(path)
     if kind == "more in it":
         assert (path / "file").exists()
+
+
+def test_the_lock_of_a_dying_master_is_waited_for(tmp_path: Path) -> None:
+    left = tmp_path / "ssbench-sockets-x"
+    left.mkdir(0o700)
+    lock = os.open(left, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    remove_if_left(left)
+    assert left.exists()
+    release = threading.Timer(0.1, os.close, [lock])
+    release.start()
+    remove_if_left(left, wait=30)
+    release.join()
+    assert not left.exists()
