@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ssbench.operations import OPERATIONS
+from ssbench.reports import key_figures
 from ssbench.reports.figures import printable, rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.results import LOST
@@ -34,7 +35,12 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
         f"(avg: {spread.mean:7.3f}; stddev: {spread.deviation:7.3f})"
     )
     if statistics.current:
-        lines += [*_errors(statistics), *_not_done(statistics), *_retries(statistics)]
+        lines += [
+            *key_figures.section(statistics),
+            *_errors(statistics),
+            *_not_done(statistics),
+            *_retries(statistics),
+        ]
         lines += _request_options(statistics.run.options)
         lines += _notes(statistics)
     lines += _warnings(statistics)

@@ -199,12 +199,29 @@ class ResultBlock:
         packed = None if self._packed is None else self._packed[start:stop]
         return ResultBlock(len(range(*slice(start, stop).indices(self._count))), columns, failures, packed)
 
+    def select(self, rows: npt.NDArray[np.intp]) -> ResultBlock:
+        """Return the results of these rows, in ascending order."""
+        columns = {
+            name: column[rows] if isinstance(column, np.ndarray) else _chosen(column, rows)
+            for name, column in self._columns.items()
+        }
+        places = {int(row): place for place, row in enumerate(rows)}
+        failures = {places[row]: failure for row, failure in self.failures.items() if row in places}
+        packed = None if self._packed is None else self._packed[rows]
+        return ResultBlock(len(rows), columns, failures, packed)
+
     def _default(self, field: Field) -> Any:
         if field.kind in (Kind.TEXT, Kind.LABEL):
             return NoTexts(self._count)
         if field.default is None and field.derive is not None:
             return field.derive(self)
         return constant(field.default or 0, self._count)
+
+
+def _chosen(column: Sequence[str | None], rows: npt.NDArray[np.intp]) -> Sequence[str | None]:
+    if isinstance(column, LabelColumn):
+        return LabelColumn(column.codes[rows], column.labels)
+    return [column[row] for row in rows.tolist()]
 
 
 def constant(value: float, count: int) -> npt.NDArray[Any]:

@@ -55,7 +55,8 @@ class RunSummary:
     ``ended`` is seconds since 1970. ``not_sendable`` holds (operation code, size-class index, how
     often) of operations that were drawn while no object of the class existed. ``lost_jobs`` counts
     operations whose worker vanished; each of them is a result with the cause
-    :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted.
+    :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted. ``sent_until`` is when
+    a timed run stopped sending operations, in seconds since 1970; None in other runs.
     """
 
     ended: float
@@ -65,3 +66,4 @@ class RunSummary:
     interrupted: bool = False
     workers: tuple[WorkerFacts, ...] = ()
     counters: dict[str, float] = field(default_factory=dict)
+    sent_until: float | None = None

@@ -4,9 +4,10 @@
 :func:`summarize` does both.
 """
 
-from ssbench.statistics.collect import Cause, Collector, Figures, Groups
+from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within
 from ssbench.statistics.latencies import Latencies, Slowest
 from ssbench.statistics.summary import (
+    Course,
     Line,
     Results,
     RunFacts,
@@ -16,10 +17,13 @@ from ssbench.statistics.summary import (
     make_statistics,
     summarize,
 )
+from ssbench.statistics.timeline import EachSecond, Stall, Window
 
 __all__ = [
     "Cause",
     "Collector",
+    "Course",
+    "EachSecond",
     "Figures",
     "Groups",
     "Latencies",
@@ -30,6 +34,9 @@ __all__ = [
     "Section",
     "Slowest",
     "Spread",
+    "Stall",
+    "Window",
+    "Within",
     "make_statistics",
     "summarize",
 ]

@@ -1,6 +1,8 @@
 """Counts results, block by block, in groups of equal operation, size class, worker or the like.
 
-Memory: 16 bytes a result, for its two latencies. Everything else is folded in as it comes.
+Memory: 16 bytes a result, for its two latencies. Everything else is folded in as it comes. What ended
+after the last moment of sending is told apart; that moment is known at the end only, so that what
+ended after the latest send so far is kept, which is never more than was under way at once.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, ResultBlock
+from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock
 from ssbench.results.block import is_constant
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
+from ssbench.statistics.tally import tally
+from ssbench.statistics.timeline import Timeline, Window
 
 #: What results are always kept apart by.
 ALWAYS = ("operation", "size_class")
@@ -25,12 +29,48 @@ ALWAYS = ("operation", "size_class")
 _MAX_SPAN = 1 << 16
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Cause:
-    """How often something was the cause, and the transaction id of the first such operation."""
+    """Failures with one cause: how many, and the transaction id of the first that has one.
+
+    ``statuses`` counts the HTTP status of their last answers, -1 where there was none. ``times`` are
+    the seconds from the first attempt to the failure, where they are known.
+    """
+
+    count: int
+    trans_id: str | None
+    statuses: Mapping[int, int]
+    times: Latencies
+
+
+@dataclass(slots=True)
+class _Cause:
+    """Counts the failures with one cause."""
 
     count: int = 0
     trans_id: str | None = None
+    statuses: Counter[int] = field(default_factory=Counter)
+    times: LatencyCollector = field(default_factory=LatencyCollector)
+
+    def add(self, block: ResultBlock, rows: list[int], started: npt.NDArray[np.float64], before: int) -> None:
+        """Count some rows of a block that has ``before`` results before it."""
+        self.count += len(rows)
+        self.trans_id = self.trans_id or next(filter(None, (block.trans_id[row] for row in rows)), None)
+        self.statuses.update(block.status[rows].tolist())
+        self.times.add(block, np.array(rows, np.intp), block.completed[rows] - started[rows], before)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """What ended within a window: successes, failures (lost operations too), bytes that successes moved.
+
+    ``busy`` is the time, in seconds, that operations were under way within it.
+    """
+
+    count: int = 0
+    failed: int = 0
+    moved: int = 0
+    busy: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +80,7 @@ class Figures:
     ``count`` is of successes. ``lost`` counts operations whose worker vanished; they are neither in
     ``count`` nor in ``errors``. ``start`` is when the first success was sent, infinite without any;
     ``end`` the last completion, a failure's too, minus infinity without a result; seconds since 1970.
+    ``resent`` counts requests that were sent again because a kept connection had gone stale.
     """
 
     count: int
@@ -50,6 +91,8 @@ class Figures:
     end: float
     first_byte: Latencies
     last_byte: Latencies
+    resent: int
+    within: Within
 
 
 def merge_figures(parts: Iterable[Figures]) -> Figures:
@@ -64,6 +107,13 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
         end=max((part.end for part in parts), default=-math.inf),
         first_byte=merge(part.first_byte for part in parts),
         last_byte=merge(part.last_byte for part in parts),
+        resent=sum(part.resent for part in parts),
+        within=Within(
+            count=sum(part.within.count for part in parts),
+            failed=sum(part.within.failed for part in parts),
+            moved=sum(part.within.moved for part in parts),
+            busy=math.fsum(part.within.busy for part in parts),
+        ),
     )
 
 
@@ -83,6 +133,42 @@ class Groups:
         return {values: merge_figures(parts[values]) for values in sorted(parts)}
 
 
+class _Tail:
+    """Sums up what ended, and tells apart what ended after a moment that becomes known later."""
+
+    def __init__(self) -> None:
+        #: Successes, failures, bytes that successes moved, seconds.
+        self._sums = np.zeros(4)
+        #: A row for each operation that may have ended after the moment: its end, then the same.
+        self._late = np.empty((0, 5))
+
+    def add(
+        self,
+        block: ResultBlock,
+        rows: npt.NDArray[np.intp],
+        started: npt.NDArray[np.float64],
+        last_sent: float,
+    ) -> None:
+        """Take in some rows of a block; ``last_sent`` is the moment so far."""
+        completed, failed = block.completed[rows], block.failed[rows]
+        moved = np.where(failed, 0, np.maximum(block.size[rows], 0))
+        seconds = completed - started[rows]
+        failures = int(failed.sum())
+        self._sums += (len(rows) - failures, failures, moved.sum(), np.nansum(seconds))
+        self._late = self._late[self._late[:, 0] > last_sent]
+        late = np.flatnonzero(completed > last_sent)
+        if len(late):
+            columns = (completed, ~failed, failed, moved, ~np.isnan(seconds))
+            self._late = np.concatenate([self._late, np.column_stack([column[late] for column in columns])])
+
+    def within(self, window: Window) -> Within:
+        """Return what ended within a window whose end is no earlier than any ``last_sent``."""
+        late = self._late[self._late[:, 0] > window.end]
+        late[:, 4] *= late[:, 0] - window.end
+        count, failed, moved, busy = (self._sums - late[:, 1:].sum(axis=0)).tolist()
+        return Within(round(count), round(failed), round(moved), busy)
+
+
 @dataclass(slots=True)
 class _Group:
     """Counts the results of one group."""
@@ -91,15 +177,19 @@ class _Group:
     errors: int = 0
     lost: int = 0
     retries: int = 0
+    resent: int = 0
     start: float = math.inf
     end: float = -math.inf
     first_byte: LatencyCollector = field(default_factory=LatencyCollector)
     last_byte: LatencyCollector = field(default_factory=LatencyCollector)
+    tail: _Tail = field(default_factory=_Tail)
 
     def add(self, block: ResultBlock, rows: npt.NDArray[np.intp], before: int) -> None:
         """Count some rows of a block that has ``before`` results before it."""
         completed = block.completed[rows]
         self.retries += int(block.retries[rows].sum())
+        if "attempts" in block.given:
+            self.resent += int((block.attempts[rows] - block.retries[rows] - 1).sum())
         self.end = max(self.end, float(completed.max()))
         if block.failures:
             failed = block.failed[rows]
@@ -113,7 +203,7 @@ class _Group:
         self.first_byte.add(block, rows, block.first_byte[rows], before)
         self.last_byte.add(block, rows, last_byte, before)
 
-    def figures(self) -> Figures:
+    def figures(self, window: Window | None) -> Figures:
         return Figures(
             self.count,
             self.errors,
@@ -123,6 +213,8 @@ class _Group:
             self.end,
             self.first_byte.finish(),
             self.last_byte.finish(),
+            self.resent,
+            Within() if window is None else self.tail.within(window),
         )
 
 
@@ -130,49 +222,81 @@ class Collector:
     """Counts results as they come; what was counted can be asked for at any time.
 
     Results are kept apart by :data:`ALWAYS` and by the fields named in ``by``, which must be
-    numbers (stage, account, worker, storage_url, ...); raises ValueError for others.
+    numbers (stage, account, worker, storage_url, ...); raises ValueError for others. Results of the
+    warm-up are only counted, in ``warmed_up``. ``current`` tells that the results are of today's
+    format; without it there is no ``timeline``, and ``seconds`` counts the successes of each second
+    since 1970.
 
     ``first_completed`` is the earliest completion, infinite without a result. ``workers`` counts the
-    successes of each worker that has a result, ``seconds`` those of each second since 1970,
-    ``errors`` and ``retries`` causes.
+    successes of each worker that has a result, ``retries`` causes.
     """
 
-    def __init__(self, by: Sequence[str] = ()) -> None:
+    def __init__(self, by: Sequence[str] = (), *, current: bool = True) -> None:
         self.keys = (*ALWAYS, *(name for name in by if name not in ALWAYS))
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
                 raise ValueError(f"results cannot be grouped by {name}")
         self.results = 0
+        self.warmed_up = 0
         self.first_completed = math.inf
         self.workers: Counter[int] = Counter()
         self.seconds: Counter[int] = Counter()
-        self.errors: dict[str, Cause] = {}
+        self.timeline = Timeline() if current else None
         self.retries: Counter[str] = Counter()
+        self._errors: dict[str, _Cause] = {}
         self._groups: dict[tuple[int, ...], _Group] = {}
 
     def add(self, block: ResultBlock) -> None:
         """Count the results of a block, which must not be empty."""
+        block = self._without_warm_up(block)
+        if not len(block):
+            return
+        started = block.started
+        if self.timeline:
+            self.timeline.add(block, started)
         for values, rows in _split([getattr(block, key) for key in self.keys]):
-            self._groups.setdefault(values, _Group()).add(block, rows, self.results)
-        self.results += len(block)
+            group = self._groups.setdefault(values, _Group())
+            group.add(block, rows, self.results)
+            if self.timeline:
+                group.tail.add(block, rows, started, self.timeline.last_sent)
         self.first_completed = min(self.first_completed, float(block.completed.min()))
         succeeded, known = ~block.failed, block.worker != NO_WORKER
-        _count(self.workers, block.worker[known], succeeded[known])
-        _count(self.seconds, np.floor(block.completed[succeeded]).astype(np.int64))
+        tally(self.workers, block.worker[known], succeeded[known])
+        if not self.timeline:
+            tally(self.seconds, np.floor(block.completed[succeeded]).astype(np.int64))
+        self._add_failures(block, started)
+        self.results += len(block)
+
+    def _without_warm_up(self, block: ResultBlock) -> ResultBlock:
+        if "marks" not in block.given:
+            return block
+        warm_up = block.marks & Mark.WARM_UP != 0
+        self.warmed_up += int(warm_up.sum())
+        return block.select(np.flatnonzero(~warm_up)) if warm_up.any() else block
+
+    def _add_failures(self, block: ResultBlock, started: npt.NDArray[np.float64]) -> None:
+        causes: dict[str, list[int]] = {}
         for row, failure in block.failures.items():
             if failure.cause is not None:
-                cause = self.errors.setdefault(failure.cause, Cause())
-                cause.count += 1
-                cause.trans_id = cause.trans_id or block.trans_id[row]
-                if failure.cause == LOST:
-                    group = self._groups[tuple(int(getattr(block, key)[row]) for key in self.keys)]
-                    group.lost += 1
-                    group.errors -= 1
+                causes.setdefault(failure.cause, []).append(row)
             self.retries.update(failure.retried)
+        for name, rows in causes.items():
+            self._errors.setdefault(name, _Cause()).add(block, rows, started, self.results)
+        for row in causes.get(LOST, ()):
+            group = self._groups[tuple(int(getattr(block, key)[row]) for key in self.keys)]
+            group.lost += 1
+            group.errors -= 1
 
-    def groups(self) -> Groups:
-        """Return the figures of what was counted so far."""
-        return Groups(self.keys, {values: group.figures() for values, group in self._groups.items()})
+    def errors(self) -> dict[str, Cause]:
+        """Return the causes of failures so far."""
+        return {
+            name: Cause(cause.count, cause.trans_id, dict(cause.statuses), cause.times.finish())
+            for name, cause in self._errors.items()
+        }
+
+    def groups(self, window: Window | None = None) -> Groups:
+        """Return the figures of what was counted so far; rates need a window of the timeline's."""
+        return Groups(self.keys, {values: group.figures(window) for values, group in self._groups.items()})
 
 
 def _split(
@@ -206,21 +330,3 @@ def _numbered(column: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
         return column - np.asarray(lowest, column.dtype), highest - lowest + 1
     values, numbers = np.unique(column, return_inverse=True)
     return numbers, len(values)
-
-
-def _count(
-    counter: Counter[int], values: npt.NDArray[np.int64], weights: npt.NDArray[np.bool_] | None = None
-) -> None:
-    """Count each value in a counter; with weights, only those that are True, and the others as 0."""
-    if not len(values):
-        return
-    lowest, highest = int(values.min()), int(values.max())
-    if highest - lowest < 1 << 16:
-        present = np.bincount(values - lowest)
-        counts = present if weights is None else np.bincount(values - lowest, weights).astype(np.int64)
-        for value in np.flatnonzero(present).tolist():
-            counter[value + lowest] += int(counts[value])
-    else:
-        found, inverse = np.unique(values, return_inverse=True)
-        for value, times in zip(found.tolist(), np.bincount(inverse, weights).tolist(), strict=True):
-            counter[value] += int(times)

@@ -18,6 +18,9 @@ import numpy.typing as npt
 
 from ssbench.results import ResultBlock
 
+#: A percentile with fewer latencies beyond it says more of chance than of the store.
+MIN_BEYOND = 10
+
 #: So many latencies are put in order together.
 _PART_SIZE = 1 << 18
 _UPPER_BITS_OF_INFINITY = 0x7FF0
@@ -56,6 +59,16 @@ class Latencies:
         if place.denominator == 1 and place < self.count:
             return (self._smallest(int(place)) + self._smallest(int(place) + 1)) / 2
         return self._smallest(math.ceil(place))
+
+    def supported_percentile(self, rank: float) -> float | None:
+        """Return the percentile; None where fewer than :data:`MIN_BEYOND` latencies lie beyond it.
+
+        The maximum (rank 100) needs one.
+        """
+        beyond = self.count * (100 - Fraction(str(rank))) / 100
+        if not self.count or (rank < 100 and beyond < MIN_BEYOND):
+            return None
+        return self.percentile(rank)
 
     def _smallest(self, place: int) -> float:
         """Return the ``place``-th smallest value of all parts together.

@@ -1,7 +1,8 @@
-"""The numbers of a run that reports show.
+"""The numbers of a run that reports show. ``doc/numbers.rst`` defines them.
 
-- Requests a second: successes / (latest completion, failures' too - earliest start of a success),
-  a start being a completion less the last-byte latency.
+- Requests a second: successes that ended in the window from the first send to the last moment of
+  sending, by its length. Of files of ssbench 0.x: successes / (latest completion, failures' too -
+  earliest start of a success), a start being a completion less the last-byte latency.
 - Latencies are of successes only. Missing ones and zeros (no-op runs) do not count.
 - Deviation: the square root of the population variance.
 - Percentiles: see :mod:`ssbench.statistics.latencies`.
@@ -19,8 +20,9 @@ import numpy as np
 
 from ssbench.operations import OPERATIONS, Operation
 from ssbench.results import ResultBlock, RunDescription, RunSummary
-from ssbench.statistics.collect import Cause, Collector, Figures, Groups, merge_figures
+from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within, merge_figures
 from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.timeline import EachSecond, Stall, Timeline, Window
 
 #: Longer stretches without a completion do not go into the requests of each second one by one.
 _MAX_GAP_SECONDS = 86400
@@ -66,7 +68,9 @@ class Section:
     """The figures of an operation, or of all of them (``operation`` is None).
 
     ``lost`` counts operations whose worker vanished; they are neither in ``count`` nor in ``errors``.
-    ``requests_per_second`` is infinite where no time passed.
+    ``requests_per_second`` is infinite where no time passed. ``resent`` counts requests that were
+    sent again because a kept connection had gone stale; they are no retries. ``within`` is what ended
+    in the window of the run.
     """
 
     operation: Operation | None
@@ -76,6 +80,13 @@ class Section:
     retries: int
     requests_per_second: float
     lines: tuple[Line, ...]
+    resent: int
+    within: Within
+
+    @property
+    def failed(self) -> int:
+        """Operations that did not succeed, lost ones too."""
+        return self.errors + self.lost
 
     @property
     def retry_rate(self) -> float:
@@ -94,6 +105,23 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Course:
+    """How a run went over time.
+
+    ``drain`` is the time from the end of the window to the last completion, in seconds. ``busy`` is the
+    share of the users' time in the window in which they had an operation under way. ``operations`` and
+    ``moved`` (bytes) are of its whole seconds, None where it has none.
+    """
+
+    window: Window
+    drain: float
+    busy: float
+    operations: EachSecond | None
+    moved: EachSecond | None
+    stalls: tuple[Stall, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunStatistics:
     """Every number that a report shows.
 
@@ -103,8 +131,7 @@ class RunStatistics:
     (second of the clock since that of the first completion, counted from 1; successes completed in
     it). ``workers`` spreads successes over workers. ``errors`` and ``retries`` are keyed by cause.
     ``not_sendable`` holds (operation, size class, how often), ``counters`` what else the run counted.
-    ``current`` tells that the file is of
-    today's format, which knows more than those of old.
+    ``current`` tells that the file is of today's format, which knows more than those of old.
     """
 
     run: RunDescription
@@ -120,6 +147,8 @@ class RunStatistics:
     retries: dict[str, int]
     not_sendable: tuple[tuple[Operation, str, int], ...]
     warnings: tuple[str, ...]
+    course: Course | None = None
+    warmed_up: int = 0
     counters: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -129,7 +158,7 @@ class RunStatistics:
 
     @property
     def duration(self) -> float:
-        """Seconds from the start of the first success to the last completion."""
+        """Seconds from ``start`` to ``end``."""
         return 0.0 if self.start is None or self.end is None else max(0.0, self.end - self.start)
 
 
@@ -138,7 +167,7 @@ def summarize(results: Results, by: Sequence[str] = ()) -> RunStatistics:
 
     ``by`` names fields to keep apart in :attr:`RunStatistics.groups`, beside operation and size class.
     """
-    collector = Collector(by)
+    collector = Collector(by, current=results.current)
     for block in results.blocks():
         collector.add(block)
     return make_statistics(collector, results)
@@ -146,28 +175,28 @@ def summarize(results: Results, by: Sequence[str] = ()) -> RunStatistics:
 
 def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     """Return the numbers of what was collected so far."""
-    names = facts.size_classes
-    groups = collector.groups()
+    names, summary, timeline = facts.size_classes, facts.summary, collector.timeline
+    window = timeline.window(summary.sent_until if summary else None) if timeline else None
+    groups = collector.groups(window)
     leaves = groups.by("operation", "size_class")
-    sections = [_section(None, leaves, names)]
+    sections = [_section(None, leaves, names, window)]
     for operation in OPERATIONS.drawn:
         own = {key: figures for key, figures in leaves.items() if key[0] == operation.code}
         if own:
-            sections.append(_section(operation, own, names))
+            sections.append(_section(operation, own, names, window))
     total = merge_figures(leaves.values())
     start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
-    summary = facts.summary
     return RunStatistics(
         run=facts.run,
         current=facts.current,
-        start=start if collector.results else None,
+        start=None if not collector.results else window.start if window else start,
         end=total.end if collector.results else None,
         sections=tuple(sections),
         groups=groups,
-        requests_by_second=_by_second(collector.seconds),
+        requests_by_second=_by_second(timeline.seconds(), 0) if timeline else _by_second(collector.seconds),
         worker_count=len(collector.workers),
         workers=_spread(list(collector.workers.values())),
-        errors=dict(sorted(collector.errors.items(), key=lambda item: (-item[1].count, item[0]))),
+        errors=dict(sorted(collector.errors().items(), key=lambda item: (-item[1].count, item[0]))),
         retries=dict(sorted(collector.retries.items(), key=lambda item: (-item[1], item[0]))),
         not_sendable=tuple(
             (known, names[size_class], times)
@@ -175,12 +204,32 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
             if (known := OPERATIONS.get(code)) and size_class < len(names)
         ),
         warnings=tuple(facts.warnings),
+        course=_course(timeline, window, total, facts.run.scenario.user_count)
+        if timeline and window
+        else None,
+        warmed_up=collector.warmed_up,
         counters=summary.counters if summary else {},
     )
 
 
+def _course(timeline: Timeline, window: Window, total: Figures, users: int) -> Course:
+    each = timeline.each_second(window)
+    of_all_users = users * window.seconds
+    return Course(
+        window=window,
+        drain=max(0.0, timeline.last_ended - window.end),
+        busy=total.within.busy / of_all_users if of_all_users else math.nan,
+        operations=each[0] if each else None,
+        moved=each[1] if each else None,
+        stalls=timeline.stalls(window, total.last_byte.percentile(99)),
+    )
+
+
 def _section(
-    operation: Operation | None, leaves: Mapping[tuple[int, ...], Figures], names: Sequence[str]
+    operation: Operation | None,
+    leaves: Mapping[tuple[int, ...], Figures],
+    names: Sequence[str],
+    window: Window | None,
 ) -> Section:
     """Return the section of some groups, which are keyed by operation and size class."""
     classes: dict[int, list[Figures]] = {}
@@ -190,22 +239,33 @@ def _section(
     by_class: dict[str | None, Figures] = {None: total}
     for size_class in sorted(classes):
         by_class[names[size_class]] = merge_figures(classes[size_class])
-    seconds = total.end - total.start
+    if window:
+        rate = window.per_second(total.within.count)
+    elif total.count:
+        rate = Window(total.start, total.end).per_second(total.count)
+    else:
+        rate = 0.0
     return Section(
         operation=operation,
         count=total.count,
         errors=total.errors,
         lost=total.lost,
         retries=total.retries,
-        requests_per_second=0.0 if not total.count else total.count / seconds if seconds > 0 else math.inf,
+        requests_per_second=rate,
         lines=tuple(Line(name, figures.first_byte, figures.last_byte) for name, figures in by_class.items()),
+        resent=total.resent,
+        within=total.within,
     )
 
 
-def _by_second(seconds: Counter[int]) -> tuple[tuple[int, int], ...]:
-    """Return (second, count) from the first second on, empty ones too except in very long gaps."""
+def _by_second(seconds: Counter[int], first: int | None = None) -> tuple[tuple[int, int], ...]:
+    """Return (second, count) from the first second on, empty ones too except in very long gaps.
+
+    Without ``first`` that is the first one which has any.
+    """
     rows: list[tuple[int, int]] = []
-    first = min(seconds, default=0)
+    if first is None:
+        first = min(seconds, default=0)
     for second in sorted(seconds):
         previous = rows[-1][0] if rows else 0
         place = second - first + 1

@@ -62,7 +62,7 @@ Object expiration (X-Delete-After): 60 (sec)
          19  44  19  19      CRUD weighted average
 
 TOTAL
-       Count:     3 (    1 error;     3 retries: 100.00%)  Average requests per second:   0.8
+       Count:     3 (    1 error;     3 retries: 100.00%)  Average requests per second:   2.0
                             min       max      avg      std_dev  95%-ile                   Worst latency TX ID
        First-byte latency:  0.125 -   0.250    0.188  (  0.062)    0.250  (all obj sizes)  tx2
        Last-byte  latency:  0.250 -   1.500    0.750  (  0.540)    1.500  (all obj sizes)  tx2
@@ -72,7 +72,7 @@ TOTAL
        Last-byte  latency:  1.500 -   1.500    1.500  (  0.000)    1.500  (    huge objs)  tx2
 
 CREATE
-       Count:     1 (    0 error;     0 retries:  0.00%)  Average requests per second:   4.0
+       Count:     1 (    0 error;     0 retries:  0.00%)  Average requests per second:   1.0
                             min       max      avg      std_dev  95%-ile                   Worst latency TX ID
        First-byte latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (all obj sizes)  \n\
        Last-byte  latency:  0.250 -   0.250    0.250  (  0.000)    0.250  (all obj sizes)  tx0
@@ -80,7 +80,7 @@ CREATE
        Last-byte  latency:  0.250 -   0.250    0.250  (  0.000)    0.250  (    tiny objs)  tx0
 
 READ
-       Count:     2 (    1 error;     3 retries: 150.00%)  Average requests per second:   0.8
+       Count:     2 (    1 error;     3 retries: 150.00%)  Average requests per second:   1.0
                             min       max      avg      std_dev  95%-ile                   Worst latency TX ID
        First-byte latency:  0.125 -   0.250    0.188  (  0.062)    0.250  (all obj sizes)  tx2
        Last-byte  latency:  0.500 -   1.500    1.000  (  0.500)    1.500  (all obj sizes)  tx2
@@ -99,7 +99,41 @@ DELETE
 
 Distribution of requests per worker-ID:  1.000 -   2.000 (avg:   1.500; stddev:   0.500)
 """
-NEW_SECTIONS = """
+FIGURES = """
+Figures
+       Window: 1.000 s from the first send to the last moment of sending
+       Drain: 3.000 s after it (succeeded: 1, failed: 2)
+       Users: 4, busy 18.8% of the window (under 95%: they were idle otherwise)
+
+       Within the window        ops      ops/s       MB/s   failed    in %  failed/s
+       CREATE                     1       1.00      0.003        0    0.00      0.00
+       READ                       1       1.00      0.003        0    0.00      0.00
+       DELETE                     0       0.00      0.000        0    0.00      0.00
+       ALL                        2       2.00      0.005        0    0.00      0.00
+
+       Whole seconds: 1      median    slowest    at s    fastest    at s
+       ops                      2.0        2.0       0        2.0       0
+       MB                     0.005      0.005       0      0.005       0
+
+       Latency in ms                    n     p50     p75     p90     p95     p99   p99.9  p99.99     max
+       CREATE  last                     1       -       -       -       -       -       -       -   250.0
+       READ    first                    2       -       -       -       -       -       -       -   250.0
+       READ    last                     2       -       -       -       -       -       -       -  1500.0
+       READ    first tiny               1       -       -       -       -       -       -       -   125.0
+       READ    last  tiny               1       -       -       -       -       -       -       -   500.0
+       READ    first huge               1       -       -       -       -       -       -       -   250.0
+       READ    last  huge               1       -       -       -       -       -       -       -  1500.0
+       ALL     first                    2       -       -       -       -       -       -       -   250.0
+       ALL     last                     3       -       -       -       -       -       -       -  1500.0
+
+       Failures                        n  % of all   ms to fail: median      max  HTTP status
+       lost worker                     1     20.00                    -        -
+       short body                      1     20.00                    -        -  200
+"""
+SECONDS = '"Seconds Since Start","Requests Completed","Partial"\n1,2,0\n2,0,1\n3,1,1\n'
+NEW_SECTIONS = (
+    FIGURES
+    + """
 Causes of errors
        Count  Cause       TX ID of the first
            1  short body  tx3
@@ -116,6 +150,7 @@ Causes of retries
 Warnings
        worker 1 was busy
 """
+)
 
 
 def write(
@@ -146,10 +181,14 @@ def test_the_report_of_known_results(known: Path) -> None:
     assert text.report(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
 
 
-def test_a_run_with_nothing_new_has_just_the_table(tmp_path: Path) -> None:
+def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -> None:
     plain = write(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
     report = text.report(numbers(plain), ReportOptions(95))
-    assert report.endswith("stddev:   0.500)\n")
+    behind = report.partition("stddev:   0.500)\n")[2]
+    assert behind.startswith("\nFigures\n")
+    assert behind.endswith(
+        "ALL     last                     3       -       -       -       -       -       -       -  1500.0\n"
+    )
 
 
 def test_an_old_file_with_errors_has_just_the_table(tmp_path: Path) -> None:
@@ -277,7 +316,7 @@ def test_control_characters_of_a_transaction_id_reach_no_csv(
 def test_report_scenario(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report-scenario", "-s", str(known), "-r", "-"]) == 0
     out, err = capsys.readouterr()
-    assert out == TABLE + NEW_SECTIONS + '"Seconds Since Start","Requests Completed"\n1,1\n2,1\n3,1\n'
+    assert out == TABLE + NEW_SECTIONS + SECONDS
     assert err == f"WARNING:{known}: worker 1 was busy\n"
 
 

@@ -1,0 +1,164 @@
+"""The section "Figures" of the text report: rates, seconds, stalls, percentiles, failures.
+
+It stands behind the table of old and is at most 100 columns wide. ``doc/numbers.rst`` defines each figure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ssbench.statistics import Cause, Course, EachSecond, Latencies, Line, RunStatistics, Section
+
+#: The percentiles of each latency; 100 is the maximum.
+RANKS = (50, 75, 90, 95, 99, 99.9, 99.99, 100)
+
+#: Users that are busy for less than this share of the window wait for something other than the store.
+_BUSY_ENOUGH = 0.95
+
+#: More stalls than this are counted, and the longest are shown.
+_STALLS_SHOWN = 5
+
+_INDENT = " " * 7
+_MILLISECOND = 1e-3
+_MEGABYTE = 1e6
+
+
+def section(statistics: RunStatistics) -> Iterator[str]:
+    """Yield the lines of the section; none where no operation is known to have been sent."""
+    course = statistics.course
+    if course is None:
+        return
+    total = statistics.total
+    lines = [*_window(statistics, course), *_rates(statistics, course), *_seconds(course), *_stalls(course)]
+    if total.resent:
+        lines += ["", f"Sent again because a kept connection had gone stale (reconnect): {total.resent}"]
+    lines += _latencies(statistics)
+    lines += _failures(statistics)
+    yield from ("", "Figures", *((_INDENT + line).rstrip() for line in lines))
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Return a duration in milliseconds in at most 7 characters: microseconds below 10 ms; - for none."""
+    if seconds is None or math.isnan(seconds):
+        return "-"
+    value = seconds / _MILLISECOND
+    for limit, decimals in ((10, 3), (100, 2), (10_000, 1)):
+        if round(value, decimals) < limit:
+            return f"{value:.{decimals}f}"
+    return f"{value:.0f}"
+
+
+def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
+    total, window = statistics.total, course.window
+    if window.whole:
+        yield (
+            f"Window: {window.seconds:.3f} s from the first send to the last completion:"
+            " all was sent before anything ended"
+        )
+    else:
+        done = total.count - total.within.count
+        failed = total.failed - total.within.failed
+        yield f"Window: {window.seconds:.3f} s from the first send to the last moment of sending"
+        yield f"Drain: {course.drain:.3f} s after it (succeeded: {done}, failed: {failed})"
+    if statistics.warmed_up:
+        yield f"Warm-up: its results are left out ({statistics.warmed_up})"
+    if not course.busy:  # a no-op run
+        return
+    idle = "" if course.busy >= _BUSY_ENOUGH else f" (under {_BUSY_ENOUGH:.0%}: they were idle otherwise)"
+    yield f"Users: {statistics.run.scenario.user_count}, busy {course.busy:.1%} of the window{idle}"
+
+
+def _rates(statistics: RunStatistics, course: Course) -> Iterator[str]:
+    yield ""
+    heads = f"{'ops':>10}{'ops/s':>11}{'MB/s':>11}{'failed':>9}{'in %':>8}{'failed/s':>10}"
+    yield f"{'Within the window':<18}{heads}"
+    for each in (*statistics.sections[1:], statistics.total):
+        within, per_second = each.within, course.window.per_second
+        ended = within.count + within.failed
+        yield (
+            f"{_name(each):<18}{within.count:>10}{per_second(within.count):>11.2f}"
+            f"{per_second(within.moved / _MEGABYTE):>11.3f}{within.failed:>9}"
+            f"{100 * within.failed / ended if ended else 0:>8.2f}{per_second(within.failed):>10.2f}"
+        )
+
+
+def _seconds(course: Course) -> Iterator[str]:
+    if course.operations is None or course.moved is None:
+        return
+    yield ""
+    whole = int(course.window.seconds)
+    yield f"{f'Whole seconds: {whole}':<18}{'median':>10}{'slowest':>11}{'at s':>8}{'fastest':>11}{'at s':>8}"
+    yield _each_second("ops", course.operations, 1, 1)
+    yield _each_second("MB", course.moved, _MEGABYTE, 3)
+
+
+def _each_second(name: str, each: EachSecond, unit: float, decimals: int) -> str:
+    median, slowest, fastest = (
+        f"{value / unit:.{decimals}f}" for value in (each.median, each.slowest, each.fastest)
+    )
+    return f"{name:<18}{median:>10}{slowest:>11}{each.slowest_at:>8}{fastest:>11}{each.fastest_at:>8}"
+
+
+def _stalls(course: Course) -> Iterator[str]:
+    stalls = course.stalls
+    if not stalls:
+        return
+    longest = sorted(sorted(stalls, key=lambda stall: -stall.seconds)[:_STALLS_SHOWN], key=lambda s: s.start)
+    yield ""
+    yield f"Stalls: {len(stalls)}, {sum(stall.seconds for stall in stalls):.3f} s without a completion" + (
+        f"; the {_STALLS_SHOWN} longest:" if len(stalls) > _STALLS_SHOWN else ":"
+    )
+    for stall in longest:
+        yield f"  {stall.seconds:.3f} s from {stall.start:.3f} s on"
+
+
+def _latencies(statistics: RunStatistics) -> Iterator[str]:
+    if not any(line.first_byte.count or line.last_byte.count for line in statistics.total.lines):
+        return  # a no-op run
+    yield ""
+    names = "".join(f"{_rank(rank):>8}" for rank in RANKS)
+    yield f"{'Latency in ms':<25}{'n':>9}{names}"
+    total = statistics.total
+    for each in (*statistics.sections[1:], total):
+        # With one class its figures are those of all. Operations together have no classes of interest.
+        lines = each.lines[:1] if len(each.lines) == 2 or each is total else each.lines
+        for line in lines:
+            for which, latencies in (("first", line.first_byte), ("last", line.last_byte)):
+                if latencies.count:
+                    yield _latency(each, line, which, latencies)
+
+
+def _latency(each: Section, line: Line, which: str, latencies: Latencies) -> str:
+    values = "".join(f"{milliseconds(latencies.supported_percentile(rank)):>8}" for rank in RANKS)
+    return f"{_name(each):<8}{which:<6}{line.size_class or '':<10.10} {latencies.count:>9}{values}"
+
+
+def _failures(statistics: RunStatistics) -> Iterator[str]:
+    if not statistics.errors:
+        return
+    yield ""
+    yield f"{'Failures':<24}{'n':>9}{'% of all':>10}   {'ms to fail: median':>18}{'max':>9}  HTTP status"
+    total = statistics.total
+    everything = total.count + total.failed
+    for name, cause in statistics.errors.items():
+        yield (
+            f"{name:<24.24}{cause.count:>9}{100 * cause.count / everything:>10.2f}   "
+            f"{milliseconds(cause.times.percentile(50)):>18}{milliseconds(cause.times.maximum):>9}"
+            f"  {_statuses(cause)}"
+        )
+
+
+def _statuses(cause: Cause) -> str:
+    known = sorted((status, times) for status, times in cause.statuses.items() if status > 0)
+    return ", ".join(
+        f"{status}" if times == cause.count else f"{status} x {times}" for status, times in known[:3]
+    )
+
+
+def _name(section_: Section) -> str:
+    return section_.operation.name.upper() if section_.operation else "ALL"
+
+
+def _rank(rank: float) -> str:
+    return "max" if rank == 100 else f"p{rank:g}"
