@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+EXAMPLE = "ssbench-master attribute -s FILE.stat.gz --swift-logs proxy.log node-*/object.log"
+
 DESCRIPTION = (
     "Join the results of a run with the logs of Swift by transaction id, and tell where the time went and"
     " which proxy, node or device made requests slow. doc/which-node.rst tells how to collect the logs."
@@ -51,10 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default="-",
         metavar="FILE",
-        help="where to write the report (stdout)",
+        help="file for the report (default: standard output)",
     )
     parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="also write everything as JSON; - is stdout"
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="file for everything as JSON; - is standard output (default: none)",
     )
     add_force(parser)
 

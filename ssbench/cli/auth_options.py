@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ssbench.cli import auth_version
 from ssbench.cli.auth_version import AUTH_TYPES, Values
+from ssbench.cli.options import Parser
 from ssbench.errors import UsageError
 from ssbench.swift.credentials import Credentials
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
@@ -37,6 +38,16 @@ class _Option(NamedTuple):
 def _keystone(flag: str, metavar: str, text: str) -> _Option:
     return _Option((flag,), flag.removeprefix("--").upper().replace("-", "_"), metavar, text)
 
+
+_INTRODUCTION = (
+    "Each value can also be given in the environment variable in brackets, where other users of the"
+    " machine cannot see it. Version 1 needs -A, -U and -K; without one of them version 2 or 3 (Keystone)"
+    " is used."
+)
+_WHERE_HELP_IS = (
+    "-A, -U, -K, --os-username and the other options and variables of the 'swift' command; and -S, -T:"
+    " see 'ssbench-master help auth'."
+)
 
 _SWIFT = (
     _Option(("-A", "--auth-url"), "ST_AUTH", "URL", "URL to authenticate at"),
@@ -83,16 +94,14 @@ _KEYSTONE = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add every option of authentication to the parser of a sub-command."""
-    group = parser.add_argument_group(
-        "authentication",
-        "Each value can also be given in the environment variable in brackets, where other users of the"
-        " machine cannot see it. Version 1 needs -A, -U and -K; without one of them version 2 or 3 (Keystone)"
-        " is used.",
-    )
+def add_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False) -> None:
+    """Add every option of authentication to a parser.
+
+    They are left out of its help, which names their own page instead, unless ``in_help``.
+    """
+    group = parser.add_argument_group("authentication", _INTRODUCTION if in_help else _WHERE_HELP_IS)
     for option in _SWIFT:
-        _add(group, option)
+        _add(group, option, in_help)
     group.add_argument(
         "-S",
         "--storage-url",
@@ -100,33 +109,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         dest="auth_storage_urls",
         help="use this storage URL instead of the one that authentication returns; may be repeated, and each"
-        " request then uses one at random",
+        " request then uses one at random"
+        if in_help
+        else argparse.SUPPRESS,
     )
     group.add_argument(
         "-T",
         "--token",
         metavar="TOKEN",
         dest="auth_token",
-        help="use this token instead of authenticating; needs -S",
+        help="use this token instead of authenticating; needs -S" if in_help else argparse.SUPPRESS,
     )
     group.add_argument(
         "--insecure",
         action="store_true",
         dest="auth_insecure",
-        help="do not verify the certificates of servers [SWIFTCLIENT_INSECURE]",
+        help="do not verify the certificates of servers [SWIFTCLIENT_INSECURE]"
+        if in_help
+        else argparse.SUPPRESS,
     )
-    group = parser.add_argument_group("authentication by Keystone")
+    group = parser.add_argument_group("authentication by Keystone" if in_help else None)
     for option in _KEYSTONE:
-        _add(group, option)
+        _add(group, option, in_help)
 
 
-def _add(group: argparse._ArgumentGroup, option: _Option) -> None:
+def _add(group: argparse._ArgumentGroup, option: _Option, in_help: bool) -> None:
     group.add_argument(
         *option.flags,
         metavar=option.metavar,
         dest=option.destination,
-        help=f"{option.help} [{option.variable}]",
+        help=f"{option.help} [{option.variable}]" if in_help else argparse.SUPPRESS,
     )
+
+
+def help_page() -> str:
+    """Return the help of the options of authentication."""
+    parser = Parser(
+        prog="ssbench-master help auth",
+        usage="ssbench-master run-scenario|cleanup-containers [option ...]",
+        example="ssbench-master run-scenario -f small -A URL -U ACCOUNT:USER -K KEY",
+        epilog="doc/authentication.rst tells more.",
+        add_help=False,
+    )
+    add_arguments(parser, in_help=True)
+    return parser.format_help()
 
 
 def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Credentials:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 USAGE = "%(prog)s [option ...]"
 
+EXAMPLE = "ssbench-master cleanup-containers --policy gold"
+
 DESCRIPTION = (
     "Delete the containers that ssbench made for a base name (BASE_000000, BASE_000000_POLICY and so on)"
     " and everything in them. No other container is touched. On a terminal it asks first."

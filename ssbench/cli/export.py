@@ -13,6 +13,8 @@ from ssbench.errors import ExitCode, UsageError
 
 _log = logging.getLogger(__name__)
 
+EXAMPLE = "ssbench-master export -s FILE.stat.gz -o results.csv"
+
 DESCRIPTION = "Write each result of a stat file that any version of ssbench wrote."
 
 #: The keys of :data:`ssbench.export.WRITERS`.

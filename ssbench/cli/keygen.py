@@ -10,6 +10,8 @@ from ssbench.errors import ExitCode
 
 _log = logging.getLogger(__name__)
 
+EXAMPLE = "ssbench-master keygen fleet.key"
+
 DESCRIPTION = (
     "Write a new key file, readable by its owner only; an existing file is never overwritten. Copy it to"
     " every host of the fleet and pass it to ssbench-master and ssbench-worker with --zmq-key FILE or in"

@@ -10,6 +10,8 @@ from ssbench.errors import ExitCode
 
 _log = logging.getLogger(__name__)
 
+EXAMPLE = "ssbench-master kill-workers --zmq-key fleet.key"
+
 DESCRIPTION = (
     "Bind the sockets that workers connect to, tell each worker that connects to exit, and say which did."
     " Ends after five seconds without a message from any worker."

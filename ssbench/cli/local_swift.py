@@ -17,6 +17,8 @@ from ssbench.errors import ClusterError, ExitCode
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.faults import Slow
 
+EXAMPLE = "ssbench-master local-swift --env-file swift.env --duration 3600"
+
 DESCRIPTION = (
     "Serve a real OpenStack Swift on this machine until Ctrl-C, for trials. Prints shell commands that set"
     " the environment variables to authenticate with it. Without --directory its data is in a temporary"

@@ -7,18 +7,19 @@ import logging
 import sys
 from argparse import SUPPRESS
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ssbench import __version__
-from ssbench.cli import logs
+from ssbench.cli import first_screen, logs
 from ssbench.cli.options import Parser
-from ssbench.cli.output_file import ReaderGoneError
+from ssbench.cli.output_file import ReaderGoneError, standard_output
 from ssbench.errors import ExitCode, SsbenchError
 
 _log = logging.getLogger(__name__)
 
-#: Sub-command -> what the help says of it. A module of :mod:`ssbench.cli` has its DESCRIPTION, add_arguments
-#: and run. Only the module of the sub-command that is asked for is imported, and what takes long to import
-#: (numpy, ZeroMQ, gevent) only by ``run``.
+#: Sub-command -> what the help says of it. A module of :mod:`ssbench.cli` has its DESCRIPTION, EXAMPLE,
+#: add_arguments and run. Only the module of the sub-command that is asked for is imported, and what takes
+#: long to import (numpy, ZeroMQ, gevent) only by ``run``.
 COMMANDS = {
     "run-scenario": "run a scenario and report on it",
     "report-scenario": "print the report of a stat file",
@@ -36,18 +37,23 @@ _MODULES = {"run-scenario": "run_scenario_options"}
 _VERBOSE = "log DEBUG lines too, with time stamps"
 _QUIET = "log warnings and errors only; show no progress"
 
+#: What asks for help, with the name of a sub-command or "auth" behind it.
+_HELP = ("help", "--help", "-h")
+
 _EXIT_CODES = (
     "Exit codes: 0: all went well. 1: it ran to its end, but something failed. 2: the command line or a file"
     " is wrong. 3: Swift was unreachable, or refused a request. 4: no worker connected, or all were lost."
     " 130: interrupted."
 )
+_TOPICS = "'ssbench-master help auth' lists the options of authentication. "
 
 
 def _parser(argv: Sequence[str]) -> Parser:
     parser = Parser(
         prog="ssbench-master",
         description=f"Benchmark suite for OpenStack Swift, ssbench version {__version__}",
-        epilog=_EXIT_CODES,
+        example="ssbench-master run-scenario -f very_small --local-swift --workers 2",
+        epilog=_TOPICS + _EXIT_CODES,
     )
     parser.add_argument("--version", action="version", version=f"ssbench {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help=_VERBOSE)
@@ -61,6 +67,7 @@ def _parser(argv: Sequence[str]) -> Parser:
         command = commands.add_parser(
             name,
             usage=getattr(module, "USAGE", None),
+            example=module.EXAMPLE,
             help=summary,
             description=module.DESCRIPTION,
             epilog=_EXIT_CODES,
@@ -73,9 +80,32 @@ def _parser(argv: Sequence[str]) -> Parser:
     return parser
 
 
+def _print_page(argv: Sequence[str]) -> bool:
+    """Print what is not the help of a sub-command: the first screen, or the page of a topic."""
+    if not argv:
+        page = first_screen.text(__version__, COMMANDS)
+    elif len(argv) > 1 and argv[-2] in _HELP and argv[-1] == "auth":
+        from ssbench.cli import auth_options
+
+        page = auth_options.help_page()
+    else:
+        return False
+    with suppress(ReaderGoneError), standard_output() as out:
+        out.write(page)
+    return True
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run ``ssbench-master``; return its exit code."""
     argv = sys.argv[1:] if argv is None else argv
+    try:
+        if _print_page(argv):
+            return ExitCode.OK
+    except SsbenchError as error:
+        sys.stderr.write(f"ssbench-master: error: {error}\n")
+        return error.exit_code
+    if argv[0] == "help":
+        argv = [*argv[1:], "--help"]
     arguments = _parser(argv).parse_args(argv)
     logs.set_up(verbose=arguments.verbose, quiet=arguments.quiet)
     try:

@@ -8,19 +8,26 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ssbench.errors import ExitCode
+from ssbench.suggestions import did_you_mean
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that also accepts underscores for hyphens in long options.
 
     Scripts for ssbench 0.x contain ``--zmq-results_port`` and ``--os_username``. The help shows the
-    spelling with hyphens only. Abbreviated options are refused, because a new option could change their
-    meaning.
+    spelling with hyphens only, and begins with ``example``. Abbreviated options are refused, because a new
+    option could change their meaning; options and sub-commands that are like an unknown one are offered.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, example: str | None = None, **kwargs: Any) -> None:
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)
+        self._example = example
+
+    def format_help(self) -> str:
+        """Return the help, with the example before the usage."""
+        text = super().format_help()
+        return f"example: {self._example}\n\n{text}" if self._example else text
 
     def error(self, message: str) -> NoReturn:
         """Exit with one line, without the usage, which can be forty lines."""
@@ -33,7 +40,26 @@ class Parser(argparse.ArgumentParser):
         if arg_string.startswith("--") and "_" in arg_string:
             name, equals, value = arg_string.partition("=")
             arg_string = name.replace("_", "-") + equals + value
+        self._refuse_unknown(arg_string)
         return super()._parse_optional(arg_string)
+
+    def _refuse_unknown(self, argument: str) -> None:
+        """End with the options that were meant, before argparse complains that those are missing."""
+        name = argument.partition("=")[0]
+        known = self._option_string_actions
+        if not name.startswith("--") or name == "--" or " " in name or name in known:
+            return
+        if self._subparsers is None:  # a parser with sub-commands is shown their options as well
+            self.error(f"unrecognized arguments: {name}{did_you_mean(name, known)}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices = action.choices
+        if choices is not None and value not in choices:
+            names = [str(choice) for choice in choices]
+            raise argparse.ArgumentError(
+                action,
+                f"{value!r} is not one of {', '.join(names)}{did_you_mean(str(value), names)}",
+            )
 
 
 def _number(convert: Callable[[str], float], low: float, high: float, expected: str) -> Callable[[str], Any]:

@@ -14,6 +14,8 @@ from ssbench.profiling import Profiling
 
 _log = logging.getLogger(__name__)
 
+EXAMPLE = "ssbench-master report-scenario -s FILE.stat.gz --pctile 99.9"
+
 DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote."
 
 

@@ -22,6 +22,8 @@ from ssbench.errors import ExitCode
 
 USAGE = "%(prog)s -f FILE [option ...]"
 
+EXAMPLE = "ssbench-master run-scenario -f small --workers 2 -u 16 -r 60"
+
 DESCRIPTION = (
     "Run a scenario against Swift, with connected workers or with local ones (--workers), write every result"
     " to a stat file and print a report. Options for Swift and the user are those of the 'swift' command;"

@@ -37,6 +37,7 @@ _SIGNALS = {
 def _parser() -> Parser:
     parser = Parser(
         prog="ssbench-worker",
+        example="ssbench-worker --zmq-host master-host --concurrency 500 1",
         description=f"Make the requests that an ssbench-master hands out (ssbench {__version__}). A worker"
         " waits for a master without a time limit and serves one run after another. It ends with Ctrl-C or"
         " 'ssbench-master kill-workers'.",

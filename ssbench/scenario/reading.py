@@ -27,6 +27,7 @@ from ssbench.scenario.rules import (
 )
 from ssbench.scenario.shipped import shipped, shipped_file, similar
 from ssbench.scenario.text import Document, Fault, KeyPath
+from ssbench.suggestions import did_you_mean
 
 _log = logging.getLogger(__name__)
 
@@ -208,7 +209,7 @@ class _Checker:
                 self._fault(
                     path,
                     f"initial_files.{name}: expected the name of a size class in sizes"
-                    f" ({', '.join(names)}), not {name!r}",
+                    f" ({', '.join(names)}), not {name!r}{did_you_mean(str(name), names)}",
                 )
             if not INITIAL.accepts(count):
                 self._fault(path, f"initial_files.{name}: expected {INITIAL.expected}, not {brief(count)}")
@@ -232,8 +233,9 @@ class _Checker:
             if key in structures or (value is None and key in MAY_BE_NULL):
                 continue
             if key not in rules:
-                known = ", ".join([*rules, *structures])
-                self._fault((*path, key), f"{where}: unknown key, expected one of {known}")
+                known = [*rules, *structures]
+                meant = did_you_mean(str(key), known)
+                self._fault((*path, key), f"{where}: unknown key, expected one of {', '.join(known)}{meant}")
             elif rules[key].accepts(value):
                 values[key] = value
             else:

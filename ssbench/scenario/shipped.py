@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+
+from ssbench import suggestions
 
 
 def shipped() -> list[tuple[str, str]]:
@@ -49,4 +50,4 @@ def similar(path_or_name: str) -> list[str]:
     names = {name.lower(): name for name, _ in shipped()}
     if wanted in names:
         return [names[wanted]]
-    return [names[match] for match in difflib.get_close_matches(wanted, names, n=3, cutoff=0.7)]
+    return suggestions.similar(wanted, names.values())

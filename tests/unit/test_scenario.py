@@ -166,6 +166,7 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
     ("old", "new", "line", "expected"),
     [
         ("name: Small", "nam: x\nname: Small", "1", "nam: unknown key, expected one of name"),
+        ("user_count: 7", "user_count: 7\nrun_second: 5", "19", "initial_files; did you mean run_seconds?"),
         ("name: Small test scenario\n", "", None, "name: missing, expected a string"),
         ("name: Small test scenario", "name: 2013-06-07", "1", "name: expected a string"),
         ("name: Small test scenario", "name: ''", "1", "name: expected a string"),
@@ -234,6 +235,7 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
             "14",
             "initial_files.large: expected the name of a size class in sizes",
         ),
+        ("  small: 10", "  smal: 10", "14", "not 'smal'; did you mean small?"),
         ("  small: 10", "  small: -1", "14", "initial_files.small: expected a whole number from 0"),
         ("  small: 10", "  7: 10", "14", "initial_files.7: expected the name of a size class"),
         ("  small: 10\n  tiny: 100", "  small: 0", "13", "initial_files: expected a number above 0"),

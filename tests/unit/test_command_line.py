@@ -1,0 +1,95 @@
+"""The first screen, the help, and what is said of a wrong command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssbench import suggestions
+from ssbench.cli import master, worker
+
+
+def call(*arguments: str) -> int:
+    """Run ssbench-master; return its exit code."""
+    try:
+        return master.main(list(arguments))
+    except SystemExit as ended:
+        return int(ended.code or 0)
+
+
+def test_without_a_command_it_says_what_to_try(capsys):
+    assert call() == 0
+    screen = capsys.readouterr().out
+    assert 8 <= screen.count("\n") <= 10
+    assert max(map(len, screen.splitlines())) <= 80
+    assert "run-scenario -f very_small --local-swift" in screen
+    for command in master.COMMANDS:
+        assert command in screen
+
+
+@pytest.mark.parametrize("command", master.COMMANDS)
+def test_the_help_of_a_command_begins_with_an_example_of_it(command, capsys):
+    assert call("help", command) == 0
+    by_word = capsys.readouterr().out
+    assert by_word.startswith(f"example: ssbench-master {command}")
+    assert call(command, "--help") == 0
+    assert capsys.readouterr().out == by_word
+    assert "--os-password" not in by_word
+
+
+def test_every_default_is_written_in_one_way(capsys):
+    for command in master.COMMANDS:
+        call(command, "--help")
+        text = capsys.readouterr().out.lower()
+        assert text.count("default:") == text.count("(default:"), command
+        assert "defaults to" not in text
+
+
+def test_the_help_of_the_worker_begins_with_an_example(capsys):
+    with pytest.raises(SystemExit):
+        worker.main(["--help"])
+    assert capsys.readouterr().out.startswith("example: ssbench-worker")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("help", "auth"), ("--help", "auth"), ("run-scenario", "--help", "auth")], ids=" ".join
+)
+def test_authentication_has_a_page_of_its_own(arguments, capsys):
+    assert call(*arguments) == 0
+    page = capsys.readouterr().out
+    for option in ("--auth-url", "--storage-url", "--token", "--insecure", "--os-password", "--os-cloud"):
+        assert f" {option}" in page
+    assert "--user-count" not in page
+    assert max(map(len, page.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "ssbench-master: error: argument SUBCOMMAND: 'run' is not one of run-scenario,"),
+        (["run"], "; did you mean run-scenario?"),
+        (["repotr-scenario"], "; did you mean report-scenario"),
+        (["help", "keygn"], "; did you mean keygen?"),
+        (["qqq"], "local-swift (see 'ssbench-master --help')"),
+        # Before it is said that -s is missing.
+        (["report-scenario", "--stat-file", "x"], "--stat-file; did you mean --stats-file?"),
+        (["run-scenario", "--user_cuont=3"], "--user-cuont; did you mean --user-count?"),
+        (["export", "-s", "x", "-f", "cvs"], "'cvs' is not one of csv, jsonl, parquet; did you mean csv?"),
+        (["run-scenario", "--qqqqqq"], "unrecognized arguments: --qqqqqq (see"),
+    ],
+    ids=str,
+)
+def test_a_wrong_command_line_is_one_line_with_what_was_meant(arguments, said, capsys):
+    assert call(*arguments) == 2
+    text = capsys.readouterr().err
+    assert said in text
+    assert text.count("\n") == 1
+
+
+def test_suggestions():
+    known = ["very_small", "small", "4kB_read", "4kB_write"]
+    assert suggestions.similar("smal", known)[0] == "small"
+    assert suggestions.similar("4KB_READ", known)[0] == "4kB_read"
+    assert suggestions.similar("4k", known) == ["4kB_read", "4kB_write"]
+    assert suggestions.similar("huge", known) == []
+    assert suggestions.did_you_mean("smal", known).startswith("; did you mean small")
+    assert suggestions.did_you_mean("huge", known) == ""
