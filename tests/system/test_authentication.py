@@ -642,12 +642,12 @@ def test_a_proxy_that_workers_do_not_use_is_told(monkeypatch, caplog, no_proxy, 
         monkeypatch.delenv(name.upper(), raising=False)
     taken = credentials({**V1, "ST_AUTH": "http://auth.test/v1.0"})
     session = Session(("http://store.test/v1/a",), "t")
-    auth_options.warn_of_proxy(taken, session)
+    auth.warn_of_proxy(taken, session)
     assert not caplog.records
     monkeypatch.setenv("http_proxy", "http://user:hidden@proxy:3128")
     monkeypatch.setenv("no_proxy", no_proxy)
     monkeypatch.delenv("NO_PROXY", raising=False)
-    auth_options.warn_of_proxy(taken, session)
+    auth.warn_of_proxy(taken, session)
     assert [f" is used {uses};" in record.getMessage() for record in caplog.records] == (
         [True] if uses else []
     )
