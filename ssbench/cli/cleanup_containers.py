@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ssbench.cli import auth_options
-from ssbench.cli.options import non_negative_float, positive_float, positive_int
+from ssbench.cli.options import positive_int, seconds, seconds_or_0
 from ssbench.errors import ExitCode
 from ssbench.names import container_name
 from ssbench.run.interrupts import Interrupts
@@ -60,21 +60,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--connect-timeout",
         metavar="SECONDS",
-        type=positive_float,
+        type=seconds,
         default=10.0,
         help="seconds to wait for a connection (default: %(default)g)",
     )
     parser.add_argument(
         "--network-timeout",
         metavar="SECONDS",
-        type=positive_float,
+        type=seconds,
         default=60.0,
         help="seconds to wait for progress of a request (default: %(default)g)",
     )
     parser.add_argument(
         "--give-up-after",
         metavar="SECONDS",
-        type=non_negative_float,
+        type=seconds_or_0,
         default=120.0,
         help="give up when nothing has succeeded for this many seconds; 0 means never (default: %(default)g)",
     )

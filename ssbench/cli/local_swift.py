@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ssbench.cli import output_file
-from ssbench.cli.options import add_force, port, positive_float, positive_int
+from ssbench.cli.options import add_force, port, positive_int, seconds
 from ssbench.cli.output_file import ReaderGoneError
 from ssbench.errors import ClusterError, ExitCode
 from ssbench.local_swift import Layout, LocalSwift
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " default policy (default: gold and silver)",
     )
     parser.add_argument(
-        "--duration", type=positive_float, metavar="SECONDS", help="seconds to serve (default: until Ctrl-C)"
+        "--duration", type=seconds, metavar="SECONDS", help="seconds to serve (default: until Ctrl-C)"
     )
     _add_layout(parser)
 

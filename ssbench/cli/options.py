@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ssbench import quantities
 from ssbench.errors import ExitCode
 from ssbench.suggestions import did_you_mean
 
@@ -77,10 +78,42 @@ def _number(convert: Callable[[str], float], low: float, high: float, expected: 
 
 positive_int = _number(int, 1, 2**62, "a whole number of 1 or more")
 non_negative_int = _number(int, 0, 2**62, "a whole number of 0 or more")
-non_negative_float = _number(float, 0, 1e9, "a number of 0 or more")
-positive_float = _number(float, 1e-9, 1e9, "a number above 0")
+seconds = _number(quantities.seconds, 1e-9, 1e9, f"a time above 0, {quantities.TIME_EXAMPLES}")
+seconds_or_0 = _number(quantities.seconds, 0, 1e9, f"a time of 0 or more, {quantities.TIME_EXAMPLES}")
+size = _number(quantities.size, 1, 2**62, f"a number of bytes, {quantities.SIZE_EXAMPLES}")
 port = _number(int, 1, 65535, "a port number from 1 to 65535")
 percentile = _number(float, 1, 100, "a percentile from 1 to 100")
+
+
+def whole_seconds_or_0(text: str) -> int:
+    """Parse a time that Swift takes, which knows no fractions."""
+    value: float = seconds_or_0(text)
+    if not value.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds")
+    return int(value)
+
+
+def percentiles(text: str) -> list[float]:
+    """Parse percentiles with commas between them."""
+    return [percentile(part) for part in text.split(",")]
+
+
+def add_percentiles(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--pctile``; see :func:`chosen_percentiles`."""
+    parser.add_argument(
+        "--pctile",
+        type=percentiles,
+        action="extend",
+        metavar="N[,N...]",
+        help="percentiles of latencies to report, from 1 to 100, as in 95,99.9; the first is that of the"
+        " table (default: 95)",
+    )
+
+
+def chosen_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[float, ...]]:
+    """Return the percentile of the table, and the others that were asked for."""
+    first, *more = dict.fromkeys(arguments.pctile or [95.0])
+    return first, tuple(more)
 
 
 def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from ssbench.cli import output_file
-from ssbench.cli.options import add_force, percentile
+from ssbench.cli.options import add_force, add_percentiles, chosen_percentiles
 from ssbench.errors import ExitCode
 from ssbench.profiling import Profiling
 
@@ -37,13 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for the report (default: standard output)",
     )
-    parser.add_argument(
-        "--pctile",
-        type=percentile,
-        default=95.0,
-        metavar="N",
-        help="percentile of latencies to report, from 1 to 100, such as 99.9 (default: %(default)g)",
-    )
+    add_percentiles(parser)
     parser.add_argument("--csv", action="store_true", help="print the report as CSV")
     parser.add_argument(
         "-r",
@@ -71,7 +65,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             statistics = summarize(results)
         for warning in statistics.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)
-        options = ReportOptions(percentile=arguments.pctile)
+        options = ReportOptions(*chosen_percentiles(arguments))
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
             write_report("csv" if arguments.csv else "text", statistics, options, out)
         if arguments.rps_histogram:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ssbench import __version__
 from ssbench.cli import auth_options, invocation, zmq_options
+from ssbench.cli.options import chosen_percentiles
 from ssbench.cli.output_file import standard_output
 from ssbench.cli.report_printer import ReportPrinter
 from ssbench.errors import ExitCode, UsageError
@@ -108,7 +109,7 @@ class _Report:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._wanted = not arguments.no_default_report
         self._name = "csv" if arguments.csv else "text"
-        self._options = ReportOptions(percentile=arguments.pctile)
+        self._options = ReportOptions(*chosen_percentiles(arguments))
         self._printer: ReportPrinter | None = None
 
     def print(self, outcome: RunOutcome) -> None:

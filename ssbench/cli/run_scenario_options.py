@@ -12,11 +12,13 @@ from pathlib import Path
 from ssbench.cli import auth_options, zmq_options
 from ssbench.cli.options import (
     add_force,
-    non_negative_float,
+    add_percentiles,
     non_negative_int,
-    percentile,
-    positive_float,
     positive_int,
+    seconds,
+    seconds_or_0,
+    size,
+    whole_seconds_or_0,
 )
 from ssbench.errors import ExitCode
 
@@ -48,7 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_load(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("load", "Each replaces the value in the scenario.")
+    group = parser.add_argument_group(
+        "load",
+        "Each replaces the value in the scenario. SECONDS may have a unit (200ms, 1m30s, 2h), and BYTES too"
+        " (4K or 4KiB: 4096, 4kB: 4000).",
+    )
     group.add_argument(
         "-u", "--user-count", metavar="N", type=positive_int, help="maximum number of operations in flight"
     )
@@ -57,14 +63,14 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         "-r",
         "--run-seconds",
         metavar="SECONDS",
-        type=positive_float,
+        type=seconds,
         help="run for this long; overrides a number of operations",
     )
     group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="number of containers")
     group.add_argument(
         "--delete-after",
         metavar="SECONDS",
-        type=non_negative_int,
+        type=whole_seconds_or_0,
         help="let objects expire after this long (X-Delete-After); 0 means never",
     )
     group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
@@ -92,28 +98,28 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
         "-b",
         "--block-size",
         metavar="BYTES",
-        type=positive_int,
+        type=size,
         default=65536,
         help="bytes that a worker sends or receives at once (default: %(default)s)",
     )
     group.add_argument(
         "--connect-timeout",
         metavar="SECONDS",
-        type=positive_float,
+        type=seconds,
         default=10.0,
         help="seconds to wait for a connection (default: %(default)g)",
     )
     group.add_argument(
         "--network-timeout",
         metavar="SECONDS",
-        type=positive_float,
+        type=seconds,
         default=20.0,
         help="seconds to wait for progress of a request (default: %(default)g)",
     )
     group.add_argument(
         "--request-timeout",
         metavar="SECONDS",
-        type=positive_float,
+        type=seconds,
         help="seconds for a whole attempt of a request; the clock stops while its body moves at 10 kB/s or"
         " faster (default: three times --network-timeout)",
     )
@@ -140,7 +146,7 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--give-up-after",
         metavar="SECONDS",
-        type=non_negative_float,
+        type=seconds_or_0,
         default=60.0,
         help="end the run when nothing has succeeded for this many seconds; 0 means never"
         " (default: %(default)g)",
@@ -159,13 +165,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     add_force(group)
     group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
     group.add_argument("--csv", action="store_true", help="print the report as CSV")
-    group.add_argument(
-        "--pctile",
-        metavar="N",
-        type=percentile,
-        default=95.0,
-        help="percentile of latencies to report, from 1 to 100 (default: %(default)g)",
-    )
+    add_percentiles(group)
     group.add_argument(
         "--profile", action="store_true", help="write profiles of the benchmark and of the local workers"
     )
@@ -191,7 +191,7 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--worker-timeout",
         metavar="SECONDS",
-        type=positive_float,
+        type=seconds,
         default=60.0,
         help="seconds to wait for them (default: %(default)g)",
     )

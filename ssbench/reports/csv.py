@@ -24,6 +24,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
         columns += _section(section, options.percentile)
     if statistics.current:
         columns += _new(statistics)
+    columns += _more_percentiles(statistics, options)
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow([printable(name) for name, _ in columns])
@@ -76,6 +77,19 @@ def _new(statistics: RunStatistics) -> Iterator[tuple[str, Value]]:
     for section in statistics.sections:
         yield f"{_name(section)}_lost", section.lost
     yield "not_sendable", sum(times for _, _, times in statistics.not_sendable)
+
+
+def _more_percentiles(statistics: RunStatistics, options: ReportOptions) -> Iterator[tuple[str, Value]]:
+    for section in statistics.sections:
+        for line in section.lines:
+            size_class = "all" if line.size_class is None else line.size_class
+            for which, latencies in (("first", line.first_byte), ("last", line.last_byte)):
+                for percentile in options.more:
+                    seconds = latencies.percentile(percentile)
+                    yield (
+                        f"{_name(section)}_{which}_{size_class}_{rank(percentile)}_pctile",
+                        "  N/A  " if math.isnan(seconds) else round(seconds, 6),
+                    )
 
 
 def _name(section: Section) -> str:

@@ -6,7 +6,7 @@ It stands behind the table of old and is at most 100 columns wide. ``doc/numbers
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ssbench.statistics import Cause, Course, EachSecond, Latencies, Line, RunStatistics, Section
 
@@ -113,11 +113,18 @@ def _stalls(course: Course) -> Iterator[str]:
         yield f"  {stall.seconds:.3f} s from {stall.start:.3f} s on"
 
 
-def _latencies(statistics: RunStatistics) -> Iterator[str]:
+def percentiles(statistics: RunStatistics, ranks: Sequence[float]) -> Iterator[str]:
+    """Yield the lines of a section with further percentiles; none where none are asked for."""
+    if ranks:
+        table = [*_latencies(statistics, ranks)][1:] or ["nothing was measured"]
+        yield from ("", "Further percentiles", *(_INDENT + line for line in table))
+
+
+def _latencies(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> Iterator[str]:
     if not any(line.first_byte.count or line.last_byte.count for line in statistics.total.lines):
         return  # a no-op run
     yield ""
-    names = "".join(f"{_rank(rank):>8}" for rank in RANKS)
+    names = "".join(f"{_rank(rank):>8}" for rank in ranks)
     yield f"{'Latency in ms':<25}{'n':>9}{names}"
     total = statistics.total
     for each in (*statistics.sections[1:], total):
@@ -126,11 +133,11 @@ def _latencies(statistics: RunStatistics) -> Iterator[str]:
         for line in lines:
             for which, latencies in (("first", line.first_byte), ("last", line.last_byte)):
                 if latencies.count:
-                    yield _latency(each, line, which, latencies)
+                    yield _latency(each, line, which, latencies, ranks)
 
 
-def _latency(each: Section, line: Line, which: str, latencies: Latencies) -> str:
-    values = "".join(f"{milliseconds(latencies.supported_percentile(rank)):>8}" for rank in RANKS)
+def _latency(each: Section, line: Line, which: str, latencies: Latencies, ranks: Sequence[float]) -> str:
+    values = "".join(f"{milliseconds(latencies.supported_percentile(rank)):>8}" for rank in ranks)
     return f"{_name(each):<8}{which:<6}{line.size_class or '':<10.10} {latencies.count:>9}{values}"
 
 

@@ -43,6 +43,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
         ]
         lines += _request_options(statistics.run.options)
         lines += _notes(statistics)
+    lines += key_figures.percentiles(statistics, options.more)
     lines += _warnings(statistics)
     return "".join(printable(line) + "\n" for line in lines)
 

@@ -236,8 +236,14 @@ class _Checker:
                 known = [*rules, *structures]
                 meant = did_you_mean(str(key), known)
                 self._fault((*path, key), f"{where}: unknown key, expected one of {', '.join(known)}{meant}")
-            elif rules[key].accepts(value):
-                values[key] = value
+                continue
+            try:
+                number = rules[key].read(value)
+            except ValueError as error:
+                self._fault((*path, key), f"{where}: {error}")
+                continue
+            if rules[key].accepts(number):
+                values[key] = number
             else:
                 self._fault((*path, key), f"{where}: expected {rules[key].expected}, not {brief(value)}")
         return values

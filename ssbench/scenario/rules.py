@@ -7,6 +7,7 @@ import reprlib
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ssbench import quantities
 from ssbench.operations import OPERATIONS
 from ssbench.scenario.model import CRUD
 
@@ -15,10 +16,22 @@ MAX_BYTES = 2**63 - 1
 
 
 class Rule(NamedTuple):
-    """What a value must be: a test, and a description for messages."""
+    """What a value must be: a test, and a description for messages.
+
+    ``parse`` turns a text with a unit into a number, or raises ValueError; where it is None, no unit is
+    allowed.
+    """
 
     accepts: Callable[[object], bool]
     words: str | Callable[[], str]
+    parse: Callable[[str], float] | None = None
+
+    def read(self, value: object) -> object:
+        """Return a number for a text with a unit, any other value unchanged; raises ValueError."""
+        # A number in quotes is a text in YAML, and was always refused.
+        if self.parse is None or not isinstance(value, str) or not value.strip()[-1:].isalpha():
+            return value
+        return self.parse(value)
 
     @property
     def expected(self) -> str:
@@ -71,13 +84,22 @@ def _weights_words() -> str:
     )
 
 
+def _whole_seconds(text: str) -> float:
+    value = quantities.seconds(text)
+    return int(value) if value.is_integer() else value
+
+
 _TEXT = Rule(_is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
 _LABEL = Rule(_is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)")
 _CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
 WEIGHTS = Rule(_is_weights, _weights_words)
-_SIZE = _whole(0, MAX_BYTES)
+_SIZE = _whole(0, MAX_BYTES)._replace(parse=quantities.size)
 INITIAL = _whole(0, _MAX_NUMBER)
-_SECONDS = Rule(lambda value: _is_number(value) and 0 < value <= 1e9, "a number of seconds above 0")  # type: ignore[operator]
+_SECONDS = Rule(
+    lambda value: _is_number(value) and 0 < value <= 1e9,  # type: ignore[operator]
+    "a number of seconds above 0",
+    quantities.seconds,
+)
 
 #: Keys of a file, without ``sizes`` and ``initial_files``, which have a structure of their own.
 SCENARIO_RULES = {
@@ -89,7 +111,7 @@ SCENARIO_RULES = {
     "container_base": _CONTAINER_PART,
     "container_count": _whole(1, _MAX_NUMBER),
     "container_concurrency": _whole(1, 10_000),
-    "delete_after": _whole(0, 2**62),
+    "delete_after": _whole(0, 2**62)._replace(parse=_whole_seconds),
     "policy": _CONTAINER_PART,
 }
 CLASS_RULES = {"name": _LABEL, "size_min": _SIZE, "size_max": _SIZE, "crud_profile": WEIGHTS}

@@ -256,6 +256,10 @@ def test_profiles(fleet, swift, container_base, tmp_path):
 WRONG = [
     (["-u", "0"], "argument -u/--user-count: '0' is not a whole number of 1 or more"),
     (["-o", "1.5"], "'1.5' is not a whole number"),
+    (["-r", "5 parsecs"], "argument -r/--run-seconds: '5 parsecs' is not a time above 0, such as 30, 200ms,"),
+    (["--delete-after", "1500ms"], "'1500ms' is not a whole number of seconds"),
+    (["-b", "1.5"], "argument -b/--block-size: '1.5' is not a number of bytes, such as 4096, 4K (4096)"),
+    (["--pctile", "50,"], "argument --pctile: '' is not a percentile from 1 to 100"),
     (["--pctile", "101"], "'101' is not a percentile from 1 to 100"),
     (["--zmq-work-port", "0"], "'0' is not a port number"),
     (["--policy", "a\nb"], "policy"),

@@ -181,6 +181,27 @@ def test_the_report_of_known_results(known: Path) -> None:
     assert text.report(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
 
 
+def test_further_percentiles_stand_behind_what_one_percentile_gives(known: Path) -> None:
+    found, options = numbers(known), ReportOptions(95, (50, 99.9))
+    report, plain = text.report(found, options), text.report(found, ReportOptions(95))
+    before, title, further = report.partition("\nFurther percentiles\n")
+    assert title
+    assert plain.startswith(before)
+    assert further.splitlines()[0].split() == ["Latency", "in", "ms", "n", "p50", "p99.9"]
+    names, values = csv.report(found, options).splitlines()
+    plain_names, plain_values = csv.report(found, ReportOptions(95)).splitlines()
+    assert names.startswith(plain_names)
+    assert values.startswith(plain_values)
+    middle = found.total.lines[0].last_byte.percentile(50)
+    new = dict(zip(names.split(","), values.split(","), strict=True))
+    assert float(new['"total_last_all_50_pctile"']) == round(middle, 6)
+
+
+def test_percentiles_of_the_command_line(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report-scenario", "-s", str(known), "--pctile", "99,50", "--pctile", "50"]) == 0
+    assert capsys.readouterr().out == text.report(numbers(known), ReportOptions(99, (50,)))
+
+
 def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -> None:
     plain = write(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
     report = text.report(numbers(plain), ReportOptions(95))

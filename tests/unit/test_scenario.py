@@ -155,6 +155,15 @@ def test_anchors_and_merges(write):
     assert (small.name, small.size_min, small.size_max) == ("small", 4096, 200000)
 
 
+def test_quantities_with_units(write):
+    text = YAML.replace("size_min: 4096", "size_min: 4K").replace("size_max: 65536", "size_max: 66 kB")
+    text = text.replace("operation_count: 500", "run_seconds: 1m30s\ndelete_after: 1h")
+    scenario = load(write(text))
+    tiny = scenario.size_classes[0]
+    assert (tiny.size_min, tiny.size_max) == (4096, 66_000)
+    assert (scenario.run_seconds, scenario.delete_after) == (90.0, 3600)
+
+
 def test_seconds_win_over_a_count_in_the_file(write, caplog):
     with caplog.at_level(logging.WARNING):
         scenario = load(write(YAML + "run_seconds: 30\n"))
@@ -226,6 +235,27 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
             "5",
             "sizes[0].size_max: expected a whole number",
         ),
+        (
+            "size_max: 65536",
+            "size_max: 64Q",
+            "5",
+            "sizes[0].size_max: '64Q' is not a number of bytes, such as",
+        ),
+        ("size_max: 65536", "size_max: '65536'", "5", "sizes[0].size_max: expected a whole number"),
+        ("operation_count: 500", "run_seconds: 5parsec", "16", "'parsec' is not a unit of time (us, ms, s,"),
+        (
+            "operation_count: 500",
+            "run_seconds: 0s",
+            "16",
+            "run_seconds: expected a number of seconds above 0",
+        ),
+        (
+            "user_count: 7",
+            "user_count: 7\ndelete_after: 1500ms",
+            "19",
+            "delete_after: expected a whole number",
+        ),
+        ("user_count: 7", "user_count: 7s", "18", "user_count: expected a whole number"),
         ("  size_max: 65536\n", "", "3", "sizes[0].size_max: missing, expected a whole number"),
         ("  size_max: 65536", "  size_max: 65536\n  colour: red", "6", "sizes[0].colour: unknown key"),
         ("- name: unused", "- 5\n- name: unused", "10", "sizes[2]: expected a mapping, not 5"),

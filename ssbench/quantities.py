@@ -1,0 +1,69 @@
+"""Times and sizes as people write them: ``200ms``, ``1m30s``, ``4KiB``, ``1MB``.
+
+A plain number is seconds, or bytes. As for the ``swift`` command and the GNU tools, ``K``, ``M`` and so on
+are powers of 1024, as ``KiB`` and ``MiB`` are; ``kB`` and ``MB`` are powers of 1000.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+
+_SECONDS = {
+    "us": Fraction(1, 1_000_000),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "min": Fraction(60),
+    "h": Fraction(3600),
+    "d": Fraction(86400),
+}
+_PREFIXES = "kmgtpe"
+
+#: Characters from which on a text is no quantity, so that no number is too large for a float.
+_TOO_LONG = 100
+
+_TIME_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.ASCII)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:b|([kmgtpe])(i?b?))?", re.ASCII | re.IGNORECASE)
+
+TIME_EXAMPLES = "such as 30, 200ms, 1m30s or 2h"
+SIZE_EXAMPLES = "such as 4096, 4K (4096), 4kB (4000) or 1.5MiB"
+
+
+def seconds(text: str) -> float:
+    """Return a time in seconds; raises ValueError for what is none, or has an unknown unit."""
+    try:
+        value = float(text)
+    except ValueError:
+        return _with_units(text.strip())
+    if not math.isfinite(value):
+        raise ValueError(f"{text!r} is not a time, {TIME_EXAMPLES}")
+    return value
+
+
+def _with_units(text: str) -> float:
+    total, place = Fraction(0), 0
+    while len(text) < _TOO_LONG and (part := _TIME_PART.match(text, place)):
+        number, unit = part.groups()
+        if unit not in _SECONDS:
+            raise ValueError(f"{text!r}: {unit!r} is not a unit of time (us, ms, s, m, h, d)")
+        total += Fraction(number) * _SECONDS[unit]
+        place = part.end()
+    if not place or place < len(text):
+        raise ValueError(f"{text!r} is not a time, {TIME_EXAMPLES}")
+    return float(total)
+
+
+def size(text: str) -> int:
+    """Return a number of bytes; raises ValueError for what is none, or is not whole."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or len(text) >= _TOO_LONG:
+        raise ValueError(f"{text!r} is not a number of bytes, {SIZE_EXAMPLES}")
+    number, prefix, unit = found.groups()
+    base = 1000 if (unit or "").lower() == "b" else 1024
+    power = _PREFIXES.index(prefix.lower()) + 1 if prefix else 0
+    value = Fraction(number) * base**power
+    if value.denominator != 1:
+        raise ValueError(f"{text!r} is not a whole number of bytes")
+    return int(value)
