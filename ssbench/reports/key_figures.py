@@ -39,7 +39,7 @@ def section(statistics: RunStatistics) -> Iterator[str]:
 
 
 def milliseconds(seconds: float | None) -> str:
-    """Return a duration in milliseconds in at most 7 characters: microseconds below 10 ms; - for none."""
+    """Return a duration in milliseconds in 6 characters up to 999 s: microseconds below 10 ms; - for none."""
     if seconds is None or math.isnan(seconds):
         return "-"
     value = seconds / _MILLISECOND
@@ -124,7 +124,7 @@ def _latencies(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> Ite
     if not any(line.first_byte.count or line.last_byte.count for line in statistics.total.lines):
         return  # a no-op run
     yield ""
-    names = "".join(f"{_rank(rank):>8}" for rank in ranks)
+    names = "".join(f" {_rank(rank):>6}" for rank in ranks)
     yield f"{'Latency in ms':<25}{'n':>9}{names}"
     total = statistics.total
     for each in (*statistics.sections[1:], total):
@@ -137,7 +137,7 @@ def _latencies(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> Ite
 
 
 def _latency(each: Section, line: Line, which: str, latencies: Latencies, ranks: Sequence[float]) -> str:
-    values = "".join(f"{milliseconds(latencies.supported_percentile(rank)):>8}" for rank in ranks)
+    values = "".join(f" {milliseconds(latencies.supported_percentile(rank)):>6}" for rank in ranks)
     return f"{_name(each):<8}{which:<6}{line.size_class or '':<10.10} {latencies.count:>9}{values}"
 
 

@@ -56,7 +56,7 @@ class RunSummary:
     often) of operations that were drawn while no object of the class existed. ``lost_jobs`` counts
     operations whose worker vanished; each of them is a result with the cause
     :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted. ``sent_until`` is when
-    a timed run stopped sending operations, in seconds since 1970; None in other runs.
+    the run stopped handing out operations, in seconds since 1970; None where it is not known.
     """
 
     ended: float

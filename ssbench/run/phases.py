@@ -190,11 +190,23 @@ class Benchmark:
         self._rows = RowMaker(self.epoch, storage_urls)
         self._wanted = operation_count if run_seconds is None else None
         self._ends_at = None if run_seconds is None else self.began + run_seconds
+        self._sending_at = self.began
 
     @property
     def errors(self) -> int:
         """How many operations failed."""
         return self._rows.errors
+
+    @property
+    def sent_until(self) -> float:
+        """When the last operations were handed out, to a tick; of a timed run that was over, exactly.
+
+        Seconds since 1970. No operation may have been sent for a while before, where none ended.
+        """
+        ends_at = self._ends_at
+        if ends_at is not None and time.monotonic() >= ends_at and not self._stop():
+            return self.epoch + ends_at
+        return self.epoch + self._sending_at
 
     def next_tasks(self, count: int) -> Sequence[Task]:
         draws = None if self._wanted is None else self._wanted - self._state.drawn
@@ -243,6 +255,8 @@ class Benchmark:
         return []
 
     def tick(self, now: float) -> None:
+        if not self.exhausted(now):
+            self._sending_at = now
         self.catch_up()
         self._hand_over()
         for sink in self._sinks:

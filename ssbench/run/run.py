@@ -360,6 +360,7 @@ class Run:
                 "expired": state.expired,
                 **(self._uploads.counts() if self._uploads and not self._options.noop else {}),
             },
+            sent_until=benchmark.sent_until,
         )
 
     def _note_limits(self) -> None:

@@ -105,7 +105,7 @@ class Timeline:
     def window(self, sent_until: float | None = None) -> Window | None:
         """Return the window; None where it is not known of any operation when it was sent.
 
-        ``sent_until`` is when a timed run sent no more operations; it may have sent none for a
+        ``sent_until`` is when the run stopped handing out operations; it may have sent none for a
         while before that, because no answer came.
         """
         if math.isinf(self.first_sent):

@@ -115,16 +115,16 @@ Figures
        ops                      2.0        2.0       0        2.0       0
        MB                     0.005      0.005       0      0.005       0
 
-       Latency in ms                    n     p50     p75     p90     p95     p99   p99.9  p99.99     max
-       CREATE  last                     1       -       -       -       -       -       -       -   250.0
-       READ    first                    2       -       -       -       -       -       -       -   250.0
-       READ    last                     2       -       -       -       -       -       -       -  1500.0
-       READ    first tiny               1       -       -       -       -       -       -       -   125.0
-       READ    last  tiny               1       -       -       -       -       -       -       -   500.0
-       READ    first huge               1       -       -       -       -       -       -       -   250.0
-       READ    last  huge               1       -       -       -       -       -       -       -  1500.0
-       ALL     first                    2       -       -       -       -       -       -       -   250.0
-       ALL     last                     3       -       -       -       -       -       -       -  1500.0
+       Latency in ms                    n    p50    p75    p90    p95    p99  p99.9 p99.99    max
+       CREATE  last                     1      -      -      -      -      -      -      -  250.0
+       READ    first                    2      -      -      -      -      -      -      -  250.0
+       READ    last                     2      -      -      -      -      -      -      - 1500.0
+       READ    first tiny               1      -      -      -      -      -      -      -  125.0
+       READ    last  tiny               1      -      -      -      -      -      -      -  500.0
+       READ    first huge               1      -      -      -      -      -      -      -  250.0
+       READ    last  huge               1      -      -      -      -      -      -      - 1500.0
+       ALL     first                    2      -      -      -      -      -      -      -  250.0
+       ALL     last                     3      -      -      -      -      -      -      - 1500.0
 
        Failures                        n  % of all   ms to fail: median      max  HTTP status
        lost worker                     1     20.00                    -        -
@@ -208,7 +208,7 @@ def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -
     behind = report.partition("stddev:   0.500)\n")[2]
     assert behind.startswith("\nFigures\n")
     assert behind.endswith(
-        "ALL     last                     3       -       -       -       -       -       -       -  1500.0\n"
+        "ALL     last                     3      -      -      -      -      -      -      - 1500.0\n"
     )
 
 
