@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import shlex
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -20,13 +19,14 @@ from ssbench.fleet.pace import ClosedLoop
 from ssbench.names import container_name, run_mark
 from ssbench.profiling import Profiling
 from ssbench.results import RunDescription, RunSummary, Sink, WorkerFacts
+from ssbench.run.leftovers import delete_leftovers
 from ssbench.run.limits import generator_limits
 from ssbench.run.local_workers import LocalWorkers, note_ended
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.outcome import RunOutcome
-from ssbench.run.phases import TOO_MANY_FAILURES, Benchmark, CleanUp, InitialUploads
+from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
@@ -36,13 +36,6 @@ from ssbench.workload.draws import Workload
 from ssbench.workload.population import RunState
 
 _log = logging.getLogger(__name__)
-
-#: Seconds that an interrupted run gives to deleting what it created; one that was given up gives as
-#: much to deleting anything at all.
-_CLEAN_UP_AFTER_INTERRUPT = 10.0
-
-#: How often a deletion of the clean-up is tried again.
-_CLEAN_UP_RETRIES = 2
 
 #: A report says that nothing succeeded for some time when it was at least so long (seconds).
 _LONG_STANDSTILL = 10.0
@@ -386,56 +379,15 @@ class Run:
         """Delete what the run created, unless it is to be kept."""
         if self._options.noop:
             return
-        count = sum(1 for _ in self._state.leftovers())
         if self._options.keep_objects:
+            count = sum(1 for _ in self._state.leftovers())
             _log.info("Keeping the %d objects that the run created", count)
             return
-        if not count:
-            return
-        interrupted = self._stop()
-        ends_at = time.monotonic() + _CLEAN_UP_AFTER_INTERRUPT if interrupted else float("inf")
-        give_up_after = self._loop.give_up_after
-        if isinstance(self._error, ClusterError):
-            give_up_after = min(give_up_after, _CLEAN_UP_AFTER_INTERRUPT)
-        self._loop.interrupted.clear()
-        self._fleet.forget_jobs(retries=min(self._fleet.parameters.retries, _CLEAN_UP_RETRIES))
-        _log.info(
-            "Deleting the %d objects that the run created%s",
-            count,
-            " (Ctrl-C leaves them there)" if interrupted else "",
+        gave_up = isinstance(self._error, ClusterError)
+        deleted = delete_leftovers(
+            self._scenario, self._state, self._fleet, self._loop, self._news, gave_up=gave_up
         )
-        with Bar("Deleted", count) as bar:
-            clean_up = CleanUp(
-                self._state.leftovers(), bar, lambda: self._stop() or time.monotonic() > ends_at
-            )
-            try:
-                self._loop.run(clean_up, give_up_after)
-            except (WorkerError, ClusterError) as error:
-                self._news.warn(f"Clean-up ended early: {error}")
-            finally:
-                # Also when a second Ctrl-C ends it.
-                self._say_what_is_left(count, clean_up)
-
-    def _say_what_is_left(self, count: int, clean_up: CleanUp) -> None:
-        left = count - clean_up.succeeded
-        if not left:
-            _log.info("Deleted %d of %d", count, count)
-            return
-        self._trouble = True
-        scenario = self._scenario
-        command = f"ssbench-master cleanup-containers -b {shlex.quote(scenario.container_base)}"
-        if scenario.policy:
-            command += f" -p {shlex.quote(scenario.policy)}"
-        self._news.warn(
-            f"{left} of the {count} objects that the run created are still there"
-            + (f" ({clean_up.failure_text()})" if clean_up.failed else "")
-            + (
-                f"; the clean-up gave up after {TOO_MANY_FAILURES} failures in a row"
-                if clean_up.gave_up
-                else ""
-            )
-            + f"; this deletes them, their containers and the initial objects: {command}"
-        )
+        self._trouble |= not deleted
 
     def _look_after_local_workers(self, _now: float) -> None:
         if self._local is None:

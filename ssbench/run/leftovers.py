@@ -1,0 +1,76 @@
+"""Deleting what a run created."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import time
+
+from ssbench.errors import ClusterError, WorkerError
+from ssbench.fleet.fleet import Fleet
+from ssbench.run.loop import Loop
+from ssbench.run.news import News
+from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
+from ssbench.scenario.model import Scenario
+from ssbench.screen.bars import Bar
+from ssbench.workload.population import RunState
+
+_log = logging.getLogger(__name__)
+
+#: Seconds that an interrupted run gives to deleting what it created; one that was given up gives as
+#: much to deleting anything at all.
+_LAST_SECONDS = 10.0
+
+#: How often a deletion is tried again.
+_RETRIES = 2
+
+
+def delete_leftovers(
+    scenario: Scenario, state: RunState, fleet: Fleet, loop: Loop, news: News, *, gave_up: bool
+) -> bool:
+    """Delete what the run created, and say what is left; returns whether nothing is.
+
+    A run that was interrupted before, or that ``gave_up`` because nothing succeeded, gets less time. Another
+    interruption ends it.
+    """
+    count = sum(1 for _ in state.leftovers())
+    if not count:
+        return True
+    interrupted = loop.interrupted.is_set()
+    ends_at = time.monotonic() + _LAST_SECONDS if interrupted else float("inf")
+    give_up_after = min(loop.give_up_after, _LAST_SECONDS) if gave_up else loop.give_up_after
+    loop.interrupted.clear()
+    fleet.forget_jobs(retries=min(fleet.parameters.retries, _RETRIES))
+    _log.info(
+        "Deleting the %d objects that the run created%s",
+        count,
+        " (Ctrl-C leaves them there)" if interrupted else "",
+    )
+    with Bar("Deleted", count) as bar:
+        clean_up = CleanUp(
+            state.leftovers(), bar, lambda: loop.interrupted.is_set() or time.monotonic() > ends_at
+        )
+        try:
+            loop.run(clean_up, give_up_after)
+        except (WorkerError, ClusterError) as error:
+            news.warn(f"Clean-up ended early: {error}")
+        finally:
+            # Also when a second Ctrl-C ends it.
+            _say_what_is_left(count, clean_up, scenario, news)
+    return clean_up.succeeded == count
+
+
+def _say_what_is_left(count: int, clean_up: CleanUp, scenario: Scenario, news: News) -> None:
+    left = count - clean_up.succeeded
+    if not left:
+        _log.info("Deleted %d of %d", count, count)
+        return
+    command = f"ssbench-master cleanup-containers -b {shlex.quote(scenario.container_base)}"
+    if scenario.policy:
+        command += f" -p {shlex.quote(scenario.policy)}"
+    news.warn(
+        f"{left} of the {count} objects that the run created are still there"
+        + (f" ({clean_up.failure_text()})" if clean_up.failed else "")
+        + (f"; the clean-up gave up after {TOO_MANY_FAILURES} failures in a row" if clean_up.gave_up else "")
+        + f"; this deletes them, their containers and the initial objects: {command}"
+    )
