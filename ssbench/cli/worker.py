@@ -23,6 +23,7 @@ from ssbench.fleet.sockets import WorkerSockets
 from ssbench.fleet.wire import MAX_JOBS
 from ssbench.profiling import Profiling
 from ssbench.run.socket_folder import remove_if_left
+from ssbench.worker.engine.greenlets import make_engine
 from ssbench.worker.worker import Worker, WorkerOptions
 
 _log = logging.getLogger(__name__)
@@ -119,6 +120,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
     worker = Worker(
         WorkerOptions(arguments.worker_id, arguments.concurrency),
         sockets,
+        make_engine,
         after_jobs=(arguments.profile_count, profiling.end)
         if profiling and arguments.profile_count
         else None,

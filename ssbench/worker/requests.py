@@ -11,9 +11,8 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ssbench.errors import SsbenchError, WireError
 from ssbench.fleet.wire import Job, Result, RunParameters
@@ -28,7 +27,7 @@ _log = logging.getLogger(__name__)
 _LONGEST_TEXT = 500
 
 
-class Target(NamedTuple):
+class Target(Struct, frozen=True, gc=False):
     """A job as a request builder sees it.
 
     ``url`` is the storage URL to use, ``size`` the bytes to send, ``size_class`` an index. ``retries`` and

@@ -1,15 +1,15 @@
-"""The worker: takes jobs from one socket, does them against Swift, puts results into another.
+"""The worker: receives jobs on one socket, sends results on another, and tells that it lives.
 
-Shape. One process, one thread, gevent. The hub watches the work socket's file descriptor and drains
-it without blocking (plain zmq; zmq.green costs twice as much). Each *slot* is a greenlet that does
-one job after another; there are at most ``concurrency``, made when first needed. Results go to an
-outbox that is sent once a turn of the event loop: nothing waits for a batch to fill, and what
-finishes together travels together.
+One process, one thread, gevent. The hub watches the file descriptor of the work socket and reads it
+without blocking (plain zmq; zmq.green costs twice as much). Jobs go to the engine of the run
+(:mod:`ssbench.worker.engine.contract`); this module knows no requests. Results go to an outbox, which is
+sent once a turn of the event loop: no result waits for a batch to fill, and those that end together are
+sent together.
 
-A worker serves one master after another. It drops a run's work when another run's parameters come,
-when the connection to the master ends, and when it was itself held up for so long (stopped, starved)
-that the master must count it as lost; what piled up meanwhile goes back unbegun. It never ends by
-itself, unless it is told to.
+A worker serves one master after another. It drops the jobs of a run when the parameters of another run
+arrive, when the connection to the master ends, and when it was itself stopped or starved for so long that
+the master must count it as lost; jobs that arrived in that time are handed back. It ends only when it is
+told to.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ import os
 import socket as network
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import gevent
 import gevent.event
 import zmq
-from gevent import getcurrent
 from msgspec.structs import replace
 
 from ssbench import __version__
@@ -35,9 +33,8 @@ from ssbench.errors import ExitCode, ProtocolError, WireError
 from ssbench.fleet import wire
 from ssbench.fleet.sockets import WorkerSockets, has_message
 from ssbench.fleet.wire import LAG_BUCKETS, LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, Job, JobBatch, Result
-from ssbench.swift.objects import Outcome
 from ssbench.worker.connections import Connections
-from ssbench.worker.requests import Run, as_result
+from ssbench.worker.engine.contract import Engine, MakeEngine
 
 _log = logging.getLogger(__name__)
 
@@ -55,39 +52,38 @@ _AT_ONCE = int(zmq.NOBLOCK)
 _HEARTBEAT_RETRY = 0.05
 
 
-#: A job to be done: its run, the batch it came in, itself, and what it has behind it.
-_Work = tuple[Run, int, Job, tuple[int, float] | None]
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What a worker is started with."""
+    """What a worker is started with. ``concurrency`` is how many jobs it carries out at once."""
 
     worker_id: int
     concurrency: int = 64
 
 
 class Worker:
-    """One worker process's state; :meth:`run` serves masters until told to exit.
+    """The state of a worker process; :meth:`run` serves masters until it is told to end.
 
-    ``after_jobs`` is (a number of jobs, what to call once so many have ended).
+    ``make_engine`` makes the engine of each run. ``after_jobs`` is (a number of jobs, what to call when
+    so many have ended).
     """
 
     def __init__(
         self,
         options: WorkerOptions,
         sockets: WorkerSockets,
+        make_engine: MakeEngine,
         after_jobs: tuple[int, Callable[[], None]] | None = None,
     ) -> None:
         self._options = options
         self._sockets = sockets
         self._instance = sockets.instance
-        self._run: Run | None = None
+        self._make_engine = make_engine
+        #: That of the run it serves, None between two runs.
+        self._engine: Engine | None = None
+        self._run_id = 0
+        self._generation = 0
         self._header = b""
-        self._queue: deque[_Work] = deque()
-        self._idle: list[gevent.Greenlet] = []
-        self._slots = 0
-        self._busy = 0
+        #: How many jobs of each batch have not ended.
         self._held: dict[int, int] = {}
         self._outbox: list[Result] = []
         self._refused_generation = sys.maxsize
@@ -106,7 +102,7 @@ class Worker:
     # -- life ---------------------------------------------------------------------------------
 
     def run(self) -> ExitCode:
-        """Serve until :meth:`stop`, a refusal or an order to exit; returns the exit code."""
+        """Serve until :meth:`stop`, a refusal or an order to exit; return the exit code."""
         loop = self._hub.loop
         watcher = loop.io(self._sockets.work.getsockopt(zmq.FD), 1)
         watcher.start(self._receive)
@@ -125,7 +121,7 @@ class Worker:
             self.stop("something went wrong", ExitCode.FAILED)  # unless it has been told to end
             self._flush()
             self._receive()
-            self._ticker.stop()
+            self._forget_run()
             self._connections.stop()
             watcher.stop()
             watcher.close()
@@ -133,10 +129,12 @@ class Worker:
         return code
 
     def stop(self, reason: str, code: ExitCode = ExitCode.OK) -> None:
-        """End: tell the master, leave what is held."""
+        """End: hand back jobs that have not begun, and tell the master. The others are lost."""
         if not self._done.ready():
             _log.info("Exiting: %s", reason)
             self._flush()
+            if self._engine is not None and (not_begun := self._engine.cancel()):
+                self._hand_back(self._run_id, [job_id for _, job_id in not_begun])
             self._send(wire.Goodbye(self._options.worker_id, self._instance, reason))
             self._done.set(code)
 
@@ -168,9 +166,9 @@ class Worker:
                 protocol=wire.PROTOCOL,
                 worker_id=self._options.worker_id,
                 instance=self._instance,
-                run_id=self._run.parameters.run_id if self._run else 0,
+                run_id=self._run_id,
                 clock=time.monotonic(),
-                capacity=self._capacity(),
+                capacity=self._options.concurrency,
                 held=list(self._held),
                 cpu=time.thread_time(),
                 lag=lag,
@@ -187,7 +185,7 @@ class Worker:
 
     def _notice_silence(self) -> None:
         silence = time.monotonic() - self._beat_at
-        if self._run is None or silence <= LOST_AFTER:
+        if self._engine is None or silence <= LOST_AFTER:
             return
         _log.warning(
             "No heartbeat could be sent for %.1f s (the worker was held up, or the results port cut off):"
@@ -200,7 +198,7 @@ class Worker:
                 if (parts := self._split(message)) is not None:
                     self._hand_back_all(*parts)
             except WireError as error:
-                _log.error("Dropped a message: %s", error)
+                _log.error("Dropped an invalid message: %s", error)
 
     def _tick(self) -> None:
         now = time.monotonic()
@@ -209,14 +207,14 @@ class Worker:
         self._expected_tick = now + _TICK
 
     def _lose_master(self) -> None:
-        if self._run is not None:
+        if self._engine is not None:
             _log.info("The connection to the master has ended; waiting for the next one")
         self._forget_run()
 
     # -- work comes in ------------------------------------------------------------------------
 
     def _next_message(self) -> bytes | None:
-        """The next message, None when there is none."""
+        """Return the next message, None if there is none."""
         socket = self._sockets.work
         return socket.recv(_AT_ONCE) if has_message(socket) else None
 
@@ -238,14 +236,17 @@ class Worker:
                 else:
                     self._take_batch(wire.unpack_batch(batch))
             except WireError as error:
-                _log.error("Dropped a message: %s", error)
+                _log.error("Dropped an invalid message: %s", error)
         # The descriptor tells of a change once only; what is left is taken in the next turn, so
-        # that a flood does not keep the slots from running.
+        # that a flood does not keep the engine from running.
         if not self._done.ready():
             self._hub.loop.run_callback(self._receive)
 
     def _split(self, message: bytes) -> tuple[bytes, bytes] | None:
-        """What a message of jobs begins with and its packed batch; takes in a notice. Raises WireError."""
+        """Return the header of a message of jobs and its packed batch; None for a notice, which it takes in.
+
+        Raises WireError.
+        """
         if self._header and message.startswith(self._header):
             return self._header, message[len(self._header) :]
         notice = wire.unpack_notice(message)
@@ -273,119 +274,72 @@ class Worker:
 
     def _take_parameters(self, header: bytes) -> None:
         parameters = wire.unpack_parameters(header)
-        if self._run is not None and self._run.parameters.run_id == parameters.run_id:
-            self._header = header
-            self._run.parameters = parameters
+        if self._engine is not None and self._run_id == parameters.run_id:
+            self._header, self._generation = header, parameters.generation
+            self._engine.update(parameters)
             return
         self._forget_run()
-        self._header = header
-        self._run = Run(parameters, self._options.concurrency)
+        self._header, self._generation = header, parameters.generation
+        self._run_id = parameters.run_id
+        self._engine = self._make_engine(parameters, self._options.concurrency, self._ended)
         self._expected_tick = time.monotonic() + _TICK
         self._ticker.start(self._tick)
         self._beat_at = time.monotonic()
 
     def _forget_run(self) -> None:
-        run, self._run = self._run, None
-        self._header = b""
+        engine, self._engine = self._engine, None
+        self._header, self._run_id = b"", 0
         self._ticker.stop()
-        self._queue.clear()
-        # Slots that are still busy with the run end at once when it is closed; what comes meanwhile
-        # waits for them. To hand it back would have the master send it again and again.
-        self._busy = 0
         self._held.clear()
         self._outbox.clear()
         self._refused_generation = sys.maxsize
-        if run is not None:
-            run.close()
+        if engine is not None:
+            engine.close()
 
     def _take_batch(self, batch: JobBatch) -> None:
-        run = self._run
-        if run is None or not batch.jobs:
-            return
-        if run.parameters.noop:
-            self._noop(batch)
+        engine, jobs = self._engine, batch.jobs
+        if engine is None or not jobs:
             return
         if batch.batch_id in self._held:
             raise WireError(f"batch {batch.batch_id} came twice")
-        room = self._options.concurrency - self._busy - len(self._queue)
-        jobs = batch.jobs
+        room = self._options.concurrency - engine.busy - engine.waiting
         if room < len(jobs):
             room = max(room, 0)
-            self._hand_back(run.parameters.run_id, jobs[room:])
-            jobs = jobs[:room]
-            if not jobs:
+            self._hand_back(self._run_id, _ids(jobs[room:]))
+            if not room:
                 return
-        self._held[batch.batch_id] = len(jobs)
-        idle = self._idle
-        for place, job in enumerate(jobs):
-            work = (run, batch.batch_id, job, batch.prior[place] if batch.prior else None)
-            if idle:
-                # From the hub straight into the slot, which comes back when it first waits.
-                idle.pop().switch(work)
-                continue
-            self._queue.append(work)
-            if self._slots < self._options.concurrency:
-                self._slots += 1
-                gevent.spawn(self._slot)
+            batch = replace(batch, jobs=jobs[:room], prior=batch.prior[:room])
+        self._held[batch.batch_id] = len(batch.jobs)
+        engine.submit(batch)
 
-    def _capacity(self) -> int:
-        """How many jobs of this run there is room for: jobs of an earlier run may still be ending."""
-        foreign = self._busy + len(self._queue) - sum(self._held.values())
-        return self._options.concurrency - foreign
-
-    def _hand_back(self, run_id: int, jobs: Sequence[Job]) -> None:
-        job_ids = [job[0] for job in jobs]
-        self._send(wire.Handback(run_id, self._options.worker_id, self._instance, self._capacity(), job_ids))
+    def _hand_back(self, run_id: int, job_ids: list[int]) -> None:
+        capacity = self._options.concurrency
+        self._send(wire.Handback(run_id, self._options.worker_id, self._instance, capacity, job_ids))
 
     def _hand_back_all(self, header: bytes, batch: bytes) -> None:
-        """Begin none of a message's jobs; raises WireError."""
+        """Hand back all jobs of a message; raises WireError."""
         run_id = wire.unpack_parameters(header).run_id
         if jobs := wire.unpack_batch(batch).jobs:
-            self._hand_back(run_id, jobs)
+            self._hand_back(run_id, _ids(jobs))
 
-    def _noop(self, batch: JobBatch) -> None:
-        now = time.monotonic()
-        self._outbox.extend([Result(job[0], 0.0, 0.0, now) for job in batch.jobs])
-        self._flush_soon()
+    # -- results go out -----------------------------------------------------------------------
 
-    # -- work is done -------------------------------------------------------------------------
-
-    def _slot(self) -> None:
-        queue = self._queue
-        while True:
-            if queue:
-                run, batch_id, job, prior = queue.popleft()
-            else:
-                self._idle.append(getcurrent())
-                run, batch_id, job, prior = self._hub.switch()
-            self._busy += 1
-            generation = run.parameters.generation
-            outcome, storage_url = run.perform(job, prior)
-            if run is self._run:
-                self._busy -= 1
-                if outcome.unauthorized:
-                    # The token that was refused is the one the job began with: the master may have got
-                    # a new one since.
-                    self._refused_generation = min(self._refused_generation, generation)
-                self._finish(batch_id, job[0], outcome, storage_url)
-
-    def _finish(self, batch_id: int, job_id: int, outcome: Outcome, storage_url: int) -> None:
-        self._outbox.append(as_result(job_id, outcome, storage_url))
-        left = self._held[batch_id] - 1
+    def _ended(self, batch_id: int, results: list[Result], refused: int | None = None) -> None:
+        self._outbox += results
+        left = self._held[batch_id] - len(results)
         if left:
             self._held[batch_id] = left
         else:
             del self._held[batch_id]
-        self._flush_soon()
-
-    def _flush_soon(self) -> None:
+        if refused is not None:
+            self._refused_generation = min(self._refused_generation, refused)
         if not self._flush_due:
             self._flush_due = True
             self._hub.loop.run_callback(self._flush)
 
     def _flush(self) -> None:
         self._flush_due = False
-        if not self._outbox or self._run is None:
+        if not self._outbox or self._engine is None:
             return
         results, self._outbox = self._outbox, []
         if self._after_jobs is not None:
@@ -393,14 +347,13 @@ class Worker:
             self._after_jobs = (left - len(results), callback) if left > len(results) else None
             if self._after_jobs is None:
                 callback()
-        parameters = self._run.parameters
-        generation = min(parameters.generation, self._refused_generation)
+        generation = min(self._generation, self._refused_generation)
         self._refused_generation = sys.maxsize
         for start in range(0, len(results), _RESULTS_A_MESSAGE):
-            # A master that is gone takes nothing; its run is forgotten when the connection ends.
+            # If the master has vanished this fails; the run is dropped when the connection ends.
             self._send(
                 wire.Results(
-                    parameters.run_id,
+                    self._run_id,
                     self._options.worker_id,
                     self._instance,
                     time.monotonic(),
@@ -408,3 +361,7 @@ class Worker:
                     results[start : start + _RESULTS_A_MESSAGE],
                 )
             )
+
+
+def _ids(jobs: Sequence[Job]) -> list[int]:
+    return [job[0] for job in jobs]

@@ -214,7 +214,7 @@ def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
         work.send_multipart([address, header + wire.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)]))])
         assert list(results_of(results, 1)) == [1]
         assert worker.process.poll() is None
-        wait_until(lambda: worker.err.count("ERROR:Dropped a message") == 8, "the log's lines")
+        wait_until(lambda: worker.err.count("ERROR:Dropped an invalid message") == 8, "the log's lines")
         assert "Traceback" not in worker.err
 
 
@@ -294,13 +294,14 @@ def test_a_worker_that_fails_ends_although_work_waits(fleet: Fleet, tmp_path: Pa
     program = f"""
 import pathlib, time
 from ssbench.fleet.sockets import WorkerSockets
+from ssbench.worker.engine.greenlets import make_engine
 from ssbench.worker.worker import Worker, WorkerOptions
 def fail():
     pathlib.Path({str(failing)!r}).touch()
     time.sleep(1)
     raise SystemError("on purpose")
 sockets = WorkerSockets("tcp://127.0.0.1:{fleet.work_port}", "tcp://127.0.0.1:{fleet.results_port}")
-Worker(WorkerOptions(5, 4), sockets, (1, fail)).run()
+Worker(WorkerOptions(5, 4), sockets, make_engine, (1, fail)).run()
 """
     with (
         store() as (_, options),

@@ -17,6 +17,7 @@ from ssbench.errors import ExitCode
 from ssbench.fleet import wire
 from ssbench.fleet.sockets import WorkerSockets, endpoint
 from ssbench.run_results import open_results
+from ssbench.worker.engine.greenlets import make_engine
 from ssbench.worker.worker import Worker, WorkerOptions
 
 #: Seconds that the store takes for an answer.
@@ -50,8 +51,8 @@ LIAR = """
 import itertools, sys
 from msgspec.structs import replace
 from ssbench.cli.worker import main
-from ssbench.worker import worker
-honest = worker.as_result
+from ssbench.worker.engine import greenlets
+honest = greenlets.as_result
 lies = itertools.cycle([
     {"last_byte": 1e6}, {"first_byte": 2.0, "last_byte": 1.0}, {"size": 2**40}, {"retries": 2**32 - 1},
     {"completed": 1e9}, {"retried": {"HTTP 503": 2**32 - 1}}, {"last_byte": None, "first_byte": None},
@@ -62,7 +63,7 @@ def lie(*arguments):
     result = honest(*arguments)
     return replace(result, **next(lies)) if next(numbers) % 3 else result
 
-worker.as_result = lie
+greenlets.as_result = lie
 sys.exit(main())
 """
 
@@ -229,7 +230,7 @@ def test_results_that_are_too_long_for_a_message_go_in_several(fleet: Fleet) -> 
         master.bind(f"tcp://{fleet.ip}:{fleet.results_port}")
         sockets = WorkerSockets(endpoint(fleet.ip, fleet.work_port), endpoint(fleet.ip, fleet.results_port))
         results = [wire.Result(job, None, None, 1.0, cause="c", detail="\u20ac" * 500) for job in range(1000)]
-        worker = Worker(WorkerOptions(1), sockets)
+        worker = Worker(WorkerOptions(1), sockets, make_engine)
         message = wire.Results(1, 1, sockets.instance, 1.0, 0, results)
         wait_until(lambda: worker._send(message), "the connection")
         found: list[int] = []

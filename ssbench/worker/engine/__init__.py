@@ -1,0 +1,1 @@
+"""Engines: what carries out the jobs of a worker, behind one contract."""

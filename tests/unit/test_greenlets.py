@@ -1,0 +1,203 @@
+"""The contract of an engine, as the slots and the no-op engine keep it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import gevent
+import pytest
+from fault_server import FaultServer, Reply, Request
+
+from ssbench.fleet.wire import JobBatch, Result, RunParameters
+from ssbench.operations import READ
+from ssbench.worker.engine.contract import Engine
+from ssbench.worker.engine.greenlets import GreenletEngine, make_engine
+from ssbench.worker.engine.noop import NoopEngine
+
+SLOTS = 3
+
+
+class Gate:
+    """The rule of a server that answers only while it is open; counts the requests that wait at once."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.waiting = self.most = 0
+        self.tokens: list[str | None] = []
+        self.status = 200
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Request) -> Reply:
+        with self._lock:
+            self.waiting += 1
+            self.most = max(self.most, self.waiting)
+            self.tokens.append(request.headers.get("x-auth-token"))
+        self.open.wait(10)
+        with self._lock:
+            self.waiting -= 1
+        return Reply(self.status)
+
+
+class Results:
+    """The worker's callback."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[int, int, str | None]] = []
+        self.refused: list[int | None] = []
+
+    def __call__(self, batch_id: int, results: list[Result], refused: int | None = None) -> None:
+        self.ended += [(batch_id, result.job_id, result.cause) for result in results]
+        self.refused.append(refused)
+
+
+def jobs(batch_id: int, count: int) -> JobBatch:
+    return JobBatch(batch_id, [(batch_id * 100 + place, READ.code, 0, 0, 1, 0) for place in range(count)])
+
+
+def in_hub(call: Callable[[], object]) -> None:
+    """Call from the event loop, as a worker does; return when it has returned."""
+    done = gevent.event.Event()
+
+    def then() -> None:
+        call()
+        done.set()
+
+    gevent.get_hub().loop.run_callback(then)
+    assert done.wait(10)
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        gevent.sleep(0.001)
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+def server(gate: Gate) -> Iterator[FaultServer]:
+    with FaultServer(rule=gate) as running:
+        yield running
+        gate.open.set()
+
+
+@pytest.fixture
+def parameters(server: FaultServer) -> RunParameters:
+    return RunParameters(
+        1, generation=4, token="old", storage_urls=[f"{server.url}"], size_classes=["t"], retries=0
+    )
+
+
+@pytest.fixture
+def results() -> Results:
+    return Results()
+
+
+@pytest.fixture
+def engine(parameters: RunParameters, results: Results) -> Iterator[Engine]:
+    made = make_engine(parameters, SLOTS, results)
+    assert isinstance(made, GreenletEngine)
+    yield made
+    made.close()
+
+
+def test_each_job_ends_once_and_no_more_than_the_slots_go_on_at_once(
+    engine: Engine, gate: Gate, results: Results
+) -> None:
+    in_hub(lambda: engine.submit(jobs(1, 2)))
+    in_hub(lambda: engine.submit(jobs(2, 5)))
+    until(lambda: gate.waiting == SLOTS)
+    assert (engine.busy, engine.waiting) == (SLOTS, 4)
+    gate.open.set()
+    until(lambda: len(results.ended) == 7)
+    assert sorted(results.ended) == [(1, 100 + n, None) for n in range(2)] + [
+        (2, 200 + n, None) for n in range(5)
+    ]
+    assert (engine.busy, engine.waiting, gate.most) == (0, 0, SLOTS)
+
+
+def test_a_job_begins_at_once_where_a_slot_is_idle(engine: Engine, gate: Gate, results: Results) -> None:
+    gate.open.set()
+    in_hub(lambda: engine.submit(jobs(1, 1)))
+    until(lambda: results.ended)
+    until(lambda: engine.busy == 0)
+    gate.open.clear()
+    busy: list[int] = []
+
+    def submit() -> None:
+        engine.submit(jobs(2, 1))
+        busy.append(engine.busy)
+
+    in_hub(submit)
+    assert busy == [1]
+
+
+def test_cancel_takes_back_what_has_not_begun(engine: Engine, gate: Gate, results: Results) -> None:
+    in_hub(lambda: engine.submit(jobs(1, 5)))
+    until(lambda: gate.waiting == SLOTS)
+    assert engine.cancel() == [(1, 103), (1, 104)]
+    assert (engine.busy, engine.waiting) == (SLOTS, 0)
+    gate.open.set()
+    until(lambda: engine.busy == 0)
+    assert sorted(job for _, job, _ in results.ended) == [100, 101, 102]
+
+
+def test_after_close_no_result_is_passed_on_and_no_job_begins(
+    engine: Engine, gate: Gate, results: Results
+) -> None:
+    in_hub(lambda: engine.submit(jobs(1, 5)))
+    until(lambda: gate.waiting == SLOTS)
+    engine.close()
+    gate.open.set()
+    until(lambda: engine.busy == 0)
+    gevent.sleep(0)
+    assert not results.ended
+    assert len(gate.tokens) == SLOTS
+
+
+def test_close_ends_idle_slots(parameters: RunParameters, gate: Gate, results: Results) -> None:
+    engine = GreenletEngine(parameters, SLOTS, results)
+    gate.open.set()
+    in_hub(lambda: engine.submit(jobs(1, 3)))
+    until(lambda: len(results.ended) == 3 and engine.busy == 0)
+    idle = list(engine._idle)
+    engine.close()
+    gevent.joinall(idle, timeout=10)
+    assert idle
+    assert all(slot.dead for slot in idle)
+
+
+def test_a_new_token_is_for_jobs_that_begin_later(
+    engine: Engine, gate: Gate, results: Results, parameters: RunParameters
+) -> None:
+    gate.status = 401
+    in_hub(lambda: engine.submit(jobs(1, SLOTS + 1)))
+    until(lambda: gate.waiting == SLOTS)
+    engine.update(RunParameters(**{**_fields(parameters), "generation": 5, "token": "new"}))
+    gate.open.set()
+    until(lambda: len(results.ended) == SLOTS + 1)
+    assert gate.tokens == ["old"] * SLOTS + ["new"]
+    assert results.refused == [4] * SLOTS + [5]
+
+
+def _fields(parameters: RunParameters) -> dict[str, object]:
+    return {name: getattr(parameters, name) for name in parameters.__struct_fields__}
+
+
+def test_a_no_op_run_ends_jobs_within_submit_and_makes_no_request(
+    parameters: RunParameters, server: FaultServer, results: Results
+) -> None:
+    engine = make_engine(RunParameters(**{**_fields(parameters), "noop": True}), SLOTS, results)
+    assert isinstance(engine, NoopEngine)
+    engine.submit(jobs(3, 5))
+    assert results.ended == [(3, 300 + place, None) for place in range(5)]
+    assert results.refused == [None]
+    assert (engine.busy, engine.waiting, engine.cancel()) == (0, 0, [])
+    engine.close()
+    assert not server.requests

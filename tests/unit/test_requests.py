@@ -1,0 +1,164 @@
+"""What each row of the table of operations asks of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fault_server import FaultServer, Reply
+from runs import Store
+
+from ssbench.fleet.wire import RunParameters
+from ssbench.operations import (
+    CREATE,
+    DELETE,
+    OPERATIONS,
+    READ,
+    REMOVE,
+    UPDATE,
+    UPLOAD_IF_MISSING,
+    Effect,
+    Operation,
+)
+from ssbench.swift.objects import Outcome
+from ssbench.worker import requests
+from ssbench.worker.requests import Run, Target, as_result, builder
+
+HEAD = Operation(code=9, name="head", method="HEAD", effect=Effect.READS)
+OBJECT = "/v1/AUTH_test/base_000002/tiny_000007"
+
+
+@pytest.fixture
+def rule() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def server(rule: Store) -> Iterator[FaultServer]:
+    with FaultServer(rule=rule) as running:
+        yield running
+
+
+@pytest.fixture
+def run(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    monkeypatch.setitem(OPERATIONS._by_code, HEAD.code, HEAD)
+    parameters = RunParameters(
+        1,
+        storage_urls=[f"{server.url}"],
+        token="t",
+        container_base="base",
+        size_classes=["tiny"],
+        size_ranges=[(100, 200)],
+        delete_after=60,
+        retries=0,
+    )
+    made = Run(parameters, 1)
+    yield made
+    made.close()
+
+
+def perform(run: Run, operation: Operation, size: int = 0, prior: tuple[int, float] | None = None) -> Outcome:
+    outcome, url = run.perform((1, operation.code, 0, 2, 7, size), prior)
+    assert url == 0
+    return outcome
+
+
+def asked(server: FaultServer) -> list[tuple[str, str, int, str | None]]:
+    return [
+        (each.method, each.target, len(each.body), each.headers.get("x-delete-after"))
+        for each in server.requests
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "size", "request_line", "moved"),
+    [
+        (CREATE, 150, ("PUT", OBJECT, 150, "60"), 150),
+        (UPDATE, 120, ("PUT", OBJECT, 120, "60"), 120),
+        (READ, 0, ("GET", OBJECT, 0, None), 130),
+        (DELETE, 0, ("DELETE", OBJECT, 0, None), 0),
+        (HEAD, 0, ("HEAD", OBJECT, 0, None), 0),
+    ],
+)
+def test_plain_operations(
+    run: Run, server: FaultServer, rule: Store, operation: Operation, size: int, request_line, moved: int
+) -> None:
+    rule.sizes[OBJECT] = 130
+    outcome = perform(run, operation, size)
+    assert asked(server) == [request_line]
+    assert (outcome.cause, outcome.size) == (None, moved)
+    assert server.requests[0].headers["x-auth-token"] == "t"
+
+
+@pytest.mark.parametrize("operation", [CREATE, READ, DELETE, HEAD])
+def test_the_history_of_a_job_counts(run: Run, rule: Store, operation: Operation) -> None:
+    rule.sizes[OBJECT] = 1
+    outcome = perform(run, operation, 1, prior=(3, 500.0))
+    assert outcome.retries == 3
+    assert outcome.last_byte is not None
+    assert 500.0 <= outcome.last_byte < 530.0
+
+
+@pytest.mark.parametrize(
+    ("there", "methods", "size"),
+    [(None, ["HEAD", "PUT"], 150), (99, ["HEAD", "PUT"], 150), (100, ["HEAD"], 100), (200, ["HEAD"], 200)],
+)
+def test_an_initial_object_is_uploaded_unless_one_of_a_size_of_its_class_is_there(
+    run: Run, server: FaultServer, rule: Store, there: int | None, methods: list[str], size: int
+) -> None:
+    if there is not None:
+        rule.sizes[OBJECT] = there
+    outcome = perform(run, UPLOAD_IF_MISSING, 150)
+    assert [each.method for each in server.requests] == methods
+    assert (outcome.cause, outcome.found, outcome.size) == (None, there, size)
+    assert all(expires is None for *_, expires in asked(server))
+
+
+def test_an_initial_object_is_not_uploaded_where_its_head_fails(
+    run: Run, server: FaultServer, rule: Store
+) -> None:
+    rule.fault = lambda _request: Reply(403)
+    assert perform(run, UPLOAD_IF_MISSING, 150).cause == "HTTP 403"
+    assert [each.method for each in server.requests] == ["HEAD"]
+
+
+def test_only_the_clean_up_may_find_nothing(run: Run, server: FaultServer) -> None:
+    assert perform(run, REMOVE).cause is None
+    assert perform(run, DELETE).cause == "HTTP 404"
+    assert [each.method for each in server.requests] == ["DELETE", "DELETE"]
+
+
+def test_a_row_may_have_a_builder_of_its_own(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice(run: Run, target: Target) -> Outcome:
+        requests.ask(run, target)
+        return requests.ask(run, target)
+
+    monkeypatch.setitem(requests.BUILDERS, READ.code, twice)
+    twofold = Run(RunParameters(1, storage_urls=[f"{server.url}"], size_classes=["tiny"], retries=0), 1)
+    assert perform(twofold, READ).cause == "HTTP 404"
+    assert [each.method for each in server.requests] == ["GET", "GET"]
+    twofold.close()
+
+
+def test_every_row_has_a_builder() -> None:
+    assert {row.name: builder(row).__name__ for row in OPERATIONS} == {
+        "create": "send",
+        "read": "ask",
+        "update": "send",
+        "delete": "ask",
+        "upload_if_missing": "upload_if_missing",
+        "remove": "remove",
+    }
+
+
+def test_a_code_without_a_row_is_an_error_of_the_job(run: Run, server: FaultServer) -> None:
+    outcome, _ = run.perform((1, 77, 0, 2, 7, 0), None)
+    assert (outcome.cause, outcome.detail) == ("worker error", "WireError: no operation has the code 77")
+    assert not server.requests
+
+
+def test_texts_of_the_server_are_cut_for_the_wire() -> None:
+    outcome = Outcome(None, None, 1.0, 0, 0, "t" * 5000, "HTTP 500", "d" * 5000)
+    result = as_result(5, outcome, 2)
+    assert (result.job_id, result.storage_url) == (5, 2)
+    assert (result.trans_id, result.detail) == ("t" * 500, "d" * 500)

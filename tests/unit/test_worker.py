@@ -1,0 +1,235 @@
+"""The worker between two sockets of the test and an engine that makes no request."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import gevent
+import pytest
+import zmq
+
+from ssbench.errors import ExitCode
+from ssbench.fleet import wire
+from ssbench.fleet.sockets import WorkerSockets
+from ssbench.fleet.wire import (
+    Goodbye,
+    Handback,
+    Heartbeat,
+    Job,
+    JobBatch,
+    Ping,
+    Result,
+    Results,
+    RunParameters,
+)
+from ssbench.worker.engine.contract import Ended
+from ssbench.worker.worker import Worker, WorkerOptions
+
+CONCURRENCY = 4
+
+
+class Answers:
+    """The smallest engine: ends each job at once. With ``slots`` it keeps as many, and others wait."""
+
+    slots = 0
+    made: list[Answers]
+
+    def __init__(self, parameters: RunParameters, slots: int, ended: Ended) -> None:
+        assert slots == CONCURRENCY
+        self.parameters = [parameters]
+        self.ended = ended
+        self.submitted: list[JobBatch] = []
+        self.kept: list[tuple[int, int]] = []
+        self.closed = False
+        self.made.append(self)
+
+    @property
+    def busy(self) -> int:
+        return min(len(self.kept), self.slots)
+
+    @property
+    def waiting(self) -> int:
+        return len(self.kept) - self.busy
+
+    def submit(self, batch: JobBatch) -> None:
+        self.submitted.append(batch)
+        if self.slots:
+            self.kept += [(batch.batch_id, job[0]) for job in batch.jobs]
+        else:
+            self.ended(batch.batch_id, [answer(job[0]) for job in batch.jobs])
+
+    def update(self, parameters: RunParameters) -> None:
+        self.parameters.append(parameters)
+
+    def cancel(self) -> list[tuple[int, int]]:
+        waiting, self.kept = self.kept[self.slots :], self.kept[: self.slots]
+        return waiting
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def answer(job_id: int, cause: str | None = None) -> Result:
+    return Result(job_id, 0.001, 0.002, time.monotonic(), cause=cause, unauthorized=cause is not None)
+
+
+def jobs(first: int, count: int) -> list[Job]:
+    return [(first + place, 1, 0, 0, 1, 0) for place in range(count)]
+
+
+class Bench:
+    """A worker in a greenlet, and the master's ends of its sockets."""
+
+    def __init__(self, folder: Path, engine: type[Answers]) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self.work = self._context.socket(zmq.ROUTER)
+        self.results = self._context.socket(zmq.PULL)
+        self.work.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        for name, socket in (("work", self.work), ("results", self.results)):
+            socket.bind(f"ipc://{folder}/{name}")
+        sockets = WorkerSockets(f"ipc://{folder}/work", f"ipc://{folder}/results")
+        self.address = wire.work_address(sockets.instance)
+        self.worker = Worker(WorkerOptions(7, CONCURRENCY), sockets, engine)
+        self.running = gevent.spawn(self.worker.run)
+
+    def send(self, message: bytes) -> None:
+        end = time.monotonic() + 10
+        while True:
+            try:
+                return self.work.send_multipart([self.address, message])
+            except zmq.ZMQError:  # not connected yet
+                assert time.monotonic() < end
+                gevent.sleep(0.001)
+
+    def batch(self, parameters: RunParameters, batch: JobBatch) -> None:
+        self.send(wire.pack_parameters(parameters) + wire.pack(batch))
+
+    def next(self, *kinds: type) -> wire.FromWorker:
+        """Return the next message of one of these kinds."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            while self.results.poll(0):
+                message = wire.unpack_from_worker(self.results.recv())
+                if isinstance(message, kinds):
+                    return message
+            gevent.sleep(0.001)
+        raise AssertionError(f"no {kinds} came")
+
+    def close(self) -> None:
+        self.worker.stop("the test is over")
+        self.running.join(10)
+        self.work.close(0)
+        self.results.close(0)
+        self._context.term()
+
+
+@pytest.fixture
+def engine() -> type[Answers]:
+    return type("Engine", (Answers,), {"made": []})
+
+
+@pytest.fixture
+def bench(tmp_path: Path, engine: type[Answers]) -> Iterator[Bench]:
+    made = Bench(tmp_path, engine)
+    yield made
+    made.close()
+
+
+def test_results_of_an_engine_that_answers_at_once(bench: Bench, engine: type[Answers]) -> None:
+    history = [(1, 2.0), (0, 0.0), (0, 0.0)]
+    bench.batch(RunParameters(5, generation=2), JobBatch(10, jobs(10, 3), history))
+    message = bench.next(Results)
+    assert isinstance(message, Results)
+    assert (message.run_id, message.worker_id, message.generation) == (5, 7, 2)
+    assert [result.job_id for result in message.results] == [10, 11, 12]
+    assert engine.made[0].submitted[0].prior == history
+    bench.send(wire.pack_notice(Ping(3, 1.5)))
+    beat = bench.next(Heartbeat)
+    while beat.ping != 1.5:
+        beat = bench.next(Heartbeat)
+    assert (beat.run_id, beat.held, beat.capacity, beat.master) == (5, [], CONCURRENCY, 3)
+
+
+def test_jobs_beyond_the_concurrency_are_handed_back(bench: Bench, engine: type[Answers]) -> None:
+    engine.slots = 2
+    bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
+    bench.batch(RunParameters(5), JobBatch(20, jobs(20, 3), [(place, 0.0) for place in range(3)]))
+    handback = bench.next(Handback)
+    assert (handback.run_id, handback.job_ids, handback.capacity) == (5, [21, 22], CONCURRENCY)
+    (only,) = engine.made
+    assert [(batch.batch_id, len(batch.jobs)) for batch in only.submitted] == [(10, 3), (20, 1)]
+    assert only.submitted[1].prior == [(0, 0.0)]
+    bench.batch(RunParameters(5), JobBatch(30, jobs(30, 1)))
+    assert bench.next(Handback).job_ids == [30]
+    only.ended(10, [answer(11)])
+    only.ended(10, [answer(10), answer(12)])
+    ended = []
+    while len(ended) < 3:
+        ended += [result.job_id for result in bench.next(Results).results]
+    assert sorted(ended) == [10, 11, 12]
+    bench.send(wire.pack_notice(Ping(3, 2.5)))
+    while (beat := bench.next(Heartbeat)).ping != 2.5:
+        pass
+    assert beat.held == [20]
+
+
+def test_later_parameters_of_a_run_go_to_its_engine_and_refusals_name_the_token(
+    bench: Bench, engine: type[Answers]
+) -> None:
+    engine.slots = CONCURRENCY
+    bench.batch(RunParameters(5, generation=1), JobBatch(10, jobs(10, 1)))
+    bench.batch(RunParameters(5, generation=2), JobBatch(20, jobs(20, 1)))
+    while not (engine.made and len(engine.made[0].submitted) == 2):
+        gevent.sleep(0.001)
+    (only,) = engine.made
+    assert [each.generation for each in only.parameters] == [1, 2]
+    only.ended(10, [answer(10, "HTTP 401")], 1)
+    assert bench.next(Results).generation == 1
+    only.ended(20, [answer(20)])
+    assert bench.next(Results).generation == 2
+
+
+def test_another_run_closes_the_engine_and_drops_its_results(bench: Bench, engine: type[Answers]) -> None:
+    engine.slots = CONCURRENCY
+    bench.batch(RunParameters(5), JobBatch(10, jobs(10, 2)))
+    while not (engine.made and engine.made[0].submitted):
+        gevent.sleep(0.001)
+    engine.slots = 0
+    bench.batch(RunParameters(6), JobBatch(10, jobs(10, 1)))
+    message = bench.next(Results)
+    assert (message.run_id, len(message.results)) == (6, 1)
+    assert [each.closed for each in engine.made] == [True, False]
+
+
+def test_jobs_that_have_not_begun_are_handed_back_when_the_worker_ends(
+    bench: Bench, engine: type[Answers]
+) -> None:
+    engine.slots = 1
+    bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
+    while not (engine.made and engine.made[0].submitted):
+        gevent.sleep(0.001)
+    bench.worker.stop("the test says so")
+    messages = [bench.next(Handback, Goodbye), bench.next(Handback, Goodbye)]
+    assert [type(message) for message in messages] == [Handback, Goodbye]
+    assert messages[0].job_ids == [11, 12]
+    bench.running.join(10)
+    assert bench.running.value == ExitCode.OK
+    assert engine.made[0].closed
+
+
+def test_invalid_messages_are_dropped_and_named(
+    bench: Bench, engine: type[Answers], caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.slots = CONCURRENCY
+    with caplog.at_level(logging.ERROR):
+        bench.send(b"nonsense")
+        bench.batch(RunParameters(5), JobBatch(10, jobs(10, 1)))
+        bench.batch(RunParameters(5), JobBatch(10, jobs(10, 1)))
+        while len(caplog.messages) < 2:
+            gevent.sleep(0.001)
+    assert caplog.messages[0].startswith("Dropped an invalid message: work message: 8 bytes")
+    assert caplog.messages[1] == "Dropped an invalid message: batch 10 came twice"
+    assert len(engine.made[0].submitted) == 1
