@@ -167,9 +167,8 @@ class Result(Struct, array_like=True, frozen=True, gc=False):
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     """Answers a ping; sent unasked on joining, and when no ping has come for a while.
 
-    ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs of its run it can
-    have at once (less than its concurrency while jobs of an earlier run are still ending), ``held`` the
-    batches that it has not finished, ``cpu`` the CPU seconds its main thread has used so far.
+    ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs it can have at once,
+    ``held`` the batches that it has not finished, ``cpu`` the CPU seconds its main thread has used so far.
     ``lag`` counts the ticks of its event loop since the last heartbeat by how late they came: element 0
     those up to 1 ms late, element k those from 2**(k-1) up to 2**k ms, the last all later ones. Counts add
     up over heartbeats and workers, which percentiles do not. ``run_id`` is the run it serves, 0 where
