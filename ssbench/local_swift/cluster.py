@@ -39,7 +39,8 @@ class LocalSwift:
     removed at the end, also when this process is killed. ``port`` is the proxy's (default: any free
     one, the first one's of several). ``policies`` are storage policies, the first one the default: a
     name, or ``NAME:ec:DATA+PARITY`` for erasure coding. ``layout`` says how many servers, devices and
-    replicas there are. ``token_life`` is in seconds.
+    replicas there are. ``token_life`` is in seconds. Its servers send statsd lines to ``statsd_port`` of this
+    host, each under the name of its process.
 
     For tests, in paste's terms: ``filters`` are sections by name, put in front of the
     authentication; ``authentication`` replaces tempauth's; ``proxy_options`` and ``object_options``
@@ -68,6 +69,7 @@ class LocalSwift:
         policies: Sequence[str] = ("gold", "silver"),
         layout: Layout | None = None,
         token_life: int = 86400,
+        statsd_port: int | None = None,
         filters: Mapping[str, Options] | None = None,
         authentication: Mapping[str, Options] | None = None,
         proxy_options: Options | None = None,
@@ -82,6 +84,7 @@ class LocalSwift:
         self._ports: Mapping[str, int] = {}
         self._asked_directory = Path(directory).resolve() if directory is not None else None
         self._fixed_port = port
+        self._statsd_port = statsd_port
         self._authentication = authentication or tempauth(token_life)
         self._filters = filters or {}
         self._proxy_options = proxy_options or {}
@@ -273,6 +276,7 @@ class LocalSwift:
                 proxy_options=self._proxy_options,
                 object_options=self._object_options,
                 objects_in_memory=memory,
+                statsd_port=self._statsd_port,
             )
             self._configuration.write()
             self._apply_faults()

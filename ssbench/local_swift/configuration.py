@@ -55,6 +55,7 @@ class Configuration:
     proxy_options: Options = field(default_factory=dict)
     object_options: Options = field(default_factory=dict)
     objects_in_memory: bool = False
+    statsd_port: int | None = None
 
     @property
     def slow_file(self) -> Path:
@@ -157,6 +158,13 @@ class Configuration:
         return sections
 
     def _default(self, kind: str, role: str) -> dict[str, str]:
+        statsd = {}
+        if self.statsd_port is not None:
+            statsd = {
+                "log_statsd_host": "127.0.0.1",
+                "log_statsd_port": str(self.statsd_port),
+                "log_statsd_metric_prefix": role,
+            }
         return {
             "bind_ip": self.bind_ip,
             "bind_port": str(self.ports[role]),
@@ -168,6 +176,7 @@ class Configuration:
             "log_name": f"{kind}-server",
             "log_level": "INFO" if self.layout.access_logs else "WARNING",
             "log_custom_handlers": "ssbench.local_swift._log.log_to_stderr",
+            **statsd,
         }
 
     def _backend(self, kind: str, role: str, process: str, options: Options) -> dict[str, Options]:

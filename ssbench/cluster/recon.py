@@ -1,0 +1,193 @@
+"""From the answers of Swift's recon middleware, and of a proxy's ``/info``, to records.
+
+What is missing, null or of another shape than Swift's becomes None: servers of many versions are asked, and
+whoever answers may be no Swift at all. https://docs.openstack.org/swift/latest/admin_guide.html lists what
+recon tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from ssbench.cluster.observation import Disk, Proxy, State
+
+#: What is asked in each round, and what is asked besides before and after the run.
+EACH_ROUND = ("load", "async", "sockstat", "diskusage")
+AT_BOTH_ENDS = (
+    "version",
+    "time",
+    "devices",
+    "quarantined",
+    "replication/account",
+    "replication/container",
+    "replication/object",
+    "reconstruction/object",
+)
+
+#: Devices, policies and names of one server that are kept, and characters of a text.
+_MOST_NAMES = 1000
+_LONGEST_TEXT = 200
+_MINUTE = 60.0
+
+_T = TypeVar("_T")
+
+
+class _Load(msgspec.Struct):
+    minute: float | None = msgspec.field(default=None, name="1m")
+
+
+class _Async(msgspec.Struct):
+    async_pending: int | None = None
+    async_pending_last: float | None = None
+
+
+class _Sockets(msgspec.Struct):
+    tcp_in_use: int | None = None
+    time_wait: int | None = None
+    orphan: int | None = None
+    tcp_mem_allocated_bytes: int | None = None
+
+
+class _Disk(msgspec.Struct):
+    """Sizes are empty texts, and ``mounted`` may be an error message, where it is not mounted."""
+
+    device: str
+    mounted: bool | str = False
+    size: int | str = 0
+    used: int | str = 0
+
+
+class _Quarantined(msgspec.Struct):
+    accounts: int = 0
+    containers: int = 0
+    objects: int = 0
+
+
+class _Version(msgspec.Struct):
+    version: str
+
+
+class _Replication(msgspec.Struct):
+    """``replication_last`` is seconds since 1970, ``replication_time`` minutes for objects, else seconds."""
+
+    replication_time: float | None = None
+    replication_last: float | None = None
+
+
+class _Reconstruction(msgspec.Struct):
+    object_reconstruction_time: float | None = None
+    object_reconstruction_last: float | None = None
+
+
+def state(answers: Mapping[str, bytes], at: float) -> State:
+    """Make a state of answers by their path below ``/recon``; whatever they hold, nothing is raised."""
+    load = _read(answers, "load", _Load)
+    pending = _read(answers, "async", _Async)
+    sockets = _read(answers, "sockstat", _Sockets)
+    version = _read(answers, "version", _Version)
+    quarantined = _read(answers, "quarantined", _Quarantined)
+    age, seconds = _replication(answers)
+    return State(
+        at=at,
+        load=load.minute if load else None,
+        async_pending=pending.async_pending if pending else None,
+        async_counted=pending.async_pending_last if pending else None,
+        tcp_in_use=sockets.tcp_in_use if sockets else None,
+        time_wait=sockets.time_wait if sockets else None,
+        orphans=sockets.orphan if sockets else None,
+        tcp_memory=sockets.tcp_mem_allocated_bytes if sockets else None,
+        disks=_disks(_read(answers, "diskusage", list[_Disk])),
+        version=version.version[:_LONGEST_TEXT] if version else None,
+        root=next(iter(_read(answers, "devices", dict[str, Any]) or {}), "")[:_LONGEST_TEXT] or None,
+        quarantined=quarantined.accounts + quarantined.containers + quarantined.objects
+        if quarantined
+        else None,
+        replication_age=age,
+        replication_seconds=seconds,
+    )
+
+
+def _read(answers: Mapping[str, bytes], path: str, shape: type[_T]) -> _T | None:
+    if path not in answers:
+        return None
+    try:
+        return msgspec.json.decode(answers[path], type=shape)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+def _disks(disks: list[_Disk] | None) -> tuple[Disk, ...] | None:
+    if disks is None:
+        return None
+    return tuple(
+        Disk(each.device[:_LONGEST_TEXT], each.mounted is True, _number(each.size), _number(each.used))
+        for each in sorted(disks, key=lambda disk: disk.device)[:_MOST_NAMES]
+    )
+
+
+def _number(size: int | str) -> int:
+    return size if isinstance(size, int) else 0
+
+
+def _replication(answers: Mapping[str, bytes]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return how many seconds ago each kind of replication ended, and how many seconds it took."""
+    ages: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    now = _read(answers, "time", float)
+    passes: dict[str, tuple[float | None, float | None]] = {}
+    for kind, unit in (("account", 1.0), ("container", 1.0), ("object", _MINUTE)):
+        if found := _read(answers, f"replication/{kind}", _Replication):
+            took = found.replication_time
+            passes[kind] = found.replication_last, None if took is None else took * unit
+    if rebuilt := _read(answers, "reconstruction/object", _Reconstruction):
+        took = rebuilt.object_reconstruction_time
+        passes["reconstruction"] = (
+            rebuilt.object_reconstruction_last,
+            None if took is None else took * _MINUTE,
+        )
+    for kind, (last, took) in passes.items():
+        if last and now is not None:
+            # Both by the server's own clock: those of two hosts are never compared.
+            ages[kind] = max(0.0, now - last)
+        if took is not None:
+            seconds[kind] = took
+    return ages, seconds
+
+
+class _Policy(msgspec.Struct):
+    name: str
+    default: bool = False
+
+
+class _Swift(msgspec.Struct):
+    version: str | None = None
+    policies: list[_Policy] = []
+
+
+def proxy(url: str, answer: bytes) -> Proxy:
+    """Make a record of what ``/info`` answered; nothing is raised."""
+    sections = _read({"info": answer}, "info", dict[str, Any])
+    swift = None
+    if sections and isinstance(sections.get("swift"), dict):
+        try:
+            swift = msgspec.convert(sections["swift"], _Swift)
+        except msgspec.ValidationError:
+            swift = None
+    if not sections or swift is None:
+        return Proxy(url, failure="its /info is not that of a Swift")
+    policies = sorted(swift.policies[:_MOST_NAMES], key=lambda policy: not policy.default)
+    constraints = {
+        name[:_LONGEST_TEXT]: value
+        for name, value in list(sections["swift"].items())[:_MOST_NAMES]
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+    }
+    return Proxy(
+        url,
+        version=swift.version[:_LONGEST_TEXT] if swift.version else None,
+        policies=tuple(policy.name[:_LONGEST_TEXT] for policy in policies),
+        constraints=constraints,
+        features=tuple(name[:_LONGEST_TEXT] for name in sorted(sections)[:_MOST_NAMES] if name != "swift"),
+    )
