@@ -9,7 +9,9 @@ import argparse
 import logging
 import os
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ssbench import __version__
 from ssbench.cli import auth_options, invocation, zmq_options
@@ -24,6 +26,9 @@ from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
 from ssbench.screen.progress import ResultCharacters
+
+if TYPE_CHECKING:
+    from ssbench.cluster.observer import Observer
 
 _log = logging.getLogger(__name__)
 
@@ -41,11 +46,27 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     scenario = _scenario(arguments)
     _log.info("ssbench %s: %s", __version__, scenario.name)
     report = _Report(arguments)
-    with Bench(_bench_options(arguments)) as bench:
+    with _observer(arguments) as observer, Bench(_bench_options(arguments)) as bench:
         outcome = bench.run(
-            scenario, _run_options(arguments), sinks=[ResultCharacters()], on_measured=report.print
+            scenario,
+            _run_options(arguments),
+            sinks=[ResultCharacters()],
+            on_measured=report.print,
+            observer=observer,
         )
         return report.finish(outcome)
+
+
+def _observer(arguments: argparse.Namespace) -> Observer | nullcontext[None]:
+    """What watches the cluster, where that was asked for."""
+    if not arguments.recon and arguments.recon_ring is None and arguments.statsd_listen is None:
+        return nullcontext()
+    # Only here: it brings an HTTP client, which a run without it does without.
+    from ssbench.cluster import ring
+    from ssbench.cluster.observer import Observer
+
+    urls = arguments.recon + (ring.servers(arguments.recon_ring) if arguments.recon_ring else [])
+    return Observer(urls, interval=arguments.recon_interval, statsd_port=arguments.statsd_listen)
 
 
 def _scenario(arguments: argparse.Namespace) -> Scenario:

@@ -14,6 +14,7 @@ from ssbench.cli.options import (
     add_force,
     add_percentiles,
     non_negative_int,
+    port,
     positive_int,
     seconds,
     seconds_or_0,
@@ -45,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_load(parser)
     _add_requests(parser)
     _add_results(parser)
+    _add_cluster(parser)
     _add_fleet(parser)
     auth_options.add_arguments(parser)
 
@@ -169,6 +171,46 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--profile", action="store_true", help="write profiles of the benchmark and of the local workers"
     )
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "cluster", "What the cluster says of itself before, during and after the run; see doc/cluster.rst."
+    )
+    group.add_argument(
+        "--recon",
+        metavar="URL",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="account, container and object servers whose recon is asked, as in http://10.0.0.4:6200",
+    )
+    group.add_argument(
+        "--recon-ring",
+        metavar="DIR",
+        type=Path,
+        help="take the servers from the ring files in this folder (needs: pip install swift eventlet)",
+    )
+    group.add_argument(
+        "--recon-interval",
+        metavar="SECONDS",
+        type=_recon_interval,
+        default=5.0,
+        help="seconds from one sample to the next, 0.5 or more (default: %(default)g)",
+    )
+    group.add_argument(
+        "--statsd-listen",
+        metavar="PORT",
+        type=port,
+        help="UDP port at which to take in what Swift sends to a statsd server (default: none)",
+    )
+
+
+def _recon_interval(text: str) -> float:
+    interval: float = seconds(text)
+    if interval < 0.5:
+        raise argparse.ArgumentTypeError(f"{text!r} is not 0.5 s or more")
+    return interval
 
 
 def _add_fleet(parser: argparse.ArgumentParser) -> None:

@@ -51,6 +51,7 @@ class Observer:
         self._errors: IO[bytes] | None = None
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._last = Observation()
+        self._said: set[str] = set()
 
     def __enter__(self) -> Observer:
         if self._statsd_port is not None:
@@ -60,7 +61,7 @@ class Observer:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop()
+        self.stop()
         if self._statsd is not None:
             self._statsd.close()
             self._statsd = None
@@ -73,7 +74,7 @@ class Observer:
         ``/info`` of the proxies is asked as well. Waits some seconds for the servers' answers, and logs
         what is to be warned of.
         """
-        self._stop()
+        self.stop()
         proxies = dict.fromkeys(url.partition("/v1")[0].rstrip("/") for url in storage_urls)
         task = Task(
             self._recon,
@@ -91,9 +92,11 @@ class Observer:
             self._last = Observation(failure=f"no process for it: {error.strerror}")
         else:
             self._last = self._receive(BEFORE_SECONDS)
-        for sentence in sentences(judge(self._last), warnings=True):
-            if self._last.statsd is None or "statsd" not in sentence:
-                _log.warning("%s", sentence)
+            if self._last.failure:
+                self.stop()
+        self._said = set()
+        # Lines of statsd have had no time to come.
+        self._say(msgspec.structs.replace(self._last, statsd=None))
 
     def end(self) -> Observation:
         """See the cluster once more, end watching, and return what was seen."""
@@ -104,8 +107,16 @@ class Observer:
             self._last = self._receive(AFTER_SECONDS)
             if self._last.failure:  # what was seen before the run stands
                 self._last = msgspec.structs.replace(before, failure=self._last.failure)
-            self._stop()
+            self.stop()
+            self._say(self._last)
         return self._last
+
+    def _say(self, observation: Observation) -> None:
+        """Log what is to be warned of and was not said before."""
+        for sentence in sentences(judge(observation), warnings=True):
+            if sentence not in self._said:
+                self._said.add(sentence)
+                _log.warning("%s", sentence)
 
     def _start(self, task: Task) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - _stop() closes it
@@ -148,7 +159,8 @@ class Observer:
         lines = self._errors.read().decode(errors="replace").splitlines()
         return f": {lines[-1]}" if lines else ""
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """End watching; :meth:`end` then returns what was seen before the run."""
         process, self._process = self._process, None
         if process is None:
             return

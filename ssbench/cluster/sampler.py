@@ -1,4 +1,4 @@
-"""Asks servers how they are, from threads of its own, so that one that does not answer holds up few others."""
+"""Asks servers how they are, from threads of its own, so that none that is silent holds up many others."""
 
 from __future__ import annotations
 
@@ -151,17 +151,20 @@ class Sampler:
             self._round("during", 0.0)
 
     def _round(self, phase: str, patience: float) -> None:
-        """Have each server asked; one that still holds up a thread counts as unanswered."""
+        """Have each server asked, but for those that have not answered the last question yet."""
         with self._changed:
             for server in self._servers:
-                if server.busy and phase == "during":
-                    server.asked += 1
-                    server.unanswered += 1
-                    server.failure = server.failure or f"no whole answer in {self.interval:g} s"
-                else:
+                if phase != "during" or not server.busy:
                     server.busy += 1
                     self._jobs.put((server, phase))
+            if not patience:
+                return
             self._changed.wait_for(lambda: not any(server.busy for server in self._servers), patience)
+            for server in self._servers:
+                if server.busy:
+                    server.asked += 1
+                    server.unanswered += 1
+                    server.failure = server.failure or f"no whole answer in {patience:g} s"
 
     def _work(self) -> None:
         while True:

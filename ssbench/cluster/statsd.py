@@ -113,7 +113,7 @@ class _Cell:
 
 
 class Aggregator:
-    """Sums up lines by name and interval; ``seconds``, its length, doubles when there are too many of them."""
+    """Sums up lines by name and interval; ``seconds``, its length, doubles when there are too many."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ssbench.operations import OPERATIONS
-from ssbench.reports import key_figures
+from ssbench.reports import cluster, key_figures
 from ssbench.reports.figures import printable, rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.results import LOST
@@ -43,6 +43,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
         ]
         lines += _request_options(statistics.run.options)
         lines += _notes(statistics)
+        lines += cluster.section(statistics.cluster)
     lines += key_figures.percentiles(statistics, options.more)
     lines += _warnings(statistics)
     return "".join(printable(line) + "\n" for line in lines)

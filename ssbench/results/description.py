@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ssbench.cluster.observation import Observation
 from ssbench.scenario.model import Scenario
 
 
@@ -56,7 +57,8 @@ class RunSummary:
     often) of operations that were drawn while no object of the class existed. ``lost_jobs`` counts
     operations whose worker vanished; each of them is a result with the cause
     :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted. ``sent_until`` is when
-    the run stopped handing out operations, in seconds since 1970; None where it is not known.
+    the run stopped handing out operations, in seconds since 1970; None where it is not known. ``cluster``
+    is what was seen of the cluster, None where nobody looked; a stat file has it in a record of its own.
     """
 
     ended: float
@@ -67,3 +69,4 @@ class RunSummary:
     workers: tuple[WorkerFacts, ...] = ()
     counters: dict[str, float] = field(default_factory=dict)
     sent_until: float | None = None
+    cluster: Observation | None = None

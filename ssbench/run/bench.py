@@ -32,6 +32,7 @@ from ssbench.scenario.model import Scenario
 from ssbench.swift.credentials import Credentials
 
 if TYPE_CHECKING:
+    from ssbench.cluster.observer import Observer
     from ssbench.local_swift import LocalSwift
 
 _log = logging.getLogger(__name__)
@@ -93,11 +94,13 @@ class Bench:
         *,
         sinks: Sequence[Sink] = (),
         on_measured: Callable[[RunOutcome], None] | None = None,
+        observer: Observer | None = None,
     ) -> RunOutcome:
         """Carry out a scenario and return how it went.
 
         ``sinks`` take in the results beside the stat file. ``on_measured`` is called with the outcome so far
-        when the stat file is complete, before what the run created is deleted.
+        when the stat file is complete, before what the run created is deleted. ``observer``, an entered one,
+        watches the cluster; what it saw is in the summary and in the stat file.
 
         Raises SsbenchError where the benchmark cannot begin (a wrong option, no worker, no token, no
         container or initial object can be made), and KeyboardInterrupt; the next run is possible all the
@@ -122,6 +125,7 @@ class Bench:
                 local_workers=local,
                 tokens=None if options.noop else self._token_source(scenario),
                 advice=self._advice(options),
+                observer=observer,
             )
             with self._interrupts.armed(run.interrupt, run.interrupt_at_once):
                 self._run = run

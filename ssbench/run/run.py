@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ssbench import __version__
+from ssbench.cluster.judgments import judge, sentences
 from ssbench.errors import ClusterError, SsbenchError, WorkerError
 from ssbench.fleet import wire
 from ssbench.fleet.fleet import Fleet
@@ -35,6 +37,9 @@ from ssbench.screen.bars import Bar
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import RunState
 
+if TYPE_CHECKING:
+    from ssbench.cluster.observer import Observer
+
 _log = logging.getLogger(__name__)
 
 #: A report says that nothing succeeded for some time when it was at least so long (seconds).
@@ -52,7 +57,8 @@ class Run:
     """A run from its first worker to its last clean-up; :meth:`carry_out` does all of it.
 
     The fleet, the local workers and the token are those of the bench; ``tokens`` is None in a no-op run.
-    ``work_port`` is for messages, ``advice`` says what to do while workers are missing.
+    ``work_port`` is for messages, ``advice`` says what to do while workers are missing. ``observer``
+    watches the cluster.
     """
 
     def __init__(
@@ -66,6 +72,7 @@ class Run:
         local_workers: LocalWorkers | None,
         tokens: TokenSource | None,
         advice: str,
+        observer: Observer | None = None,
     ) -> None:
         self._scenario = scenario
         self._options = options
@@ -73,6 +80,7 @@ class Run:
         self._local = local_workers
         self._tokens = tokens
         self._advice = advice
+        self._observer = observer
         self._run_id = secrets.randbits(62) + 1
         self._mark = run_mark(self._run_id) if options.mark_transactions else None
         self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
@@ -152,6 +160,7 @@ class Run:
         self, path: Path, sinks: Sequence[Sink], on_measured: Callable[[RunOutcome], None] | None
     ) -> RunOutcome:
         """Do everything; see :meth:`ssbench.run.bench.Bench.run`. ``path`` is where the stat file goes."""
+        self._begin_observation()
         self._prepare()
         if self._stop():
             _log.warning("Interrupted before the benchmark began")
@@ -283,6 +292,15 @@ class Run:
                 f"{uploads.failed} of {total} initial objects could not be uploaded: {uploads.failure_text()}"
             )
 
+    def _begin_observation(self) -> None:
+        if self._observer is not None:
+            parameters = self._fleet.parameters
+            self._observer.begin(
+                parameters.storage_urls,
+                insecure=parameters.insecure,
+                ca_certificates=parameters.ca_certificates,
+            )
+
     def _measure(self, writer: RunResultsWriter, more_sinks: Sequence[Sink]) -> None:
         """Run the benchmark; results go to the sinks, which are ended whatever happens."""
         scenario = self._scenario
@@ -309,9 +327,12 @@ class Run:
         except (WorkerError, ClusterError) as error:
             self._error = error
             self._news.warn(f"The run ended early: {error}")
+        except KeyboardInterrupt:
+            if self._observer is not None:
+                self._observer.stop()  # nobody waits for the servers any more
+            raise
         finally:
             benchmark.end()
-            self._note_limits()
             self._summary = self._summarize(benchmark)
             for sink in sinks:
                 sink.end(self._summary)
@@ -323,6 +344,10 @@ class Run:
             )
 
     def _summarize(self, benchmark: Benchmark) -> RunSummary:
+        observation = self._observer.end() if self._observer is not None else None
+        self._note_limits()
+        if observation is not None:
+            self._news.warnings += sentences(judge(observation), warnings=True)
         dispatcher, state = self._fleet.dispatcher, self._state
         return RunSummary(
             ended=time.time(),
@@ -354,6 +379,7 @@ class Run:
                 **(self._uploads.counts() if self._uploads and not self._options.noop else {}),
             },
             sent_until=benchmark.sent_until,
+            cluster=observation,
         )
 
     def _note_limits(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from isal.isal_zlib import crc32
@@ -12,6 +13,7 @@ from ssbench.run_results import columns
 from ssbench.run_results.damage import DamageError
 from ssbench.run_results.reading import Format, RunResults
 from ssbench.run_results.records import (
+    CLUSTER,
     END,
     MAGIC,
     MAX_RECORD_BYTES,
@@ -20,6 +22,7 @@ from ssbench.run_results.records import (
     RUN,
     VERSION,
     decode_closing,
+    decode_cluster,
     decode_run,
 )
 
@@ -46,13 +49,20 @@ class CurrentResults(RunResults):
 
     def _read_blocks(self) -> Iterator[ResultBlock]:
         size_classes = len(self.size_classes)
+        cluster = None
         while (record := self._record()) is not None:
             kind, payload = record
             if kind == ROWS:
                 yield columns.decode(payload, size_classes)
+            elif kind == CLUSTER:
+                cluster = decode_cluster(payload)
+                if cluster is None:
+                    self.warnings.append(
+                        "what was seen of the cluster cannot be read by this version of ssbench"
+                    )
             elif kind == END:
                 closing = decode_closing(payload)
-                self.summary = closing.summary
+                self.summary = replace(closing.summary, cluster=cluster)
                 if closing.summary.interrupted:
                     self.warnings.append(self._interrupted())
                 self.warnings.extend(closing.summary.warnings)

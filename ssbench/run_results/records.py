@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 from isal.isal_zlib import crc32
 
+from ssbench.cluster.observation import Observation
 from ssbench.results import RunDescription, RunSummary
 from ssbench.run_results.damage import DamageError
 
@@ -20,7 +21,7 @@ VERSION = 2
 PREAMBLE = MAGIC + b"%d\n" % VERSION
 
 #: Kinds of record. A reader skips kinds that it does not know.
-RUN, ROWS, END = b"RUN ", b"ROWS", b"END "
+RUN, ROWS, CLUSTER, END = b"RUN ", b"ROWS", b"CLUS", b"END "
 #: kind, bytes of the payload, CRC-32 of kind and payload.
 RECORD_HEADER = struct.Struct("<4sII")
 #: No writer makes longer records, so what claims more is damage.
@@ -28,6 +29,7 @@ MAX_RECORD_BYTES = 128 * 1024 * 1024
 
 _json = msgspec.json.Encoder()
 _run_decoder = msgspec.json.Decoder(RunDescription)
+_cluster_decoder = msgspec.json.Decoder(Observation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,23 @@ def run_record(run: RunDescription) -> bytes:
 
 
 def closing_record(closing: Closing) -> bytes:
-    """Encode the record that ends a file."""
-    return record(END, _json.encode(_printable(msgspec.to_builtins(closing))))
+    """Encode the record that ends a file, without what was seen of the cluster."""
+    plain = msgspec.to_builtins(replace(closing, summary=replace(closing.summary, cluster=None)))
+    del plain["summary"]["cluster"]
+    return record(END, _json.encode(_printable(plain)))
+
+
+def cluster_record(cluster: Observation) -> bytes:
+    """Encode what was seen of the cluster."""
+    return record(CLUSTER, _json.encode(cluster))
+
+
+def decode_cluster(payload: bytes) -> Observation | None:
+    """Decode the payload of a CLUS record; None where it is of another version of ssbench."""
+    try:
+        return _cluster_decoder.decode(payload)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
 
 
 def decode_run(payload: bytes) -> RunDescription:

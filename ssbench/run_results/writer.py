@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from isal import isal_zlib
@@ -21,7 +22,15 @@ from ssbench.errors import StatFileError
 from ssbench.results import ResultBlock, RunDescription, RunSummary, join
 from ssbench.run_results import columns
 from ssbench.run_results.columns import MAX_ROWS
-from ssbench.run_results.records import PREAMBLE, ROWS, Closing, closing_record, record, run_record
+from ssbench.run_results.records import (
+    PREAMBLE,
+    ROWS,
+    Closing,
+    closing_record,
+    cluster_record,
+    record,
+    run_record,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +42,7 @@ MAX_WAITING_ROWS = 4_000_000
 FINISH_SECONDS = 60.0
 
 _GZIP = 31  # zlib's window of 15 bits, in the gzip format
+_CLUSTER_LOST = "what was seen of the cluster could not be written to the stat file"
 _LEVEL = 1  # of isal; 0 costs more and compresses less, 2 and 3 gain next to nothing on these columns
 
 
@@ -122,24 +132,36 @@ class RunResultsWriter:
                 summary = self._summary
             for block in _of_full_size(pending):
                 self._write_block(block)
+        self._write_end(summary)
+
+    def _write_end(self, summary: RunSummary) -> None:
+        """Write what was seen of the cluster and the summary, which matters more than anything before it."""
+        size = self._size
+        if summary.cluster is not None:
+            if self._append(cluster_record(summary.cluster)) and self._append_closing(summary):
+                return
+            self._take_back(size)
+            summary = replace(summary, warnings=(*summary.warnings, _CLUSTER_LOST))
         if not self._append_closing(summary):
             # No room for the summary, not even after a block that had none either: the last one makes some.
-            self._take_back_last_block()
+            rows, size = self._last_block
+            if self._take_back(size):
+                self._results -= rows
+                self.results_lost += rows
             self._append_closing(summary)
 
     def _append_closing(self, summary: RunSummary) -> bool:
         return self._append(closing_record(Closing(self._results, self.results_lost, summary)))
 
-    def _take_back_last_block(self) -> None:
-        rows, size = self._last_block
+    def _take_back(self, size: int) -> bool:
+        """Remove what was written beyond ``size``; False where that cannot be."""
         try:
             self._file.truncate(size)
             self._file.seek(size)
         except OSError:  # what is no regular file
-            return
+            return False
         self._size = size
-        self._results -= rows
-        self.results_lost += rows
+        return True
 
     def _write_block(self, block: ResultBlock) -> None:
         rows, size = len(block), self._size

@@ -18,6 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ssbench.cluster.observation import Observation
 from ssbench.operations import OPERATIONS, Operation
 from ssbench.results import ResultBlock, RunDescription, RunSummary
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within, merge_figures
@@ -131,6 +132,7 @@ class RunStatistics:
     (second of the clock since that of the first completion, counted from 1; successes completed in
     it). ``workers`` spreads successes over workers. ``errors`` and ``retries`` are keyed by cause.
     ``not_sendable`` holds (operation, size class, how often), ``counters`` what else the run counted.
+    ``cluster`` is what was seen of the cluster, None where nobody looked.
     ``current`` tells that the file is of today's format, which knows more than those of old.
     """
 
@@ -150,6 +152,7 @@ class RunStatistics:
     course: Course | None = None
     warmed_up: int = 0
     counters: dict[str, float] = field(default_factory=dict)
+    cluster: Observation | None = None
 
     @property
     def total(self) -> Section:
@@ -209,6 +212,7 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
         else None,
         warmed_up=collector.warmed_up,
         counters=summary.counters if summary else {},
+        cluster=summary.cluster if summary else None,
     )
 
 

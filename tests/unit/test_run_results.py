@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssbench import export
+from ssbench.cluster.observation import Disk, Interval, Metric, Observation, Server, State, Statsd
 from ssbench.errors import StatFileError
 from ssbench.reports import ReportOptions, text
 from ssbench.results import (
@@ -131,6 +133,44 @@ def test_what_is_known_of_a_run_comes_back(tmp_path: Path) -> None:
         "the load generator was the limit",
     ]
     assert list(block.trans_id) == ["tx0", "tx1", "tx2"]
+
+
+CLUSTER = Observation(
+    began=1.7e9,
+    interval=5.0,
+    servers=(
+        Server(
+            "http://h:6200",
+            "object",
+            asked=9,
+            before=State(disks=(Disk("d1", size=5),), replication_age={"object": 3.5}),
+            during=tuple(State(at=number / 7, load=number / 3) for number in range(500)),
+        ),
+    ),
+    statsd=Statsd(metrics=(Metric("x", True, (Interval(5.0, 2.5, 1.0, {-3: 1.0, 7: 2.0}),)),)),
+)
+
+
+def test_what_was_seen_of_the_cluster_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    writer = RunResultsWriter(path, RUN)
+    writer.add(result_rows.block([row()]))
+    writer.end(replace(SUMMARY, cluster=CLUSTER))
+    results = open_results(path)
+    assert numbers(list(results.blocks())) == [0]
+    assert results.summary == replace(SUMMARY, cluster=CLUSTER)
+    assert b'"cluster":null' not in gzip.decompress(path.read_bytes())
+
+
+def test_what_a_later_version_saw_of_the_cluster_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat"
+    later = records.record(records.CLUSTER, b'{"servers": {"of": "another shape"}}')
+    closing = records.closing_record(records.Closing(0, 0, SUMMARY))
+    path.write_bytes(records.PREAMBLE + records.run_record(RUN) + later + closing)
+    results = open_results(path)
+    assert list(results.blocks()) == []
+    assert results.summary == SUMMARY
+    assert "what was seen of the cluster cannot be read by this version of ssbench" in results.warnings
 
 
 def test_the_file_is_a_gzip_that_other_tools_can_read(tmp_path: Path) -> None:
@@ -335,7 +375,8 @@ def test_a_flipped_byte_is_noticed_and_what_stands_before_is_read(
 
 
 @given(
-    payload=st.binary(max_size=300), kind=st.sampled_from([records.ROWS, records.RUN, records.END, b"NEW "])
+    payload=st.binary(max_size=300),
+    kind=st.sampled_from([records.ROWS, records.RUN, records.CLUSTER, records.END, b"NEW "]),
 )
 def test_a_record_that_is_whole_but_makes_no_sense(
     payload: bytes, kind: bytes, tmp_path_factory: pytest.TempPathFactory
@@ -420,6 +461,40 @@ def test_a_disk_with_no_room_for_the_summary_loses_the_last_block_and_says_so(tm
     blocks, warnings = read(path)
     assert numbers(blocks) == list(range(int(block)))
     assert any(f"could not be written to the stat file: {int(lost):,}" in warning for warning in warnings)
+
+
+NO_ROOM_FOR_CLUSTER = """
+import resource, signal, sys
+from dataclasses import replace
+from pathlib import Path
+sys.path[:0] = sys.argv[3:]
+import result_rows
+from isal import isal_zlib
+from test_run_results import CLUSTER, RUN, SUMMARY, row
+from ssbench.run_results import RunResultsWriter, records
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+path = Path(sys.argv[1])
+writer = RunResultsWriter(path, RUN)
+writer.add(result_rows.block([row()]))
+while writer._waiting:
+    pass
+room = int(sys.argv[2]) or len(isal_zlib.compress(records.cluster_record(CLUSTER), 1, 31)) + 5
+most = path.stat().st_size + room
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+writer.end(replace(SUMMARY, cluster=CLUSTER))
+"""
+
+
+@pytest.mark.parametrize("room", [1000, 0], ids=["none", "but not for the summary too"])
+def test_a_disk_with_no_room_for_what_was_seen_of_the_cluster(room: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    command = [sys.executable, "-c", NO_ROOM_FOR_CLUSTER, path, str(room), *FOLDERS]
+    subprocess.run(command, check=True, timeout=60)
+    results = open_results(path)
+    assert numbers(list(results.blocks())) == [0]  # no result makes room for it
+    assert results.summary is not None
+    assert results.summary.cluster is None
+    assert "what was seen of the cluster could not be written to the stat file" in results.warnings
 
 
 FULL = """

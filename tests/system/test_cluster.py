@@ -1,0 +1,169 @@
+"""The cluster beside a run: a real Swift with recon and statsd, of which a part is out of order."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from processes import Fleet
+from runs import children, write_scenario
+
+from ssbench.cluster import ring
+from ssbench.cluster.judgments import Judgment, Kind, judge
+from ssbench.cluster.observation import Observation
+from ssbench.errors import UsageError
+from ssbench.local_swift import Layout, LocalSwift
+from ssbench.run_results import open_results
+
+LAYOUT = Layout(replicas=3, devices=4, object_servers=3, access_logs=True)
+
+
+def free_udp_port() -> int:
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalSwift]:
+    with LocalSwift(layout=LAYOUT, statsd_port=free_udp_port()) as running:
+        yield running
+
+
+def leave_for_recon(cluster: LocalSwift, server: str, **values: object) -> None:
+    """Write what Swift's daemons would leave for the recon middleware."""
+    path = cluster.directory / "recon" / server / "object.recon"
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(values))
+    new.replace(path)
+
+
+def observed(path: Path) -> tuple[Observation, list[str]]:
+    results = open_results(path)
+    for _ in results.blocks():
+        pass
+    assert results.summary is not None
+    assert results.summary.cluster is not None
+    return results.summary.cluster, results.warnings
+
+
+def test_a_run_beside_a_cluster_that_is_not_at_rest(
+    cluster: LocalSwift, fleet: Fleet, tmp_path: Path, container_base: str
+):
+    scenario = write_scenario(tmp_path, container_base=container_base, operation_count=150, user_count=4)
+    environment = {"ST_AUTH": cluster.auth_url, "ST_USER": cluster.user, "ST_KEY": cluster.key}
+    cluster.fail("d2")
+    old = time.time() - 50 * 3600
+    counted = {"async_pending": 7, "async_pending_last": time.time()}
+    leave_for_recon(cluster, "object-1", **counted, replication_last=old, replication_time=3.0)
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as stranger:
+        run = fleet.run(
+            scenario,
+            "--workers", 1,
+            "--recon", *cluster.recon_urls.values(), "http://127.0.0.1:1",
+            "--recon-interval", 0.5,
+            "--statsd-listen", cluster._statsd_port,
+            environment=environment,
+        )  # fmt: skip
+        run.wait_for("Starting the benchmark")
+        leave_for_recon(cluster, "object-1", async_pending=1211, async_pending_last=time.time())
+        stranger.sendto(b"\xff\x00 hello", ("127.0.0.1", cluster._statsd_port))
+        assert run.end() == 0, run.err
+    cluster.repair("d2")
+
+    seen, warnings = observed(fleet.stats)
+    by_kind: dict[Kind, list[Judgment]] = {}
+    for judgment in judge(seen):
+        by_kind.setdefault(judgment.kind, []).append(judgment)
+    names = {name: url.removeprefix("http://") for name, url in cluster.recon_urls.items()}
+    assert by_kind[Kind.NOT_MOUNTED] == [Judgment(Kind.NOT_MOUNTED, names["object-2"], "d2")]
+    assert by_kind[Kind.PENDING] == [Judgment(Kind.PENDING, names["object-1"], value=7)]
+    assert by_kind[Kind.MORE_PENDING] == [Judgment(Kind.MORE_PENDING, names["object-1"], value=1204)]
+    assert {each.where for each in by_kind[Kind.NOT_COUNTED]} == {names["object-2"], names["object-3"]}
+    (late,) = by_kind[Kind.LATE]
+    assert (late.where, late.what, round(late.value / 3600)) == (names["object-1"], "object", 50)
+    dead = next(each for each in by_kind[Kind.UNANSWERED] if each.where == "127.0.0.1:1")
+    assert dead.reason == "Connection refused"
+    assert by_kind[Kind.STRANGE] == [Judgment(Kind.STRANGE, value=1)]
+    assert Kind.VERSIONS not in by_kind
+
+    for warning in (
+        f"Not mounted before the run: d2 on {names['object-2']}",
+        "Recon was not answered by 127.0.0.1:1 (Connection refused)",
+    ):
+        assert warning in warnings
+        assert run.err.count(warning) == 1  # as soon as it is known, and once
+        assert run.err.index(warning) < run.err.index("Starting the benchmark")
+        assert f"       {warning}\n" in run.out
+    assert f"       Async pendings: +1,204 on {names['object-1']}\n" in run.out
+    assert f"       {cluster.address}: policies gold, silver (the first is the default)\n" in run.out
+
+    assert {server.name: server.kind for server in seen.servers} == {
+        names[name]: name.rstrip("-123") for name in names
+    } | {"127.0.0.1:1": ""}
+    alive = [server for server in seen.servers if server.kind]
+    assert all(server.during and server.before and server.after for server in alive)
+    assert all(state.load is not None for server in alive for state in server.during)
+    (proxy,) = seen.proxies
+    assert proxy.constraints["max_file_size"] == 5368709122
+    assert "slo" in proxy.features
+
+    assert seen.statsd is not None
+    metrics = {metric.name: metric for metric in seen.statsd.metrics}
+    puts = metrics["proxy.proxy-server.object.PUT.201.timing"]
+    # All creates, updates and initial objects; a datagram may be lost even on this host.
+    assert sum(each.count for each in puts.intervals) + seen.statsd.dropped >= 60
+    on_d1 = metrics["object-1.object-server.PUT.d1.timing"]
+    assert sum(sum(each.buckets.values()) for each in on_d1.intervals) == sum(
+        each.count for each in on_d1.intervals
+    )
+    assert "object-1.d1 " in run.out
+
+
+def test_the_servers_of_ring_files(cluster: LocalSwift, tmp_path: Path):
+    assert set(ring.servers(cluster.directory / "etc")) == set(cluster.recon_urls.values())
+    with pytest.raises(UsageError, match="no ring file there"):
+        ring.servers(tmp_path)
+    (tmp_path / "object.ring.gz").write_bytes(b"no ring")
+    with pytest.raises(UsageError, match=r"object\.ring\.gz: not a ring file that this Swift can read"):
+        ring.servers(tmp_path)
+
+
+def test_options_that_cannot_be_end_before_anything_is_done(fleet: Fleet, tmp_path: Path):
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as other:
+        other.bind(("", 0))
+        taken = other.getsockname()[1]
+        for options, message in (
+            (["--statsd-listen", taken], f"--statsd-listen {taken}: Address already in use"),
+            (["--recon", "http://user:secret@10.0.0.4:6200"], "a user name or password in a URL is refused"),
+            (["--recon", "10.0.0.4"], "--recon '10.0.0.4': expected the URL"),
+            (["--recon-ring", tmp_path], "no ring file there"),
+        ):
+            run = fleet.run("very_small", "--noop", *options)
+            assert run.end() == 2
+            assert message in run.err
+            assert "secret" not in run.err
+            assert not fleet.stats.exists()
+
+
+def test_a_run_ends_though_its_observer_was_killed(fleet: Fleet, tmp_path: Path):
+    scenario = write_scenario(tmp_path, operation_count=None, run_seconds=1.5)
+    run = fleet.run(scenario, "--noop", "--workers", 1, "--recon", "http://127.0.0.1:1")
+    run.wait_for("Starting the benchmark")
+    (watcher,) = (pid for pid in children(run.process.pid) if b"ssbench.cluster._watch" in command_line(pid))
+    os.kill(watcher, signal.SIGKILL)
+    assert run.end() == 0, run.err
+    seen, warnings = observed(fleet.stats)
+    assert "The cluster was not observed: its process has ended" in warnings
+    assert [server.failure for server in seen.servers] == ["Connection refused"]
+
+
+def command_line(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
