@@ -1,8 +1,8 @@
-"""Whether a worker's two sockets are connected, and why not where they are not.
+"""Whether a worker's two sockets are connected, and if not, why.
 
-ZeroMQ connects by itself and says nothing, so a wrong name or a closed port would look like a master that
-is not there yet. While a socket is not connected, its address is tried with a plain connection every few
-seconds: what the operating system says about that is what the user needs to know.
+ZeroMQ connects in the background and reports nothing, so a wrong name or a closed port would look like a
+master that has not started yet. While a socket is not connected, its address is tried with a plain
+connection every few seconds, and the error of the operating system is logged.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ssbench.fleet.sockets import WorkerSockets
 
 _log = logging.getLogger(__name__)
 
-#: Seconds before the first message, which gives a connection the time to be made, and between two.
+#: Seconds before the first message, in which most connections are made, and between two messages.
 _FIRST_SECONDS = 1.0
 _SAY_SECONDS = 10.0
 
-#: A socket that has not been connected for so long is connected anew (seconds).
+#: Seconds without a connection after which a socket is connected again.
 _CONNECT_AGAIN = 5.0
 
-#: Seconds that an address is given to answer.
+#: Seconds to wait for an address to answer.
 _PROBE_SECONDS = 3.0
 
 _HANDSHAKE = (
@@ -43,7 +43,7 @@ _NO_HANDSHAKE = (
 class Connection:
     """One of the two sockets.
 
-    ``since`` is when its connection ended or was last begun anew, ``handshake_failed`` when a handshake
+    ``since`` is when its connection ended or was last tried again, ``handshake_failed`` when a handshake
     last failed.
     """
 
@@ -59,7 +59,8 @@ class Connection:
 class Connections:
     """Both connections; :meth:`start` begins to watch them.
 
-    ``on_results`` is called when results can be sent, ``on_work_lost`` when work no longer arrives.
+    ``on_results`` is called when the socket for results connects, ``on_work_lost`` when the socket for work
+    loses its connection.
     """
 
     def __init__(
@@ -82,13 +83,13 @@ class Connections:
             monitor = self._sockets.monitors[connection.socket]
             watcher = loop.io(monitor.getsockopt(zmq.FD), 1)
             watcher.start(self._take_events, connection, monitor)
-            # The descriptor of a socket tells of what comes only after somebody has found it empty.
+            # The descriptor of a socket signals only messages that come after it was found empty.
             loop.run_callback(self._take_events, connection, monitor)
             self._watchers.append(watcher)
         self._looker = gevent.spawn(self._look)
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._looker.kill()
         for watcher in self._watchers:
             watcher.stop()
@@ -107,7 +108,7 @@ class Connections:
                     self._on_results()
             elif event == zmq.EVENT_DISCONNECTED:
                 if connection.connected:
-                    # What follows is said by whoever has lost something.
+                    # The loss itself is logged by whoever had a run from that master.
                     self._said_at = connection.since = time.monotonic()
                 connection.connected = False
                 if connection is self._work:
@@ -118,7 +119,7 @@ class Connections:
                 connection.handshake_failed = time.monotonic()
 
     def _say_soon(self) -> None:
-        """Something new has happened to one of them: do not wait for the rest of the ten seconds."""
+        """Log the next message soon, because the state of a connection has changed."""
         self._said_at = min(self._said_at, time.monotonic() - _SAY_SECONDS + _FIRST_SECONDS)
 
     def _look(self) -> None:
@@ -151,7 +152,7 @@ class Connections:
 
 
 def hindrance(address: str) -> str | None:
-    """Why nothing can be connected to an address of a ZeroMQ socket, and what to do; None if it can."""
+    """Return why no connection to the address of a ZeroMQ socket can be made, and what to do; else None."""
     try:
         _probe(address)
     except network.gaierror as error:

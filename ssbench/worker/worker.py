@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 #: Seconds between two ticks that measure how late the event loop is.
 _TICK = 0.02
 
-#: Most messages that one turn of the event loop takes in, and most results of one message.
+#: Most messages that one turn of the event loop takes in, and most results in one message.
 _MESSAGES_A_TURN = 200
 _RESULTS_A_MESSAGE = 2000
 
@@ -106,7 +106,7 @@ class Worker:
         loop = self._hub.loop
         watcher = loop.io(self._sockets.work.getsockopt(zmq.FD), 1)
         watcher.start(self._receive)
-        # The descriptor of a socket tells of what comes only after somebody has found it empty.
+        # The descriptor of a socket signals only messages that come after it was found empty.
         loop.run_callback(self._receive)
         self._connections.start()
         self._ticker = loop.timer(_TICK, _TICK)
@@ -237,7 +237,7 @@ class Worker:
                     self._take_batch(wire.unpack_batch(batch))
             except WireError as error:
                 _log.error("Dropped an invalid message: %s", error)
-        # The descriptor tells of a change once only; what is left is taken in the next turn, so
+        # The descriptor signals a change only once; the other messages are taken in the next turn, so
         # that a flood does not keep the engine from running.
         if not self._done.ready():
             self._hub.loop.run_callback(self._receive)

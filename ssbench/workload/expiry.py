@@ -1,9 +1,9 @@
 """When Swift deletes the objects of a run by itself (``delete_after``).
 
-The clock is passed in. An object counts as expired :func:`margin` seconds early, so that what is asked
-of it reaches Swift in time. Swift counts from when the write arrived, which is after it was handed out,
-so that is what is counted from here; a write that failed may have been carried out or not, and the earlier
-of the two times holds.
+The clock is passed in. An object counts as expired :func:`margin` seconds early, so that a request for it
+reaches Swift in time. Its lifetime is counted from when its write was sent, because Swift counts from the
+arrival, which is later. Whether a write that failed was carried out is not known: the earlier of the two
+times is used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Expiry:
     """The time at which each object expires, in 4 bytes an object.
 
     ``counts`` says for each size class how many object numbers there are at first; those never expire,
-    because initial objects are uploaded without ``X-Delete-After``, until an update gives them one.
+    because initial objects are uploaded without ``X-Delete-After``, until an update sets it.
     """
 
     def __init__(self, delete_after: int, counts: Sequence[int]) -> None:
@@ -38,19 +38,19 @@ class Expiry:
         self._start: float | None = None
 
     def handed_out(self, size_class: int, number: int, now: float) -> None:
-        """A create (with the next number of its class) or an update is handed out."""
+        """Note that a create (with the next number of its class) or an update is sent."""
         expires = self._expires[size_class]
         if number == len(expires):
             expires.append(_NEVER)
         self._in_flight[size_class, number] = min(int(self._age(now) + self._lifetime), _NEVER)
 
     def written(self, size_class: int, number: int, ok: bool) -> None:
-        """That create or update has ended."""
+        """Note that the create or update has ended."""
         expires, new = self._expires[size_class], self._in_flight.pop((size_class, number))
         expires[number] = new if ok else min(new, expires[number])
 
     def passed(self, size_class: int, number: int, now: float) -> bool:
-        """Whether an object counts as expired."""
+        """Return whether an object counts as expired."""
         return self._expires[size_class][number] <= self._age(now)
 
     def _age(self, now: float) -> float:

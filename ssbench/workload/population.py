@@ -1,4 +1,4 @@
-"""Which objects exist now, and so which object each operation hits.
+"""Which objects exist, and which of them each operation is for.
 
 Each size class has a queue of its objects, oldest first. An operation takes the oldest object:
 
@@ -7,17 +7,17 @@ Each size class has a queue of its objects, oldest first. An operation takes the
   is handed out for an object that is being written or deleted;
 * a create adds its object at the end when it has succeeded.
 
-An update or a delete takes an object that nobody is reading: an object that is being read when its turn
-comes goes to the end of the queue, and the next one is tried. Where all that were tried are being read,
-the operation reserves one (which leaves the queue) and waits until its readers have ended. Where the
-queue is empty because every object is being updated, the operation waits until one comes back. What
-waits keeps its place within its size class; other operations go on meanwhile, until as many wait as the
-scenario has users. Something in flight always ends, so this cannot deadlock.
+An update or a delete takes an object that is not being read: an object that is being read goes to the
+end of the queue, and the next one is tried. If all that were tried are being read, the operation reserves
+one (which leaves the queue) and waits until its readers have ended. If the queue is empty because every
+object is being updated, the operation waits until one comes back. Operations that wait keep their order
+within their size class; others are sent meanwhile, until as many wait as the scenario has users. Some
+operation in flight always ends, so this cannot deadlock.
 
-The queue is a series of arrays of object numbers. The first is consumed by an iterator, and what joins is
-appended to the last. That keeps the order and costs two calls into C an operation, and a little over 4 bytes
-an object. Beside it each object has its container (2 or 4 bytes), its size (4 bytes, 8 in a class of
-objects beyond 4 GiB) and, where objects expire, the time of that (4 bytes).
+The queue is a series of arrays of object numbers. An iterator consumes the first; objects that join are
+appended to the last. That keeps the order, and costs two calls into C for each operation and a little over
+4 bytes for each object. In addition, each object has its container (2 or 4 bytes), its size (4 bytes, 8 in a
+class with objects beyond 4 GiB) and, if objects expire, the time of that (4 bytes).
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ Target = tuple[int, int, int, int, int]
 
 
 class RunState:
-    """The objects of a run, from its initial objects to what it leaves behind.
+    """The objects of a run, from its initial objects to those that are left at the end.
 
-    ``drawn`` counts the operations taken from the workload. Each was handed out, or is one of
-    ``waiting``, or is counted in ``not_sendable``, by (operation code, size-class index), because it had
-    no object to work on. ``waits`` counts the operations that had to wait for an object, ``expired`` the
-    objects that left because their ``delete_after`` had passed.
+    ``drawn`` counts the operations taken from the workload. Each was returned by :meth:`next_jobs`, or is
+    one of ``waiting``, or is counted in ``not_sendable``, by (operation code, size-class index), because no
+    object existed for it. ``waits`` counts the operations that had to wait for an object, ``expired`` the
+    objects that are no longer used because their ``delete_after`` had passed.
     """
 
     def __init__(self, scenario: Scenario, workload: Workload) -> None:
@@ -109,16 +109,16 @@ class RunState:
         self._released: deque[Target] = deque()
 
     def add_initial(self, size_class: int, number: int, size: int) -> None:
-        """An initial object of ``size`` bytes exists: its upload succeeded, or it was there already."""
+        """Add an initial object of ``size`` bytes, which was uploaded or existed already."""
         self._sizes[size_class][number] = size
         self._append(size_class, number)
 
     def next_jobs(self, count: int, now: float = 0.0, most_draws: int | None = None) -> list[Target]:
-        """Return at most ``count`` operations, each with the object that it hits.
+        """Return at most ``count`` operations, each with its object.
 
         Operations that waited come first; then at most ``most_draws`` are drawn. Fewer than ``count`` are
-        returned where some had no object (``not_sendable``) or have to wait. An empty list thus does not
-        mean the end of anything. ``now`` is seconds of any clock that never goes back.
+        returned if some had no object (``not_sendable``) or have to wait, so an empty list does not mean
+        that there are no more. ``now`` is in seconds of a clock that never goes back.
         """
         jobs: list[Target] = []
         if self.waiting:
@@ -177,7 +177,7 @@ class RunState:
         self.drawn += count
 
     def _resume(self, jobs: list[Target], count: int, now: float) -> None:
-        """Hand out operations that waited and need to no longer."""
+        """Append to ``jobs`` operations that waited for an object and have one now."""
         expiry = self._expiry
         while self._released and len(jobs) < count:
             job: Target | None = self._released.popleft()
@@ -207,7 +207,7 @@ class RunState:
     ) -> Target | None:
         """Give an operation the object that was taken from the queue for it (0: there was none).
 
-        Returns None where it has to wait or cannot be sent.
+        Return None if it has to wait or cannot be sent.
         """
         if not number:
             if self._updating[index]:
@@ -236,7 +236,7 @@ class RunState:
         return job
 
     def _find_unread(self, index: int, number: int, now: float) -> int:
-        """Take an object that nobody reads instead of this one; one that is read if none is found soon."""
+        """Return an object that is not being read; one that is, if none is found soon."""
         first, readers = number, self._reading[index]
         for _ in range(_TRIES):
             self._join[index](number)
@@ -252,11 +252,10 @@ class RunState:
             self._expiry.handed_out(index, number, now)
 
     def finished(self, operation: int, size_class: int, container: int, number: int, ok: bool) -> None:
-        """An operation of :meth:`next_jobs` has ended; to be told once for each.
+        """Note that an operation of :meth:`next_jobs` has ended. Call this once for each.
 
-        An object whose create failed is never handed out, but may exist; one whose delete failed is
-        out of the queue, but may exist too, as may one with an update that failed and may still be
-        carried out.
+        No operation gets an object whose create or delete failed, but it may exist. So may a deleted
+        object with an earlier update that failed, because Swift may still carry that out.
         """
         effect = self._effects[operation]
         if effect is _READS:
@@ -279,7 +278,7 @@ class RunState:
                 self._append(size_class, number)
 
     def _count_readers(self, index: int, number: int, readers: int) -> None:
-        """One of several reads of an object has ended, or one of an object that is reserved."""
+        """Note that one of several reads of an object has ended, or a read of a reserved object."""
         if readers:
             self._reading[index][number] = readers - 1
             return
@@ -300,7 +299,7 @@ class RunState:
         return self._not_expired(index, number, now) if self._expiry is not None else number
 
     def _not_expired(self, index: int, number: int, now: float) -> int:
-        """Drop this object and those behind it that have expired; return the first that has not, or 0."""
+        """Drop this object and those behind it that have expired; return the first other one, or 0."""
         expiry = self._expiry
         while number and expiry is not None and expiry.passed(index, number, now):
             self.expired += 1
@@ -308,7 +307,7 @@ class RunState:
         return number
 
     def _turn(self, index: int) -> int:
-        """The first array of a queue is used up: take the oldest object from the next; 0 if there is none."""
+        """Go on to the next array of a queue; return its oldest object, 0 if there is none."""
         chunks = self._chunks[index]
         if not chunks[0]:
             return 0
@@ -323,9 +322,9 @@ class RunState:
         self._join[index] = chunk.append
 
     def leftovers(self) -> Iterator[tuple[int, int, int]]:
-        """Objects the run created that may exist still: (size-class index, container, number).
+        """Yield the objects that the run created and that may still exist.
 
-        That is every create handed out, less those known to be gone; initial objects are none.
+        Each is (size-class index, container, number). Initial objects are not among them.
         """
         for index, (containers, first) in enumerate(zip(self._containers, self._first_created, strict=True)):
             for number, container in enumerate(islice(containers, first, None), first):
