@@ -34,7 +34,7 @@ LEAST_SHARE = 0.10
 _BESIDE_MEMBER = 2.33
 _MOST = 50
 
-#: Of all operations together.
+#: Of all groups together.
 POOLED = -1
 
 
@@ -51,13 +51,13 @@ class Level:
 class Accused:
     """Somebody who makes requests slow.
 
-    ``operation`` is the code of the operation that shows it best, :data:`POOLED` for all together; the
+    ``group`` is the group of kinds that shows it best, :data:`POOLED` for all together; the
     difference is over those. ``same`` are the places of others who took part in exactly the same.
     """
 
     level: int
     candidate: int
-    operation: int
+    group: int
     z: float
     probability: float
     difference: Difference
@@ -77,7 +77,7 @@ class Verdict:
 def judge(
     units: Units,
     levels: Sequence[Level],
-    operations: int,
+    groups: int,
     *,
     score: Score = wilcoxon,
 ) -> Verdict:
@@ -88,10 +88,10 @@ def judge(
     accused: list[Accused] = []
     untold: list[list[int]] = []
     while len(accused) < _MOST:
-        tests = [deviates(units, level.who, operations, score) for level in levels]
+        tests = [deviates(units, level.who, groups, score) for level in levels]
         if not accused:
             untold = [_untold(test) for test in tests]
-        found = _strongest(units, levels, tests, operations, score)
+        found = _strongest(units, levels, tests, groups, score)
         if found is None:
             break
         accused.append(found)
@@ -104,58 +104,56 @@ def _untold(test: Deviates) -> list[int]:
 
 
 def _strongest(
-    units: Units, levels: Sequence[Level], tests: Sequence[Deviates], operations: int, score: Score
+    units: Units, levels: Sequence[Level], tests: Sequence[Deviates], groups: int, score: Score
 ) -> Accused | None:
     candidates: list[tuple[float, int, int, int, float]] = []
     for index, test in enumerate(tests):
         probabilities = np.array([upper_tail(z) for z in test.z.flat]).reshape(test.z.shape)
         adjusted = holm(probabilities)
-        for operation, candidate in zip(*np.nonzero(adjusted < ALPHA), strict=True):
+        for group, candidate in zip(*np.nonzero(adjusted < ALPHA), strict=True):
             candidates.append(
                 (
-                    float(test.z[operation, candidate]),
+                    float(test.z[group, candidate]),
                     -index,
-                    int(operation),
+                    int(group),
                     int(candidate),
-                    float(adjusted[operation, candidate]),
+                    float(adjusted[group, candidate]),
                 )
             )
-    for z, negative, operation, candidate, probability in sorted(candidates, reverse=True):
+    for z, negative, group, candidate, probability in sorted(candidates, reverse=True):
         index = -negative
         level = levels[index]
-        part = _of_operation(units, operation, operations)
+        part = _of_group(units, group, groups)
         mask = level.who.of(candidate, len(units))
         measured = difference(part.units, mask[part.at])
         if not measured.share >= LEAST_SHARE:
             continue
-        if level.members and not _beside_member(
-            units, levels[0], tests[0], level, candidate, operations, score
-        ):
+        if level.members and not _beside_member(units, levels[0], tests[0], level, candidate, groups, score):
             continue
         test = tests[index]
         return Accused(
             index,
             candidate,
-            POOLED if operation == operations else operation,
+            POOLED if group == groups else group,
             z,
             probability,
             measured,
-            int(test.with_[operation, candidate]),
-            int(test.without[operation, candidate]),
+            int(test.with_[group, candidate]),
+            int(test.without[group, candidate]),
             _same(level.who, candidate),
         )
     return None
 
 
 def _beside_member(
-    units: Units, below: Level, test: Deviates, level: Level, candidate: int, operations: int, score: Score
+    units: Units, below: Level, test: Deviates, level: Level, candidate: int, groups: int, score: Score
 ) -> bool:
     """Whether a group stands out even where the taking part of its worst member is held fixed."""
     members = (level.members or ())[candidate]
     if len(members) < 2:
         return False
     worst = max(members, key=lambda member: float(np.nan_to_num(test.z[:, member], nan=-np.inf).max()))
-    rest = deviates(units.split(below.who.of(worst, len(units))), level.who, operations, score)
+    rest = deviates(units.split(below.who.of(worst, len(units))), level.who, groups, score)
     return bool(np.nan_to_num(rest.z[:, candidate]).max() >= _BESIDE_MEMBER)
 
 
@@ -165,11 +163,11 @@ class _Part:
     at: npt.NDArray[np.int64]
 
 
-def _of_operation(units: Units, operation: int, operations: int) -> _Part:
-    if operation == operations:
+def _of_group(units: Units, group: int, groups: int) -> _Part:
+    if group == groups:
         return _Part(units, np.arange(len(units)))
-    at = np.flatnonzero(units.operation[units.stratum] == operation)
-    return _Part(Units(units.seconds[at], units.stratum[at], units.operation), at)
+    at = np.flatnonzero(units.group[units.stratum] == group)
+    return _Part(Units(units.seconds[at], units.stratum[at], units.group), at)
 
 
 def _same(who: Pairs, candidate: int) -> tuple[int, ...]:

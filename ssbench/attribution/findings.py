@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ssbench.attribution import culprits, kinds, parts, tables
 from ssbench.attribution.culprits import POOLED, Accused, Level
 from ssbench.attribution.join import NOBODY, Joined
-from ssbench.attribution.kinds import Compared
+from ssbench.attribution.kinds import GROUPS, Compared
 from ssbench.attribution.ranks import (
     Difference,
     Places,
@@ -24,10 +24,9 @@ from ssbench.attribution.ranks import (
     upper_tail,
 )
 from ssbench.attribution.tables import Coverage, PartRow, Row
-from ssbench.operations import OPERATIONS
 
 #: So few late replicas are no habit.
-_HABIT = 3
+_HABIT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,8 @@ class Finding:
 
     ``level`` is ``proxy``, ``proxy process``, ``node``, ``process`` or ``device``, and ``name`` who it is;
     ``members`` are the devices of a process or node, ``same`` those who cannot be told from it.
-    ``operations`` has the difference for each operation, ``own`` that of the server's own times of reads.
+    ``group`` is ``reads`` or ``writes`` where those show it best. ``groups`` has the difference for each,
+    ``own`` that of the server's own times of reads.
     """
 
     kind: str
@@ -46,8 +46,8 @@ class Finding:
     requests: int = 0
     difference: Difference | None = None
     probability: float | None = None
-    operation: str | None = None
-    operations: dict[str, Difference] = field(default_factory=dict)
+    group: str | None = None
+    groups: dict[str, Difference] = field(default_factory=dict)
     own: Difference | None = None
     members: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
@@ -133,20 +133,28 @@ class _Conclusions:
     def _findings(self) -> list[Finding]:
         found: list[Finding] = []
         for compared, levels in ((self._by_proxy, self._proxy_levels), (self._compared, self._levels)):
-            verdict = culprits.judge(compared.units, levels, OPERATIONS.length_by_code)
+            verdict = culprits.judge(compared.units, levels, len(GROUPS))
             found += [self._slow(each, levels, compared) for each in verdict.accused]
-            untold = [self._name(levels[0].name, place) for place in verdict.untold[0]]
-            if untold and len(compared.units):
-                found.append(Finding("untold", levels[0].name, untold[0], same=untold[1:]))
+            found += self._untold(levels[0].name, verdict.untold[0]) if len(compared.units) else []
         found += self._together(found)
         slow = {each.name for each in found if each.kind == "slow"}
         members = {member for each in found if each.kind == "slow" for member in each.members}
         return [*found, *self._late(), *self._unfelt(slow | members), *self._broken()]
 
+    def _untold(self, level: str, places: list[int]) -> list[Finding]:
+        """Name proxies and object servers' devices of which nothing can be said; others seldom matter."""
+        devices = self._joined.devices
+        names = [
+            self._name(level, place)
+            for place in places
+            if level != "device" or devices[place].server == "object"
+        ]
+        return [Finding("untold", level, names[0], same=names[1:])] if names else []
+
     def _slow(self, accused: Accused, levels: list[Level], compared: Compared) -> Finding:
         level = levels[accused.level]
         mask = level.who.of(accused.candidate, len(compared.units))
-        operation = None if accused.operation == POOLED else OPERATIONS[accused.operation].name
+        group = None if accused.group == POOLED else GROUPS[accused.group]
         return Finding(
             "slow",
             level.name,
@@ -154,8 +162,8 @@ class _Conclusions:
             requests=accused.with_,
             difference=accused.difference,
             probability=accused.probability,
-            operation=operation,
-            operations=_by_operation(compared.units, mask),
+            group=group,
+            groups=_by_group(compared.units, mask),
             own=self._own(accused.candidate) if level.name == "device" else None,
             members=[
                 self._name(levels[0].name, place)
@@ -183,19 +191,25 @@ class _Conclusions:
         return difference(units, mask) if mask.sum() >= _HABIT and not mask.all() else None
 
     def _late(self) -> list[Finding]:
-        joined, late = self._joined, parts.late(self._joined)
-        device = joined.lines.device[late.line]
-        return [
-            Finding(
-                "late",
-                "device",
-                self._name("device", int(place)),
-                requests=int((device == place).sum()),
-                seconds=float(np.median(late.waited[device == place])),
+        """Devices whose replicas of writes are late more often than the others'."""
+        late = parts.late(self._joined)
+        found = []
+        for place in np.flatnonzero(late.counts):
+            tail = parts.binomial_tail(
+                int(late.counts.sum()), float(late.shares[place]), int(late.counts[place])
             )
-            for place in np.unique(device)
-            if (device == place).sum() >= _HABIT and not np.isnan(late.waited[device == place]).all()
-        ]
+            if late.counts[place] >= _HABIT and tail * len(late.counts) < culprits.ALPHA:
+                found.append(
+                    Finding(
+                        "late",
+                        "device",
+                        self._name("device", int(place)),
+                        requests=int(late.counts[place]),
+                        probability=tail * len(late.counts),
+                        seconds=float(late.waited[place]),
+                    )
+                )
+        return found
 
     def _unfelt(self, accused: set[str]) -> list[Finding]:
         """Devices that are slow by their own log, though requests with them take no longer."""
@@ -204,7 +218,7 @@ class _Conclusions:
         if not len(units):
             return []
         who = pairs(np.arange(len(units)), device, len(joined.devices))
-        test = deviates(units, who, OPERATIONS.length_by_code)
+        test = deviates(units, who, len(GROUPS))
         adjusted = holm(np.array([upper_tail(z) for z in test.z[-1]]))
         felt = float(np.median(joined.operations.latency[self._usable]))
         found = []
@@ -248,13 +262,13 @@ class _Conclusions:
         ]
 
 
-def _by_operation(units: Units, mask: npt.NDArray[np.bool_]) -> dict[str, Difference]:
+def _by_group(units: Units, mask: npt.NDArray[np.bool_]) -> dict[str, Difference]:
     found = {}
-    for operation in OPERATIONS.drawn:
-        at = np.flatnonzero(units.operation[units.stratum] == operation.code)
+    for group, name in enumerate(GROUPS):
+        at = np.flatnonzero(units.group[units.stratum] == group)
         if mask[at].sum() < _HABIT or mask[at].all():
             continue
-        measured = difference(Units(units.seconds[at], units.stratum[at], units.operation), mask[at])
+        measured = difference(Units(units.seconds[at], units.stratum[at], units.group), mask[at])
         if not np.isnan(measured.median):
-            found[operation.name] = measured
+            found[name] = measured
     return found

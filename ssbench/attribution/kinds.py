@@ -26,6 +26,9 @@ _HOT = 8
 #: A number of lines that so many of the writes have is what a complete write has.
 _USUAL = 0.05
 
+#: Groups of operations: what slows only writes is diluted by reads.
+GROUPS = ("reads", "writes")
+
 #: Whether an operation only reads, so that any replica may answer; by code.
 READS = np.isin(np.arange(MAX_CODE + 1), [each.code for each in OPERATIONS if each.method in ("GET", "HEAD")])
 
@@ -108,11 +111,11 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
     seconds = np.bincount(unit, operations.latency[at]) / counts
     first = np.zeros(len(counts), np.int64)
     first[unit] = np.arange(len(at))
-    operation = np.zeros(stratum.max() + 1, np.int64)
-    operation[stratum] = code
+    group = np.zeros(stratum.max() + 1, np.int64)
+    group[stratum] = ~READS[code]
     unit_of = np.full(len(usable), NOBODY, np.int64)
     unit_of[at] = unit
-    return Compared(Units(seconds, stratum[first], operation), unit_of)
+    return Compared(Units(seconds, stratum[first], group), unit_of)
 
 
 def compare_servers(joined: Joined, usable: npt.NDArray[np.bool_]) -> tuple[Units, Places, Places]:
@@ -129,9 +132,9 @@ def compare_servers(joined: Joined, usable: npt.NDArray[np.bool_]) -> tuple[Unit
         return Units(np.zeros(0), empty, empty), empty, empty
     code = joined.operations.code[of].astype(np.int64)
     stratum = _by_size(_number(code, joined.policy[of]), joined.operations.size[of])
-    operation = np.zeros(stratum.max() + 1, np.int64)
-    operation[stratum] = code
-    return Units(lines.seconds[chosen], stratum, operation), lines.device[chosen], lines.process[chosen]
+    group = np.zeros(stratum.max() + 1, np.int64)
+    group[stratum] = ~READS[code]
+    return Units(lines.seconds[chosen], stratum, group), lines.device[chosen], lines.process[chosen]
 
 
 def levels(joined: Joined, compared: Compared) -> list[Level]:

@@ -90,8 +90,19 @@ _CUT = CutLine()
 _LEVELS = frozenset([b"DEBUG", b"INFO", b"NOTICE", b"WARNING", b"WARN", b"ERROR", b"CRITICAL"])
 _PROXY_DATE = re.compile(rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ")
 _TIME = re.compile(rb"\d[-\d]*[T:]\d|\d{2}:\d{2}|\d{4}-\d{2}-\d{2}")
-_SECONDS = re.compile(rb"\d{1,7}\.\d{4,9}")
-_SERVERS = {3: b"account", 4: b"container", 5: b"object"}
+#: Seconds as Swift writes them; a number that was cut is none.
+_SECONDS = rb"(\d{1,7}\.\d{4,9})"
+_PROXY = re.compile(
+    rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d (\S+) \S+ \S+ (\d+) (?:\S+ ){6}tx[0-9a-f]{21}\S* \S+ "
+    + _SECONDS
+    + rb"(?: (\S+)(?: \S+ \S+ \S+ (\S+))?)?(?= |$)"
+)
+_BACKEND = re.compile(
+    rb' \[[^]"]*] "([A-Z]+) /([^/ "]+)/(\d+)/([^ "]*)" (\d+) \S+ "[^"]*" "tx[0-9a-f]{21}[^"]*"'
+    rb' "([^ "]*) ?([^"]*)" ' + _SECONDS + rb'(?: "[^"]*"(?: (\S+)(?: (\S+))?)?)?(?: \(txn: |\s*$)'
+)
+#: By the slashes in the path behind device and partition.
+_SERVERS = (b"account", b"container", b"object")
 
 _NODE = rb"(\[[0-9A-Fa-f:.]+\]:\d+|[^\s:/\[\]]+:\d+)(?:/(\S+?))?"
 _ERRORS = (
@@ -123,18 +134,18 @@ def parse(line: bytes, proxy: ProxyParser | None = None) -> Line | None:
     ``proxy`` reads proxies' access lines, that of the default layout unless one was made by
     :func:`template_parser`.
     """
-    if b" ... " in line:  # where log_max_line_length cut something out; fields hold no blanks
-        return _CUT if b'"proxy-server ' in line or b" HTTP/1" in line or b'] "' in line else None
     if b'] "' in line:
         return _backend(line)
     found = (proxy or default_proxy)(line)
     if found is not None:
-        return found
+        # log_max_line_length puts this where it cuts; no field holds a blank, so nothing else does.
+        return _CUT if b" ... " in line else found
     for pattern, kind in _ERRORS:
         match = pattern.search(line)
         if match:
             return _error(line[: match.start()], match, kind)
-    return None
+    cut = b" ... " in line and (b'"proxy-server ' in line or b" HTTP/1" in line)
+    return _CUT if cut else None
 
 
 def host_of(prefix: Sequence[bytes]) -> bytes:
@@ -151,71 +162,47 @@ def host_of(prefix: Sequence[bytes]) -> bytes:
     return b"" if not before or before in _LEVELS or _TIME.match(before) else before
 
 
-def _seconds(text: bytes) -> float:
-    """Return seconds as Swift writes them; raises ValueError for others, such as a cut number."""
-    if not _SECONDS.fullmatch(text):
-        raise ValueError
-    return float(text)
-
-
 def _backend(line: bytes) -> BackendLine | CutLine:
-    parts = line.split(b'"')
-    if len(parts) < 9:
+    match = _BACKEND.search(line)
+    words = line[: match.start()].split() if match else []
+    if match is None or len(words) < 3:
         return _CUT
-    words = parts[0].split()
-    method, _, path = parts[1].partition(b" ")
-    names = path.split(b"/", 5)
-    try:
-        host = host_of(words[:-5])
-        server = _SERVERS[len(names) - 1]
-        asker, _, asker_pid = parts[7].partition(b" ")
-        status = int(parts[2].split()[0])
-        seconds = _seconds(parts[8].strip())
-        tail = parts[10].split() if len(parts) > 10 else ()
-        pid = tail[0] if tail else b"-"
-        policy = int(tail[1]) if len(tail) > 1 and tail[1] != b"-" else NO_POLICY
-        address = words[-5]
-    except (LookupError, ValueError):
-        return _CUT
-    if not names[2].isdigit() or not TRANS_ID.match(parts[5]):
-        return _CUT
+    method, device, partition, names, status, asker, asker_pid, seconds, pid, policy = match.groups()
     return BackendLine(
-        host,
-        server,
-        names[1],
-        names[2],
+        host_of(words[:-3]),
+        _SERVERS[min(names.count(b"/"), 2)],
+        device,
+        partition,
         method,
-        status,
-        seconds,
+        int(status),
+        float(seconds),
         b"" if asker == b"-" else asker,
-        (address, asker_pid),
-        pid,
-        policy,
+        (words[-3], asker_pid),
+        pid or b"-",
+        int(policy) if policy and policy.isdigit() else NO_POLICY,
     )
 
 
 def default_proxy(line: bytes) -> ProxyLine | CutLine | None:
     """Read an access line of a proxy in the default layout of any version; None where it is none."""
-    date = _PROXY_DATE.search(line)
-    if date is None:
-        return None
-    fields = line[date.end() :].split()
-    try:
-        seconds = _seconds(fields[12])
-        status = int(fields[3])
-        own = fields[13] == b"-" if len(fields) > 13 else True
-        policy = int(fields[17]) if len(fields) > 17 and fields[17].isdigit() else NO_POLICY
-        if not TRANS_ID.match(fields[10]):
-            return _CUT
-    except (LookupError, ValueError):
-        return _CUT
-    return ProxyLine(host_of(line[: date.start()].split()[:-2]), fields[0], status, seconds, own, policy)
+    match = _PROXY.search(line)
+    if match is None:
+        return _CUT if _PROXY_DATE.search(line) else None
+    method, status, seconds, source, policy = match.groups()
+    return ProxyLine(
+        host_of(line[: match.start()].split()[:-2]),
+        method,
+        int(status),
+        float(seconds),
+        source in (b"-", None),
+        int(policy) if policy and policy.isdigit() else NO_POLICY,
+    )
 
 
 _FIELD = re.compile(r"\{([a-z_]+)(?:\.[a-z0-9_]+)*\}")
 _SHAPES = {
     "transaction_id": rb"tx[0-9a-f]{21}\S*?",
-    "request_time": rb"[\d.]+",
+    "request_time": rb"\d{1,7}\.\d{4,9}",
     "status_int": rb"\d{3}",
     "method": rb"[A-Z]+",
 }
@@ -253,16 +240,12 @@ def template_parser(template: str) -> ProxyParser:
         if match is None:
             return None
         found = match.groupdict()
-        try:
-            seconds = _seconds(found["request_time"])
-        except ValueError:
-            return None
         policy = found.get("policy_index", b"-")
         return ProxyLine(
             host_of(line[: match.start()].split()),
             found.get("method", b""),
             int(found.get("status_int", b"0")),
-            seconds,
+            float(found["request_time"]),
             found["source"] in (b"-", b""),
             int(policy) if policy.isdigit() else NO_POLICY,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,9 +37,14 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """Lines of replicas of writes that the proxy did not wait for to the end: places, and its seconds."""
+    """Replicas of writes that the proxy did not wait for to the end, for each device.
 
-    line: Places
+    ``shares`` are those of each device in all replicas of writes; ``waited`` is the median of the proxy's
+    seconds in writes where it was late, NaN for none.
+    """
+
+    counts: Places
+    shares: Floats
     waited: Floats
 
 
@@ -63,14 +69,37 @@ def split(joined: Joined, complete: Completeness) -> Parts:
 
 def late(joined: Joined) -> Late:
     """Find the replicas of successful writes that ended after the proxy had answered."""
-    lines = joined.lines
-    of_write = (lines.of == OBJECT) & ~(READS[joined.operations.code] | joined.operations.failed)[
-        lines.operation
-    ]
+    lines, devices = joined.lines, len(joined.devices)
+    failed_or_read = READS[joined.operations.code] | joined.operations.failed
+    written = (lines.of == OBJECT) & ~failed_or_read[lines.operation]
     total = joined.proxy_seconds[lines.operation]
-    given_up = (lines.status == 499) | (lines.seconds > total + _LATE)
-    line = np.flatnonzero(of_write & given_up)
-    return Late(line, total[line])
+    is_late = written & ((lines.status == 499) | (lines.seconds > total + _LATE))
+    waited = [
+        np.median(total[is_late & (lines.device == place)]) if place in lines.device[is_late] else np.nan
+        for place in range(devices)
+    ]
+    every = np.bincount(lines.device[written], minlength=devices)
+    return Late(
+        np.bincount(lines.device[is_late], minlength=devices), every / max(every.sum(), 1), np.array(waited)
+    )
+
+
+def binomial_tail(trials: int, chance: float, least: int) -> float:
+    """Return the probability of ``least`` or more successes."""
+    if not 0 < chance < 1:
+        return float(chance >= 1 or least <= 0)
+    odds = math.log(chance), math.log1p(-chance)
+    choices = math.lgamma(trials + 1)
+    return math.fsum(
+        math.exp(
+            choices
+            - math.lgamma(count + 1)
+            - math.lgamma(trials - count + 1)
+            + count * odds[0]
+            + (trials - count) * odds[1]
+        )
+        for count in range(least, trials + 1)
+    )
 
 
 def quantiles(values: npt.NDArray[np.float64]) -> tuple[float, float] | None:

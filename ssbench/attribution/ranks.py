@@ -32,11 +32,11 @@ def wilcoxon(ranks: Floats, sizes: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is compared: seconds, the kind of each, and the operation of each kind (by stratum)."""
+    """What is compared: seconds, the kind (stratum) of each, and the group of each kind."""
 
     seconds: Floats
     stratum: Places
-    operation: Places
+    group: Places
 
     def __len__(self) -> int:
         return len(self.seconds)
@@ -44,7 +44,7 @@ class Units:
     def split(self, mask: npt.NDArray[np.bool_]) -> Units:
         """Return the same with each stratum split in two: where the mask is True, and where it is not."""
         _, first, stratum = np.unique(self.stratum * 2 + mask, return_index=True, return_inverse=True)
-        return Units(self.seconds, stratum, self.operation[self.stratum[first]])
+        return Units(self.seconds, stratum, self.group[self.stratum[first]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Deviates:
-    """For each operation code (the last row: all together) and candidate: deviates, and counts.
+    """For each group (the last row: all together) and candidate: deviates, and counts.
 
     A deviate is NaN where a test cannot tell: too few on either side, or always or never in it.
     """
@@ -84,7 +84,7 @@ def centred(units: Units, score: Score = wilcoxon) -> tuple[Floats, Floats, Floa
     """Return scores less the mean of their stratum; then for each stratum its size and variance."""
     order = np.lexsort((units.seconds, units.stratum))
     stratum, seconds = units.stratum[order], units.seconds[order]
-    sizes = np.bincount(units.stratum, minlength=len(units.operation)).astype(np.float64)
+    sizes = np.bincount(units.stratum, minlength=len(units.group)).astype(np.float64)
     starts = np.concatenate(([0.0], np.cumsum(sizes)[:-1]))
     new = np.ones(len(order), np.bool_)
     new[1:] = (stratum[1:] != stratum[:-1]) | (seconds[1:] != seconds[:-1])
@@ -99,8 +99,8 @@ def centred(units: Units, score: Score = wilcoxon) -> tuple[Floats, Floats, Floa
     return scores, sizes, squares / np.maximum(sizes - 1, 1)
 
 
-def deviates(units: Units, who: Pairs, operations: int, score: Score = wilcoxon) -> Deviates:
-    """Test every candidate, for each operation and for all together."""
+def deviates(units: Units, who: Pairs, groups: int, score: Score = wilcoxon) -> Deviates:
+    """Test every candidate, for each group and for all together."""
     scores, sizes, variances = centred(units, score)
     strata = len(sizes)
     codes, at = np.unique(who.candidate * strata + units.stratum[who.unit], return_inverse=True)
@@ -110,12 +110,12 @@ def deviates(units: Units, who: Pairs, operations: int, score: Score = wilcoxon)
     size: Floats = sizes[stratum]
     variance = variances[stratum] * taken * (size - taken) / np.maximum(size, 1)
     telling = variance > 0
-    row = units.operation[stratum] * who.count + who_did
-    shape = operations * who.count
+    row = units.group[stratum] * who.count + who_did
+    shape = groups * who.count
 
     def total(values: Floats) -> Floats:
         each: Floats = np.bincount(row[telling], values[telling], shape).astype(np.float64)
-        each = each.reshape(operations, who.count)
+        each = each.reshape(groups, who.count)
         return np.vstack((each, each.sum(0)))
 
     with_, without = total(taken), total(size - taken)
@@ -168,7 +168,7 @@ def difference(units: Units, mask: npt.NDArray[np.bool_]) -> Difference:
     known = excess[~np.isnan(base)]
     cut = np.minimum(excess, np.quantile(known, 0.99))
     # The others, weighted as the strata are among those with.
-    strata = len(units.operation)
+    strata = len(units.group)
     others = ~mask & ~np.isnan(base)
     counts = np.bincount(units.stratum[others], minlength=strata)
     means = np.bincount(units.stratum[others], cut[others], strata) / np.maximum(counts, 1)
@@ -183,7 +183,7 @@ def _medians(units: Units, mask: npt.NDArray[np.bool_]) -> Floats:
     """Return the median of each stratum's units of which the mask is True; NaN where there is none."""
     stratum, seconds = units.stratum[mask], units.seconds[mask]
     order = np.lexsort((seconds, stratum))
-    sizes = np.bincount(stratum, minlength=len(units.operation))
+    sizes = np.bincount(stratum, minlength=len(units.group))
     starts = np.cumsum(sizes) - sizes
     ordered = np.append(seconds[order], np.nan)
     low = np.where(sizes > 0, starts + (sizes - 1) // 2, len(order))

@@ -18,6 +18,8 @@ from ssbench.operations import OPERATIONS
 #: Beyond so many candidates of one kind, only of those with most requests the difference is measured.
 _MEASURED = 100
 _HOT_PARTITIONS = 10
+#: So many devices of a partition are named.
+_DEVICES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ def partition_rows(joined: Joined) -> list[Row]:
         policy, number = joined.partitions[place]
         group = mine[lines.partition[mine] == place]
         devices = sorted({str(joined.devices[each]) for each in np.unique(lines.device[group])})
+        if len(devices) > _DEVICES:
+            devices[_DEVICES:] = [f"{len(devices) - _DEVICES} more"]
         rows.append(
             Row(
                 f"{number}{'' if policy < 0 else f' of policy {policy}'} ({', '.join(devices)})",

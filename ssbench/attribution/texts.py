@@ -87,12 +87,12 @@ def _slow(finding: Finding) -> str:
     who = f"{finding.level} {finding.name}" if finding.level != "device" else finding.name
     if finding.members:
         who += f" ({_listed(finding.members)})"
-    what = f"{finding.operation}s" if finding.operation else "requests"
+    what = finding.group or "requests"
     text = f"{who}: {what} with it take {_longer(finding.difference)}, {_probability(finding.probability)}"
-    if len(finding.operations) > 1:
-        each = (f"{name} {_signed(found.median)}" for name, found in finding.operations.items())
+    if len(finding.groups) > 1:
+        each = (f"{name} {_signed(found.median)}" for name, found in finding.groups.items())
         text += f" ({', '.join(each)})"
-    if finding.own and finding.difference and finding.operation in (None, "read"):
+    if finding.own and finding.difference and finding.group in (None, "reads"):
         shown = finding.own.median
         largest = max(finding.difference.median, finding.difference.mean)
         text += (

@@ -1,0 +1,106 @@
+"""Runs against an embedded Swift of three object servers, joined with its logs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ssbench.local_swift import Layout, LocalSwift
+
+#: d1 and d4 belong to object-1, d2 to object-2, d3 to object-3.
+LAYOUT = Layout(replicas=3, devices=4, object_servers=3, proxies=2, access_logs=True)
+DEVICES = ("d1", "d2", "d3", "d4")
+OWNERS = {"d1": "object-1", "d2": "object-2", "d3": "object-3", "d4": "object-1"}
+
+_SIZES = [
+    {"name": "tiny", "size_min": 1000, "size_max": 8000},
+    {"name": "small", "size_min": 30_000, "size_max": 120_000},
+    {"name": "medium", "size_min": 250_000, "size_max": 1_000_000},
+]
+_HOT = {"name": "hot", "size_min": 3_000_000, "size_max": 3_000_000, "crud_profile": [0, 1, 0, 0]}
+
+
+def attributed(
+    swift: LocalSwift, folder: Path, seed: int, *, operations: int = 600, hot: bool = False
+) -> dict[str, Any]:
+    """Run a mix of sizes and operations, and return what ``attribute --json`` says of it.
+
+    With ``hot`` there is one object of 3 MB that gets many of the reads.
+    """
+    name = f"run{seed}"
+    scenario = folder / f"{name}.yaml"
+    initial = {"tiny": 24, "small": 12, "medium": 4}
+    scenario.write_text(
+        yaml.safe_dump(
+            {
+                "name": name,
+                "sizes": [*_SIZES, _HOT] if hot else _SIZES,
+                "initial_files": {**initial, "tiny": 8, "small": 2, "medium": 2, "hot": 1}
+                if hot
+                else initial,
+                "operation_count": operations,
+                "crud_profile": [5, 8, 1, 1],
+                "user_count": 4,
+                "container_base": name,
+                "container_count": 2,
+                "container_concurrency": 2,
+            }
+        )
+    )
+    stat_file, found = folder / f"{name}.stat.gz", folder / f"{name}.json"
+    urls = [word for url in swift.storage_urls for word in ("-S", url)]
+    _master(
+        "run-scenario",
+        "-f",
+        scenario,
+        "-s",
+        stat_file,
+        "--workers",
+        1,
+        "-R",
+        "--seed",
+        seed,
+        *urls,
+        "-T",
+        _token(swift),
+    )
+    _master(
+        "attribute",
+        "-s",
+        stat_file,
+        "--swift-logs",
+        swift.log_directory,
+        "-f",
+        folder / f"{name}.txt",
+        "--json",
+        found,
+    )
+    answer: dict[str, Any] = json.loads(found.read_text())
+    return answer
+
+
+def slow(answer: dict[str, Any]) -> list[str]:
+    """Who makes requests slow, without the node of a device."""
+    return [found["name"].split(" on ")[0] for found in answer["findings"] if found["kind"] == "slow"]
+
+
+def _token(swift: LocalSwift) -> str:
+    import swiftclient  # noqa: PLC0415
+
+    token: str = swiftclient.get_auth(swift.auth_url, swift.user, swift.key)[1]
+    return token
+
+
+def _master(*arguments: object) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "ssbench.cli.master", "-q", *map(str, arguments)],
+        check=True,
+        env={name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_"))},
+        stdout=subprocess.DEVNULL,
+    )
