@@ -23,7 +23,7 @@ from ssbench.attribution.ranks import (
     pairs,
     upper_tail,
 )
-from ssbench.attribution.tables import Coverage, PartRow, Row
+from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
 
 #: So few late replicas are no habit.
 _HABIT = 5
@@ -66,6 +66,7 @@ class Attribution:
     nodes: list[Row]
     devices: list[Row]
     partitions: list[Row]
+    slowest: list[SlowOperation]
     errors: list[tuple[str, str, int]]
     other_errors: list[tuple[str, str, int]]
 
@@ -111,6 +112,7 @@ class _Conclusions:
                 joined, self._compared, self._levels[0], [str(each) for each in joined.devices], lines.device
             ),
             partitions=tables.partition_rows(joined),
+            slowest=tables.slowest_rows(joined, self._parts),
             errors=tables.error_rows(joined.errors),
             other_errors=tables.error_rows(joined.other_errors),
         )

@@ -1,9 +1,9 @@
 """Which requests are compared with which: from joined columns to units, strata and who took part.
 
-Requests are of one kind when operation, storage policy, proxy and size (within a ratio) are the same. An
-object that is read often is a kind of its own, since its replicas can be compared with each other; writes
-of one object always go to the same devices, so all of them together count once. Otherwise one hot object
-would speak for its devices.
+Requests are of one kind when operation, storage policy, proxy, size (within a ratio) and the number of nodes
+that a write went to are the same. An object that is read often is a kind of its own, since its replicas can
+be compared with each other; writes of one object always go to the same devices, so all of them together
+count once. Otherwise one hot object would speak for its devices.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def completeness(joined: Joined) -> Completeness:
     """
     count = len(joined.operations.code)
     lines = joined.lines
-    answered = (lines.of == OBJECT) & (lines.status < 500) & (lines.status != 499)
+    answered = _answered(joined)
     did = pairs(lines.operation[answered], lines.device[answered], len(joined.devices))
     found = np.bincount(did.unit, minlength=count)
     expected = np.ones(count, np.int64)
@@ -99,7 +99,7 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
         return Compared(Units(np.zeros(0), empty, empty), np.full(len(usable), NOBODY, np.int64))
     code = operations.code[at].astype(np.int64)
     proxy = joined.proxy[at] + 1 if by_proxy else np.zeros(len(at), np.int64)
-    rough = _number(code, joined.policy[at], proxy)
+    rough = _number(code, joined.policy[at], proxy, _nodes_used(joined)[at])
     stratum = _by_size(rough, operations.size[at])
     subject = _number(stratum, operations.subject[at])
     reads = READS[code]
@@ -116,6 +116,27 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
     unit_of = np.full(len(usable), NOBODY, np.int64)
     unit_of[at] = unit
     return Compared(Units(seconds, stratum[first], group), unit_of)
+
+
+def _nodes_used(joined: Joined) -> Places:
+    """Count the nodes whose object servers did each write; 0 for reads.
+
+    In a small cluster two replicas may be on one node, which then has twice the work: that makes the
+    request slower and says nothing of the devices.
+    """
+    nodes = {name: place for place, name in enumerate(node_names(joined))}
+    node_of = np.array([nodes[device.node] for device in joined.devices], np.int64)
+    mine = _answered(joined)
+    used = pairs(joined.lines.operation[mine], node_of[joined.lines.device[mine]], len(nodes))
+    nodes_used = np.bincount(used.unit, minlength=len(joined.operations.code))
+    return np.where(READS[joined.operations.code], 0, nodes_used)
+
+
+def _answered(joined: Joined) -> npt.NDArray[np.bool_]:
+    """Return which lines are of object servers that did what they were asked."""
+    lines = joined.lines
+    answered: npt.NDArray[np.bool_] = (lines.of == OBJECT) & (lines.status < 500) & (lines.status != 499)
+    return answered
 
 
 def compare_servers(joined: Joined, usable: npt.NDArray[np.bool_]) -> tuple[Units, Places, Places]:

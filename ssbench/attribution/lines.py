@@ -99,7 +99,7 @@ _PROXY = re.compile(
 )
 _BACKEND = re.compile(
     rb' \[[^]"]*] "([A-Z]+) /([^/ "]+)/(\d+)/([^ "]*)" (\d+) \S+ "[^"]*" "tx[0-9a-f]{21}[^"]*"'
-    rb' "([^ "]*) ?([^"]*)" ' + _SECONDS + rb'(?: "[^"]*"(?: (\S+)(?: (\S+))?)?)?(?: \(txn: |\s*$)'
+    rb' "([^ "]*)(?: (\d*))?" ' + _SECONDS + rb'(?: "[^"]*"(?: (\S+)(?: (\S+))?)?)?(?: \(txn: |\s*$)'
 )
 #: By the slashes in the path behind device and partition.
 _SERVERS = (b"account", b"container", b"object")
@@ -177,7 +177,7 @@ def _backend(line: bytes) -> BackendLine | CutLine:
         int(status),
         float(seconds),
         b"" if asker == b"-" else asker,
-        (words[-3], asker_pid),
+        (words[-3], asker_pid or b""),
         pid or b"-",
         int(policy) if policy and policy.isdigit() else NO_POLICY,
     )

@@ -18,6 +18,7 @@ from ssbench.operations import OPERATIONS
 #: Beyond so many candidates of one kind, only of those with most requests the difference is measured.
 _MEASURED = 100
 _HOT_PARTITIONS = 10
+_SLOWEST = 20
 #: So many devices of a partition are named.
 _DEVICES = 5
 
@@ -43,7 +44,10 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """The parts of an operation: (median, 99th percentile) in seconds, None where there are no lines."""
+    """The parts of an operation: (median, 99th percentile) in seconds, None where there are no lines.
+
+    ``extra`` counts those that took more servers than usual: failed attempts and handoffs.
+    """
 
     operation: str
     requests: int
@@ -51,6 +55,27 @@ class PartRow:
     client: tuple[float, float] | None
     proxy: tuple[float, float] | None
     backend: tuple[float, float] | None
+    extra: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlowOperation:
+    """One operation: its parts in seconds, its proxy, and the slowest device and process; None if unknown.
+
+    ``extra`` is how many servers it took beyond the usual number, ``handoffs`` how many handoffs the proxy
+    says that it asked for.
+    """
+
+    operation: str
+    latency: float
+    client: float | None
+    proxy_own: float | None
+    backend: float | None
+    proxy: str | None
+    device: str | None
+    process: str | None
+    extra: int
+    handoffs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +191,39 @@ def part_rows(joined: Joined, split: Parts, fine: npt.NDArray[np.bool_]) -> list
                     quantiles(split.client[mask]),
                     quantiles(split.proxy[mask]),
                     quantiles(split.backend[mask]),
+                    int((split.extra[mask] > 0).sum()),
                 )
             )
     return rows
+
+
+def slowest_rows(joined: Joined, split: Parts) -> list[SlowOperation]:
+    """Return the successes that took longest, and where their time went."""
+    latency = np.nan_to_num(joined.operations.latency, nan=-1.0)
+    rows = []
+    for place in np.argsort(-latency, kind="stable")[:_SLOWEST].tolist():
+        if latency[place] <= 0:
+            break
+        line = int(split.slowest[place])
+        rows.append(
+            SlowOperation(
+                OPERATIONS[joined.operations.code[place]].name,
+                float(latency[place]),
+                _known(split.client[place]),
+                _known(split.proxy[place]),
+                _known(split.backend[place]),
+                joined.proxies[joined.proxy[place]] if joined.proxy[place] != NOBODY else None,
+                None if line == NOBODY else str(joined.devices[joined.lines.device[line]]),
+                None if line == NOBODY else str(joined.processes[joined.lines.process[line]]),
+                int(split.extra[place]),
+                int(joined.handoffs[place]),
+            )
+        )
+    return rows
+
+
+def _known(seconds: float) -> float | None:
+    return None if np.isnan(seconds) else float(seconds)
 
 
 def error_rows(counts: Counter[tuple[str, str, str, str]]) -> list[tuple[str, str, int]]:

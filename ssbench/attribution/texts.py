@@ -8,10 +8,11 @@ from typing import TextIO
 
 from ssbench.attribution.findings import Attribution, Finding
 from ssbench.attribution.ranks import Difference
-from ssbench.attribution.tables import Coverage, PartRow, Row
+from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
 
 #: So many rows of a table are printed; JSON has all.
 _ROWS = 20
+_SLOWEST = 5
 
 
 def write(attribution: Attribution, out: TextIO) -> None:
@@ -25,6 +26,7 @@ def write(attribution: Attribution, out: TextIO) -> None:
     _table("Nodes", "requests", attribution.nodes, out)
     _table("Devices", "requests", attribution.devices, out)
     _table("Partitions with most requests", "requests", attribution.partitions, out)
+    _slowest(attribution.slowest, out)
     _errors("Errors in Swift's logs", attribution.errors, out)
     _errors(
         "Errors in Swift's logs beside the results (initial uploads, repeated attempts, clean-up)",
@@ -182,11 +184,23 @@ def _pair(pair: tuple[float, float] | None) -> list[str]:
 
 def _parts(rows: Sequence[PartRow], out: TextIO) -> None:
     table = [
-        ["operation", "requests", "client", "p99", "to proxy", "p99", "proxy", "p99", "slowest server", "p99"]
+        [
+            "operation",
+            "requests",
+            "client",
+            "p99",
+            "to proxy",
+            "p99",
+            "proxy",
+            "p99",
+            "slowest server",
+            "p99",
+            "more servers",
+        ]
     ]
     for row in rows:
         pairs = [*_pair(row.latency), *_pair(row.client), *_pair(row.proxy), *_pair(row.backend)]
-        table.append([row.operation, f"{row.requests:,}", *pairs])
+        table.append([row.operation, f"{row.requests:,}", *pairs, f"{row.extra:,}"])
     _print("Where the time goes (median and 99th percentile)", table, out)
 
 
@@ -203,6 +217,16 @@ def _table(title: str, noun: str, rows: Sequence[Row], out: TextIO) -> None:
     _print(title, table, out)
     if len(rows) > _ROWS:
         out.write(f"  {len(rows) - _ROWS:,} more\n")
+
+
+def _slowest(rows: Sequence[SlowOperation], out: TextIO) -> None:
+    table = [["operation", "client", "to proxy", "proxy", "slowest server", "more servers", "who"]]
+    for row in rows[:_SLOWEST]:
+        parts = [seconds(each) for each in (row.latency, row.client, row.proxy_own, row.backend)]
+        who = ", ".join(each for each in (row.proxy, row.device, row.process) if each)
+        table.append([row.operation, *parts, str(row.extra), who])
+    if rows:
+        _print("Slowest operations", table, out)
 
 
 def _errors(title: str, errors: Sequence[tuple[str, str, int]], out: TextIO) -> None:
