@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ssbench.attribution.ranks import (
     Deviates,
     Difference,
+    Floats,
     Pairs,
     Score,
     Units,
@@ -26,7 +27,7 @@ from ssbench.attribution.ranks import (
     wilcoxon,
 )
 
-#: Nobody is accused above this probability, adjusted by Holm's method among all of his level.
+#: Nobody is accused above this probability, adjusted by Holm's method for all tests.
 ALPHA = 0.01
 #: Nor of less than this share of a median.
 LEAST_SHARE = 0.10
@@ -107,9 +108,7 @@ def _strongest(
     units: Units, levels: Sequence[Level], tests: Sequence[Deviates], groups: int, score: Score
 ) -> Accused | None:
     candidates: list[tuple[float, int, int, int, float]] = []
-    for index, test in enumerate(tests):
-        probabilities = np.array([upper_tail(z) for z in test.z.flat]).reshape(test.z.shape)
-        adjusted = holm(probabilities)
+    for index, (test, adjusted) in enumerate(zip(tests, _adjusted(tests), strict=True)):
         for group, candidate in zip(*np.nonzero(adjusted < ALPHA), strict=True):
             candidates.append(
                 (
@@ -143,6 +142,16 @@ def _strongest(
             _same(level.who, candidate),
         )
     return None
+
+
+def _adjusted(tests: Sequence[Deviates]) -> list[Floats]:
+    """Return the probabilities of all tests, adjusted for how many they are together."""
+    deviations = np.concatenate([test.z.ravel() for test in tests])
+    adjusted = holm(np.array([upper_tail(z) for z in deviations]))
+    ends = np.cumsum([test.z.size for test in tests])
+    return [
+        part.reshape(test.z.shape) for part, test in zip(np.split(adjusted, ends[:-1]), tests, strict=True)
+    ]
 
 
 def _beside_member(
