@@ -85,7 +85,7 @@ class Observer:
             self._statsd.fileno() if self._statsd else None,
             self._statsd_port or 0,
         )
-        _log.info("Looking at the cluster before the run: %d servers", len(self._recon))
+        _log.info("Looking at the cluster before the run (%d servers)", len(self._recon) + len(proxies))
         try:
             self._start(task)
         except OSError as error:

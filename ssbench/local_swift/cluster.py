@@ -84,7 +84,7 @@ class LocalSwift:
         self._ports: Mapping[str, int] = {}
         self._asked_directory = Path(directory).resolve() if directory is not None else None
         self._fixed_port = port
-        self._statsd_port = statsd_port
+        self.statsd_port = statsd_port
         self._authentication = authentication or tempauth(token_life)
         self._filters = filters or {}
         self._proxy_options = proxy_options or {}
@@ -276,7 +276,7 @@ class LocalSwift:
                 proxy_options=self._proxy_options,
                 object_options=self._object_options,
                 objects_in_memory=memory,
-                statsd_port=self._statsd_port,
+                statsd_port=self.statsd_port,
             )
             self._configuration.write()
             self._apply_faults()

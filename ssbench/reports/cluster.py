@@ -46,8 +46,9 @@ def _nodes(observation: Observation) -> Iterator[str]:
     width = max(len("Node"), *(len(node.name) for _, node in rows[:_MOST_ROWS]))
     yield f"       {'Node':<{width}}  Load before  highest  TCP sockets  Fullest device  Async pendings"
     for load, node in rows[:_MOST_ROWS]:
-        disks = node.disks(after) or node.disks(before)
-        fullest = max(disks.values(), key=lambda disk: disk.used_share, default=None)
+        disks = (node.disks(after) or node.disks(before)).values()
+        mounted = [disk for disk in disks if disk.mounted]
+        fullest = max(mounted, key=lambda disk: disk.used_share, default=None)
         device = f"{fullest.device} {fullest.used_share:4.0%}" if fullest else "N/A"
         yield (
             f"       {node.name:<{width}}  {_figure(node.highest(before, 'load'), '.2f'):>11}  {load:7.2f}"

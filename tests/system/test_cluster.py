@@ -69,12 +69,12 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
             "--workers", 1,
             "--recon", *cluster.recon_urls.values(), "http://127.0.0.1:1",
             "--recon-interval", 0.5,
-            "--statsd-listen", cluster._statsd_port,
+            "--statsd-listen", cluster.statsd_port,
             environment=environment,
         )  # fmt: skip
         run.wait_for("Starting the benchmark")
         leave_for_recon(cluster, "object-1", async_pending=1211, async_pending_last=time.time())
-        stranger.sendto(b"\xff\x00 hello", ("127.0.0.1", cluster._statsd_port))
+        stranger.sendto(b"\xff\x00 hello", ("127.0.0.1", cluster.statsd_port))
         assert run.end() == 0, run.err
     cluster.repair("d2")
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import math
 import random
 import re
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssbench.cluster import recon, statsd
+from ssbench.cluster import recon, ring, statsd
 from ssbench.cluster.judgments import Judgment, Kind, judge, nodes, sentences
 from ssbench.cluster.observation import (
     Disk,
@@ -27,6 +32,7 @@ from ssbench.cluster.observation import (
     Statsd,
 )
 from ssbench.cluster.observer import recon_url
+from ssbench.cluster.sampler import Sampler
 from ssbench.errors import UsageError
 from ssbench.reports import cluster as report
 
@@ -293,11 +299,48 @@ def test_servers_of_one_host_with_folders_of_their_own_are_nodes_of_their_own():
     assert [node.name for node in nodes(seen)] == ["10.0.0.4:6210", "10.0.0.4:6220"]
 
 
+# -- asking -----------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_says_nothing_holds_nobody_up():
+    """Not even the others in its thread for long; and what it was asked before the run is no answer to it."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, closed_port() as refusing:
+        urls = [f"http://127.0.0.1:{silent.getsockname()[1]}", f"http://127.0.0.1:{refusing}"]
+        sampler = Sampler(urls, 60.0, time.monotonic())
+        begun = time.monotonic()
+        sampler.before(0.3)
+        assert time.monotonic() - begun < 3  # seconds that a server has for an answer
+        said = sampler.servers()
+        assert [server.failure for server in said] == ["no whole answer in 0.3 s", "Connection refused"]
+        assert [(server.asked, server.unanswered) for server in said] == [(1, 1), (1, 1)]
+        sampler.after(0.3)
+        assert all(server.before is None and server.after is None for server in sampler.servers())
+
+
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """A port that is bound, so that nobody else gets it, and refuses connections."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+def test_rings_without_a_swift_to_read_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    with pytest.raises(
+        UsageError, match="needs the package 'swift': pip install swift eventlet; or name the"
+    ):
+        ring.servers(tmp_path)
+
+
 # -- the rest --------------------------------------------------------------------------------------------
 
 
 def test_the_section_of_the_report():
-    disks = (Disk("d1", size=100, used=50),)
+    disks = (Disk("d0", mounted=False), Disk("d1", size=100, used=50))
     old = State(root="/srv/node", load=1.0, async_pending=0, disks=disks, version="2.38.3", tcp_in_use=1200)
     peak = msgspec.structs.replace(old, load=7.5)
     puts = tuple(
