@@ -13,7 +13,7 @@ _RESERVED_PART = 3
 #: How many of those are for our own use.
 _OWN_USE = 24
 
-#: With fewer free ones than this, besides the reserved ones, nobody may come in any more.
+#: With fewer free ones than this, besides the reserved ones, no connection is accepted any more.
 _SCARCE = 8
 
 
@@ -59,7 +59,7 @@ class Descriptors:
         return few
 
     def hold(self) -> bool:
-        """Take the reserved ones; False, and none is taken, unless some more are free."""
+        """Take the reserved ones; return False, and take none, unless some more are free."""
         wanted = self._reserve + 2 * _SCARCE - len(self._reserved)
         self._reserved += self._take(wanted)
         enough = len(self._reserved) == self._reserve + 2 * _SCARCE

@@ -15,10 +15,10 @@ _PROGRAM = struct.pack("HP", 1, ctypes.addressof(_NOTHING))
 
 
 def shut(listener: int) -> None:
-    """Let nobody connect to a listening TCP socket any more, given its descriptor.
+    """Accept no more connections on a listening TCP socket, given its descriptor.
 
-    Whoever tries waits, and gets in once it is opened again. To unbind would end all connections that came
-    in there. Linux only; elsewhere nothing happens.
+    A peer that connects waits until it is opened again. Unbinding would end all connections that were
+    accepted there. Linux only; elsewhere nothing happens.
     """
     _set(listener, _ATTACH_FILTER, _PROGRAM)
 

@@ -1,7 +1,7 @@
 """The key file of a sealed fleet: one file that the master and every worker hold.
 
-With it both sockets speak CURVE (http://rfc.zeromq.org/spec:26): nobody reads along, and the master
-lets in only peers that prove to hold the client key of the file.
+With it both sockets speak CURVE (http://rfc.zeromq.org/spec:26): messages are encrypted, and the master
+accepts only peers that have the client key of the file.
 The file is JSON: ``format``, and ``server`` and ``client``, each with ``public`` and ``secret`` in
 Z85 (http://rfc.zeromq.org/spec:32).
 """

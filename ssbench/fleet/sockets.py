@@ -18,7 +18,7 @@ from ssbench.fleet.descriptors import Descriptors
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, MAX_WORKER_MESSAGE_BYTES, work_address
 
-#: ZMTP heartbeats: a peer that is stopped or cut off loses its connection after this long.
+#: ZMTP heartbeats: the connection of a peer that is stopped or cut off is dropped after this long.
 #: The answer comes from libzmq's own thread, so a busy event loop does not count as gone. No connection is
 #: dropped, with what is on its way, before its worker counts as lost.
 _PING_MILLISECONDS = 500
@@ -49,10 +49,10 @@ _READABLE = int(zmq.POLLIN)
 
 
 def has_message(socket: zmq.Socket[bytes]) -> bool:
-    """Whether a message is there now.
+    """Return whether a message is there now.
 
-    To ask takes 1.5 µs, where the exception by which a receive tells that there is none takes 3.3: with
-    batches of 8 an eighth more no-op operations.
+    This takes 1.5 µs; the exception of a receive without a message takes 3.3. With batches of 8 that makes
+    an eighth more no-op operations.
     """
     return bool(int(socket.getsockopt(zmq.EVENTS)) & _READABLE)
 
@@ -63,7 +63,7 @@ def _common(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
     # What may queue up is bounded by the jobs in flight; a full queue must not drop any of them.
     socket.setsockopt(zmq.SNDHWM, 0)
-    # Who sends more than is taken in has to wait, each connection for itself.
+    # A peer that sends more than is received has to wait; the other connections do not.
     socket.setsockopt(zmq.RCVHWM, _MOST_WAITING)
 
 
@@ -79,7 +79,7 @@ def _beat(socket: zmq.Socket[bytes]) -> None:
 
 
 class _OneClient:
-    """Tells the ZAP handler which client key (in Z85) may come in: the one of the key file."""
+    """Accepts for the ZAP handler one client key (in Z85): that of the key file."""
 
     def __init__(self, key: FleetKey) -> None:
         self._public = key.client_public
@@ -132,7 +132,7 @@ class MasterSockets:
         self.poller.register(self.results, zmq.POLLIN)
 
     def _ask_who_comes(self, key: FleetKey | None) -> None:
-        """Start the ZAP handler; with a key, let in who has it, otherwise everybody who speaks ZMTP 3.
+        """Start the ZAP handler. With a key it accepts peers that have it, otherwise all that speak ZMTP 3.
 
         Without a handler libzmq takes any bytes for messages of a peer of ZMTP 1, which does not even
         say what kind of socket it is.
@@ -160,7 +160,7 @@ class MasterSockets:
             ) from None
 
     def shut_doors(self) -> None:
-        """Take in no more connections, and release the reserved descriptors; those that are there stay.
+        """Accept no more connections, and release the reserved descriptors. Connections that exist stay.
 
         :meth:`look_after_descriptors` opens again once enough descriptors are free.
         """
@@ -170,7 +170,7 @@ class MasterSockets:
         self._descriptors.release()
 
     def look_after_descriptors(self) -> str | None:
-        """Take in no more connections when descriptors run out, until there are enough again.
+        """Accept no connections while file descriptors are scarce.
 
         Whatever connects takes a descriptor. libzmq would take all of them, and then try in vain for as long
         as somebody waits to be accepted, while no file could be opened. Returns what the user is to be told.
@@ -190,7 +190,7 @@ class MasterSockets:
         return None
 
     def _listen(self, socket: zmq.Socket[bytes], address: str) -> None:
-        """Bind, and keep in mind the descriptor that libzmq listens with on TCP; raises ZMQError."""
+        """Bind, and remember the descriptor that libzmq listens with on TCP; raises ZMQError."""
         if not address.startswith("tcp:"):
             socket.bind(address)
             return
@@ -206,7 +206,7 @@ class MasterSockets:
 
     @staticmethod
     def _port(socket: zmq.Socket[bytes]) -> int:
-        """The port, or the name of the Unix socket, that it is bound to."""
+        """Return the port, or the number of the Unix socket, that a socket is bound to."""
         return int(re.split("[:/]", socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0"))[-1])
 
     def drop_strangers(self) -> None:
@@ -239,7 +239,7 @@ class MasterSockets:
 
 
 class WorkerSockets:
-    """A DEALER socket for work and a PUSH socket for results, connected to a master to come.
+    """A DEALER socket for work and a PUSH socket for results, connected to a master that may start later.
 
     ``instance`` is a number of this process that nobody else has, under which work is sent to it.
     """
@@ -272,7 +272,7 @@ class WorkerSockets:
                 raise UsageError(f"cannot connect to {address}: {zmq.strerror(error.errno or 0)}") from None
 
     def connect_again(self, socket: zmq.Socket[bytes]) -> None:
-        """Begin anew to connect one of the two.
+        """Connect one of the two sockets again.
 
         libzmq tries again by itself where nobody answers, but gives an address up for good once a
         peer there broke the protocol: a sealed master met without a key, some other server.
@@ -282,7 +282,7 @@ class WorkerSockets:
         socket.connect(self.addresses[socket])
 
     def close(self, linger_milliseconds: int = 500) -> None:
-        """Close both sockets, giving what was sent last that long to leave."""
+        """Close both sockets; messages already sent get that long to leave."""
         for socket, monitor in self.monitors.items():
             socket.disable_monitor()
             monitor.close(linger=0)

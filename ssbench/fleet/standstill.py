@@ -1,6 +1,6 @@
-"""Notices that nothing succeeds any more, and when there is no use in waiting longer.
+"""Notices that nothing succeeds any more, and when waiting longer is useless.
 
-Pure: it is told the time. A phase is given up when nothing has succeeded for ``give_up_after`` seconds
+Pure: it is told the time. A phase is abandoned when nothing has succeeded for ``give_up_after`` seconds
 and the failures since then explain it: every job that was in flight at the first of them has failed
 too, and none has been in flight for longer than failing takes. So an upload of several minutes is
 waited for, however much else fails; that each job ends some time is the business of
@@ -33,14 +33,14 @@ class Standstill:
         self._longest_failure = 0.0
 
     def succeeded(self, now: float) -> None:
-        """A job succeeded."""
+        """Take note that a job succeeded."""
         if self._causes:
             self.longest = self.silence(now)
             self._clear()
         self.succeeded_at = self.ended_at = now
 
     def failed(self, cause: str, detail: str, seconds: float, now: float) -> None:
-        """A job failed that had been in flight for so many seconds."""
+        """Take note that a job failed that had been in flight for so many seconds."""
         self.ended_at = now
         self._causes[cause] += 1
         self._detail = detail or self._detail
@@ -48,7 +48,7 @@ class Standstill:
         self._longest_failure = max(self._longest_failure, seconds)
 
     def silence(self, now: float) -> float:
-        """The longest time without a success in which something failed, up to now."""
+        """Return the longest time without a success in which something failed, up to now."""
         return max(self.longest, now - self.succeeded_at) if self._causes else self.longest
 
     @property
@@ -63,7 +63,7 @@ class Standstill:
         return self._causes.most_common(1)[0][0] if self._causes else None
 
     def hopeless(self, now: float, oldest_sent: float | None) -> bool:
-        """Whether to give up, where the oldest job in flight was sent at ``oldest_sent``."""
+        """Return whether to abandon the phase; ``oldest_sent`` is when the oldest job in flight was sent."""
         if not self.give_up_after or not self._causes or now - self.succeeded_at < self.give_up_after:
             return False
         return oldest_sent is None or (

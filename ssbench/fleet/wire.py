@@ -73,7 +73,7 @@ Job = tuple[Count, Small, Small, Small, Small, Count]
 
 
 class RunParameters(Struct, array_like=True, frozen=True):
-    """What is the same for all jobs of a run.
+    """Parameters that are the same for all jobs of a run.
 
     ``generation`` goes up when the token changes during a run. Time-outs are seconds, ``delete_after``
     whole seconds; they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
@@ -103,7 +103,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
-    """The rest of a work message: jobs, and for jobs that are sent again what they have behind them.
+    """The rest of a work message: jobs, and the history of those that are sent again.
 
     ``prior`` is empty or holds (retries, seconds since the first attempt) for each job.
     """
@@ -220,7 +220,7 @@ class Handback(Struct, array_like=True, frozen=True, tag=3):
 
 
 class Goodbye(Struct, array_like=True, frozen=True, tag=4):
-    """The worker ends; what it still held will not be done."""
+    """The worker ends; the jobs that it still has will not be done."""
 
     worker_id: Count
     instance: Count
@@ -245,10 +245,10 @@ _BEGINNING = struct.Struct(f">{len(_MARK)}sI")
 #: How a notice begins: an array of two, the version.
 _NOTICE = b"\x92" + pack(PROTOCOL)
 
-#: What a decoder raises: for a wrong type, for text that is no UTF-8, for arrays nested too deep.
+#: What a decoder raises: for a wrong type, for text that is not UTF-8, for arrays nested too deep.
 _UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 
-#: Only of messages up to this size it is asked whose they are, once they cannot be read.
+#: Messages up to this size that cannot be decoded are searched for their sender.
 _MAX_UNKNOWN_BYTES = 65536
 
 
@@ -263,13 +263,13 @@ def _generic(frame: bytes) -> list[object]:
 
 
 def pack_parameters(parameters: RunParameters) -> bytes:
-    """What a work message begins with; the packed batch goes behind it."""
+    """Return the beginning of a work message; the packed batch follows it."""
     packed = pack(parameters)
     return _BEGINNING.pack(_MARK, len(packed)) + packed
 
 
 def pack_notice(notice: Notice) -> bytes:
-    """A work message without jobs."""
+    """Return a work message without jobs."""
     return _NOTICE + pack(notice)
 
 
@@ -284,7 +284,7 @@ def unpack_notice(message: bytes) -> Notice | None:
 
 
 def split_work(message: bytes) -> tuple[bytes, bytes]:
-    """What a work message begins with, and the packed batch behind it.
+    """Split a work message into its beginning, with the parameters, and the packed batch.
 
     Raises WireError, ProtocolError for another version.
     """
@@ -296,7 +296,7 @@ def split_work(message: bytes) -> tuple[bytes, bytes]:
     match _generic(message):
         case [int(protocol), *_] if protocol != PROTOCOL:
             raise ProtocolError(protocol)
-    raise WireError(f"work message: {len(message)} bytes that are none")
+    raise WireError(f"work message: {len(message)} bytes, which is not a work message")
 
 
 def unpack_parameters(beginning: bytes) -> RunParameters:
@@ -333,5 +333,5 @@ def unpack_from_worker(frame: bytes) -> FromWorker:
 
 
 def work_address(instance: int) -> bytes:
-    """What the work socket knows a worker process by: the address frame of messages for it."""
+    """Return the address frame of messages for a worker process."""
     return b"%016x" % instance

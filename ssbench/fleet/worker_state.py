@@ -1,4 +1,4 @@
-"""What the master knows of each worker: does it live, what does it hold, how busy is it, what is its time."""
+"""What the master knows of each worker: whether it is alive, its jobs, its load, its clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TURN_ROUND_WEIGHT = 0.25
 
 
 class ClockOffset:
-    """What to add to a worker's clock to get the master's.
+    """The number of seconds to add to a worker's clock to get the master's.
 
     Each message says when it was sent; arrival less sending is the true offset plus the time on
     the way, so the smallest difference seen is the best estimate, and errs by the shortest time on
@@ -47,7 +47,7 @@ class Load:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew with the next heartbeat."""
+        """Forget the load so far; count from the next heartbeat on."""
         self._lag = [0] * LAG_BUCKETS
         self._first: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None

@@ -88,3 +88,13 @@ def test_a_stop_is_heeded() -> None:
     assert not phase.exhausted(0.0)
     stopped.append(True)
     assert phase.exhausted(0.0)
+
+
+def test_to_ask_whether_a_phase_is_exhausted_changes_nothing() -> None:
+    stopped = [False]
+    phase, _ = clean_up(3, lambda: stopped[0])
+    for stop in (False, True, False):
+        stopped[0] = stop
+        assert [phase.exhausted(0.0) for _ in range(3)] == [stop] * 3
+        assert (phase.drain_timeout is None) == (not stop)
+    assert len(phase.next_tasks(10)) == 3

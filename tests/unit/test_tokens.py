@@ -8,7 +8,9 @@ import pytest
 from runs import wait_until
 
 from ssbench.errors import ClusterError
-from ssbench.run.tokens import TokenRenewal
+from ssbench.fleet.history import History
+from ssbench.fleet.wire import Result
+from ssbench.run.tokens import TokenRenewal, WaitingForToken
 
 
 class Service:
@@ -103,3 +105,35 @@ def test_a_thread_of_its_own() -> None:
     renewal = TokenRenewal(lambda: "token")
     renewal.start()
     wait_until(lambda: renewal.poll(0.0) == "token", "the token")
+
+
+TASK = (1, 0, 0, 7, 0)
+
+
+def refused(retries: int = 0, retried: dict[str, int] | None = None) -> Result:
+    return Result(1, None, 2.0, 0.0, retries=retries, retried=retried, cause="HTTP 401", unauthorized=True)
+
+
+def test_a_task_waits_for_a_token_with_its_history() -> None:
+    waiting = WaitingForToken(TokenRenewal(lambda: "token"))
+    assert waiting.add(TASK, refused(1, {"HTTP 503": 1}), None, now=10.0)
+    assert len(waiting) == 1
+    ((task, history),) = waiting.take()
+    assert (task, history) == (TASK, History(2, 8.0, {"HTTP 503": 1, "HTTP 401": 1}))
+    assert (len(waiting), waiting.take()) == (0, [])
+
+
+def test_the_first_attempt_counts_however_often_a_token_is_refused() -> None:
+    waiting = WaitingForToken(TokenRenewal(lambda: "token"))
+    history = None
+    for turn in range(10):
+        result = refused(turn, history.retried if history else None)
+        assert waiting.add(TASK, result, history, now=10.0 + turn)
+        ((_, history),) = waiting.take()
+    assert history == History(10, 8.0, {"HTTP 401": 10})
+    assert not waiting.add(TASK, refused(10, history.retried), history, now=30.0)
+    assert waiting.take() == []
+
+
+def test_without_a_way_to_a_token_no_task_waits() -> None:
+    assert not WaitingForToken(TokenRenewal(None)).add(TASK, refused(), None, now=10.0)
