@@ -127,7 +127,7 @@ def printed(report: str) -> dict[str, float]:
 
     What is printed as ``-`` is NaN.
     """
-    figures = report.partition("\nFigures\n")[2].partition("\n\nCauses of")[0]
+    figures = re.split(r"\n\n(?=\S)", report.partition("\nFigures\n")[2])[0]
     found: dict[str, float] = {}
     for paragraph in figures.split("\n\n"):
         head, *lines = (line.strip() for line in paragraph.splitlines())
