@@ -21,11 +21,13 @@ from ssbench.cli.report_printer import ReportPrinter
 from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import ReportOptions
+from ssbench.results import Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
 from ssbench.screen.progress import ResultCharacters
+from ssbench.screen.progress_line import ProgressLine
 
 if TYPE_CHECKING:
     from ssbench.cluster.observer import Observer
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         outcome = bench.run(
             scenario,
             _run_options(arguments),
-            sinks=[ResultCharacters()],
+            sinks=_progress(arguments, scenario, bench),
             on_measured=report.print,
             observer=observer,
         )
@@ -67,6 +69,15 @@ def _observer(arguments: argparse.Namespace) -> Observer | nullcontext[None]:
 
     urls = arguments.recon + (ring.servers(arguments.recon_ring) if arguments.recon_ring else [])
     return Observer(urls, interval=arguments.recon_interval, statsd_port=arguments.statsd_listen)
+
+
+def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> list[Sink]:
+    match arguments.progress:
+        case "line":
+            return [ProgressLine(scenario, bench.workers)]
+        case "characters":
+            return [ResultCharacters()]
+    return []
 
 
 def _scenario(arguments: argparse.Namespace) -> Scenario:

@@ -169,6 +169,13 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--csv", action="store_true", help="print the report as CSV")
     add_percentiles(group)
     group.add_argument(
+        "--progress",
+        choices=("line", "characters", "none"),
+        default="line",
+        help="what to show of the benchmark on standard error: a line (redrawn on a terminal, one each 10 s"
+        " elsewhere), a character for each result, or nothing (default: %(default)s)",
+    )
+    group.add_argument(
         "--profile", action="store_true", help="write profiles of the benchmark and of the local workers"
     )
 

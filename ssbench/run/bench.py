@@ -140,6 +140,10 @@ class Bench:
         if run is not None:
             _log.warning("Interrupted: %s", run.interrupt())
 
+    def workers(self) -> tuple[int, int]:
+        """Return how many workers the run that goes on can use, and how many are expected."""
+        return self._run.workers() if self._run is not None else (0, 0)
+
     # -- workers ------------------------------------------------------------------------------
 
     def _choose_address(self, stack: ExitStack) -> BindAddress:

@@ -231,6 +231,14 @@ class Run:
             return
         self._upload()
 
+    def workers(self) -> tuple[int, int]:
+        """Return how many workers can get jobs, and how many are expected: asked for, or in use before."""
+        dispatcher = self._fleet.dispatcher
+        asked = self._options.expect_workers or self._bench.workers or 1
+        return len(dispatcher.living()), max(
+            asked, sum(worker.used for worker in dispatcher.workers.values())
+        )
+
     def _expected_workers(self) -> int:
         """How many workers to wait for: those asked for, and those that the run before had and that live."""
         asked = self._options.expect_workers or self._bench.workers or 1

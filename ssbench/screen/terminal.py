@@ -17,6 +17,10 @@ _LAST_SECONDS = 1.0
 
 _channel: Channel | None = None
 _in_row = False
+_drawn = False
+
+#: Erases the rest of a line of a terminal.
+_ERASE_REST = "\x1b[K"
 
 
 def set_up() -> None:
@@ -43,6 +47,20 @@ def write_in_row(text: str) -> None:
     """Write characters without an end of line; they are dropped when the reader does not keep up."""
     global _in_row  # noqa: PLW0603 - there is one standard error
     _in_row = True
+    _write_if_read(text)
+
+
+def redraw(text: str) -> None:
+    """Write a line over the one that was drawn before; it is dropped when the reader does not keep up.
+
+    It must be shorter than a line of the terminal. It disappears when anything else is written.
+    """
+    global _drawn  # noqa: PLW0603 - there is one standard error
+    _drawn = True
+    _write_if_read(f"\r{text}{_ERASE_REST}")
+
+
+def _write_if_read(text: str) -> None:
     if _channel is not None:
         _channel.write_if_read(text)
     else:
@@ -56,8 +74,11 @@ def write_line(text: str) -> None:
 
 
 def end_row() -> None:
-    """End the row of characters, if there is one."""
-    global _in_row  # noqa: PLW0603 - there is one standard error
+    """End the row of characters, and remove the line that is redrawn, if there is one."""
+    global _drawn, _in_row  # noqa: PLW0603 - there is one standard error
+    if _drawn:
+        _drawn = False
+        sys.stderr.write(f"\r{_ERASE_REST}")
     if _in_row:
         _in_row = False
         sys.stderr.write("\n")
@@ -66,6 +87,19 @@ def end_row() -> None:
 def shows_progress() -> bool:
     """Return whether progress is shown, which it is where INFO lines are (not with ``-q``)."""
     return logging.getLogger().isEnabledFor(logging.INFO)
+
+
+def can_redraw() -> bool:
+    """Return whether standard error is a terminal on which a line can be redrawn."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def columns() -> int | None:
+    """Return the width of the terminal; None where it does not tell it."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
 
 
 def behind() -> bool:

@@ -165,7 +165,11 @@ class Fleet:
         environment: dict[str, str] | None = None,
         **outputs: Any,
     ) -> Program:
-        """Start ``ssbench-master run-scenario``; its stat file is :attr:`stats`."""
+        """Start ``ssbench-master run-scenario``; its stat file is :attr:`stats`.
+
+        It shows a character for each result, so that tests can wait for some, unless the arguments say
+        otherwise.
+        """
         self._runs += 1
         return self.master(
             "run-scenario",
@@ -176,6 +180,8 @@ class Fleet:
             *self._ports(),
             "-s",
             self.stats,
+            "--progress",
+            "characters",
             *arguments,
             environment=environment,
             **outputs,

@@ -1,0 +1,58 @@
+"""Progress of a run on a terminal, and without one."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import struct
+import termios
+from contextlib import suppress
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+from processes import Fleet
+from runs import store, write_scenario
+
+COLUMNS = 72
+
+
+def read_all(descriptor: int) -> str:
+    data = b""
+    with suppress(OSError):  # EIO: nobody has the other end any more
+        while part := os.read(descriptor, 65536):
+            data += part
+    return data.decode()
+
+
+def test_a_line_is_redrawn_on_a_terminal_and_fits_it(fleet: Fleet, tmp_path: Path) -> None:
+    controller, terminal = pty.openpty()
+    ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    with store(0.01) as (_, options):
+        run = fleet.run(
+            write_scenario(tmp_path),
+            *("-r", 3, "--workers", 1, "--progress", "line", *options),
+            environment={"TERM": "xterm"},
+            stderr=terminal,
+        )
+        os.close(terminal)
+        text = read_all(controller)
+        os.close(controller)
+        assert run.end() == 0
+    lines = re.findall(r"\r(\[?[#.]*\]?\s*\d+ %[^\r\n]*)\x1b\[K", text)
+    assert len(lines) >= 4
+    assert max(map(len, lines)) < COLUMNS
+    assert re.search(r"0:0[0-2] left  [\d,]+(/s| ops/s)  \d.*MB/s  p50 \d+ p99 \d+ ms", lines[-1])
+    # The report and the messages behind it begin on a line of their own.
+    assert re.search(r"\x1b\[K\r\x1b\[KINFO:", text)
+
+
+@pytest.mark.parametrize("progress", ["line", "none"])
+def test_a_short_run_without_a_terminal_shows_neither_lines_nor_characters(
+    fleet: Fleet, tmp_path: Path, progress: str
+) -> None:
+    run = fleet.run(write_scenario(tmp_path), "--noop", "--workers", 1, "--progress", progress)
+    assert run.end() == 0
+    assert "Benchmark run:" not in run.err
+    assert all(re.match("(INFO|WARNING):", line) for line in run.err.splitlines()), run.err
