@@ -155,14 +155,14 @@ class LocalWorkers:
         """How many have not ended."""
         return sum(worker.process.poll() is None for worker in self.workers)
 
-    def stop(self, patience: float = 5.0) -> None:
+    def stop(self, timeout: float = 5.0) -> None:
         """End them all: close their pipes, and kill who is not gone in time."""
         for worker in self.workers:
             if worker.process.stdin is not None:
                 worker.process.stdin.close()
         for worker in self.workers:
             try:
-                worker.process.wait(patience)
+                worker.process.wait(timeout)
             except subprocess.TimeoutExpired:
                 worker.process.kill()
                 worker.process.wait()

@@ -32,7 +32,7 @@ from ssbench.run_results.records import (
     run_record,
 )
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: Results reach the disk at latest after this many seconds.
 FLUSH_SECONDS = 1.0
@@ -109,7 +109,7 @@ class RunResultsWriter:
         while self._thread.is_alive() and (left := end - time.monotonic()) > 0:
             self._thread.join(min(left, 5.0))
             if self._thread.is_alive():
-                logger.warning(
+                _log.warning(
                     "waiting for the disk: %d results to be written to %s", self._waiting, self.path
                 )
         with self._changed:

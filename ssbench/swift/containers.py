@@ -1,8 +1,8 @@
 """Making the containers of a run: HEAD, and PUT with X-Storage-Policy where one is missing.
 
 Threads over python-swiftclient, because the master has no gevent. They are daemons, so a server
-that does not answer holds up neither Ctrl-C nor the end of the program; those of
-:mod:`concurrent.futures` would, since the interpreter waits for them.
+that does not answer delays neither Ctrl-C nor the end of the program. Those of
+:mod:`concurrent.futures` would: the interpreter waits for them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ _log = logging.getLogger(__name__)
 #: Pauses before the second and later attempts, in seconds.
 _PAUSES = (0.2, 0.5, 1.0, 2.0)
 
-#: No further attempt is begun so long after the first, in seconds: whoever waited for a time-out
-#: to pass once knows enough.
-_ENOUGH = 8.0
+#: Seconds after the first attempt in which further ones may begin. After one time-out there is none.
+_RETRY_SECONDS = 8.0
 
 #: A container's requests are sent again with a new token at most so often.
 _MOST_RENEWALS = 3
@@ -72,7 +71,7 @@ def persistently(call: Callable[[], Any], on_retry: Callable[[Exception], None] 
             code = status(error)
             if code is not None and code not in TRANSIENT_STATUSES:
                 raise
-            if time.monotonic() - began + pause > _ENOUGH:
+            if time.monotonic() - began + pause > _RETRY_SECONDS:
                 raise
             on_retry(error)
         time.sleep(pause)
@@ -158,7 +157,7 @@ class _Makers:
     def wait(self, advance: Callable[[], None], check: Callable[[], None]) -> list[str]:
         """Return the failures once all threads have ended, or one container took too long."""
         failures: list[str] = []
-        most = 2 * (_ENOUGH + sum(self._timeouts))
+        most = 2 * (_RETRY_SECONDS + sum(self._timeouts))
         ended_at = said_at = time.monotonic()
         made = 0
         while self._running:

@@ -134,7 +134,7 @@ def test_the_storage_url_that_failed_is_the_one_that_is_named(fault_server, monk
 
 @pytest.mark.parametrize("concurrency", [1, 10])
 def test_nobody_there_ends_soon(concurrency, monkeypatch):
-    monkeypatch.setattr(containers, "_ENOUGH", 0.5)
+    monkeypatch.setattr(containers, "_RETRY_SECONDS", 0.5)
     began = time.monotonic()
     with black_hole() as port, pytest.raises(ClusterError, match=r"c\d: connect timeout"):
         ensure_containers(
