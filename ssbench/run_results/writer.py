@@ -109,9 +109,7 @@ class RunResultsWriter:
         while self._thread.is_alive() and (left := end - time.monotonic()) > 0:
             self._thread.join(min(left, 5.0))
             if self._thread.is_alive():
-                _log.warning(
-                    "waiting for the disk: %d results to be written to %s", self._waiting, self.path
-                )
+                _log.warning("waiting for the disk: %d results to be written to %s", self._waiting, self.path)
         with self._changed:
             if self._waiting:
                 self._lose(
