@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections import defaultdict
 from functools import cache
 from graphlib import TopologicalSorter
@@ -87,3 +88,10 @@ def test_the_documentation_leaves_no_package_out() -> None:
     written = {name.split("/")[0] for name in described()}
     missing = packages().keys() - written - {"errors", "names", "profiling", "suggestions"}
     assert not missing
+
+
+def test_every_package_is_in_the_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packed = set(project["tool"]["setuptools"]["packages"])
+    there = {".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")}
+    assert there <= packed
