@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 #: long to import (numpy, ZeroMQ, gevent) only by ``run``.
 COMMANDS = {
     "run-scenario": "run a scenario and report on it",
+    "check-scenario": "say what a scenario would do, or what is wrong with it",
     "report-scenario": "print the report of a stat file",
     "attribute": "tell which node was slow, from the logs of Swift",
     "export": "write the results of a stat file as CSV, JSON lines or Parquet",

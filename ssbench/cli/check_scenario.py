@@ -1,0 +1,34 @@
+"""``ssbench-master check-scenario``: what a scenario file would do."""
+
+from __future__ import annotations
+
+import argparse
+
+from ssbench.cli.output_file import standard_output
+from ssbench.errors import ExitCode
+
+EXAMPLE = "ssbench-master check-scenario my.yaml"
+
+DESCRIPTION = (
+    "Say in words what a scenario would do: operations by kind, bytes to upload first, containers, and a"
+    " guess at the time. Nothing is sent. All faults of a file are told at once, with exit code 2."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    parser.add_argument(
+        "scenario_file", metavar="FILE", help="a scenario in YAML or JSON, or the name of a shipped one"
+    )
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Print what it would do; raises ScenarioError."""
+    from ssbench.reports.figures import printable
+    from ssbench.scenario.outlook import outlook
+    from ssbench.scenario.reading import load
+
+    scenario = load(arguments.scenario_file)
+    with standard_output() as out:
+        out.writelines(f"{printable(line)}\n" for line in outlook(scenario))
+    return ExitCode.OK

@@ -1,0 +1,111 @@
+"""What a scenario would do, in words: operations by kind, bytes, containers, and a guess at the time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ssbench.names import container_name
+from ssbench.operations import OPERATIONS
+from ssbench.scenario.model import Scenario, SizeClass
+
+#: What the guess at the time takes for granted: seconds a request, and bytes a second in all.
+_SECONDS_A_REQUEST = 0.02
+_BYTES_A_SECOND = 100e6
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
+
+
+def outlook(scenario: Scenario) -> Iterator[str]:
+    """Yield lines of 80 columns at most, if names are short."""
+    initial = sum(each.initial_files for each in scenario.size_classes)
+    shares = _shares(scenario)
+    uploaded = sum(each.initial_files * _mean_size(each) for each in scenario.size_classes)
+    yield f"{scenario.name}: {scenario.user_count:,} operations at once"
+    yield f"  containers: {scenario.container_count:,}, {_containers(scenario)}"
+    yield f"  first upload {initial:,} objects, about {_amount(uploaded)}, where they are not there yet"
+    for each in scenario.size_classes:
+        sizes = _amount(each.size_min)
+        if each.size_max > each.size_min:
+            sizes += f" to {_amount(each.size_max)}"
+        share = each.initial_files / initial
+        yield f"    {each.name}: {each.initial_files:,} objects of {sizes}; {share:.0%} of operations"
+    count = scenario.operation_count
+    yield f"  then {count:,} operations:" if count else f"  then operations for {scenario.run_seconds:g} s:"
+    for name, share in shares.items():
+        times = f"about {share * count:,.0f} x " if count else ""
+        yield f"    {times}{name} ({share:.1%})"
+    if scenario.delete_after:
+        yield f"  objects expire {scenario.delete_after:,} s after they were written"
+    sent, received = _moved(scenario)
+    yield f"  an operation sends {_amount(sent)} and receives {_amount(received)} on average"
+    yield from _time(scenario, initial, uploaded, sent + received)
+
+
+def _mean_size(size_class: SizeClass) -> float:
+    return (size_class.size_min + size_class.size_max) / 2
+
+
+def _kinds(scenario: Scenario) -> Iterator[tuple[str, float, float]]:
+    """Yield an operation, its share in all operations and its mean size, for each size class."""
+    initial = sum(each.initial_files for each in scenario.size_classes)
+    for each in scenario.size_classes:
+        total = sum(each.weights.values())
+        for name, weight in each.weights.items():
+            yield name, each.initial_files / initial * weight / total, _mean_size(each)
+
+
+def _shares(scenario: Scenario) -> dict[str, float]:
+    shares: dict[str, float] = defaultdict(float)
+    for name, share, _ in _kinds(scenario):
+        if share:
+            shares[name] += share
+    return {operation.name: shares[operation.name] for operation in OPERATIONS if operation.name in shares}
+
+
+def _moved(scenario: Scenario) -> tuple[float, float]:
+    """Return the mean bytes that an operation sends and receives."""
+    sent = received = 0.0
+    for name, share, size in _kinds(scenario):
+        operation = OPERATIONS.named(name)
+        sent += share * size if operation.sends_body else 0
+        received += share * size if operation.returns_object else 0
+    return sent, received
+
+
+def _containers(scenario: Scenario) -> str:
+    names = [
+        container_name(scenario.container_base, number, scenario.policy)
+        for number in (0, scenario.container_count - 1)
+    ]
+    return " to ".join(dict.fromkeys(names)) + (
+        f", policy {scenario.policy}" if scenario.policy else ", default policy"
+    )
+
+
+def _time(scenario: Scenario, initial: int, uploaded: float, moved: float) -> Iterator[str]:
+    uploads = _guess(initial, uploaded, scenario.user_count)
+    count = scenario.operation_count
+    benchmark = _guess(count, count * moved, scenario.user_count) if count else scenario.run_seconds or 0.0
+    yield (
+        f"  time, at a guess: {_duration(uploads)} for the uploads, {_duration(benchmark)} for the operations"
+    )
+    speed = _amount(_BYTES_A_SECOND)
+    yield f"    (with {1000 * _SECONDS_A_REQUEST:g} ms a request, and {speed} a second in all)"
+
+
+def _guess(requests: int, size: float, users: int) -> float:
+    return max(requests * _SECONDS_A_REQUEST / min(users, requests or 1), size / _BYTES_A_SECOND)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
+
+
+def _amount(size: float) -> str:
+    power = 0
+    while size >= 999.5 and power < len(_UNITS) - 1:
+        size, power = size / 1000, power + 1
+    return f"{size:.3g} {_UNITS[power]}" if size < 999.5 else f"{size:,.0f} {_UNITS[power]}"

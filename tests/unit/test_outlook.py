@@ -1,0 +1,66 @@
+"""What ``check-scenario`` says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ssbench.cli.master import main
+from ssbench.scenario.shipped import shipped
+
+SCENARIO = """
+name: Two kinds
+sizes:
+  - {name: tiny, size_min: 1000, size_max: 3000}
+  - {name: large, size_min: 1MB, size_max: 1MB, crud_profile: [1, 0, 0, 0]}
+initial_files: {tiny: 30, large: 10}
+crud_profile: {read: 3, delete: 1}
+operation_count: 4000
+user_count: 8
+container_count: 5
+policy: gold
+delete_after: 1h
+"""
+
+
+def test_what_a_scenario_would_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text(SCENARIO)
+    assert main(["check-scenario", str(path)]) == 0
+    assert (
+        capsys.readouterr().out
+        == """\
+Two kinds: 8 operations at once
+  containers: 5, ssbench_000000_gold to ssbench_000004_gold, policy gold
+  first upload 40 objects, about 10.1 MB, where they are not there yet
+    tiny: 30 objects of 1 kB to 3 kB; 75% of operations
+    large: 10 objects of 1 MB; 25% of operations
+  then 4,000 operations:
+    about 1,000 x create (25.0%)
+    about 2,250 x read (56.2%)
+    about 750 x delete (18.8%)
+  objects expire 3,600 s after they were written
+  an operation sends 250 kB and receives 1.12 kB on average
+  time, at a guess: 1 s for the uploads, 10 s for the operations
+    (with 20 ms a request, and 100 MB a second in all)
+"""
+    )
+
+
+@pytest.mark.parametrize("name", [name for name, _ in shipped()])
+def test_every_shipped_scenario_fits_the_screen(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-scenario", name]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any("time, at a guess" in line for line in lines)
+
+
+def test_faults_are_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(SCENARIO.replace("user_count", "user_cuont"))
+    assert main(["check-scenario", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "user_cuont: unknown key" in said
+    assert "did you mean user_count?" in said
+    assert "user_count: missing" in said
