@@ -105,12 +105,12 @@ class RunParameters(Struct, array_like=True, frozen=True):
 class JobBatch(Struct, array_like=True, frozen=True):
     """The rest of a work message: jobs, and the history of those that are sent again.
 
-    ``prior`` is empty or holds (retries, seconds since the first attempt) for each job.
+    ``histories`` is empty or holds (retries, seconds since the first attempt) for each job.
     """
 
     batch_id: Count
     jobs: Annotated[list[Job], Meta(max_length=MAX_JOBS)]
-    prior: Annotated[list[tuple[Count, Seconds]], Meta(max_length=MAX_JOBS)] = []
+    histories: Annotated[list[tuple[Count, Seconds]], Meta(max_length=MAX_JOBS)] = []
 
 
 class Ping(Struct, array_like=True, frozen=True, tag=1):
@@ -313,8 +313,8 @@ def unpack_batch(frame: bytes) -> JobBatch:
         batch = _batch.decode(frame)
     except _UNREADABLE as error:
         raise WireError(f"job batch: {error}") from None
-    if batch.prior and len(batch.prior) != len(batch.jobs):
-        raise WireError(f"job batch: {len(batch.prior)} histories of {len(batch.jobs)} jobs")
+    if batch.histories and len(batch.histories) != len(batch.jobs):
+        raise WireError(f"job batch: {len(batch.histories)} histories of {len(batch.jobs)} jobs")
     return batch
 
 

@@ -156,9 +156,8 @@ class Client:
     ) -> Outcome:
         """Do one request: ``method`` is GET, PUT, DELETE or HEAD; ``size`` the bytes to PUT.
 
-        With ``missing_ok`` a 404 is a success. ``prior_retries`` and ``prior_seconds`` are what the
-        request has behind it from before it was handed back as unauthorized. A wrong storage URL
-        or token raises UsageError.
+        With ``missing_ok`` a 404 is a success. ``prior_retries`` and ``prior_seconds`` are what
+        was spent on it before its token was refused. A wrong storage URL or token raises UsageError.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
         head = target.head(method, container, name, token, size=size, delete_after=delete_after)

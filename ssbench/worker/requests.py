@@ -74,29 +74,29 @@ class Run:
         """Close all connections; requests in flight fail at once."""
         self.client.close()
 
-    def perform(self, job: Job, prior: tuple[int, float] | None) -> tuple[Outcome, int]:
-        """Carry out a job, on which ``prior`` (retries, seconds) were spent before.
+    def perform(self, job: Job, history: tuple[int, float] | None) -> tuple[Outcome, int]:
+        """Carry out a job; ``history`` is (retries, seconds) spent on it before, None for a new one.
 
         Returns how it ended, and the place of the storage URL that was used. Raises nothing.
         """
         urls = self.parameters.storage_urls
         place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
         try:
-            return self._perform(job, urls[place], prior), place
+            return self._perform(job, urls[place], history), place
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
             if not isinstance(error, SsbenchError):
                 _log.exception("A job raised an exception")
             detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
             return Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
 
-    def _perform(self, job: Job, url: str, prior: tuple[int, float] | None) -> Outcome:
+    def _perform(self, job: Job, url: str, history: tuple[int, float] | None) -> Outcome:
         _, code, size_class, container_number, number, size = job
         if code not in self._builders:
             raise WireError(f"no operation has the code {code}")
         operation, build = self._builders[code]
         container = self._containers.get(container_number) or self._name_container(container_number)
         name = object_name(self.parameters.size_classes[size_class], number)
-        retries, seconds = prior or (0, 0.0)
+        retries, seconds = history or (0, 0.0)
         return build(self, Target(operation, url, container, name, size, size_class, retries, seconds))
 
     def _name_container(self, number: int) -> str:

@@ -308,7 +308,7 @@ class Worker:
             self._hand_back(self._run_id, _ids(jobs[room:]))
             if not room:
                 return
-            batch = replace(batch, jobs=jobs[:room], prior=batch.prior[:room])
+            batch = replace(batch, jobs=jobs[:room], histories=batch.histories[:room])
         self._held[batch.batch_id] = len(batch.jobs)
         engine.submit(batch)
 

@@ -79,7 +79,7 @@ def test_failures_and_jobs_sent_again_are_marked(network: Network) -> None:
     sent_at = network.now
     history = History(2, sent_at - 5.0, {"HTTP 401": 2})
     assert run_jobs(fleet, network, tasks(1), [history]).special == [(0, sent_at, history)]
-    assert worker.batches[-1].prior == [(2, 5.0)]
+    assert worker.batches[-1].histories == [(2, 5.0)]
     worker.answer = failure("HTTP 503")
     sent_at = network.now
     arrival = run_jobs(fleet, network, tasks(1), [])

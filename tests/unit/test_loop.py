@@ -295,7 +295,9 @@ def test_jobs_whose_token_is_refused_are_sent_again_with_a_new_one() -> None:
     again = [result for result in phase.results if result.retried]
     assert 1 <= len(again) <= 8
     assert all(result.retried == {"HTTP 401": 1} for result in again)
-    histories = [prior for worker in bench.workers for batch in worker.batches for prior in batch.prior]
+    histories = [
+        history for worker in bench.workers for batch in worker.batches for history in batch.histories
+    ]
     assert Counter(retries for retries, _ in histories if retries) == {1: len(again)}
     assert all(seconds >= 0.01 for retries, seconds in histories if retries)
     assert bench.news.warnings == []

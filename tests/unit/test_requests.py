@@ -57,8 +57,10 @@ def run(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     made.close()
 
 
-def perform(run: Run, operation: Operation, size: int = 0, prior: tuple[int, float] | None = None) -> Outcome:
-    outcome, url = run.perform((1, operation.code, 0, 2, 7, size), prior)
+def perform(
+    run: Run, operation: Operation, size: int = 0, history: tuple[int, float] | None = None
+) -> Outcome:
+    outcome, url = run.perform((1, operation.code, 0, 2, 7, size), history)
     assert url == 0
     return outcome
 
@@ -93,7 +95,7 @@ def test_plain_operations(
 @pytest.mark.parametrize("operation", [CREATE, READ, DELETE, HEAD])
 def test_the_history_of_a_job_counts(run: Run, rule: Store, operation: Operation) -> None:
     rule.sizes[OBJECT] = 1
-    outcome = perform(run, operation, 1, prior=(3, 500.0))
+    outcome = perform(run, operation, 1, history=(3, 500.0))
     assert outcome.retries == 3
     assert outcome.last_byte is not None
     assert 500.0 <= outcome.last_byte < 530.0

@@ -47,8 +47,8 @@ jobs = st.tuples(counts, smalls, smalls, smalls, smalls, counts)
 @st.composite
 def batches(draw: st.DrawFn) -> wire.JobBatch:
     of = draw(st.lists(jobs, max_size=5))
-    prior = draw(st.just([]) | st.lists(st.tuples(counts, seconds), min_size=len(of), max_size=len(of)))
-    return wire.JobBatch(draw(counts), of, prior)
+    histories = draw(st.just([]) | st.lists(st.tuples(counts, seconds), min_size=len(of), max_size=len(of)))
+    return wire.JobBatch(draw(counts), of, histories)
 
 
 results = st.builds(

@@ -145,7 +145,7 @@ def test_results_of_an_engine_that_answers_at_once(bench: Bench, engine: type[An
     assert isinstance(message, Results)
     assert (message.run_id, message.worker_id, message.generation) == (5, 7, 2)
     assert [result.job_id for result in message.results] == [10, 11, 12]
-    assert engine.made[0].submitted[0].prior == history
+    assert engine.made[0].submitted[0].histories == history
     bench.send(wire.pack_notice(Ping(3, 1.5)))
     beat = bench.next(Heartbeat)
     while beat.ping != 1.5:
@@ -161,7 +161,7 @@ def test_jobs_beyond_the_concurrency_are_handed_back(bench: Bench, engine: type[
     assert (handback.run_id, handback.job_ids, handback.capacity) == (5, [21, 22], CONCURRENCY)
     (only,) = engine.made
     assert [(batch.batch_id, len(batch.jobs)) for batch in only.submitted] == [(10, 3), (20, 1)]
-    assert only.submitted[1].prior == [(0, 0.0)]
+    assert only.submitted[1].histories == [(0, 0.0)]
     bench.batch(RunParameters(5), JobBatch(30, jobs(30, 1)))
     assert bench.next(Handback).job_ids == [30]
     only.ended(10, [answer(11)])

@@ -42,9 +42,9 @@ class GreenletEngine:
         return len(self._queue)
 
     def submit(self, batch: JobBatch) -> None:
-        idle, batch_id, prior = self._idle, batch.batch_id, batch.prior
+        idle, batch_id, histories = self._idle, batch.batch_id, batch.histories
         for place, job in enumerate(batch.jobs):
-            work = (batch_id, job, prior[place] if prior else None)
+            work = (batch_id, job, histories[place] if histories else None)
             if idle:
                 idle.pop().switch(work)
                 continue
@@ -74,13 +74,13 @@ class GreenletEngine:
         switch_to_hub, perform = self._hub.switch, self._run.perform
         while not self._closed:
             if queue:
-                batch_id, job, prior = queue.popleft()
+                batch_id, job, history = queue.popleft()
             else:
                 idle.append(getcurrent())
-                batch_id, job, prior = switch_to_hub()
+                batch_id, job, history = switch_to_hub()
             self.busy += 1
             generation = run.parameters.generation
-            outcome, storage_url = perform(job, prior)
+            outcome, storage_url = perform(job, history)
             self.busy -= 1
             if not self._closed:
                 # The token that was refused is the one the job began with: there may be a new one since.
