@@ -18,6 +18,9 @@ from typing import Any
 
 PATIENCE = 60.0
 
+#: Options of run-scenario for tests that wait until some operations have ended.
+CHARACTERS = ("--progress", "characters")
+
 #: What a program may inherit of the tests' environment; nothing that says how to authenticate.
 _ENVIRONMENT = {
     name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_", "SSBENCH_"))
@@ -180,8 +183,7 @@ class Fleet:
             *self._ports(),
             "-s",
             self.stats,
-            "--progress",
-            "characters",
+            *CHARACTERS,
             *arguments,
             environment=environment,
             **outputs,

@@ -20,7 +20,7 @@ import msgspec
 import pytest
 import zmq
 from fault_server import Reply, Request
-from processes import Fleet
+from processes import CHARACTERS, Fleet
 from runs import INITIAL, TOKEN, alive, children, listens, outcome, store, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
@@ -478,7 +478,7 @@ def test_the_token_is_seen_nowhere(fleet: Fleet, tmp_path: Path) -> None:
         # Of the token on the command line only its own process tells, as the user asked for.
         run = fleet.master(
             "-v", "run-scenario", "-f", write_scenario(tmp_path), "--zmq-bind-ip", fleet.ip, *fleet._ports(),
-            "-s", tmp_path / "run.stat.gz", "-r", "2", "--workers", "1", *options,
+            "-s", tmp_path / "run.stat.gz", "-r", "2", "--workers", "1", *CHARACTERS, *options,
         )  # fmt: skip
         run.wait_for("[._]{20}")
         for pid in children(run.process.pid):

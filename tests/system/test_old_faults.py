@@ -21,7 +21,7 @@ import pytest
 import zmq
 from fault_server import FaultServer, Reply, Request
 from msgspec import structs
-from processes import Fleet, Program
+from processes import CHARACTERS, Fleet, Program
 from runs import INITIAL, TOKEN, Store, children, outcome, store, write_scenario
 
 from ssbench.errors import ExitCode
@@ -96,7 +96,7 @@ def test_a_wall_clock_that_jumps_moves_no_number(fleet: Fleet, tmp_path: Path) -
         jumped = tmp_path / "jumped"
         worker = Program("jumping", [jumped, "ssbench.cli.worker", *ports, "-c", 4, 1], environment)
         arguments = ["run-scenario", "-f", write_scenario(tmp_path), "-r", 6, "-s", tmp_path / "x.stat.gz"]
-        arguments += ["--zmq-bind-ip", fleet.ip, *ports, *options]
+        arguments += ["--zmq-bind-ip", fleet.ip, *ports, *CHARACTERS, *options]
         before = time.time()
         with worker, Program("jumping", [jumped, "ssbench.cli.master", *arguments], environment) as run:
             run.wait_for("[._]{20}")
@@ -239,7 +239,7 @@ def test_user_and_key_stay_with_the_master(fleet: Fleet, tmp_path: Path) -> None
         scenario = write_scenario(tmp_path)
         environment = {"TMPDIR": str(tmp_path)}
         arguments = ["-v", "run-scenario", "-f", scenario, "--zmq-bind-ip", fleet.ip, *fleet._ports()]
-        arguments += ["-s", tmp_path / "run.stat.gz", "-r", 3, "--workers", 2, *options]
+        arguments += ["-s", tmp_path / "run.stat.gz", "-r", 3, "--workers", 2, *CHARACTERS, *options]
         run = fleet.master(*arguments, environment=environment)
         run.wait_for(r"[._]{20}")
         for pid in children(run.process.pid):
