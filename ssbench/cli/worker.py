@@ -93,12 +93,14 @@ def _host(text: str) -> str:
     return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
 
-def _watch_stdin(worker: Worker) -> None:
-    data = b"?"
-    while data:
-        wait_read(0)
-        data = os.read(0, 1)
+def _watch_stdin(worker: Worker, folder: Path) -> None:
+    """End the worker with its master, which closes this pipe, after a word if it was not killed."""
+    wait_read(0)
+    if os.read(0, 1):
+        worker.stop("its master ends")
+        return
     worker.stop("its master is gone")
+    remove_if_left(folder, wait=2.0)
 
 
 def _serve(arguments: argparse.Namespace) -> ExitCode:
@@ -130,7 +132,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             gevent.signal_handler(number, worker.stop, name)
     if arguments.exit_with_stdin:
-        gevent.spawn(_watch_stdin, worker)
+        gevent.spawn(_watch_stdin, worker, Path(arguments.zmq_host))
     _log.info(
         "ssbench-worker %s: id %d, %d requests at once, waiting for a master at %s%s",
         __version__,
@@ -140,8 +142,6 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         " (sealed)" if key else "",
     )
     with ExitStack() as stack:
-        if arguments.exit_with_stdin:
-            stack.callback(remove_if_left, Path(arguments.zmq_host), wait=2.0)
         if profiling is not None:
             stack.enter_context(profiling)
         return worker.run()

@@ -159,7 +159,10 @@ class LocalWorkers:
         """End them all: close their pipes, and kill who is not gone in time."""
         for worker in self.workers:
             if worker.process.stdin is not None:
-                worker.process.stdin.close()
+                with suppress(OSError):  # it has ended
+                    # One whose pipe ends without a word takes its master for killed, and cleans up after it.
+                    worker.process.stdin.write(b"\n")
+                    worker.process.stdin.close()
         for worker in self.workers:
             try:
                 worker.process.wait(timeout)
