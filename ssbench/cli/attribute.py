@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.cli import output_file
-from ssbench.cli.options import add_force
+from ssbench.cli.options import add_force, add_stat_file
 from ssbench.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument(
-        "-s", "--stats-file", type=Path, required=True, metavar="FILE", help="the stat file of the run"
-    )
+    add_stat_file(parser)
     parser.add_argument(
         "--swift-logs",
         nargs="+",

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from ssbench.cli import output_file
-from ssbench.cli.options import add_force
+from ssbench.cli.options import add_force, add_stat_file
 from ssbench.errors import ExitCode, UsageError
 
 _log = logging.getLogger(__name__)
@@ -23,14 +23,7 @@ _FORMATS = ("csv", "jsonl", "parquet")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument(
-        "-s",
-        "--stats-file",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="the stat file, compressed or not",
-    )
+    add_stat_file(parser)
     parser.add_argument(
         "-f",
         "--format",

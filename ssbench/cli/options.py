@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ssbench import quantities
@@ -114,6 +115,18 @@ def chosen_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[floa
     """Return the percentile of the table, and the others that were asked for."""
     first, *more = dict.fromkeys(arguments.pctile or [95.0])
     return first, tuple(more)
+
+
+def add_stat_file(parser: argparse.ArgumentParser) -> None:
+    """Add ``-s`` for a sub-command that reads a stat file."""
+    parser.add_argument(
+        "-s",
+        "--stats-file",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the stat file, compressed or not",
+    )
 
 
 def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

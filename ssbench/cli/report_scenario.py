@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from ssbench.cli import output_file
-from ssbench.cli.options import add_force, add_percentiles, chosen_percentiles
+from ssbench.cli.options import add_force, add_percentiles, add_stat_file, chosen_percentiles
 from ssbench.errors import ExitCode
 from ssbench.profiling import Profiling
 
@@ -21,14 +21,7 @@ DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument(
-        "-s",
-        "--stats-file",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="the stat file, compressed or not",
-    )
+    add_stat_file(parser)
     parser.add_argument(
         "-f",
         "--report-file",

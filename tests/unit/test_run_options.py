@@ -67,10 +67,13 @@ def worker(cpu: float, late: int) -> WorkerState:
     return made
 
 
-def test_a_worker_is_the_limit_when_it_is_busy_or_often_late() -> None:
+def test_a_worker_is_the_limit_when_it_is_busy_and_adds_to_latencies_when_it_is_late() -> None:
     assert generator_limits([worker(0.9, 10), WorkerState(8, 2, "host", 2, "1", 1, 0.0)]) == []
+    assert [text.split(":")[0] for text in generator_limits([worker(0.2, 20)])] == [
+        "The load generator added to latencies"
+    ]
     assert generator_limits([worker(0.95, 20)]) == [
-        "The load generator was the limit: worker 7 on host: used 95% of its core",
-        "The load generator was the limit: worker 7 on host: its event loop was over 1 ms late in 2.0% of the"
-        " cases (99th percentile 8 ms)",
+        "The load generator was the limit: worker 7 on host used 95% of its core",
+        "The load generator added to latencies: the event loop of worker 7 on host was over 1 ms late in 2.0%"
+        " of the cases, up to 8 ms in 99%",
     ]
