@@ -38,6 +38,7 @@ from ssbench.workload.draws import Workload
 from ssbench.workload.population import RunState
 
 if TYPE_CHECKING:
+    from ssbench.cluster.observation import Observation
     from ssbench.cluster.observer import Observer
 
 _log = logging.getLogger(__name__)
@@ -341,9 +342,14 @@ class Run:
             raise
         finally:
             benchmark.end()
-            self._summary = self._summarize(benchmark)
-            for sink in sinks:
-                sink.end(self._summary)
+            observation = None
+            try:
+                # Waits for the servers, so that another Ctrl-C may end it.
+                observation = self._observer.end() if self._observer is not None else None
+            finally:
+                self._summary = self._summarize(benchmark, observation)
+                for sink in sinks:
+                    sink.end(self._summary)
         if writer.failure is not None:
             self._trouble = True
             self._news.warn(
@@ -351,8 +357,7 @@ class Run:
                 f" {writer.failure.strerror}"
             )
 
-    def _summarize(self, benchmark: Benchmark) -> RunSummary:
-        observation = self._observer.end() if self._observer is not None else None
+    def _summarize(self, benchmark: Benchmark, observation: Observation | None) -> RunSummary:
         self._note_limits()
         if observation is not None:
             self._news.warnings += sentences(judge(observation), warnings=True)

@@ -18,6 +18,8 @@ from fault_server import FaultServer, Reply, Request
 from processes import Fleet
 from runs import INITIAL, TOKEN, Store, children, outcome, write_scenario
 
+from ssbench.cluster.observation import Observation
+from ssbench.cluster.observer import Observer
 from ssbench.errors import ClusterError, ExitCode, StatFileError, UsageError
 from ssbench.fleet.addresses import BindAddress
 from ssbench.results import ResultBlock, RunDescription, RunSummary
@@ -289,3 +291,21 @@ def test_the_example_of_the_documentation_does_what_it_says(tmp_path: Path) -> N
         r"2 users: 200 operations, 0 errors, \d+/s\n4 users: 200 operations, 0 errors, \d+/s\n", run.stdout
     ), run.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["users-2.stat.gz", "users-4.stat.gz"]
+
+
+class InterruptedObserver(Observer):
+    """Ends as it does when another Ctrl-C comes while it waits for the servers."""
+
+    def end(self) -> Observation:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_the_cluster_is_observed_leaves_a_complete_stat_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.stat.gz"
+    with InterruptedObserver([], interval=1.0) as observer, Bench(BenchOptions(workers=1)) as bench:
+        options = RunOptions(stats_file=path, noop=True)
+        with pytest.raises(KeyboardInterrupt):
+            bench.run(scenario(tmp_path, **GROWS), options, observer=observer)
+    results = open_results(path)
+    assert sum(len(block) for block in results.blocks()) == 200
+    assert results.summary is not None
