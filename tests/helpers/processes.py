@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import itertools
 import os
 import re
 import signal
@@ -10,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -27,19 +30,39 @@ _ENVIRONMENT = {
 }
 
 
+#: How many ports belong to one process of tests, of those from 12,000 to 20,000: below the ones that
+#: outgoing connections and the tests' Swift get.
+_SHARE = 200
+
+
+@functools.cache
+def _own_ports() -> tuple[socket.socket, Iterator[int]]:
+    """The ports of this process, in turn for ever; a name that only one process can bind reserves them."""
+    for first in range(12_000, 20_000, _SHARE):
+        reservation = socket.socket(socket.AF_UNIX)
+        try:
+            reservation.bind(f"\0ssbench-tests-{first}")
+        except OSError:
+            reservation.close()
+            continue
+        atexit.register(reservation.close)
+        return reservation, itertools.cycle(range(first, first + _SHARE))
+    raise RuntimeError("no ports are left for one more process of tests")
+
+
 def free_ports(count: int = 2, ip: str = "127.0.0.1") -> list[int]:
-    """Ports that nobody listens on, below those that outgoing connections and the tests' Swift get."""
+    """Ports that nobody listens on, and that no other process of tests takes."""
     ports: list[int] = []
-    with ExitStack() as stack:
-        for port in range(14_000 + (os.getpid() * 37) % 5_000, 20_000):
-            listener = stack.enter_context(socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET))
+    _, turns = _own_ports()
+    for port in itertools.islice(turns, _SHARE):
+        with socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET) as probe:
             try:
-                listener.bind((ip, port))
+                probe.bind((ip, port))
             except OSError:
                 continue
-            ports.append(port)
-            if len(ports) == count:
-                return ports
+        ports.append(port)
+        if len(ports) == count:
+            return ports
     raise RuntimeError("no free port")
 
 

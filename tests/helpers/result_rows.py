@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from ssbench.results import Failure, ResultBlock, ResultRow, Rows
+import numpy as np
+
+from ssbench.cluster.observation import Disk, Interval, Metric, Observation, Server, State, Statsd
+from ssbench.results import Failure, Kind, ResultBlock, ResultRow, Rows
 from ssbench.results.schema import row_fields
 
 #: What rows have behind the usual fields.
 ALSO = ("retries",)
+
+#: What was seen of a cluster beside a run.
+CLUSTER = Observation(
+    began=1.7e9,
+    interval=5.0,
+    servers=(
+        Server(
+            "http://h:6200",
+            "object",
+            asked=9,
+            before=State(disks=(Disk("d1", size=5),), replication_age={"object": 3.5}),
+            during=tuple(State(at=number / 7, load=number / 3) for number in range(500)),
+        ),
+    ),
+    statsd=Statsd(metrics=(Metric("x", True, (Interval(5.0, 2.5, 1.0, {-3: 1.0, 7: 2.0}),)),)),
+)
 
 
 def row(**values: float) -> ResultRow:
@@ -36,3 +56,14 @@ def block(
     made.failures.update(failures or {})
     made.rare.update({name: dict(values) for name, values in (rare or {}).items()})
     return made.take()
+
+
+def many(objects: range, **columns: Any) -> ResultBlock:
+    """Return results of these objects without a step for each; ``columns`` replace the defaults."""
+    values = {"first_byte": 0.001, "last_byte": 0.002, "completed": 1.7e9, **columns, "object": objects}
+    made: dict[str, np.ndarray] = {}
+    for field in row_fields(ALSO):
+        value = values.pop(field.name, field.default or 0)
+        kind = np.int64 if field.kind is Kind.NUMBER else np.float64
+        made[field.name] = np.array(np.broadcast_to(value, len(objects)), kind)
+    return ResultBlock(len(objects), {**made, **values})

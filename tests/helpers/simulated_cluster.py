@@ -47,9 +47,11 @@ def simulate(seed: int, cause: Cause, shape: Shape) -> Joined:
     random = np.random.default_rng(seed)
     n = shape.requests
     write = random.random(n) < shape.writes
-    subject = np.where(write, 10**6 + np.arange(n), random.integers(0, shape.objects, n))
-    sizes = np.exp2(random.uniform(12, 15, 10**6 + n)) * np.where(random.random(10**6 + n) < 0.1, 8, 1)
-    placed = _replicas(random, shape, 10**6 + n)
+    subject = np.where(write, shape.objects + np.arange(n), random.integers(0, shape.objects, n))
+    sizes = np.exp2(random.uniform(12, 15, shape.objects + n)) * np.where(
+        random.random(shape.objects + n) < 0.1, 8, 1
+    )
+    placed = _replicas(random, shape, shape.objects + n)
     if cause.hot:
         hot = random.random(n) < cause.hot
         subject[hot & ~write] = 0

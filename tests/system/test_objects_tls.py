@@ -11,6 +11,7 @@ from typing import Any
 
 import gevent
 import gevent.pool
+import gevent.socket
 import pytest
 from fault_server import Certificates, FaultServer, Reply
 

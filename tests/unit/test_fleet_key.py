@@ -74,10 +74,10 @@ def test_other_content_is_refused(key_file: Path, change: dict[str, object]) -> 
         fleet_key.read(key_file)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=300)
-    | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(
+    | st.recursive(st.none() | st.integers() | st.text(max_size=20), st.lists, max_leaves=8).map(
         lambda value: json.dumps(value).encode()
     )
 )

@@ -404,7 +404,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(deadline=None, max_examples=150, stateful_step_count=40)
+TestAnyOrder.settings = settings(deadline=None, max_examples=60, stateful_step_count=40)
 
 
 @settings(deadline=None, max_examples=100)

@@ -7,7 +7,7 @@ from typing import get_args
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssbench.errors import ProtocolError, WireError
@@ -117,8 +117,8 @@ plain = st.recursive(
     | st.floats()
     | texts
     | st.binary(max_size=20),
-    lambda inner: st.lists(inner, max_size=14) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=40,
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=10,
 )
 
 
@@ -222,6 +222,7 @@ def test_a_damaged_message_is_a_message_or_a_wire_error(
     read_anything(bytes(frame))
 
 
+@settings(max_examples=50)
 @given(st.lists(plain, max_size=14), st.sampled_from([1, 2, 3, 4]))
 def test_a_right_tag_with_anything_behind_it_is_a_message_or_a_wire_error(
     rest: list[object], tag: int
@@ -283,6 +284,7 @@ def test_rubbish_of_the_largest_size_is_a_wire_error(frame: bytes) -> None:
 other_versions = st.integers(0, 2**31).filter(lambda number: number != wire.PROTOCOL)
 
 
+@settings(max_examples=30)
 @given(other_versions, st.lists(plain, max_size=12))
 def test_another_version_of_a_work_message_is_told_as_such(protocol: int, rest: list[object]) -> None:
     with pytest.raises(ProtocolError) as raised:
