@@ -134,7 +134,15 @@ def results_so_far(path: Path) -> int:
         return 0
 
 
-def wait_until(condition: Callable[[], object], what: str, patience: float = 20.0) -> None:
+def wait_for_results_of(worker_id: int, count: int, path: Path) -> None:
+    """Wait until a stat file that is still written has more than so many successes of a worker."""
+    wait_until(
+        lambda: results_so_far(path) and outcome(path).workers[worker_id] > count,
+        f"{count} results of worker {worker_id}",
+    )
+
+
+def wait_until(condition: Callable[[], object], what: str, patience: float = 60.0) -> None:
     """Wait for something that has no event of its own."""
     end = time.monotonic() + patience
     while not condition():

@@ -78,10 +78,22 @@ def warnings(done: RunOutcome) -> list[str]:
     return [text for text in done.warnings if not text.startswith("The load generator ")]
 
 
+#: Children of this process that a test found when it began, such as the servers of the session's Swift.
+_others: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _remember_others(request: pytest.FixtureRequest) -> None:
+    if "swift" in request.fixturenames:
+        request.getfixturevalue("swift")
+    _others.clear()
+    _others.update(children(os.getpid()))
+
+
 def programs() -> dict[int, str]:
-    """The command lines of this process's children, by process id."""
+    """The command lines of the children that the test started, by process id."""
     found = {}
-    for pid in children(os.getpid()):
+    for pid in set(children(os.getpid())) - _others:
         with Path(f"/proc/{pid}/cmdline").open() as file:
             found[pid] = file.read().replace("\0", " ")
     return found

@@ -143,7 +143,7 @@ def test_nobody_there_ends_soon(concurrency, monkeypatch):
             concurrency=concurrency,
             timeouts=(0.6, 0.6),
         )
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30  # all of them would take a minute at least
 
 
 def test_a_server_that_never_answers_ends_soon(faulty, fault_server, monkeypatch):

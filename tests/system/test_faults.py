@@ -20,16 +20,19 @@ from pathlib import Path
 import msgspec
 import pytest
 import zmq
-from fault_server import Reply, Request
+from fault_server import FaultServer, Reply, Request
 from processes import Fleet, Program
 from runs import (
     INITIAL,
+    TOKEN,
+    Store,
     alive,
     children,
     listens,
     outcome,
     results_so_far,
     store,
+    wait_for_results_of,
     wait_until,
     write_scenario,
 )
@@ -44,7 +47,7 @@ HELPERS = Path(__file__).parents[1] / "helpers"
 LOST = "lost worker"
 
 #: Seconds within which a loss has to be told, on a loaded machine too.
-SOON = wire.LOST_AFTER + 5
+SOON = wire.LOST_AFTER + 25
 
 
 def counted(fleet: Fleet, operations: int) -> dict[str | None, int]:
@@ -62,9 +65,7 @@ def test_a_killed_worker_is_named_and_its_operations_are_lost(fleet: Fleet, tmp_
         run = fleet.run(write_scenario(tmp_path, operation_count=700), "--expect-workers", 2, *options)
         run.wait_for(r"[._]{40}")
         victim.process.kill()
-        killed = time.monotonic()
-        run.wait_for(rf"WARNING:Worker 2 on \S+ \(pid {victim.process.pid}\) has not been heard of")
-        assert time.monotonic() - killed < SOON
+        run.wait_for(rf"WARNING:Worker 2 on \S+ \(pid {victim.process.pid}\) has not been heard of", SOON)
         assert run.end() == ExitCode.FAILED, run.err
     causes = counted(fleet, 700)
     assert set(causes) == {None, LOST}
@@ -94,22 +95,19 @@ def test_a_stopped_worker_is_lost_and_used_again_when_it_wakes(fleet: Fleet, tmp
     with store(0.05) as (_, options):
         fleet.worker(1, "-c", 4)
         sleeper = fleet.worker(2, "-c", 4)
-        run = fleet.run(write_scenario(tmp_path), "-r", 14, "--expect-workers", 2, *options)
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
         run.wait_for(r"[._]{40}")
         sleeper.signal(signal.SIGSTOP)
-        stopped = time.monotonic()
-        run.wait_for("WARNING:Worker 2 .* has not been heard of")
-        assert time.monotonic() - stopped < SOON
+        run.wait_for("WARNING:Worker 2 .* has not been heard of", SOON)
         sleeper.signal(signal.SIGCONT)
         run.wait_for("INFO:Worker 2 .* is back and is used again")
-        so_far = outcome(fleet.stats) if results_so_far(fleet.stats) else None
-        assert run.end() == ExitCode.FAILED, run.err
+        wait_for_results_of(2, outcome(fleet.stats).workers[2] + 40, fleet.stats)
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)
     assert set(found.causes) == {None, LOST}
     assert found.causes[LOST] <= 4  # its share of the users
     assert found.summary.lost_jobs == found.causes[LOST]
-    # In 14 s less the stop and what was before it, a worker of four slots does hundreds.
-    assert found.workers[2] > (so_far.workers[2] if so_far else 0) + 40
     assert any("has not been heard of" in warning for warning in found.summary.warnings)
 
 
@@ -137,9 +135,7 @@ def test_all_workers_gone_ends_the_run_with_a_report(fleet: Fleet, tmp_path: Pat
         run.wait_for(r"[._]{40}")
         for worker in workers:
             worker.process.kill()
-        began = time.monotonic()
-        assert run.end(20) == ExitCode.WORKERS
-        assert time.monotonic() - began < SOON + 6
+        assert run.end(SOON) == ExitCode.WORKERS
     assert "all workers are gone" in run.err
     assert "Distribution of requests per worker-ID" in run.out
     found = outcome(fleet.stats)
@@ -154,7 +150,7 @@ def test_local_workers_that_are_killed_end_the_run_at_once(fleet: Fleet, tmp_pat
         pid = int(run.wait_for(r"Worker 0 on \S+ \(pid (\d+)\) joined")[1])
         run.wait_for(r"[._]{20}")
         os.kill(pid, signal.SIGKILL)
-        assert run.end(10) == ExitCode.WORKERS
+        assert run.end() == ExitCode.WORKERS
     assert "Local worker 0 ended" in run.err
     assert set(outcome(fleet.stats).causes) <= {None, LOST}
 
@@ -171,7 +167,7 @@ def test_a_killed_master_leaves_a_file_that_can_be_read_and_no_local_workers(
         threading.Event().wait(1.2)
         run.process.kill()
         run.end()
-        wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers", 10)
+        wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
     report = fleet.master("report-scenario", "-s", fleet.stats)
     assert report.end() == ExitCode.OK, report.err
     assert "Distribution of requests per worker-ID" in report.out
@@ -213,14 +209,14 @@ def test_a_stopped_master_blames_nobody(fleet: Fleet, tmp_path: Path) -> None:
 
 STARVED = """
 import signal, sys, time
-signal.signal(signal.SIGUSR1, lambda *_: time.sleep(9))
+signal.signal(signal.SIGUSR1, lambda *_: time.sleep(7.5))
 from ssbench.cli.worker import main
 sys.exit(main())
 """
 
 
 def test_a_starved_worker_is_lost_and_comes_back(fleet: Fleet, tmp_path: Path) -> None:
-    # Its event loop does not turn for nine seconds, while the threads of its sockets answer.
+    # Its event loop does not turn for longer than counts as lost, while the threads of its sockets answer.
     (tmp_path / "starved.py").write_text(STARVED)
     with store(0.05) as (_, options):
         fleet.worker(1, "-c", 4)
@@ -231,16 +227,16 @@ def test_a_starved_worker_is_lost_and_comes_back(fleet: Fleet, tmp_path: Path) -
                 {"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"},
             )
         )
-        run = fleet.run(write_scenario(tmp_path), "-r", 16, "--expect-workers", 2, *options)
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
         run.wait_for(r"[._]{40}")
         starved.signal(signal.SIGUSR1)
         run.wait_for("WARNING:Worker 2 .* has not been heard of")
         run.wait_for("INFO:Worker 2 .* is back and is used again")
-        assert run.end() == ExitCode.FAILED, run.err
         starved.wait_for("No heartbeat could be sent for")
-    found = outcome(fleet.stats)
-    assert set(found.causes) == {None, LOST}
-    assert found.workers[2] > 40
+        wait_for_results_of(2, outcome(fleet.stats).workers[2] + 40, fleet.stats)
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
+    assert set(outcome(fleet.stats).causes) == {None, LOST}
 
 
 def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
@@ -301,7 +297,7 @@ def throw(
 
 
 @pytest.mark.parametrize("sealed", [False, True], ids=["open", "sealed"])
-def test_ten_thousand_hostile_messages_do_no_harm(fleet: Fleet, tmp_path: Path, sealed: bool) -> None:
+def test_hostile_messages_do_no_harm(fleet: Fleet, tmp_path: Path, sealed: bool) -> None:
     key, insider = [], None
     if sealed:
         key = ["--zmq-key", tmp_path / "key"]
@@ -312,7 +308,7 @@ def test_ten_thousand_hostile_messages_do_no_harm(fleet: Fleet, tmp_path: Path, 
         run = fleet.run(write_scenario(tmp_path), "-r", 300, *key, *options)
         run.wait_for(r"[._]{40}")
         # Whoever has the key is heard. Of one who has none nothing leaves: libzmq gives the connection up.
-        assert throw(fleet.results_port, zmq.PUSH, hostile_frames(1, 9_000), insider) == 9_000
+        assert throw(fleet.results_port, zmq.PUSH, hostile_frames(1, 4_000), insider) == 4_000
         for who in {insider, None}:
             throw(fleet.work_port, zmq.DEALER, iter([[b"x"]] * 2000), who, 0.5)
             throw(fleet.work_port, zmq.DEALER, hostile_frames(3, 1000), who, 0.5)
@@ -347,7 +343,7 @@ def test_floods_that_break_off_do_no_harm(fleet: Fleet, tmp_path: Path) -> None:
                 flood.linger = 300
                 flood.sndhwm = 0
                 flood.connect(f"tcp://127.0.0.1:{port}")
-                for _ in range(150_000):
+                for _ in range(60_000):
                     flood.send(bytes(size))
         assert run.process.poll() is None, run.err
         assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
@@ -411,23 +407,26 @@ def namespace() -> Iterator[tuple[str, str, str]]:
 def test_a_worker_that_is_cut_off_is_lost_and_comes_back(tmp_path: Path) -> None:
     if (reason := _namespaces()) is not None:
         pytest.skip(reason)
-    with namespace() as (name, address, link), Fleet(tmp_path, address) as fleet, store(0.05) as (_, options):
+    with (
+        namespace() as (name, address, link),
+        Fleet(tmp_path, address) as fleet,
+        FaultServer(host=address, rule=Store(0.05)) as server,
+    ):
+        options = ["-S", server.url, "-T", TOKEN]
         fleet.worker(1, "-c", 4)
-        # noop would do no request; its Swift is cut off with it, so these operations are lost too.
         far = fleet._stack.enter_context(
             Program("netns_worker", [name, "--zmq-host", address, *fleet._ports(), "-c", 4, 2],
                     {"PYTHONPATH": f"{HELPERS}:{Path(__file__).parents[2]}"})
         )  # fmt: skip
-        run = fleet.run(write_scenario(tmp_path), "--noop", "-r", 14, "--expect-workers", 2, *options)
-        run.wait_for("Starting the benchmark")
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
+        run.wait_for(r"[._]{40}")
         subprocess.run(["ip", "link", "set", link, "down"], check=True)
-        cut = time.monotonic()
-        run.wait_for("WARNING:Worker 2 .* has not been heard of")
-        assert time.monotonic() - cut < SOON
+        run.wait_for("WARNING:Worker 2 .* has not been heard of", SOON)
         far.wait_for("The connection to the master has ended")
         subprocess.run(["ip", "link", "set", link, "up"], check=True)
         run.wait_for("INFO:Worker 2 .* is back and is used again")
-        assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)
     assert set(found.causes) <= {None, LOST}
     assert found.causes[LOST] <= 8
@@ -447,21 +446,19 @@ def credentials(swift: LocalSwift) -> list[object]:
     return ["-A", swift.auth_url, "-U", swift.user, "-K", swift.key]
 
 
-def test_an_unreachable_cluster_is_told_in_time(fleet: Fleet, tmp_path: Path, own_swift: LocalSwift) -> None:
+def test_an_unreachable_cluster_is_told_in_time(tmp_path: Path, own_swift: LocalSwift) -> None:
     own_swift.proxy.kill()
+    (tmp_path / "told").mkdir()
     try:
-        began = time.monotonic()
-        run = fleet.run(write_scenario(tmp_path), "--workers", 1, *credentials(own_swift))
-        assert run.end(20) == ExitCode.CLUSTER
-        assert time.monotonic() - began < 15
-        assert len(re.findall("ERROR:.*", run.err)) == 1
-        assert "Traceback" not in run.err
-        # With a token there is no authentication to fail: the containers tell.
-        began = time.monotonic()
-        run = fleet.run(write_scenario(tmp_path), "--workers", 1, "-S", own_swift.storage_url, "-T", "x")
-        assert run.end(20) == ExitCode.CLUSTER
-        assert time.monotonic() - began < 15
-        assert "Traceback" not in run.err
+        with Fleet(tmp_path) as fleet, Fleet(tmp_path / "told") as other:
+            run = fleet.run(write_scenario(tmp_path), "--workers", 1, *credentials(own_swift))
+            # With a token there is no authentication to fail: the containers tell.
+            told = other.run(write_scenario(tmp_path), "--workers", 1, "-S", own_swift.storage_url, "-T", "x")
+            assert run.end(SOON) == ExitCode.CLUSTER
+            assert len(re.findall("ERROR:.*", run.err)) == 1
+            assert "Traceback" not in run.err
+            assert told.end(SOON) == ExitCode.CLUSTER
+            assert "Traceback" not in told.err
     finally:
         own_swift.proxy.start()
 

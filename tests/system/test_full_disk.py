@@ -16,7 +16,7 @@ import pytest
 from processes import Fleet, Program
 from runs import outcome, results_so_far, wait_until, write_scenario
 
-OPERATIONS = 200_000
+OPERATIONS = 100_000
 READS = {"crud_profile": [0, 1, 0, 0], "operation_count": OPERATIONS, "user_count": 64}
 
 

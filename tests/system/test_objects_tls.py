@@ -116,7 +116,8 @@ def test_server_without_tls(make_client: MakeClient) -> None:
 
 
 def test_handshake_times_out(make_client: MakeClient) -> None:
-    client = make_client(connect_timeout=0.3, retries=0)
+    gevent.socket.getaddrinfo("127.0.0.1", 443)  # the first look-up starts threads, which takes a while
+    client = make_client(connect_timeout=0.5, retries=0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         outcome = client.request(f"https://127.0.0.1:{silent.getsockname()[1]}/v1", "GET", "c", "o")
     assert outcome.cause == "connect timeout"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import zmq
 from processes import Fleet, Program
-from runs import outcome, store, wait_until, write_scenario
+from runs import outcome, store, wait_for_results_of, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
 from ssbench.fleet import wire
@@ -162,7 +163,7 @@ def test_silent_connections_end_no_run(fleet: Fleet, tmp_path: Path, sealed: boo
     with store(DELAY) as (_, options):
         fleet.worker(1, "-c", 4, *key)
         run = fleet.run(
-            write_scenario(tmp_path), "-r", 10, *key, *options, environment=limited(tmp_path, 128)
+            write_scenario(tmp_path), "-r", 600, *key, *options, environment=limited(tmp_path, 128)
         )
         run.wait_for(r"[._]{20}")
         with silence(fleet, 200):
@@ -171,7 +172,9 @@ def test_silent_connections_end_no_run(fleet: Fleet, tmp_path: Path, sealed: boo
         late = fleet.worker(2, "-c", 4, *key)
         run.wait_for("Worker 2 on .* joined")
         with silence(fleet, 200):
-            assert run.end() == ExitCode.OK, run.err
+            wait_for_results_of(2, 20, fleet.stats)
+            run.signal(signal.SIGINT)
+            assert run.end() == ExitCode.INTERRUPTED, run.err
         assert late.process.poll() is None
     assert run.err.count("file descriptors are in use") == 1
     assert "Traceback" not in run.err
@@ -196,7 +199,7 @@ def test_silent_connections_end_no_wait_for_workers(fleet: Fleet, tmp_path: Path
 def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path) -> None:
     with store(DELAY) as (_, options), zmq.Context() as context, context.socket(zmq.PUSH) as flood:
         fleet.worker(1, "-c", 4)
-        run = fleet.run(write_scenario(tmp_path, operation_count=600), *options)
+        run = fleet.run(write_scenario(tmp_path, operation_count=400), *options)
         run.wait_for(r"[._]{20}")
         status = Path(f"/proc/{run.process.pid}/status")
 
@@ -208,11 +211,11 @@ def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path
         flood.linger = 0
         flood.sndhwm = 0
         flood.connect(f"tcp://{fleet.ip}:{fleet.results_port}")
-        # One list of results as long as it may be, as often as 1.5 GB need; and one that is too long.
+        # One list of results as long as it may be, as often as some 400 MB need; and one that is too long.
         results = [wire.Result(job, 0.0, 0.0, 1.0, trans_id="x" * 40) for job in range(6000)]
         largest = wire.pack(wire.Results(1, 2, 3, 1.0, 0, results))
         assert 0.5 < len(largest) / wire.MAX_WORKER_MESSAGE_BYTES <= 1
-        for _ in range(1500):
+        for _ in range(500):
             flood.send(largest, copy=False)
         peak = before
         while run.process.poll() is None:

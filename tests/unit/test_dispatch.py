@@ -826,7 +826,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestAnyOrder.settings = settings(max_examples=50, stateful_step_count=50, deadline=None)
 
 
 def test_another_run_uses_only_workers_that_answer_again_and_counts_from_zero() -> None:
