@@ -134,8 +134,8 @@ class Joined:
 
     ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NOBODY` where there is no line;
     ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that tell of one. ``errors`` is by
-    (kind, server, address, device), of operations that are results; ``other_errors`` of requests of the
-    run that are none: initial uploads, attempts that were repeated, clean-up.
+    (kind, server, address, device), of operations that are results; ``other_errors`` of the other
+    requests of the run: initial uploads, attempts that were repeated, clean-up.
     """
 
     operations: Operations

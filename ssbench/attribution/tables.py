@@ -19,7 +19,7 @@ from ssbench.operations import OPERATIONS
 _MEASURED = 100
 _HOT_PARTITIONS = 10
 _SLOWEST = 20
-#: So many devices of a partition are named.
+#: Most devices of a partition that are named.
 _DEVICES = 5
 
 

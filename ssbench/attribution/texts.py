@@ -10,7 +10,7 @@ from ssbench.attribution.findings import Attribution, Finding
 from ssbench.attribution.ranks import Difference
 from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
 
-#: So many rows of a table are printed; JSON has all.
+#: Most rows of a table that are printed; JSON has all.
 _ROWS = 20
 _SLOWEST = 5
 

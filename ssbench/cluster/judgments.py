@@ -17,7 +17,7 @@ from ssbench.cluster.observation import Disk, Observation, Server, State
 FULL = 0.9
 LATE_REPLICATION = 24 * 3600.0
 
-#: So many of a kind are named; the rest is counted.
+#: Most of a kind that are named; the rest is counted.
 _NAMED = 5
 
 

@@ -21,8 +21,8 @@ from ssbench.run.row_maker import RowMaker
 from ssbench.screen.bars import Bar
 from ssbench.workload.population import RunState
 
-#: So many results are waited for before they are handed over: message by message costs some
-#: microseconds a message, and many thousands at once keep the workers waiting.
+#: How many results are gathered before they are handed over. One message at a time costs some
+#: microseconds a message; many thousands at once keep the workers waiting.
 _ROWS_AT_ONCE = 512
 
 #: Seconds that tasks in flight still get when a phase is stopped.
@@ -84,7 +84,7 @@ class _Errand:
         self, tasks: Sequence[Task], *, abandoned: str | None, worker: WorkerState | None = None
     ) -> Sequence[Task]:
         if abandoned is None:
-            return tasks  # somebody else does them
+            return tasks  # other workers do them
         self.causes[abandoned] += len(tasks)
         return []
 

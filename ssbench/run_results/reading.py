@@ -24,7 +24,7 @@ class RunResults(ABC):
     old formats and when a run did not end.
     """
 
-    #: False for the formats of ssbench 0.x, of which only the table of old is printed.
+    #: False for the formats of ssbench 0.x, of which only the old table is printed.
     current: ClassVar[bool] = False
 
     def __init__(self, stream: Stream) -> None:

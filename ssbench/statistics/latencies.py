@@ -21,7 +21,7 @@ from ssbench.results import ResultBlock
 #: A percentile with fewer latencies beyond it says more of chance than of the store.
 MIN_BEYOND = 10
 
-#: So many latencies are put in order together.
+#: How many latencies are sorted together.
 _PART_SIZE = 1 << 18
 _UPPER_BITS_OF_INFINITY = 0x7FF0
 

@@ -33,7 +33,7 @@ class RunFacts(Protocol):
     """What statistics need to know of a run besides its results.
 
     ``size_classes`` holds names that results index. ``current`` is False for the formats of ssbench
-    0.x, of which only the table of old is printed. ``summary`` is None where a run did not end.
+    0.x, of which only the old table is printed. ``summary`` is None where a run did not end.
     """
 
     @property
@@ -133,7 +133,7 @@ class RunStatistics:
     it). ``workers`` spreads successes over workers. ``errors`` and ``retries`` are keyed by cause.
     ``not_sendable`` holds (operation, size class, how often), ``counters`` what else the run counted.
     ``cluster`` is what was seen of the cluster, None where nobody looked.
-    ``current`` tells that the file is of today's format, which knows more than those of old.
+    ``current`` tells that the file is of today's format, which knows more than the older ones.
     """
 
     run: RunDescription

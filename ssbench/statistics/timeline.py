@@ -26,7 +26,7 @@ STALL_PERCENTILES = 10
 #: are seen, and a stall is longer.
 _BIN_SECONDS = 0.25
 
-#: So many results are waited for before seconds are counted from the first send, because the
+#: How many results are waited for before seconds are counted from the first send, because the
 #: operation that was sent first may be one of the last to end.
 _BEFORE_COUNTING = 1 << 18
 

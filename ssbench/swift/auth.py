@@ -185,7 +185,7 @@ def _keystone_plugin(credentials: Credentials) -> Any:
 
 
 def _within(seconds: float, url: str, call: Callable[[], tuple[str, str]]) -> tuple[str, str]:
-    """Return what ``call`` does, or raise what it raises; after ``seconds`` give up on it.
+    """Return what ``call`` does, or raise what it raises; wait at most ``seconds`` for it.
 
     No time-out of a library covers the whole: each address of a host and each read has its own.
     """

@@ -36,7 +36,7 @@ from ssbench.workload.expiry import Expiry
 #: Numbers in an array of a queue, about.
 _CHUNK = 65536
 
-#: So many objects are tried before an update or a delete waits for the readers of one.
+#: How many objects are tried before an update or a delete waits for the readers of one.
 _TRIES = 16
 
 _ADDS, _READS, _REWRITES, _REMOVES = Effect.ADDS, Effect.READS, Effect.REWRITES, Effect.REMOVES

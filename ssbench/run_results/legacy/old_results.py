@@ -19,7 +19,7 @@ from ssbench.scenario.model import Scenario, SizeClass, Weights
 BLOCK_ROWS = 8192
 
 _CODES = {operation.stat_type: operation.code for operation in OPERATIONS if operation.stat_type}
-#: What results of old hold and nobody may see.
+#: Fields of old results that hold secrets, and are dropped.
 _SECRETS = ("token", "storage_url", "auth_kwargs")
 #: Times beyond the year 5138 are damage; a sum over them would not be a number.
 _LATEST = 1e11

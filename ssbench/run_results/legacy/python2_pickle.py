@@ -287,7 +287,7 @@ def _memo_number(line: bytes) -> int:
     except ValueError:
         number = -1
     if not 0 <= number < _MAX_MEMO:
-        raise DamageError("a number of an object that is none")
+        raise DamageError("an invalid number of an object")
     return number
 
 
