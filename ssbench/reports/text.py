@@ -177,6 +177,8 @@ def _notes(statistics: RunStatistics) -> Iterator[str]:
     count = Counter({name: int(number) for name, number in statistics.counters.items()})
     uploaded, replaced, reused = (count[f"initial_{what}"] for what in ("uploaded", "replaced", "reused"))
     notes = []
+    if statistics.run.options.get("noop"):
+        notes.append("no-op run: nothing was sent to Swift; bytes are those that would have been moved")
     if uploaded or replaced or reused:
         why = " (size outside the range of their class)" if replaced else ""
         notes.append(f"initial objects: {uploaded} uploaded, {replaced} replaced{why}, {reused} reused")

@@ -193,6 +193,7 @@ def test_no_op(fleet, tmp_path):
     assert run.end() == 0, run.err
     assert accounted_for(numbers(fleet.stats)) == 5000
     assert "First-byte latency:  N/A" in run.out
+    assert "no-op run: nothing was sent to Swift" in run.out
 
 
 def test_ipv6(fleet_v6, container_base, tmp_path):
