@@ -302,7 +302,7 @@ def test_help_shows_no_value_of_the_environment(monkeypatch, capsys):
     parser = Parser()
     auth_options.add_arguments(parser)
     parser.print_help()
-    text = capsys.readouterr().out
+    text = capsys.readouterr().out + auth_options.help_page()
     assert "hidden" not in text
     assert all(name in text for name in V1 | V2 | V3 | APPLICATION)
 
