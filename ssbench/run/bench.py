@@ -151,9 +151,12 @@ class Bench:
         options = self.options
         if not options.workers:
             return options.address or BindAddress(None)
-        folder = str(stack.enter_context(socket_folder()))
-        if len(os.fsencode(folder)) + len("/65535") >= zmq.IPC_PATH_MAX_LEN:
-            return options.address or BindAddress("127.0.0.1", 0, 0)
+        with ExitStack() as made:
+            folder = str(made.enter_context(socket_folder()))
+            if len(os.fsencode(folder)) + len("/65535") >= zmq.IPC_PATH_MAX_LEN:
+                # It is removed at once: no worker would know of it if this process were killed.
+                return options.address or BindAddress("127.0.0.1", 0, 0)
+            stack.enter_context(made.pop_all())
         return replace(options.address or BindAddress(None), folder=folder)
 
     def _local_workers(self, users: int, fleet: Fleet) -> LocalWorkers | None:

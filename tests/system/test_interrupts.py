@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import signal
+import tempfile
 from pathlib import Path
 
+import pytest
 from fault_server import Reply
 from processes import Fleet
 from runs import INITIAL, alive, children, outcome, store, wait_until, write_scenario
@@ -60,18 +62,21 @@ def test_ctrl_c_in_the_final_clean_up_says_what_is_left(fleet: Fleet, tmp_path: 
     assert not outcome(fleet.stats).summary.interrupted
 
 
-def test_a_master_that_was_killed_leaves_no_folder(fleet: Fleet, tmp_path: Path) -> None:
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
+@pytest.mark.parametrize("long", [False, True])
+def test_a_master_that_was_killed_leaves_no_folder(fleet: Fleet, tmp_path: Path, long: bool) -> None:
+    """With a folder for Unix sockets, and without one where its path is too long for them."""
+    with tempfile.TemporaryDirectory(prefix="ssb", dir="/tmp") as short:
+        temporary = Path(short, "x" * 100) if long else Path(short)
+        temporary.mkdir(exist_ok=True)
 
-    def folders() -> list[str]:
-        return [path.name for path in temporary.iterdir() if path.is_dir()]
+        def folders() -> list[str]:
+            return [path.name for path in temporary.iterdir() if path.name.startswith("ssbench-sockets-")]
 
-    scenario = write_scenario(tmp_path, operation_count=1_000_000)
-    killed = fleet.run(scenario, "--noop", "--workers", 1, environment={"TMPDIR": str(temporary)})
-    killed.wait_for(r"[._]{20}")
-    assert len(folders()) == 1
-    workers = children(killed.process.pid)
-    killed.signal(signal.SIGKILL)
-    wait_until(lambda: not any(alive(pid) for pid in workers), "the end of the workers")
-    wait_until(lambda: not folders(), "the end of the folder")
+        scenario = write_scenario(tmp_path, operation_count=1_000_000)
+        killed = fleet.run(scenario, "--noop", "--workers", 1, environment={"TMPDIR": str(temporary)})
+        killed.wait_for(r"[._]{20}")
+        assert len(folders()) == (0 if long else 1)
+        workers = children(killed.process.pid)
+        killed.signal(signal.SIGKILL)
+        wait_until(lambda: not any(alive(pid) for pid in workers), "the end of the workers")
+        wait_until(lambda: not folders(), "the end of the folder")
