@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, chain, repeat
 from typing import Any, NamedTuple, overload
@@ -34,7 +35,28 @@ class Failure(NamedTuple):
     retried: dict[str, int]
 
 
-class TextColumn(Sequence[str | None]):
+class _Texts(Sequence[str | None]):
+    """A column of texts: what its kinds have in common."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _at(self, index: int) -> str | None:
+        """Return one text."""
+
+    @overload
+    def __getitem__(self, index: int) -> str | None: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str | None]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str | None] | None:
+        if isinstance(index, slice):
+            return [self._at(i) for i in range(*index.indices(len(self)))]
+        return self._at(index)
+
+
+class TextColumn(_Texts):
     """A column of texts, None where there is none, decoded from UTF-8 only when looked at.
 
     A column of a million transaction ids thus costs no million objects. ``lengths`` holds the bytes
@@ -58,15 +80,7 @@ class TextColumn(Sequence[str | None]):
     def __len__(self) -> int:
         return len(self._lengths)
 
-    @overload
-    def __getitem__(self, index: int) -> str | None: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[str | None]: ...
-
-    def __getitem__(self, index: int | slice) -> str | list[str | None] | None:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def _at(self, index: int) -> str | None:
         length = int(self._lengths[index])
         if length < 0:
             return None
@@ -80,7 +94,7 @@ class TextColumn(Sequence[str | None]):
             start = end
 
 
-class NoTexts(Sequence[str | None]):
+class NoTexts(_Texts):
     """A column of texts of which there are none."""
 
     def __init__(self, count: int) -> None:
@@ -92,17 +106,11 @@ class NoTexts(Sequence[str | None]):
     def __iter__(self) -> Iterator[None]:
         return repeat(None, self._count)
 
-    @overload
-    def __getitem__(self, index: int) -> None: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[str | None]: ...
-
-    def __getitem__(self, index: int | slice) -> list[str | None] | None:
-        return [None] * len(range(*index.indices(self._count))) if isinstance(index, slice) else None
+    def _at(self, index: int) -> None:
+        return None
 
 
-class LabelColumn(Sequence[str | None]):
+class LabelColumn(_Texts):
     """A column of few different texts: ``codes`` index ``labels``; 0 is None, 1 the first label."""
 
     __slots__ = ("_texts", "codes")
@@ -126,15 +134,7 @@ class LabelColumn(Sequence[str | None]):
     def __len__(self) -> int:
         return len(self.codes)
 
-    @overload
-    def __getitem__(self, index: int) -> str | None: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[str | None]: ...
-
-    def __getitem__(self, index: int | slice) -> str | list[str | None] | None:
-        if isinstance(index, slice):
-            return [self._texts[code] for code in self.codes[index].tolist()]
+    def _at(self, index: int) -> str | None:
         return self._texts[int(self.codes[index])]
 
 
