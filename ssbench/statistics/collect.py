@@ -34,13 +34,15 @@ class Cause:
     """Failures with one cause: how many, and the transaction id of the first that has one.
 
     ``statuses`` counts the HTTP status of their last answers, -1 where there was none. ``times`` are
-    the seconds from the first attempt to the failure, where they are known.
+    the seconds from the first attempt to the failure, where they are known. ``operations`` counts them
+    by the code of the operation.
     """
 
     count: int
     trans_id: str | None
     statuses: Mapping[int, int]
     times: Latencies
+    operations: Mapping[int, int]
 
 
 @dataclass(slots=True)
@@ -51,12 +53,14 @@ class _Cause:
     trans_id: str | None = None
     statuses: Counter[int] = field(default_factory=Counter)
     times: LatencyCollector = field(default_factory=LatencyCollector)
+    operations: Counter[int] = field(default_factory=Counter)
 
     def add(self, block: ResultBlock, rows: list[int], started: npt.NDArray[np.float64], before: int) -> None:
         """Count some rows of a block that has ``before`` results before it."""
         self.count += len(rows)
         self.trans_id = self.trans_id or next(filter(None, (block.trans_id[row] for row in rows)), None)
         self.statuses.update(block.status[rows].tolist())
+        self.operations.update(block.operation[rows].tolist())
         self.times.add(block, np.array(rows, np.intp), block.completed[rows] - started[rows], before)
 
 
@@ -80,7 +84,8 @@ class Figures:
     ``count`` is of successes. ``lost`` counts operations whose worker vanished; they are neither in
     ``count`` nor in ``errors``. ``start`` is when the first success was sent, infinite without any;
     ``end`` the last completion, a failure's too, minus infinity without a result; seconds since 1970.
-    ``resent`` counts requests that were sent again because a kept connection had gone stale.
+    ``resent`` counts requests that were sent again because a kept connection had gone stale. ``moved``
+    is the bytes of body of all successes whose size is known.
     """
 
     count: int
@@ -93,6 +98,12 @@ class Figures:
     last_byte: Latencies
     resent: int
     within: Within
+    moved: int
+
+    @property
+    def failed(self) -> int:
+        """Operations that did not succeed, lost ones too."""
+        return self.errors + self.lost
 
 
 def merge_figures(parts: Iterable[Figures]) -> Figures:
@@ -114,6 +125,7 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
             moved=sum(part.within.moved for part in parts),
             busy=math.fsum(part.within.busy for part in parts),
         ),
+        moved=sum(part.moved for part in parts),
     )
 
 
@@ -178,6 +190,7 @@ class _Group:
     lost: int = 0
     retries: int = 0
     resent: int = 0
+    moved: int = 0
     start: float = math.inf
     end: float = -math.inf
     first_byte: LatencyCollector = field(default_factory=LatencyCollector)
@@ -198,6 +211,7 @@ class _Group:
             if not len(rows):
                 return
         self.count += len(rows)
+        self.moved += int(np.maximum(block.size[rows], 0).sum())
         last_byte = block.last_byte[rows]
         self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
         self.first_byte.add(block, rows, block.first_byte[rows], before)
@@ -215,6 +229,7 @@ class _Group:
             self.last_byte.finish(),
             self.resent,
             Within() if window is None else self.tail.within(window),
+            self.moved,
         )
 
 
@@ -290,7 +305,13 @@ class Collector:
     def errors(self) -> dict[str, Cause]:
         """Return the causes of failures so far."""
         return {
-            name: Cause(cause.count, cause.trans_id, dict(cause.statuses), cause.times.finish())
+            name: Cause(
+                cause.count,
+                cause.trans_id,
+                dict(cause.statuses),
+                cause.times.finish(),
+                dict(cause.operations),
+            )
             for name, cause in self._errors.items()
         }
 

@@ -28,11 +28,20 @@ _UPPER_BITS_OF_INFINITY = 0x7FF0
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """The slowest operation of some: seconds, its place in the order of arrival, its transaction id."""
+    """The slowest operation of some: seconds, its place in the order of arrival, its transaction id.
+
+    ``completed`` is seconds since 1970. ``container`` and ``object`` are numbers, texts in old files.
+    """
 
     latency: float
     arrival: int
     trans_id: str | None
+    completed: float
+    worker: int
+    operation: int
+    size_class: int
+    container: int | str | None
+    object: int | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +110,22 @@ def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
     return values.view("<u2")[3::4] if sys.byteorder == "little" else values.view(">u2")[::4]
 
 
+def _slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowest:
+    return Slowest(
+        latency,
+        before + row,
+        block.trans_id[row],
+        float(block.completed[row]),
+        int(block.worker[row]),
+        int(block.operation[row]),
+        int(block.size_class[row]),
+        *(
+            int(value) if isinstance(value, np.integer) else value
+            for value in (block.container[row], block.object[row])
+        ),
+    )
+
+
 class LatencyCollector:
     """Collects the first-byte or the last-byte latencies of an operation and a size class."""
 
@@ -124,8 +149,7 @@ class LatencyCollector:
         values = latencies[reported]
         place = int(values.argmax())
         if self._slowest is None or values[place] > self._slowest.latency:
-            row = int(rows[reported[place]])
-            self._slowest = Slowest(float(values[place]), before + row, block.trans_id[row])
+            self._slowest = _slowest(block, int(rows[reported[place]]), float(values[place]), before)
         values = values[values > 0]
         self._pending.append(values)
         self._pending_count += len(values)

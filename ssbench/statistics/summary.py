@@ -20,7 +20,7 @@ import numpy as np
 
 from ssbench.cluster.observation import Observation
 from ssbench.operations import OPERATIONS, Operation
-from ssbench.results import ResultBlock, RunDescription, RunSummary
+from ssbench.results import ResultBlock, RunDescription, RunSummary, WorkerFacts
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within, merge_figures
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.timeline import EachSecond, Stall, Timeline, Window
@@ -57,11 +57,19 @@ class Results(RunFacts, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The latencies of one size class of an operation, or of all of them (``size_class`` is None)."""
+    """The figures of one size class of an operation, or of all of them (``size_class`` is None).
+
+    ``count``, ``failed``, ``moved`` and the rates are as in :class:`Section`.
+    """
 
     size_class: str | None
     first_byte: Latencies
     last_byte: Latencies
+    count: int
+    failed: int
+    moved: int
+    requests_per_second: float
+    moved_per_second: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,8 @@ class Section:
     ``lost`` counts operations whose worker vanished; they are neither in ``count`` nor in ``errors``.
     ``requests_per_second`` is infinite where no time passed. ``resent`` counts requests that were
     sent again because a kept connection had gone stale; they are no retries. ``within`` is what ended
-    in the window of the run.
+    in the window of the run. ``moved`` is bytes of body, all that successes moved, and
+    ``moved_per_second`` those of the window a second. Files of ssbench 0.x have rates of their own.
     """
 
     operation: Operation | None
@@ -83,6 +92,8 @@ class Section:
     lines: tuple[Line, ...]
     resent: int
     within: Within
+    moved: int
+    moved_per_second: float
 
     @property
     def failed(self) -> int:
@@ -134,6 +145,8 @@ class RunStatistics:
     ``not_sendable`` holds (operation, size class, how often), ``counters`` what else the run counted.
     ``cluster`` is what was seen of the cluster, None where nobody looked.
     ``current`` tells that the file is of today's format, which knows more than the older ones.
+    ``fleet`` are the workers that were used, none in older formats. ``interrupted`` tells that the run was
+    ended before its time, ``complete`` that it has written its summary.
     """
 
     run: RunDescription
@@ -153,6 +166,9 @@ class RunStatistics:
     warmed_up: int = 0
     counters: dict[str, float] = field(default_factory=dict)
     cluster: Observation | None = None
+    fleet: tuple[WorkerFacts, ...] = ()
+    interrupted: bool = False
+    complete: bool = True
 
     @property
     def total(self) -> Section:
@@ -213,6 +229,9 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
         warmed_up=collector.warmed_up,
         counters=summary.counters if summary else {},
         cluster=summary.cluster if summary else None,
+        fleet=summary.workers if summary else facts.run.workers,
+        interrupted=summary is not None and summary.interrupted,
+        complete=summary is not None or not facts.current,
     )
 
 
@@ -243,12 +262,7 @@ def _section(
     by_class: dict[str | None, Figures] = {None: total}
     for size_class in sorted(classes):
         by_class[names[size_class]] = merge_figures(classes[size_class])
-    if window:
-        rate = window.per_second(total.within.count)
-    elif total.count:
-        rate = Window(total.start, total.end).per_second(total.count)
-    else:
-        rate = 0.0
+    rate, moved_rate = _rates(total, window)
     return Section(
         operation=operation,
         count=total.count,
@@ -256,10 +270,33 @@ def _section(
         lost=total.lost,
         retries=total.retries,
         requests_per_second=rate,
-        lines=tuple(Line(name, figures.first_byte, figures.last_byte) for name, figures in by_class.items()),
+        lines=tuple(
+            Line(
+                name,
+                figures.first_byte,
+                figures.last_byte,
+                figures.count,
+                figures.failed,
+                figures.moved,
+                *_rates(figures, window),
+            )
+            for name, figures in by_class.items()
+        ),
         resent=total.resent,
         within=total.within,
+        moved=total.moved,
+        moved_per_second=moved_rate,
     )
+
+
+def _rates(figures: Figures, window: Window | None) -> tuple[float, float]:
+    """Return operations and bytes a second."""
+    if window:
+        return window.per_second(figures.within.count), window.per_second(figures.within.moved)
+    if not figures.count:
+        return 0.0, 0.0
+    own = Window(figures.start, figures.end)
+    return own.per_second(figures.count), own.per_second(figures.moved)
 
 
 def _by_second(seconds: Counter[int], first: int | None = None) -> tuple[tuple[int, int], ...]:
