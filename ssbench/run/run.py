@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -12,27 +11,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import __version__
-from ssbench.cluster.judgments import judge, sentences
 from ssbench.errors import ClusterError, SsbenchError, WorkerError
-from ssbench.fleet import wire
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.names import container_name, run_mark
 from ssbench.profiling import Profiling
-from ssbench.results import RunDescription, RunSummary, Sink, WorkerFacts
+from ssbench.results import RunSummary, Sink
 from ssbench.run.leftovers import delete_leftovers
-from ssbench.run.limits import generator_limits
 from ssbench.run.local_workers import LocalWorkers, note_ended
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
-from ssbench.run.options import BenchOptions, RunOptions, recorded
+from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
+from ssbench.run.parameters import run_parameters
 from ssbench.run.phases import Benchmark, InitialUploads
+from ssbench.run.summary import describe, late_warnings, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
-from ssbench.screen import terminal
 from ssbench.screen.bars import Bar
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import RunState
@@ -91,7 +87,10 @@ class Run:
                 "A batch of %d is cut to the user count, %d", options.batch_size, scenario.user_count
             )
         self._fleet = fleet
-        self._former = fleet.begin(self._parameters(), [each.size_max for each in scenario.size_classes])
+        self._former = fleet.begin(
+            run_parameters(self._run_id, self._mark, scenario, options, tokens.session if tokens else None),
+            [each.size_max for each in scenario.size_classes],
+        )
         self._news = News(work_port)
         self._loop = Loop(
             fleet,
@@ -110,30 +109,6 @@ class Run:
         self._interrupted = self._trouble = False
         self._died = 0
         self._if_interrupted = "the run ends before its benchmark. Ctrl-C again ends it at once"
-
-    def _parameters(self) -> wire.RunParameters:
-        options, scenario = self._options, self._scenario
-        session = self._tokens.session if self._tokens else None
-        return wire.RunParameters(
-            run_id=self._run_id,
-            token=session.token if session else None,
-            storage_urls=list(session.storage_urls) if session else [],
-            connect_timeout=options.connect_timeout,
-            network_timeout=options.network_timeout,
-            request_timeout=options.request_timeout,
-            retries=options.retries,
-            retry_404=options.retry_404,
-            trans_id_extra=self._mark,
-            block_size=options.block_size,
-            noop=options.noop,
-            container_base=scenario.container_base,
-            policy=scenario.policy,
-            size_classes=[each.name for each in scenario.size_classes],
-            size_ranges=[(each.size_min, each.size_max) for each in scenario.size_classes],
-            delete_after=scenario.delete_after,
-            insecure=session.insecure if session else False,
-            ca_certificates=session.ca_certificates if session else None,
-        )
 
     # -- interruption, from a signal handler or another thread ---------------------------------
 
@@ -167,7 +142,10 @@ class Run:
             _log.warning("Interrupted before the benchmark began")
             return self._outcome(None)
         self._fleet.look_after_descriptors(time.monotonic())
-        writer = RunResultsWriter(path, self._description())
+        options = replace(self._options, batch_size=self._batch_size)
+        writer = RunResultsWriter(
+            path, describe(self._run_id, self._scenario, self._seed, self._fleet, self._bench, options)
+        )
         nothing_to_delete = self._options.noop or self._options.keep_objects
         self._if_interrupted = (
             "no more operations are sent; the report follows. Ctrl-C again ends the run at once, without it"
@@ -358,50 +336,17 @@ class Run:
             )
 
     def _summarize(self, benchmark: Benchmark, observation: Observation | None) -> RunSummary:
-        self._note_limits()
-        if observation is not None:
-            self._news.warnings += sentences(judge(observation), warnings=True)
-        dispatcher, state = self._fleet.dispatcher, self._state
-        return RunSummary(
-            ended=time.time(),
-            not_sendable=tuple((*key, count) for key, count in sorted(state.not_sendable.items())),
-            lost_jobs=benchmark.lost_jobs,
-            warnings=tuple(self._news.warnings),
-            interrupted=self._stop(),
-            workers=tuple(
-                WorkerFacts(
-                    worker.worker_id,
-                    worker.host,
-                    worker.version,
-                    worker.load.cpu_share,
-                    worker.load.lag_percentile(99),
-                    worker.offset.seconds + benchmark.epoch,
-                )
-                for worker in dispatcher.workers.values()
-                if worker.used
-            ),
-            counters={
-                "late_results": dispatcher.late_results,
-                "foreign_results": dispatcher.foreign_results,
-                "invalid_results": dispatcher.invalid_results,
-                "handed_back": dispatcher.handed_back,
-                "drawn": state.drawn,
-                "waited": state.waits,
-                "not_begun": state.waiting,
-                "expired": state.expired,
-                **(self._uploads.counts() if self._uploads and not self._options.noop else {}),
-            },
-            sent_until=benchmark.sent_until,
-            cluster=observation,
-        )
-
-    def _note_limits(self) -> None:
         self._loop.note_strange_results()
-        # For the report; on the screen it would only repeat what stands there.
-        self._news.warnings += generator_limits(self._fleet.dispatcher.workers.values())
-        loss = terminal.loss()
-        if loss is not None:
-            self._news.warnings.append(loss)
+        self._news.warnings += late_warnings(self._fleet.dispatcher.workers.values(), observation)
+        return summarize(
+            self._fleet,
+            self._state,
+            None if self._options.noop else self._uploads,
+            benchmark,
+            observation,
+            warnings=self._news.warnings,
+            interrupted=self._stop(),
+        )
 
     def _say_what_stays(self) -> None:
         """Log what a run leaves that ends before its clean-up."""
@@ -435,20 +380,3 @@ class Run:
         self._died += note_ended(self._local, dispatcher)
         if not self._local.running and not dispatcher.living():
             raise WorkerError("all local workers have ended")
-
-    def _description(self) -> RunDescription:
-        """The first document of the stat file."""
-        return RunDescription(
-            scenario=self._scenario,
-            version=__version__,
-            seed=self._seed,
-            options=recorded(self._bench, replace(self._options, batch_size=self._batch_size), self._mark),
-            host=socket.gethostname(),
-            run_id=self._run_id,
-            started=time.time(),
-            workers=tuple(
-                WorkerFacts(worker.worker_id, worker.host, worker.version)
-                for worker in self._fleet.dispatcher.living()
-            ),
-            storage_urls=tuple(self._fleet.parameters.storage_urls),
-        )

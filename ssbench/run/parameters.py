@@ -1,0 +1,38 @@
+"""The parameters of a run, as its workers get them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ssbench.fleet.wire import RunParameters
+from ssbench.run.options import RunOptions
+from ssbench.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from ssbench.swift.credentials import Session
+
+
+def run_parameters(
+    run_id: int, mark: str | None, scenario: Scenario, options: RunOptions, session: Session | None
+) -> RunParameters:
+    """Return the parameters of a run; ``session`` is None in a no-op run."""
+    return RunParameters(
+        run_id=run_id,
+        token=session.token if session else None,
+        storage_urls=list(session.storage_urls) if session else [],
+        connect_timeout=options.connect_timeout,
+        network_timeout=options.network_timeout,
+        request_timeout=options.request_timeout,
+        retries=options.retries,
+        retry_404=options.retry_404,
+        trans_id_extra=mark,
+        block_size=options.block_size,
+        noop=options.noop,
+        container_base=scenario.container_base,
+        policy=scenario.policy,
+        size_classes=[each.name for each in scenario.size_classes],
+        size_ranges=[(each.size_min, each.size_max) for each in scenario.size_classes],
+        delete_after=scenario.delete_after,
+        insecure=session.insecure if session else False,
+        ca_certificates=session.ca_certificates if session else None,
+    )

@@ -1,0 +1,107 @@
+"""The first and the last document of a stat file: how a run was set up, and how it went.
+
+What a run adds to them is written here, not in :mod:`ssbench.run.run`.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ssbench import __version__
+from ssbench.cluster.judgments import judge, sentences
+from ssbench.fleet.fleet import Fleet
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.results import RunDescription, RunSummary, WorkerFacts
+from ssbench.run.limits import generator_limits
+from ssbench.run.options import BenchOptions, RunOptions, recorded
+from ssbench.run.phases import Benchmark, InitialUploads
+from ssbench.scenario.model import Scenario
+from ssbench.screen import terminal
+from ssbench.workload.population import RunState
+
+if TYPE_CHECKING:
+    from ssbench.cluster.observation import Observation
+
+
+def describe(
+    run_id: int, scenario: Scenario, seed: int, fleet: Fleet, bench: BenchOptions, options: RunOptions
+) -> RunDescription:
+    """Return the first document, of a run whose benchmark begins now; ``options`` are those in effect.
+
+    ``run_id`` is that of the whole run: the fleet's own changes when jobs are abandoned.
+    """
+    parameters = fleet.parameters
+    return RunDescription(
+        scenario=scenario,
+        version=__version__,
+        seed=seed,
+        options=recorded(bench, options, parameters.trans_id_extra),
+        host=socket.gethostname(),
+        run_id=run_id,
+        started=time.time(),
+        workers=tuple(
+            WorkerFacts(worker.worker_id, worker.host, worker.version) for worker in fleet.dispatcher.living()
+        ),
+        storage_urls=tuple(parameters.storage_urls),
+    )
+
+
+def late_warnings(workers: Iterable[WorkerState], observation: Observation | None) -> list[str]:
+    """Return the warnings that only the report has; on the screen they would repeat what stands there."""
+    loss = terminal.loss()
+    return [
+        *generator_limits(workers),
+        *([] if loss is None else [loss]),
+        *([] if observation is None else sentences(judge(observation), warnings=True)),
+    ]
+
+
+def summarize(
+    fleet: Fleet,
+    state: RunState,
+    uploads: InitialUploads | None,
+    benchmark: Benchmark,
+    observation: Observation | None,
+    *,
+    warnings: Iterable[str],
+    interrupted: bool,
+) -> RunSummary:
+    """Return the last document, of a run whose benchmark has ended. ``uploads`` is None in a no-op run."""
+    dispatcher = fleet.dispatcher
+    return RunSummary(
+        ended=time.time(),
+        not_sendable=tuple((*key, count) for key, count in sorted(state.not_sendable.items())),
+        lost_jobs=benchmark.lost_jobs,
+        warnings=tuple(warnings),
+        interrupted=interrupted,
+        workers=tuple(
+            _facts(worker, benchmark.epoch) for worker in dispatcher.workers.values() if worker.used
+        ),
+        counters={
+            "late_results": dispatcher.late_results,
+            "foreign_results": dispatcher.foreign_results,
+            "invalid_results": dispatcher.invalid_results,
+            "handed_back": dispatcher.handed_back,
+            "drawn": state.drawn,
+            "waited": state.waits,
+            "not_begun": state.waiting,
+            "expired": state.expired,
+            **(uploads.counts() if uploads is not None else {}),
+        },
+        sent_until=benchmark.sent_until,
+        cluster=observation,
+    )
+
+
+def _facts(worker: WorkerState, epoch: float) -> WorkerFacts:
+    return WorkerFacts(
+        worker.worker_id,
+        worker.host,
+        worker.version,
+        worker.load.cpu_share,
+        worker.load.lag_percentile(99),
+        worker.offset.seconds + epoch,
+    )
