@@ -20,6 +20,7 @@ RESET = "reset"
 CLOSED = "closed"  # by the server, before the whole head of a response was received
 SHORT_BODY = "short body"
 BAD_RESPONSE = "bad response"
+WRONG_SIZE = "wrong size"  # a whole answer, but not of as many bytes as the object has
 TLS_CERTIFICATE = "TLS certificate"
 TLS_ERROR = "TLS error"
 
@@ -34,8 +35,9 @@ def status_cause(status: int) -> str:
 
 NOT_FOUND = status_cause(404)
 
-#: Causes after which a retry may succeed. A short body, a response that is not HTTP and one that takes far
-#: too long are findings about the cluster that a retry would hide; a wrong certificate stays wrong.
+#: Causes after which a retry may succeed. A short body, one of a wrong size, a response that is not HTTP and
+#: one that takes far too long are findings about the cluster that a retry would hide; a wrong certificate
+#: stays wrong.
 TRANSIENT = frozenset(
     {NAME_RESOLUTION, CONNECT_REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, READ_TIMEOUT, RESET, CLOSED}
 ) | {status_cause(status) for status in TRANSIENT_STATUSES}
@@ -44,17 +46,14 @@ TRANSIENT = frozenset(
 class AttemptError(SsbenchError):
     """A failed attempt; ``cause`` is one of the labels above, the text is for the user.
 
-    ``began`` is when the attempt began (``time.monotonic``), ``trans_id`` and ``status`` are those of the
-    response, and ``resent`` tells whether the request was sent twice. Each is set where it is known.
+    ``trans_id`` and ``status`` are those of the response, where there was one.
     """
 
     def __init__(self, cause: str, detail: str) -> None:
         super().__init__(detail)
         self.cause = cause
-        self.began = 0.0
         self.trans_id: str | None = None
         self.status = 0
-        self.resent = False
 
 
 def connect_fault(error: OSError, where: str) -> AttemptError:

@@ -65,15 +65,11 @@ class Connection(Sender):
     def exchange(self, head: bytes, method: str, size: int) -> Answer:
         """Send a request with ``size`` bytes of body and read the response.
 
-        Raises AttemptError with ``began`` set. Afterwards the connection is idle in its pool, or closed.
+        Raises AttemptError. Afterwards the connection is idle in its pool, or closed.
         """
         try:
             answer = self._exchange(head, method, size)
-        except AttemptError as fault:
-            fault.began = self.sent_at
-            self.close()
-            raise
-        except BaseException:  # the greenlet is killed
+        except BaseException:  # a fault, or the greenlet is killed
             self.close()
             raise
         if answer.keep_alive:

@@ -38,8 +38,7 @@ _FIELDS = re.compile(
 class Answer(Struct, frozen=True, gc=False):
     """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body, of a HEAD the object's.
 
-    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only. ``resent``: the request
-    was sent a second time, because a kept connection had gone stale.
+    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only.
     """
 
     status: int
@@ -51,7 +50,6 @@ class Answer(Struct, frozen=True, gc=False):
     keep_alive: bool
     detail: str
     retry_after: str | None
-    resent: bool = False
 
 
 class Head(Struct, frozen=True, gc=False):

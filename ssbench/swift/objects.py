@@ -7,8 +7,8 @@
                              token, size=4096)
 
 A request makes attempts until one succeeds or fails for good, and always ends as an
-:class:`Outcome`. What costs most here is paid once: the bytes of a request up to the object's name
-are kept for each container, those after it for each token (making them anew took 4 of 20 µs).
+:class:`~ssbench.swift.outcome.Outcome`. What costs most here is paid once: the bytes of a request up to the
+object's name are kept for each container, those after it for each token (making them anew took 4 of 20 µs).
 
 All times are of ``time.monotonic``, which on Linux is one clock for all processes of a host.
 """
@@ -26,19 +26,21 @@ from time import monotonic
 from urllib.parse import quote
 
 import gevent
-from msgspec import Struct, structs
 
 from ssbench import __version__
 from ssbench.errors import UsageError
 from ssbench.swift.causes import (
     CLOSED,
     NOT_FOUND,
+    READ_TIMEOUT,
     RESET,
     TRANSIENT,
+    WRONG_SIZE,
     AttemptError,
     status_cause,
 )
 from ssbench.swift.http_response import Answer
+from ssbench.swift.outcome import Effort, Outcome
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
 from ssbench.swift.shared import Shared, discarding_flags
@@ -57,6 +59,11 @@ _RETRIES_404 = frozenset({"GET", "DELETE"})
 
 #: How a server ends a connection that it had kept open long enough.
 _STALE = frozenset({CLOSED, RESET})
+
+#: How a request ends that the server may have carried out without our seeing its answer.
+_UNANSWERED = frozenset({CLOSED, RESET, READ_TIMEOUT})
+
+_MISSING = 404
 
 _UNQUOTED = re.compile(r"[A-Za-z0-9_.~/-]+").fullmatch
 
@@ -85,36 +92,6 @@ class ClientSettings:
     insecure: bool = False
     ca_certificates: str | None = None
     trans_id_extra: str | None = None
-
-
-class Outcome(Struct, frozen=True, gc=False):
-    """How a request ended.
-
-    ``first_byte`` and ``last_byte`` are seconds from the first attempt's first byte sent to the
-    first and the last byte of the last answer; None for a failure, and first_byte None for a PUT.
-    ``completed`` is when it ended. ``size``: bytes of body moved by a success, of a HEAD the object's.
-    ``retries`` counts all attempts but one, ``retried`` the causes of those before the last. ``cause`` is
-    None for a success, ``detail`` one line for people. ``unauthorized``: a 401 for which a new token may
-    help; then ``last_byte`` is the time spent so far. ``found``: of an initial object, the size of what was
-    there under its name, None where nothing was. ``status`` is that of the last answer, 0 where there was
-    none; ``spent`` what a failure took, in seconds from the first attempt on; ``resent`` counts requests
-    that were sent again at once because a kept connection had gone stale, which are no retries.
-    """
-
-    first_byte: float | None
-    last_byte: float | None
-    completed: float
-    size: int
-    retries: int
-    trans_id: str | None
-    cause: str | None = None
-    detail: str = ""
-    retried: dict[str, int] | None = None
-    unauthorized: bool = False
-    found: int | None = None
-    status: int = 0
-    spent: float | None = None
-    resent: int = 0
 
 
 class Client:
@@ -151,65 +128,53 @@ class Client:
         *,
         delete_after: int | None = None,
         missing_ok: bool = False,
+        expected: int = 0,
         prior_retries: int = 0,
         prior_seconds: float = 0.0,
     ) -> Outcome:
         """Do one request: ``method`` is GET, PUT, DELETE or HEAD; ``size`` the bytes to PUT.
 
-        With ``missing_ok`` a 404 is a success. ``prior_retries`` and ``prior_seconds`` are what
-        was spent on it before its token was refused. A wrong storage URL or token raises UsageError.
+        With ``missing_ok`` a 404 is a success; so it is for a DELETE of which an earlier attempt was sent and
+        not answered, because that one may have deleted the object. A body of other than ``expected`` bytes
+        is an error, unless that is 0. ``prior_retries`` and ``prior_seconds`` are what was spent on the
+        request before its token was refused. A wrong storage URL or token raises UsageError.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
         head = target.head(method, container, name, token, size=size, delete_after=delete_after)
-        retries = prior_retries
-        retried: dict[str, int] | None = None
-        began = -prior_seconds  # until the first attempt tells when it began
-        first, resent = True, 0
+        effort = Effort(prior_seconds, prior_retries)
         while True:
+            asked = None
             try:
-                answer = self._attempt(target.pool, head, method, size)
-            except AttemptError as fault:
-                began += fault.began if first else 0.0
-                unauthorized, trans_id, asked = False, fault.trans_id, None
-                cause, detail, status = fault.cause, str(fault), fault.status
-                resent += fault.resent
+                answer = self._attempt(target.pool, head, method, size, effort)
+            except AttemptError as error:
+                fault = error.with_traceback(None)  # else a cycle: it refers to this frame
             else:
-                began += answer.sent_at if first else 0.0
-                status, trans_id = answer.status, answer.trans_id
-                resent += answer.resent
-                if 200 <= status < 300 or (missing_ok and status == 404):
-                    return _success(
-                        answer, size if method == "PUT" else None, began, retries, retried, resent
-                    )
-                cause, detail, asked = status_cause(status), answer.detail, answer.retry_after
-                unauthorized = status == 401
-            first = False
-            again = self._worth_a_retry(method, cause, retries, retried)
-            if not again or self._shared.closing.wait(_pause(retries + 1, asked)):
-                now = monotonic()
-                return Outcome(
-                    None,
-                    now - began if unauthorized else None,
-                    now,
-                    0,
-                    retries,
-                    trans_id,
-                    cause,
-                    detail,
-                    retried,
-                    unauthorized,
-                    status=status,
-                    spent=now - began if began > 0 else None,  # where the attempt knows when it began
-                    resent=resent,
-                )
-            retries += 1
-            retried = retried or {}
-            retried[cause] = retried.get(cause, 0) + 1
+                status = answer.status
+                if not 200 <= status < 300 and not (
+                    status == _MISSING and (missing_ok or (method == "DELETE" and effort.unanswered))
+                ):
+                    fault, asked = _refused(answer), answer.retry_after
+                elif expected and answer.size != expected:
+                    fault = _wrong_size(answer, expected)
+                else:
+                    return effort.success(answer, size if method == "PUT" else None)
+            if not self._worth_a_retry(method, fault.cause, effort) or self._pause(effort, asked):
+                return effort.failure(fault)
+            effort.retries += 1
+            effort.retried = effort.retried or {}
+            effort.retried[fault.cause] = effort.retried.get(fault.cause, 0) + 1
 
-    def _worth_a_retry(self, method: str, cause: str, retries: int, retried: dict[str, int] | None) -> bool:
+    def _worth_a_retry(self, method: str, cause: str, effort: Effort) -> bool:
         if cause == NOT_FOUND and method in _RETRIES_404:
-            return (retried or {}).get(cause, 0) < self.settings.retry_404
-        return cause in TRANSIENT and retries < self.settings.retries
+            return (effort.retried or {}).get(cause, 0) < self.settings.retry_404
+        return cause in TRANSIENT and effort.retries < self.settings.retries
+
+    def _pause(self, effort: Effort, asked: str | None) -> bool:
+        """Wait before the next attempt; return whether the client was closed meanwhile."""
+        began = monotonic()
+        closed: bool = self._shared.closing.wait(_pause(effort.retries + 1, asked))
+        effort.pausing += monotonic() - began
+        return closed
 
     def close(self) -> None:
         """Close all connections; requests end at once as errors, whatever they wait for."""
@@ -221,27 +186,42 @@ class Client:
             connection.cancel()
         self._shared.payload.close()
 
-    def _attempt(self, pool: Pool, head: bytes, method: str, size: int) -> Answer:
+    def _attempt(self, pool: Pool, head: bytes, method: str, size: int, effort: Effort) -> Answer:
         """Send the request once, or again at once where only a connection at rest had gone stale."""
         pool.places.acquire()
         try:
             if not pool.idle:
-                return pool.connect().exchange(head, method, size)
+                return self._exchange_anew(pool, head, method, size, effort)
             connection = pool.idle.pop()
             connection.claim()
             try:
                 return connection.exchange(head, method, size)
             except AttemptError as fault:
+                effort.unanswered |= fault.cause in _UNANSWERED
                 if connection.answered or fault.cause not in _STALE:
                     raise
-            try:
-                answer = pool.connect().exchange(head, method, size)
-                return structs.replace(answer, sent_at=connection.sent_at, resent=True)
-            except AttemptError as fault:
-                fault.began, fault.resent = connection.sent_at, True
-                raise
+            finally:
+                if effort.began is None:
+                    effort.began = connection.sent_at
+            effort.resent += 1
+            return self._exchange_anew(pool, head, method, size, effort)
         finally:
             pool.places.release()
+
+    def _exchange_anew(self, pool: Pool, head: bytes, method: str, size: int, effort: Effort) -> Answer:
+        """Send the request on a new connection."""
+        began = monotonic()
+        if effort.began is None:
+            effort.began = began
+        try:
+            connection = pool.connect()
+        finally:
+            effort.connecting += monotonic() - began
+        try:
+            return connection.exchange(head, method, size)
+        except AttemptError as fault:
+            effort.unanswered |= fault.cause in _UNANSWERED
+            raise
 
     def _open_target(self, storage_url: str) -> _Target:
         endpoint, host, path = parse_storage_url(storage_url)
@@ -316,23 +296,20 @@ class _Target:
         return self._after[token]
 
 
-def _success(
-    answer: Answer, sent: int | None, began: float, retries: int, retried: dict[str, int] | None, resent: int
-) -> Outcome:
-    """Return the outcome of a request that began at ``began``; ``sent`` is the size of a PUT's body."""
-    return Outcome(
-        answer.first_byte_at - began if sent is None else None,
-        answer.last_byte_at - began,
-        answer.last_byte_at,
-        answer.size if sent is None else sent,
-        retries,
-        answer.trans_id,
-        None,
-        "",
-        retried,
-        status=answer.status,
-        resent=resent,
-    )
+def _refused(answer: Answer) -> AttemptError:
+    """Return the fault of an answer whose status is no success."""
+    return _fault(status_cause(answer.status), answer.detail, answer)
+
+
+def _wrong_size(answer: Answer, expected: int) -> AttemptError:
+    """Return the fault of an answer whose body is shorter or longer than the object."""
+    return _fault(WRONG_SIZE, f"{answer.size} bytes of an object of {expected}", answer)
+
+
+def _fault(cause: str, detail: str, answer: Answer) -> AttemptError:
+    fault = AttemptError(cause, detail)
+    fault.status, fault.trans_id = answer.status, answer.trans_id
+    return fault
 
 
 def _pause(retry: int, asked: str | None) -> float:

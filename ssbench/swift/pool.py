@@ -6,7 +6,6 @@ import errno
 import os
 import socket
 import ssl
-from time import monotonic
 from typing import Any, NamedTuple
 
 import gevent
@@ -69,13 +68,8 @@ class Pool:
         self.places.release()
 
     def connect(self) -> Connection:
-        """Return a new connection for this greenlet; raises AttemptError with ``began`` set."""
-        began = monotonic()
-        try:
-            return self._connect_to_any(self._resolve())
-        except AttemptError as fault:
-            fault.began = began
-            raise
+        """Return a new connection for this greenlet; raises AttemptError."""
+        return self._connect_to_any(self._resolve())
 
     def _connect_to_any(self, addresses: list[Address]) -> Connection:
         """Connect to the first address that works; the next time it is tried first.

@@ -19,7 +19,8 @@ from ssbench.fleet.wire import Job, Result, RunParameters
 from ssbench.names import container_name, object_name
 from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING, Operation
 from ssbench.swift.causes import NOT_FOUND
-from ssbench.swift.objects import Client, ClientSettings, Outcome
+from ssbench.swift.objects import Client, ClientSettings
+from ssbench.swift.outcome import Outcome
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +31,8 @@ _LONGEST_TEXT = 500
 class Target(Struct, frozen=True, gc=False):
     """A job as a request builder sees it.
 
-    ``url`` is the storage URL to use, ``size`` the bytes to send, ``size_class`` an index. ``retries`` and
+    ``url`` is the storage URL to use, ``size`` the bytes to send, or those that a read must return
+    (0: not known), ``size_class`` an index. ``retries`` and
     ``seconds`` are what was spent on the job before, if it is sent again.
     """
 
@@ -125,13 +127,14 @@ def send(run: Run, target: Target) -> Outcome:
 
 
 def ask(run: Run, target: Target) -> Outcome:
-    """Make a request without a body, and take in whatever the answer brings."""
+    """Make a request without a body; a read must return the object's bytes, where their number is known."""
     return run.client.request(
         target.url,
         target.operation.method,
         target.container,
         target.name,
         run.parameters.token,
+        expected=target.size if target.operation.returns_object else 0,
         prior_retries=target.retries,
         prior_seconds=target.seconds,
     )

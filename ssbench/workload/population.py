@@ -42,7 +42,8 @@ _TRIES = 16
 _ADDS, _READS, _REWRITES, _REMOVES = Effect.ADDS, Effect.READS, Effect.REWRITES, Effect.REMOVES
 
 #: (operation code, size-class index, container number, object number, bytes). The bytes are those to send,
-#: or those that a read should return: 0 if they are not known, after an update that failed.
+#: or those that a read must return: 0 if they are not known, once an update has failed, which may be carried
+#: out after later ones.
 Target = tuple[int, int, int, int, int]
 
 
@@ -272,6 +273,7 @@ class RunState:
                 self._updating[size_class] -= 1
                 if not ok:
                     self._uncertain.add((size_class, number))
+                if self._uncertain and (size_class, number) in self._uncertain:
                     self._sizes[size_class][number] = 0
                 self._append(size_class, number)
             elif ok:

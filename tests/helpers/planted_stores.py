@@ -251,14 +251,14 @@ STORES = (
     Planted(
         "wrong sizes",
         20,
-        every(4, Met(10 * MS, cause="short body", size=2_000), Met(30 * MS, size=4_000)),
+        every(4, Met(10 * MS, cause="wrong size", size=2_000), Met(30 * MS, size=4_000)),
         {
             "ALL ops/s": 240.0,
             "ALL MB/s": 0.96,
             "ALL failed/s": 80.0,
             "ALL in %": 25.0,
-            "short body ms": 10.0,
-            "short body status": 200,
+            "wrong size ms": 10.0,
+            "wrong size status": 200,
         },
     ),
     Planted(

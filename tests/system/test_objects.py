@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 from ssbench.errors import UsageError
 from ssbench.local_swift import LocalSwift
 from ssbench.swift import objects, payload
-from ssbench.swift.objects import Client, ClientSettings, Outcome
+from ssbench.swift.objects import Client, ClientSettings
+from ssbench.swift.outcome import Outcome
+from ssbench.swift.pool import Pool
 
 MakeClient = Callable[..., Client]
 
@@ -190,6 +192,36 @@ def test_latency_counts_from_the_first_attempt(client: Client, fault_server: Fau
     assert outcome.retried == {"HTTP 503": 1}
     assert outcome.first_byte is not None
     assert 5.15 < outcome.first_byte < 8
+
+
+def test_connecting_and_pauses_are_told_and_are_part_of_the_latency(
+    client: Client, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = Pool.connect
+
+    def slow(pool: Pool) -> Any:
+        gevent.sleep(0.1)
+        return connect(pool)
+
+    monkeypatch.setattr(Pool, "connect", slow)
+    fault_server.script(Reply(503, delay=0.2, closes=True), Reply(body=b"x", delay=0.05), Reply(body=b"x"))
+    outcome = get(client, fault_server)
+    assert outcome.last_byte is not None
+    assert outcome.first_byte is not None
+    assert outcome.last_attempt is not None
+    assert 0.2 <= outcome.connecting < outcome.first_byte
+    assert outcome.pausing >= objects.FIRST_PAUSE / 2
+    assert outcome.last_attempt >= 0.05
+    assert 0.2 + outcome.last_attempt + outcome.pausing + outcome.connecting <= outcome.last_byte
+    kept = get(client, fault_server)
+    assert (kept.connecting, kept.pausing, kept.last_attempt) == (0.0, 0.0, None)
+
+
+def test_connecting_that_fails_is_told(client: Client, fault_server: FaultServer) -> None:
+    fault_server.stop()
+    outcome = get(client, fault_server)
+    assert outcome.spent is not None
+    assert 0 < outcome.connecting < outcome.connecting + outcome.pausing <= outcome.spent
 
 
 @pytest.mark.parametrize("name", ["X-Trans-Id", "x-openstack-request-id", "X-TRANS-ID"])
@@ -422,6 +454,23 @@ def test_wrong_answers_are_errors_and_not_tried_again(
     assert fault_server.connections == 2
 
 
+@pytest.mark.parametrize("size", [0, 1, 4095, 4097, 100_000])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_of_another_size_than_the_object_is_an_error_and_not_tried_again(
+    client: Client, fault_server: FaultServer, size: int, chunked: bool
+) -> None:
+    fault_server.script(Reply(body=bytes(size), chunked=chunked, headers=(("X-Trans-Id", "tx1"),)))
+    outcome = get(client, fault_server, expected=4096)
+    assert (outcome.cause, outcome.status, outcome.trans_id) == ("wrong size", 200, "tx1")
+    assert outcome.detail == f"{size} bytes of an object of 4096"
+    assert (outcome.size, outcome.last_byte, outcome.retries) == (0, None, 0)
+    assert outcome.spent is not None
+    fault_server.script(Reply(body=bytes(4096)), Reply(body=bytes(size)))
+    assert get(client, fault_server, expected=4096).cause is None
+    assert get(client, fault_server, expected=0).cause is None
+    assert fault_server.connections == 1
+
+
 BROKEN = {
     "closed": (Reply(cut=0), "closed"),
     "closed in the head": (Reply(cut=20), "closed"),
@@ -608,6 +657,32 @@ def test_connection_found_closed_on_reuse_is_no_retry(
     outcome = put(client, fault_server, size)
     assert (outcome.cause, outcome.retries, outcome.retried, outcome.resent) == (None, 0, None, 1)
     assert (fault_server.connections, len(fault_server.requests)) == (2, 3)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("fault", [Reply(cut=0), Reply(reset=True), Reply(stall=True)])
+def test_a_delete_that_finds_nothing_after_a_lost_answer_is_a_success(
+    make_client: MakeClient, fault_server: FaultServer, kept: bool, fault: Reply
+) -> None:
+    client = make_client(network_timeout=0.2)
+    if kept:
+        get(client, fault_server)
+    fault_server.script(fault, Reply(404))
+    outcome = client.request(fault_server.url, "DELETE", "c", "o", "token")
+    assert (outcome.cause, outcome.status) == (None, 404)
+    assert outcome.retries + outcome.resent == 1
+
+
+@pytest.mark.parametrize("before", [Reply(503), Reply(404)])
+def test_a_delete_that_finds_nothing_after_another_answer_has_failed(
+    make_client: MakeClient, fault_server: FaultServer, before: Reply
+) -> None:
+    fault_server.default = Reply(404)
+    fault_server.script(before)
+    client = make_client(retry_404=1)
+    assert client.request(fault_server.url, "DELETE", "c", "o", "token").cause == "HTTP 404"
+    fault_server.script(Reply(cut=0))
+    assert get(client, fault_server).cause == "HTTP 404"
 
 
 def test_latency_counts_from_what_was_sent_on_the_closed_connection(

@@ -16,7 +16,8 @@ import pytest
 from fault_server import Certificates, FaultServer, Reply
 
 from ssbench.errors import UsageError
-from ssbench.swift.objects import Client, ClientSettings, Outcome
+from ssbench.swift.objects import Client, ClientSettings
+from ssbench.swift.outcome import Outcome
 
 MakeClient = Callable[..., Client]
 

@@ -127,6 +127,21 @@ def test_a_hung_read_and_resets_of_kept_connections(fleet: Fleet, tmp_path: Path
     assert found["READ last max"] >= 4000
 
 
+def test_reads_of_another_size_than_was_written(fleet: Fleet, tmp_path: Path) -> None:
+    wrong = {1: SIZE - 1, 2: SIZE + 1, 3: 0}
+
+    def fault(_since: float, before: int, _request: Request) -> Reply | None:
+        size = wrong.get(before % 10)
+        return None if size is None else Reply(200, body=b"x" * size, delay=DELAY)
+
+    record, found = measure(fleet, tmp_path, fault, 1, ExitCode.FAILED)
+    reads = len(record.answers)
+    assert found["wrong size n"] == sum(place % 10 in wrong for place in range(reads))
+    assert found["wrong size status"] == 200
+    assert found["TOTAL count"] == reads - found["wrong size n"]
+    assert found["ALL MB/s"] == pytest.approx(found["ALL ops/s"] * SIZE / 1e6, rel=0.01)
+
+
 def test_an_outage_at_the_start(fleet: Fleet, tmp_path: Path) -> None:
     def outage(since: float, _before: int, _request: Request) -> Reply | None:
         return Reply(503, delay=0.1) if since < 1.0 else None

@@ -20,7 +20,7 @@ from ssbench.operations import (
     Effect,
     Operation,
 )
-from ssbench.swift.objects import Outcome
+from ssbench.swift.outcome import Outcome
 from ssbench.worker import requests
 from ssbench.worker.requests import Run, Target, as_result, builder
 
@@ -90,6 +90,15 @@ def test_plain_operations(
     assert asked(server) == [request_line]
     assert (outcome.cause, outcome.size) == (None, moved)
     assert server.requests[0].headers["x-auth-token"] == "t"
+
+
+@pytest.mark.parametrize("there", [129, 131])
+def test_a_read_returns_as_many_bytes_as_the_object_has(run: Run, rule: Store, there: int) -> None:
+    rule.sizes[OBJECT] = there
+    outcome = perform(run, READ, 130)
+    assert (outcome.cause, outcome.size, outcome.status) == ("wrong size", 0, 200)
+    assert perform(run, READ, there).cause is None
+    assert perform(run, DELETE, 130).cause is None  # its bytes are those of another draw
 
 
 @pytest.mark.parametrize("operation", [CREATE, READ, DELETE, HEAD])
