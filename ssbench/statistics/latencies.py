@@ -74,10 +74,12 @@ class Latencies:
 
         The maximum (rank 100) needs one.
         """
+        return self.percentile(rank) if self.supports(rank) else None
+
+    def supports(self, rank: float) -> bool:
+        """Whether enough latencies lie beyond a percentile."""
         beyond = self.count * (100 - Fraction(str(rank))) / 100
-        if not self.count or (rank < 100 and beyond < MIN_BEYOND):
-            return None
-        return self.percentile(rank)
+        return bool(self.count) and (rank >= 100 or beyond >= MIN_BEYOND)
 
     def _smallest(self, place: int) -> float:
         """Return the ``place``-th smallest value of all parts together.

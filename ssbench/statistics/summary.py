@@ -262,7 +262,7 @@ def _section(
     by_class: dict[str | None, Figures] = {None: total}
     for size_class in sorted(classes):
         by_class[names[size_class]] = merge_figures(classes[size_class])
-    rate, moved_rate = _rates(total, window)
+    rate, moved_rate = rates(total, window)
     return Section(
         operation=operation,
         count=total.count,
@@ -278,7 +278,7 @@ def _section(
                 figures.count,
                 figures.failed,
                 figures.moved,
-                *_rates(figures, window),
+                *rates(figures, window),
             )
             for name, figures in by_class.items()
         ),
@@ -289,7 +289,7 @@ def _section(
     )
 
 
-def _rates(figures: Figures, window: Window | None) -> tuple[float, float]:
+def rates(figures: Figures, window: Window | None) -> tuple[float, float]:
     """Return operations and bytes a second."""
     if window:
         return window.per_second(figures.within.count), window.per_second(figures.within.moved)

@@ -1,0 +1,81 @@
+"""The options that write a report into a file of its own, beside the text report: ``--json`` and the like."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ssbench.cli import output_file
+from ssbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from ssbench.reports import ReportOptions
+    from ssbench.statistics import RunStatistics
+
+_log = logging.getLogger(__name__)
+
+#: Option -> what the help says of it. The rest of an option is the name of its report, with hyphens.
+_OPTIONS = {
+    "--json": "file for every number as JSON (doc/json-report.rst)",
+}
+_HELP = "{}; - is standard output, without the text report (default: none)"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFiles:
+    """The files that were asked for: (report, file)."""
+
+    wanted: tuple[tuple[str, Path], ...]
+    force: bool
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files."""
+        return [path for _, path in self.wanted]
+
+    @property
+    def on_standard_output(self) -> str | None:
+        """The report that goes to standard output; None without one."""
+        return next((name for name, path in self.wanted if output_file.is_standard_output(path)), None)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The fields that the statistics for these reports keep apart."""
+        return ("worker", "storage_url") if self.wanted else ()
+
+    def check(self, others: Sequence[Path | None], stats_file: Path | None) -> None:
+        """Raise UsageError for files that cannot be written, beside the ``others`` of the command."""
+        outputs = [*(path for path in others if path), *self.paths]
+        if sum(map(output_file.is_standard_output, outputs)) > 1:
+            raise UsageError("standard output (-) is given for two outputs")
+        output_file.check_all(outputs, stats_file, force=self.force)
+
+    def write(self, statistics: RunStatistics, options: ReportOptions) -> None:
+        """Write all but the one for standard output; raises UsageError, which names the file."""
+        from ssbench.reports import write_report
+
+        for name, path in self.wanted:
+            if not output_file.is_standard_output(path):
+                text = io.StringIO()
+                write_report(name, statistics, options, text)
+                with output_file.writing(path, force=self.force) as out:
+                    out.write(text.getvalue())
+                _log.info("Wrote %s", path)
+
+
+def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add the options; ``--force`` has to be there too."""
+    for option, what in _OPTIONS.items():
+        parser.add_argument(option, type=Path, metavar="FILE", help=_HELP.format(what))
+
+
+def chosen(arguments: argparse.Namespace) -> ReportFiles:
+    """Return what was asked for."""
+    names = [option[2:].replace("-", "_") for option in _OPTIONS]
+    given = ((name, getattr(arguments, name)) for name in names)
+    return ReportFiles(tuple((name, path) for name, path in given if path), arguments.force)

@@ -1,0 +1,271 @@
+"""The report as JSON: every number of a run under a name that stays.
+
+:mod:`ssbench.reports.json_records` has the names, ``doc/json-report.rst`` tells how to read them, and
+:func:`schema` makes ``doc/report-schema.json``. Fields are added without a change of the version; it rises
+when one is renamed, removed or changes its meaning. What is not known, not defined or infinite is null.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from ssbench import __version__
+from ssbench.operations import OPERATIONS
+from ssbench.reports import json_records as records
+from ssbench.reports.figures import rank
+from ssbench.reports.options import ReportOptions
+from ssbench.results import NO_WORKER, WorkerFacts
+from ssbench.statistics import Cause, Course, EachSecond, Figures, Groups, Latencies, RunStatistics, Window
+from ssbench.statistics.collect import merge_figures
+from ssbench.statistics.summary import rate
+
+#: The ranks of percentiles that are always there; those of ``--pctile`` are added.
+RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+
+
+def report(statistics: RunStatistics, options: ReportOptions) -> str:
+    """Return the report as one JSON document, indented, with a line feed at its end."""
+    document = _encodable(msgspec.to_builtins(make(statistics, options)))
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of reports."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(records.Report)}
+
+
+def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
+    """Return the records of the report."""
+    maker = _Maker(statistics, options)
+    return records.Report(
+        made_by=__version__,
+        current=statistics.current,
+        run=_run(statistics),
+        operations=list(maker.operations()),
+        course=_course(statistics.course),
+        requests_by_second=list(_seconds(statistics)),
+        warmed_up=statistics.warmed_up,
+        workers=list(maker.workers()),
+        worker_count=statistics.worker_count,
+        spread_over_workers=records.Spread(
+            min=statistics.workers.minimum,
+            max=statistics.workers.maximum,
+            mean=statistics.workers.mean,
+            deviation=statistics.workers.deviation,
+        ),
+        storage_urls=list(maker.storage_urls()),
+        errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
+        retries=[records.RetryCause(cause=name, count=count) for name, count in statistics.retries.items()],
+        not_sendable=[
+            records.NotSendable(operation=operation.name, size_class=size_class, count=count)
+            for operation, size_class, count in statistics.not_sendable
+        ],
+        counters=statistics.counters,
+        warnings=list(statistics.warnings),
+        cluster=statistics.cluster,
+    )
+
+
+class _Maker:
+    """Makes what needs percentiles and the window of the run."""
+
+    def __init__(self, statistics: RunStatistics, options: ReportOptions) -> None:
+        self._statistics = statistics
+        self._ranks = sorted({*RANKS, options.percentile, *options.more} - {100.0})
+        self._window = statistics.course.window if statistics.course else None
+
+    def operations(self) -> Iterator[records.Operation]:
+        groups = self._statistics.groups
+        by_class = groups.by("operation", "size_class")
+        names = [line.size_class for line in self._statistics.total.lines[1:]]
+        codes = sorted({size_class for _, size_class in by_class})
+        class_names = dict(zip(codes, names, strict=True))
+        for section in self._statistics.sections:
+            own = {
+                key: figures
+                for key, figures in by_class.items()
+                if section.operation is None or key[0] == section.operation.code
+            }
+            yield records.Operation(
+                operation=section.operation.name if section.operation else "all",
+                figures=self._figures(merge_figures(own.values())),
+                size_classes=[
+                    records.ClassFigures(
+                        size_class=str(class_names[code]),
+                        figures=self._figures(
+                            merge_figures(figures for key, figures in own.items() if key[1] == code)
+                        ),
+                    )
+                    for code in codes
+                    if any(key[1] == code for key in own)
+                ],
+            )
+
+    def workers(self) -> Iterator[records.Worker]:
+        facts = {each.worker_id: each for each in self._statistics.run.workers}
+        found = _by(self._statistics.groups, "worker")
+        for worker_id in sorted({*facts, *found}):
+            each = facts.get(worker_id, WorkerFacts(worker_id))
+            figures = found.get(worker_id)
+            yield records.Worker(
+                worker_id=None if worker_id == NO_WORKER else worker_id,
+                host=each.host or None,
+                version=each.version or None,
+                cpu_share=each.cpu_share,
+                lag_p99=each.lag_p99,
+                clock_offset=each.clock_offset,
+                figures=self._figures(figures) if figures else None,
+            )
+
+    def storage_urls(self) -> Iterator[records.StorageUrl]:
+        urls = self._statistics.run.storage_urls
+        for place, figures in _by(self._statistics.groups, "storage_url").items():
+            yield records.StorageUrl(
+                url=urls[place] if 0 <= place < len(urls) else None, figures=self._figures(figures)
+            )
+
+    def error(self, name: str, cause: Cause) -> records.ErrorCause:
+        return records.ErrorCause(
+            cause=name,
+            count=cause.count,
+            first_trans_id=cause.trans_id,
+            statuses={
+                str(status) if status > 0 else "none": count
+                for status, count in sorted(cause.statuses.items())
+            },
+            time_to_fail=self._latency(cause.times),
+        )
+
+    def _figures(self, figures: Figures) -> records.Figures:
+        within = figures.within
+        return records.Figures(
+            count=figures.count,
+            errors=figures.errors,
+            lost=figures.lost,
+            retries=figures.retries,
+            resent=figures.resent,
+            ops_per_second=_number(rate(figures, self._window)),
+            bytes_per_second=_number(self._window.per_second(within.moved)) if self._window else None,
+            window=records.Within(
+                count=within.count, failed=within.failed, bytes=within.moved, busy=within.busy
+            ),
+            first_byte=self._latency(figures.first_byte),
+            last_byte=self._latency(figures.last_byte),
+        )
+
+    def _latency(self, latencies: Latencies) -> records.Latency:
+        supported = [each for each in self._ranks if latencies.supports(each)]
+        slowest = latencies.slowest
+        return records.Latency(
+            count=latencies.count,
+            min=_number(latencies.minimum),
+            max=_number(latencies.maximum),
+            mean=_number(latencies.mean),
+            deviation=_number(latencies.deviation),
+            percentiles={rank(each): latencies.percentile(each) for each in self._ranks}
+            if latencies.count
+            else {},
+            supported=max(supported, default=None),
+            slowest_trans_id=slowest.trans_id if slowest else None,
+        )
+
+
+def _by(groups: Groups, key: str) -> dict[int, Figures]:
+    """Return figures by the value of one field; none where results were not kept apart by it."""
+    return {value: figures for (value,), figures in groups.by(key).items()} if key in groups.keys else {}
+
+
+def _run(statistics: RunStatistics) -> records.Run:
+    run, scenario = statistics.run, statistics.run.scenario
+    return records.Run(
+        scenario=records.Scenario(
+            name=scenario.name,
+            users=scenario.user_count,
+            operation_count=scenario.operation_count,
+            run_seconds=scenario.run_seconds,
+            containers=scenario.container_count,
+            container_base=scenario.container_base,
+            container_concurrency=scenario.container_concurrency,
+            delete_after=scenario.delete_after,
+            policy=scenario.policy,
+            size_classes=[
+                records.SizeClass(
+                    name=each.name,
+                    size_min=each.size_min,
+                    size_max=each.size_max,
+                    initial_files=each.initial_files,
+                    weights=each.weights,
+                )
+                for each in scenario.size_classes
+            ],
+            file=scenario.data,
+        ),
+        ssbench_version=run.version,
+        run_id=None if run.run_id is None else str(run.run_id),
+        seed=run.seed,
+        host=run.host or None,
+        started=run.started,
+        first_sent=statistics.start,
+        last_ended=statistics.end,
+        seconds=statistics.duration,
+        noop=bool(run.options.get("noop")),
+        options=run.options,
+        storage_urls=list(run.storage_urls),
+        accounts=list(run.accounts),
+        stages=list(run.stages),
+    )
+
+
+def _course(course: Course | None) -> records.Course | None:
+    if course is None:
+        return None
+    return records.Course(
+        window=_window(course.window),
+        drain=course.drain,
+        busy=_number(course.busy),
+        operations=_each_second(course.operations),
+        bytes=_each_second(course.moved),
+        stalls=[records.Stall(start=stall.start, seconds=stall.seconds) for stall in course.stalls],
+    )
+
+
+def _window(window: Window) -> records.Window:
+    return records.Window(start=window.start, end=window.end, seconds=window.seconds, whole=window.whole)
+
+
+def _each_second(each: EachSecond | None) -> records.EachSecond | None:
+    if each is None:
+        return None
+    return records.EachSecond(
+        median=each.median,
+        slowest=each.slowest,
+        slowest_at=each.slowest_at,
+        fastest=each.fastest,
+        fastest_at=each.fastest_at,
+    )
+
+
+def _seconds(statistics: RunStatistics) -> Iterable[records.Second]:
+    whole = int(statistics.course.window.seconds) if statistics.course else None
+    for second, count in statistics.requests_by_second:
+        yield records.Second(second=second, count=count, partial=None if whole is None else second > whole)
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _encodable(value: Any) -> Any:
+    """Return plain data with what UTF-8 cannot express, as in names from old stat files, replaced."""
+    match value:
+        case str():
+            return value if value.isascii() else value.encode("utf-8", "replace").decode()
+        case dict():
+            return {_encodable(key): _encodable(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_encodable(each) for each in value]
+    return value

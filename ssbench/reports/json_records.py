@@ -1,0 +1,266 @@
+"""The records that make up a report in JSON. Their names and units are what other programs rely on.
+
+Every field has its unit in its type, and so in the schema. A field that may be missing in a run, or in a
+stat file of an older version, is null then.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from ssbench.cluster.observation import Observation
+
+#: The version of the format.
+VERSION = 1
+
+Seconds = Annotated[float, Meta(description="seconds")]
+Moment = Annotated[float, Meta(description="seconds since 1970")]
+Offset = Annotated[float, Meta(description="seconds after window.start")]
+Bytes = Annotated[int, Meta(description="bytes", ge=0)]
+PerSecond = Annotated[float, Meta(description="operations a second", ge=0)]
+BytesPerSecond = Annotated[float, Meta(description="bytes a second", ge=0)]
+Share = Annotated[float, Meta(description="share, 1 is all")]
+Percent = Annotated[float, Meta(description="per cent, 100 is all")]
+Count = Annotated[int, Meta(description="number", ge=0)]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """A frozen record; all fields are always written."""
+
+
+class Latency(Record, frozen=True, kw_only=True):
+    """Latencies of successes. ``percentiles`` has ranks ("99.9") and seconds, exact ones.
+
+    Beyond the rank ``supported`` fewer than ten latencies lie, so that percentiles say little; null where
+    that holds for all of them.
+    """
+
+    count: Count
+    min: Seconds | None
+    max: Seconds | None
+    mean: Seconds | None
+    deviation: Seconds | None
+    percentiles: dict[str, Seconds]
+    supported: Percent | None
+    slowest_trans_id: str | None
+
+
+class Figures(Record, frozen=True, kw_only=True):
+    """What is counted of some operations. ``window`` is what ended in the window of the run.
+
+    ``count`` is of successes; ``lost`` operations are neither in it nor in ``errors``. ``retries`` are
+    attempts after the first, ``resent`` requests that were sent again because a kept connection was stale.
+    """
+
+    count: Count
+    errors: Count
+    lost: Count
+    retries: Count
+    resent: Count
+    ops_per_second: PerSecond | None
+    bytes_per_second: BytesPerSecond | None
+    window: Within
+    first_byte: Latency
+    last_byte: Latency
+
+
+class Within(Record, frozen=True, kw_only=True):
+    """What ended in the window: successes, failures (lost ones too), bytes, time with an operation under way."""
+
+    count: Count
+    failed: Count
+    bytes: Bytes
+    busy: Seconds
+
+
+class ClassFigures(Record, frozen=True, kw_only=True):
+    """The figures of a size class."""
+
+    size_class: str
+    figures: Figures
+
+
+class Operation(Record, frozen=True, kw_only=True):
+    """The figures of an operation, or of ``all`` together."""
+
+    operation: str
+    figures: Figures
+    size_classes: list[ClassFigures]
+
+
+class Worker(Record, frozen=True, kw_only=True):
+    """A worker. ``worker_id`` is null for operations of which it is not known.
+
+    ``cpu_share`` is of one core; ``lag_p99`` how late its event loop was; ``clock_offset`` what is added to
+    its monotonic clock.
+    """
+
+    worker_id: int | None
+    host: str | None
+    version: str | None
+    cpu_share: Share | None
+    lag_p99: Seconds | None
+    clock_offset: Seconds | None
+    figures: Figures | None
+
+
+class StorageUrl(Record, frozen=True, kw_only=True):
+    """The figures of a storage URL; ``url`` is null where it is not known."""
+
+    url: str | None
+    figures: Figures
+
+
+class Window(Record, frozen=True, kw_only=True):
+    """What rates are counted in. ``whole``: it reaches to the last completion."""
+
+    start: Moment
+    end: Moment
+    seconds: Seconds
+    whole: bool
+
+
+class EachSecond(Record, frozen=True, kw_only=True):
+    """Operations, or bytes, in the whole seconds of the window; ``..._at`` is where a second begins."""
+
+    median: float
+    slowest: float
+    slowest_at: Offset
+    fastest: float
+    fastest_at: Offset
+
+
+class Stall(Record, frozen=True, kw_only=True):
+    """A time without a completion."""
+
+    start: Offset
+    seconds: Seconds
+
+
+class Course(Record, frozen=True, kw_only=True):
+    """How the run went over time; ``operations`` and ``bytes`` are null without a whole second."""
+
+    window: Window
+    drain: Seconds
+    busy: Share | None
+    operations: EachSecond | None
+    bytes: EachSecond | None
+    stalls: list[Stall]
+
+
+class ErrorCause(Record, frozen=True, kw_only=True):
+    """Failures with one cause. ``statuses`` counts HTTP statuses, "none" where there was no answer."""
+
+    cause: str
+    count: Count
+    first_trans_id: str | None
+    statuses: dict[str, int]
+    time_to_fail: Latency
+
+
+class RetryCause(Record, frozen=True, kw_only=True):
+    """Retries with one cause."""
+
+    cause: str
+    count: Count
+
+
+class NotSendable(Record, frozen=True, kw_only=True):
+    """Operations that were drawn while no object existed for them."""
+
+    operation: str
+    size_class: str
+    count: Count
+
+
+class Spread(Record, frozen=True, kw_only=True):
+    """How evenly successes are spread over the workers."""
+
+    min: float
+    max: float
+    mean: float
+    deviation: float
+
+
+class SizeClass(Record, frozen=True, kw_only=True):
+    """A size class of the scenario; ``weights`` are relative, by operation."""
+
+    name: str
+    size_min: Bytes
+    size_max: Bytes
+    initial_files: Count
+    weights: dict[str, float]
+
+
+class Scenario(Record, frozen=True, kw_only=True):
+    """What the scenario asks for, with what the command line changed. ``file`` is the file's own content."""
+
+    name: str
+    users: Count
+    operation_count: Count | None
+    run_seconds: Seconds | None
+    containers: Count
+    container_base: str
+    container_concurrency: Count
+    delete_after: Seconds | None
+    policy: str | None
+    size_classes: list[SizeClass]
+    file: dict[str, Any] | None
+
+
+class Run(Record, frozen=True, kw_only=True):
+    """What was run, where and how. ``run_id`` is a decimal number with up to 19 digits."""
+
+    scenario: Scenario
+    ssbench_version: str
+    run_id: str | None
+    seed: int | None
+    host: str | None
+    started: Moment | None
+    first_sent: Moment | None
+    last_ended: Moment | None
+    seconds: Seconds
+    noop: bool
+    options: dict[str, Any]
+    storage_urls: list[str]
+    accounts: list[str]
+    stages: list[str]
+
+
+class Second(Record, frozen=True, kw_only=True):
+    """Successes in a second; the first is 1. ``partial``: it reaches beyond the window; null where unknown."""
+
+    second: int
+    count: Count
+    partial: bool | None
+
+
+class Report(Record, frozen=True, kw_only=True):
+    """A report of ssbench on one run. Times are in seconds, sizes in bytes; see doc/json-report.rst.
+
+    ``current`` is false for stat files of ssbench 0.x, whose rates have a window of their own for each
+    operation. ``counters`` are what else the run counted.
+    """
+
+    format: Literal["ssbench report"] = "ssbench report"
+    version: Annotated[int, Meta(description="version of the format", ge=VERSION, le=VERSION)] = VERSION
+    made_by: Annotated[str, Meta(description="version of ssbench that made this report")]
+    current: bool
+    run: Run
+    operations: list[Operation]
+    course: Course | None
+    requests_by_second: list[Second]
+    warmed_up: Count
+    workers: list[Worker]
+    worker_count: Count
+    spread_over_workers: Spread
+    storage_urls: list[StorageUrl]
+    errors: list[ErrorCause]
+    retries: list[RetryCause]
+    not_sendable: list[NotSendable]
+    counters: dict[str, float]
+    warnings: list[str]
+    cluster: Observation | None
