@@ -39,10 +39,10 @@ def standard_output() -> Iterator[TextIO]:
         raise UsageError(f"standard output: cannot be written: {error.strerror}") from None
 
 
-def check_all(outputs: Sequence[Path], stats_file: Path, *, force: bool) -> None:
+def check_all(outputs: Sequence[Path], stats_file: Path | None, *, force: bool) -> None:
     """Check several outputs before anything is read or written: as :func:`check`, and that they differ."""
     for index, output in enumerate(outputs):
-        if _same_file(output, stats_file):
+        if stats_file is not None and _same_file(output, stats_file):
             raise UsageError(f"{output}: that is the stat file itself")
         check(output, force=force)
         if not is_standard_output(output) and output.resolve() in [
@@ -85,6 +85,11 @@ def is_standard_output(output: Path) -> bool:
         return False
 
 
+def is_stream(output: Path) -> bool:
+    """Return whether something is there that is no regular file: a pipe, a device."""
+    return output.exists() and not output.is_file()
+
+
 @contextmanager
 def writing(output: Path, *, force: bool = False) -> Iterator[TextIO]:
     """Yield the stream to write UTF-8 to; its ``buffer`` takes bytes.
@@ -98,7 +103,7 @@ def writing(output: Path, *, force: bool = False) -> Iterator[TextIO]:
             yield stdout
         return
     try:
-        if output.exists() and not output.is_file():
+        if is_stream(output):
             with _stream(output) as stream:
                 yield stream
         else:

@@ -51,21 +51,42 @@ class ReportFiles:
     def check(self, others: Sequence[Path | None], stats_file: Path | None) -> None:
         """Raise UsageError for files that cannot be written, beside the ``others`` of the command."""
         outputs = [*(path for path in others if path), *self.paths]
-        if sum(map(output_file.is_standard_output, outputs)) > 1:
+        if self.on_standard_output and sum(map(output_file.is_standard_output, outputs)) > 1:
             raise UsageError("standard output (-) is given for two outputs")
         output_file.check_all(outputs, stats_file, force=self.force)
 
     def write(self, statistics: RunStatistics, options: ReportOptions) -> None:
-        """Write all but the one for standard output; raises UsageError, which names the file."""
+        """Write all; raises UsageError, which names the file."""
+        for name, path in self.wanted:
+            self._write(name, path, statistics, options)
+
+    def try_to_write(self, statistics: RunStatistics, options: ReportOptions, *, pipes: bool) -> bool:
+        """Write regular files, or with ``pipes`` what is none and may hold up; whether all went well.
+
+        What goes to standard output is left to the caller.
+        """
+        well = True
+        for name, path in self.wanted:
+            if output_file.is_standard_output(path) or pipes is not output_file.is_stream(path):
+                continue
+            try:
+                self._write(name, path, statistics, options)
+            except UsageError as error:
+                _log.warning("A report was not written: %s", error)
+                well = False
+            except output_file.ReaderGoneError:
+                _log.warning("%s: its reader is gone", path)
+        return well
+
+    def _write(self, name: str, path: Path, statistics: RunStatistics, options: ReportOptions) -> None:
         from ssbench.reports import write_report
 
-        for name, path in self.wanted:
-            if not output_file.is_standard_output(path):
-                text = io.StringIO()
-                write_report(name, statistics, options, text)
-                with output_file.writing(path, force=self.force) as out:
-                    out.write(text.getvalue())
-                _log.info("Wrote %s", path)
+        text = io.StringIO()
+        write_report(name, statistics, options, text)
+        with output_file.writing(path, force=self.force) as out:
+            out.write(text.getvalue())
+        if not output_file.is_standard_output(path):
+            _log.info("Wrote %s", path)
 
 
 def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

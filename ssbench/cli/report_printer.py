@@ -1,4 +1,4 @@
-"""Print the report of a run that has just ended on standard output.
+"""Print the report of a run that has just ended on standard output, and write it into files.
 
 The run still has to clean up, so neither a slow reader of the report, nor one that does not read, nor a full
 disk may hold it up.
@@ -7,10 +7,13 @@ disk may hold it up.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TextIO, cast
 
+from ssbench.cli.report_files import ReportFiles
 from ssbench.errors import StatFileError
 from ssbench.reports import ReportOptions, write_report
 from ssbench.run_results import open_results
@@ -32,28 +35,39 @@ class Trouble:
 
 
 class ReportPrinter:
-    """Prints one report; raises no errors."""
+    """Prints one report, and writes those for files; raises no errors.
 
-    def __init__(self) -> None:
+    ``files_written`` tells that these all were; it is complete after :meth:`trouble`.
+    """
+
+    def __init__(self, files: ReportFiles) -> None:
+        self._files = files
+        self._streams: Callable[[], bool] = lambda: True
+        self.files_written = True
         out = sys.stdout  # None when it is closed; typeshed does not know
         self._channel = Channel(out.fileno(), out.encoding) if out else Channel(None)
         self._unreadable: StatFileError | None = None
 
-    def print(self, path: Path, name: str, options: ReportOptions) -> None:
-        """Print the report of that name on a stat file, and wait a little for its reader."""
+    def print(self, path: Path, name: str | None, options: ReportOptions) -> None:
+        """Print the report of that name (None: none) on a stat file, and wait a little for its reader."""
         terminal.drain()  # both may go to one place, and are to be in order there
         try:
-            statistics = summarize(open_results(path))
+            statistics = summarize(open_results(path), self._files.by)
         except StatFileError as error:
             self._unreadable = error
             return
-        write_report(name, statistics, options, cast("TextIO", self._channel))
-        self._channel.drain(_AT_FIRST_SECONDS)
+        if name is not None:
+            write_report(name, statistics, options, cast("TextIO", self._channel))
+            self._channel.drain(_AT_FIRST_SECONDS)
+        self.files_written = self._files.try_to_write(statistics, options, pipes=False)
+        # They may wait for a reader, which is to hold up no clean-up.
+        self._streams = partial(self._files.try_to_write, statistics, options, pipes=True)
 
     def trouble(self) -> Trouble | None:
         """Wait for the reader; return why the report was not printed, None where it was."""
         if self._unreadable is not None:
             return Trouble(str(self._unreadable), is_failure=True)
+        self.files_written &= self._streams()
         self._channel.drain(_AT_LAST_SECONDS)
         if not self._channel.unread:
             return None

@@ -7,7 +7,7 @@ import logging
 from contextlib import nullcontext
 from pathlib import Path
 
-from ssbench.cli import output_file
+from ssbench.cli import output_file, report_files
 from ssbench.cli.options import add_force, add_percentiles, add_stat_file, chosen_percentiles
 from ssbench.errors import ExitCode
 from ssbench.profiling import Profiling
@@ -26,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-f",
         "--report-file",
         type=Path,
-        default="-",
         metavar="FILE",
         help="file for the report (default: standard output)",
     )
@@ -40,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file for the number of requests completed in each second, as CSV; - is standard output"
         " (default: none)",
     )
+    report_files.add_arguments(parser)
     add_force(parser)
     parser.add_argument("--profile", action="store_true", help="write a profile of making the report")
 
@@ -51,16 +51,19 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.reports import ReportOptions, write_report
     from ssbench.statistics import summarize
 
-    outputs = [path for path in (arguments.report_file, arguments.rps_histogram) if path]
-    output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
+    files = report_files.chosen(arguments)
+    report_file = arguments.report_file or (None if files.on_standard_output else Path("-"))
+    files.check([report_file, arguments.rps_histogram], arguments.stats_file)
     with Profiling("ssbench-report") if arguments.profile else nullcontext():
         with reading(arguments.stats_file) as results:
-            statistics = summarize(results)
+            statistics = summarize(results, files.by)
         for warning in statistics.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)
         options = ReportOptions(*chosen_percentiles(arguments))
-        with output_file.writing(arguments.report_file, force=arguments.force) as out:
-            write_report("csv" if arguments.csv else "text", statistics, options, out)
+        files.write(statistics, options)
+        if report_file:
+            with output_file.writing(report_file, force=arguments.force) as out:
+                write_report("csv" if arguments.csv else "text", statistics, options, out)
         if arguments.rps_histogram:
             with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import __version__
-from ssbench.cli import auth_options, invocation, zmq_options
+from ssbench.cli import auth_options, invocation, report_files, zmq_options
 from ssbench.cli.options import chosen_percentiles
 from ssbench.cli.output_file import standard_output
 from ssbench.cli.report_printer import ReportPrinter
@@ -139,8 +139,10 @@ class _Report:
     """The report of a run, printed before the run deletes what it created."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        self._wanted = not arguments.no_default_report
-        self._name = "csv" if arguments.csv else "text"
+        self._files = report_files.chosen(arguments)
+        self._files.check([], arguments.stats_file)
+        text = None if arguments.no_default_report else "csv" if arguments.csv else "text"
+        self._name = self._files.on_standard_output or text
         self._options = ReportOptions(*chosen_percentiles(arguments))
         self._printer: ReportPrinter | None = None
 
@@ -148,8 +150,8 @@ class _Report:
         """Print the report of a complete stat file, and say where that is."""
         if outcome.path is None:
             return
-        if self._wanted:
-            self._printer = ReportPrinter()
+        if self._name or self._files.wanted:
+            self._printer = ReportPrinter(self._files)
             self._printer.print(outcome.path, self._name, self._options)
         _log.info("Results saved to %s", outcome.path)
         _log.info("Report on them again with: %s", _report_command(outcome.path))
@@ -158,6 +160,8 @@ class _Report:
         """Say whether the report was not printed; returns the exit code, changed where a disk was full."""
         trouble = self._printer.trouble() if self._printer is not None else None
         code = outcome.exit_code
+        if self._printer is not None and not self._printer.files_written and code is ExitCode.OK:
+            code = ExitCode.FAILED
         if trouble is None or outcome.path is None:
             return code
         _log.warning(

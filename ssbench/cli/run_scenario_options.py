@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ssbench.cli import auth_options, zmq_options
+from ssbench.cli import auth_options, report_files, zmq_options
 from ssbench.cli.options import (
     add_force,
     add_percentiles,
@@ -168,6 +168,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
     group.add_argument("--csv", action="store_true", help="print the report as CSV")
     add_percentiles(group)
+    report_files.add_arguments(group)
     group.add_argument(
         "--progress",
         choices=("line", "characters", "none"),

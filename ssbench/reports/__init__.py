@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
-from ssbench.reports import csv, requests_per_second, text
+from ssbench.reports import csv, json, requests_per_second, text
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics
 
@@ -18,6 +18,7 @@ Report = Callable[[RunStatistics, ReportOptions], str]
 REPORTS: dict[str, Report] = {
     "text": text.report,
     "csv": csv.report,
+    "json": json.report,
     "requests_per_second": requests_per_second.report,
 }
 

@@ -19,9 +19,19 @@ from ssbench.reports import json_records as records
 from ssbench.reports.figures import rank
 from ssbench.reports.options import ReportOptions
 from ssbench.results import NO_WORKER, WorkerFacts
-from ssbench.statistics import Cause, Course, EachSecond, Figures, Groups, Latencies, RunStatistics, Window
+from ssbench.statistics import (
+    Cause,
+    Course,
+    EachSecond,
+    Figures,
+    Groups,
+    Latencies,
+    RunStatistics,
+    Slowest,
+    Window,
+)
 from ssbench.statistics.collect import merge_figures
-from ssbench.statistics.summary import rate
+from ssbench.statistics.summary import rates
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
 RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
@@ -36,6 +46,11 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of reports."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(records.Report)}
+
+
+def schema_text() -> str:
+    """Return the content of ``doc/report-schema.json``, but for the line feed at its end."""
+    return msgspec.json.format(msgspec.json.encode(schema()), indent=1).decode()
 
 
 def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
@@ -77,13 +92,13 @@ class _Maker:
         self._statistics = statistics
         self._ranks = sorted({*RANKS, options.percentile, *options.more} - {100.0})
         self._window = statistics.course.window if statistics.course else None
+        names = [str(line.size_class) for line in statistics.total.lines[1:]]
+        codes = [code for (code,) in statistics.groups.by("size_class")]
+        self._class_names = dict(zip(codes, names, strict=True))
 
     def operations(self) -> Iterator[records.Operation]:
         groups = self._statistics.groups
         by_class = groups.by("operation", "size_class")
-        names = [line.size_class for line in self._statistics.total.lines[1:]]
-        codes = sorted({size_class for _, size_class in by_class})
-        class_names = dict(zip(codes, names, strict=True))
         for section in self._statistics.sections:
             own = {
                 key: figures
@@ -95,18 +110,18 @@ class _Maker:
                 figures=self._figures(merge_figures(own.values())),
                 size_classes=[
                     records.ClassFigures(
-                        size_class=str(class_names[code]),
+                        size_class=self._class_names[code],
                         figures=self._figures(
                             merge_figures(figures for key, figures in own.items() if key[1] == code)
                         ),
                     )
-                    for code in codes
+                    for code in self._class_names
                     if any(key[1] == code for key in own)
                 ],
             )
 
     def workers(self) -> Iterator[records.Worker]:
-        facts = {each.worker_id: each for each in self._statistics.run.workers}
+        facts = {each.worker_id: each for each in self._statistics.fleet}
         found = _by(self._statistics.groups, "worker")
         for worker_id in sorted({*facts, *found}):
             each = facts.get(worker_id, WorkerFacts(worker_id))
@@ -133,6 +148,11 @@ class _Maker:
             cause=name,
             count=cause.count,
             first_trans_id=cause.trans_id,
+            operations={
+                operation.name: count
+                for code, count in sorted(cause.operations.items())
+                if (operation := OPERATIONS.get(code))
+            },
             statuses={
                 str(status) if status > 0 else "none": count
                 for status, count in sorted(cause.statuses.items())
@@ -142,14 +162,16 @@ class _Maker:
 
     def _figures(self, figures: Figures) -> records.Figures:
         within = figures.within
+        operations, moved = rates(figures, self._window)
         return records.Figures(
             count=figures.count,
             errors=figures.errors,
             lost=figures.lost,
             retries=figures.retries,
             resent=figures.resent,
-            ops_per_second=_number(rate(figures, self._window)),
-            bytes_per_second=_number(self._window.per_second(within.moved)) if self._window else None,
+            bytes=figures.moved,
+            ops_per_second=_number(operations),
+            bytes_per_second=_number(moved),
             window=records.Within(
                 count=within.count, failed=within.failed, bytes=within.moved, busy=within.busy
             ),
@@ -157,9 +179,21 @@ class _Maker:
             last_byte=self._latency(figures.last_byte),
         )
 
+    def _slowest(self, slowest: Slowest) -> records.Slowest:
+        operation, names = OPERATIONS.get(slowest.operation), self._class_names
+        return records.Slowest(
+            seconds=slowest.latency,
+            ended=slowest.completed,
+            operation=operation.name if operation else None,
+            size_class=names.get(slowest.size_class),
+            worker_id=None if slowest.worker == NO_WORKER else slowest.worker,
+            container=_number_or_name(slowest.container),
+            object=_number_or_name(slowest.object),
+            trans_id=slowest.trans_id,
+        )
+
     def _latency(self, latencies: Latencies) -> records.Latency:
         supported = [each for each in self._ranks if latencies.supports(each)]
-        slowest = latencies.slowest
         return records.Latency(
             count=latencies.count,
             min=_number(latencies.minimum),
@@ -170,7 +204,7 @@ class _Maker:
             if latencies.count
             else {},
             supported=max(supported, default=None),
-            slowest_trans_id=slowest.trans_id if slowest else None,
+            slowest=self._slowest(latencies.slowest) if latencies.slowest else None,
         )
 
 
@@ -209,6 +243,8 @@ def _run(statistics: RunStatistics) -> records.Run:
         seed=run.seed,
         host=run.host or None,
         started=run.started,
+        interrupted=statistics.interrupted,
+        complete=statistics.complete,
         first_sent=statistics.start,
         last_ended=statistics.end,
         seconds=statistics.duration,
@@ -269,3 +305,7 @@ def _encodable(value: Any) -> Any:
         case list() | tuple():
             return [_encodable(each) for each in value]
     return value
+
+
+def _number_or_name(value: int | str | None) -> str | None:
+    return None if value is None else str(value)

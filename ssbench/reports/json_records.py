@@ -45,7 +45,23 @@ class Latency(Record, frozen=True, kw_only=True):
     deviation: Seconds | None
     percentiles: dict[str, Seconds]
     supported: Percent | None
-    slowest_trans_id: str | None
+    slowest: Slowest | None
+
+
+class Slowest(Record, frozen=True, kw_only=True):
+    """The slowest operation of some. ``container`` and ``object`` are the numbers in their names.
+
+    In files of ssbench 0.x they are the names.
+    """
+
+    seconds: Seconds
+    ended: Moment
+    operation: str | None
+    size_class: str | None
+    worker_id: int | None
+    container: str | None
+    object: str | None
+    trans_id: str | None
 
 
 class Figures(Record, frozen=True, kw_only=True):
@@ -60,6 +76,7 @@ class Figures(Record, frozen=True, kw_only=True):
     lost: Count
     retries: Count
     resent: Count
+    bytes: Bytes
     ops_per_second: PerSecond | None
     bytes_per_second: BytesPerSecond | None
     window: Within
@@ -68,7 +85,7 @@ class Figures(Record, frozen=True, kw_only=True):
 
 
 class Within(Record, frozen=True, kw_only=True):
-    """What ended in the window: successes, failures (lost ones too), bytes, time with an operation under way."""
+    """What ended in the window: successes, failures, bytes, and the time with an operation under way."""
 
     count: Count
     failed: Count
@@ -152,11 +169,12 @@ class Course(Record, frozen=True, kw_only=True):
 
 
 class ErrorCause(Record, frozen=True, kw_only=True):
-    """Failures with one cause. ``statuses`` counts HTTP statuses, "none" where there was no answer."""
+    """Failures with one cause, also by operation and by HTTP status ("none": there was no answer)."""
 
     cause: str
     count: Count
     first_trans_id: str | None
+    operations: dict[str, int]
     statuses: dict[str, int]
     time_to_fail: Latency
 
@@ -212,7 +230,10 @@ class Scenario(Record, frozen=True, kw_only=True):
 
 
 class Run(Record, frozen=True, kw_only=True):
-    """What was run, where and how. ``run_id`` is a decimal number with up to 19 digits."""
+    """What was run, where and how. ``run_id`` is a decimal number with up to 19 digits.
+
+    ``complete`` is false where a run was killed before its end.
+    """
 
     scenario: Scenario
     ssbench_version: str
@@ -220,6 +241,8 @@ class Run(Record, frozen=True, kw_only=True):
     seed: int | None
     host: str | None
     started: Moment | None
+    interrupted: bool
+    complete: bool
     first_sent: Moment | None
     last_ended: Moment | None
     seconds: Seconds
@@ -231,7 +254,7 @@ class Run(Record, frozen=True, kw_only=True):
 
 
 class Second(Record, frozen=True, kw_only=True):
-    """Successes in a second; the first is 1. ``partial``: it reaches beyond the window; null where unknown."""
+    """Successes in a second; the first is 1. ``partial``: it reaches beyond the window; null: unknown."""
 
     second: int
     count: Count

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -20,6 +21,7 @@ from ssbench.local_swift import LocalSwift
 from ssbench.run_results import open_results
 from ssbench.statistics import RunStatistics, summarize
 
+SCHEMA = Path(__file__).parents[2] / "doc" / "report-schema.json"
 SCENARIO = {
     "name": "A test/scenario",
     "sizes": [
@@ -117,9 +119,16 @@ def test_storage_urls_and_a_token_need_no_authentication(fleet, swift, account, 
     scenario = write(tmp_path, container_base, operation_count=20)
     url, token = account.get_auth()
     other = url.replace("127.0.0.1", "localhost")
-    run = fleet.run(scenario, "--workers", 1, "-S", url, "-S", other, "-T", token, "-k", "-R")
+    document = tmp_path / "report.json"
+    options = ["-k", "-R", "--json", document]
+    run = fleet.run(scenario, "--workers", 1, "-S", url, "-S", other, "-T", token, *options)
     assert run.end() == 0, run.err
     assert run.out == ""
+    report = json.loads(document.read_text())
+    jsonschema.validate(report, json.loads(SCHEMA.read_text()))
+    assert {each["url"] for each in report["storage_urls"]} <= {url, other}
+    assert report["workers"][0]["figures"]["count"] == report["operations"][0]["figures"]["count"]
+    assert token not in document.read_text()
     assert accounted_for(numbers(fleet.stats)) == 20
     assert token not in run.err + fleet.stats.read_bytes().decode("latin-1")
 

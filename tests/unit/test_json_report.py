@@ -1,0 +1,162 @@
+"""The report as JSON: against its schema, and against the numbers that it was made from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from old_formats import failure, msgpack_file, pickle_file, success
+from result_rows import CLUSTER, block
+
+from ssbench.cli.master import main
+from ssbench.operations import DELETE, READ
+from ssbench.reports import ReportOptions
+from ssbench.reports import json as json_report
+from ssbench.results import LOST, Failure, WorkerFacts
+from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.statistics import summarize
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = ROOT / "doc" / "report-schema.json"
+KNOWN = ROOT / "tests" / "data" / "version-1-known.stat.gz"
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
+
+
+def report(path: Path, options: ReportOptions | None = None) -> dict[str, Any]:
+    statistics = summarize(open_results(path), ("worker", "storage_url"))
+    made: dict[str, Any] = json.loads(json_report.report(statistics, options or ReportOptions()))
+    VALIDATOR.validate(made)
+    return made
+
+
+def full(path: Path) -> Path:
+    """Write a stat file with something in each part of the report."""
+    classes = (SizeClass("tiny", 10, 10, 3, (1.0, 1.0, 1.0, 1.0)), SizeClass("big", 90, 99, 1, {"read": 1.0}))
+    run = RunDescription(
+        Scenario("Füll", classes, user_count=3, run_seconds=2.0, data={"name": "Füll", "rate": float("nan")}),
+        version="1.0",
+        seed=7,
+        run_id=2**62,
+        started=1e9,
+        workers=(WorkerFacts(1), WorkerFacts(9)),
+        storage_urls=("http://a/v1/x", "http://b/v1/x"),
+    )
+    writer = RunResultsWriter(path, run)
+    writer.add(
+        block(
+            [
+                (1, 0, 1, 0, 7, 10, 0.1, 0.2, 1e9 + 0.5, 200, 0),
+                (1, 1, 2, 1, 1, 90, 0.1, 0.4, 1e9 + 1.0, 200, 1),
+                (3, 0, 2, 1, 1, 0, float("nan"), float("nan"), 1e9 + 2, 503, 0),
+                (3, 0, 2**63 - 1, 1, 1, 0, float("nan"), float("nan"), 1e9 + 2.5, -1, 0),
+            ],
+            ["tx0", "tx1", "tx2", None],
+            {
+                1: Failure(None, "", {"HTTP 503": 1}),
+                2: Failure("HTTP 503", "no", {}),
+                3: Failure(LOST, "", {}),
+            },
+            rare={"storage_url": {0: 0, 1: 1}},
+        )
+    )
+    facts = (WorkerFacts(1, "h", "1.0", 0.5, 0.001, 3.5), WorkerFacts(2), WorkerFacts(9))
+    summary = RunSummary(1e9 + 3, ((3, 0, 2),), 1, ("w",), workers=facts, counters={"drawn": 4.0})
+    writer.end(
+        RunSummary(**{name: getattr(summary, name) for name in RunSummary.__slots__} | {"cluster": CLUSTER})
+    )
+    return path
+
+
+def test_the_schema_in_the_documentation_is_that_of_the_code() -> None:
+    # After a change: python -c 'from ssbench.reports import json; print(json.schema_text())'
+    assert SCHEMA.read_text() == json_report.schema_text() + "\n"
+
+
+def test_a_file_of_version_1() -> None:
+    made = report(KNOWN, ReportOptions(99.5, (12.25,)))
+    everything = made["operations"][0]
+    assert everything["operation"] == "all"
+    assert everything["figures"]["count"] == 3
+    assert everything["figures"]["ops_per_second"] == 2.0
+    assert {"12.25", "99.5", "99.99"} < everything["figures"]["last_byte"]["percentiles"].keys()
+    assert [each["size_class"] for each in everything["size_classes"]] == ["tiny", "huge"]
+
+
+def test_every_part(tmp_path: Path) -> None:
+    made = report(full(tmp_path / "run.stat.gz"))
+    assert made["run"]["run_id"] == str(2**62)
+    assert made["run"]["scenario"]["file"] == {"name": "Füll", "rate": None}
+    names = [each["operation"] for each in made["operations"]]
+    assert names == ["all", READ.name, DELETE.name]
+    read = made["operations"][1]
+    assert [each["size_class"] for each in read["size_classes"]] == ["tiny", "big"]
+    assert read["figures"]["last_byte"]["max"] == pytest.approx(0.4)
+    slowest = read["figures"]["last_byte"]["slowest"]
+    assert (slowest["trans_id"], slowest["size_class"], slowest["worker_id"]) == ("tx1", "big", 2)
+    assert slowest["container"] == slowest["object"] == "1"
+    workers = {each["worker_id"]: each for each in made["workers"]}
+    assert workers.keys() == {1, 2, 9, None}
+    assert workers[1]["cpu_share"] == 0.5
+    assert workers[9]["figures"] is None
+    assert workers[2]["figures"]["errors"] == workers[None]["figures"]["lost"] == 1
+    urls = {each["url"]: each["figures"]["count"] for each in made["storage_urls"]}
+    assert urls == {"http://a/v1/x": 1, "http://b/v1/x": 1, None: 0}
+    causes = {each["cause"]: each for each in made["errors"]}
+    assert causes["HTTP 503"]["statuses"] == {"503": 1}
+    assert causes["HTTP 503"]["operations"] == {"delete": 1}
+    assert causes[LOST]["statuses"] == {"none": 1}
+    assert made["retries"] == [{"cause": "HTTP 503", "count": 1}]
+    assert made["not_sendable"] == [{"operation": "delete", "size_class": "tiny", "count": 2}]
+    assert made["cluster"]["servers"][0]["url"] == "http://h:6200"
+
+
+OLD = {
+    "msgpack": msgpack_file([[success(), failure(0), success(3, 1e9 + 1)]]),
+    "pickle": pickle_file([success(), failure(2), success(worker_id="host-1")]),
+    "only errors": msgpack_file([[failure()]]),
+    "empty": msgpack_file([]),
+    "surrogate": msgpack_file([[success(trans_id="tx")]], name="a\ud800".encode("utf-8", "surrogatepass")),
+}
+
+
+@pytest.mark.parametrize("content", OLD.values(), ids=OLD)
+def test_old_files(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "old.stat"
+    path.write_bytes(content)
+    made = report(path)
+    assert not made["current"]
+    assert made["course"] is None
+
+
+def test_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "report.json"
+    arguments = ["report-scenario", "-s", str(KNOWN)]
+    assert main([*arguments, "--json", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert "Known results" in out
+    assert f"Wrote {file}" in err
+    assert main([*arguments, "--json", "-"]) == 0
+    alone = capsys.readouterr().out
+    assert alone == file.read_text()
+    VALIDATOR.validate(json.loads(alone))
+
+
+def test_wrong_command_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "report.json"
+    file.write_text("mine")
+    run = ["run-scenario", "-f", "very_small", "--workers", "1"]
+    show = ["report-scenario", "-s", str(KNOWN)]
+    for arguments, message in (
+        ([*run, "--json", str(file)], f"{file}: exists already"),
+        ([*show, "--json", str(file)], f"{file}: exists already"),
+        ([*show, "--json", "-", "-f", "-"], "standard output (-) is given for two outputs"),
+        ([*show, "--json", str(KNOWN), "--force"], "that is the stat file itself"),
+        ([*run, "--json", str(tmp_path / "no" / "where"), "--json", str(tmp_path)], "is not a regular file"),
+    ):
+        assert main(arguments) == 2
+        assert message in capsys.readouterr().err
+    assert file.read_text() == "mine"
