@@ -1,0 +1,224 @@
+"""How far a figure of a run may be from the truth: 95 % intervals, warm-up, drift.
+
+What a store does in one second is much like what it did in the second before, so that a hundred
+seconds say less than a hundred measurements would. All intervals here count *effective* seconds: the
+fewer of what two estimates say (:func:`effective_size`). ``doc/numbers.rst`` tells what that was
+measured to be worth. Nothing here knows of operations or files.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+Series = npt.NDArray[np.float64]
+
+#: Of fewer seconds nothing is said.
+MIN_SECONDS = 10
+
+#: The highest autocorrelation from one second to the next that is reckoned with.
+_MOST_CORRELATION = 0.95
+
+#: Seconds in one mean of MSER-5.
+_MSER_BATCH = 5
+
+#: A run that changes by more than this share of its mean while it is measured is not steady.
+_MOST_DRIFT = 0.05
+
+#: Of fewer seconds no slope is told from noise.
+_LEAST_FOR_DRIFT = 30
+
+_SHARE = 0.95
+_SURE = 0.99
+_LEAST_SIZE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A 95 % interval. ``high`` is infinite where too few values lie beyond to tell.
+
+    ``effective_size`` is how many independent measurements would have said as much.
+    """
+
+    low: float
+    high: float
+    effective_size: float
+
+    @property
+    def half_width(self) -> float:
+        """Half of its width."""
+        return (self.high - self.low) / 2
+
+    def shifted(self, by: float) -> Interval:
+        """Return the interval of a figure that is greater by a known amount."""
+        return Interval(self.low + by, self.high + by, self.effective_size)
+
+
+# -- Student's t ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(share: float, freedom: float) -> float:
+    """Return the quantile of Student's t; 0.5 <= share < 1, ``freedom`` may be a fraction.
+
+    The probability of the tail is convex, so that Newton's method from the normal quantile, which is
+    less, comes nearer from one side.
+    """
+    tail = 1 - share
+    value = NormalDist().inv_cdf(share)
+    if math.isinf(freedom):
+        return value
+    log_scale = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    for _ in range(100):
+        density = math.exp(log_scale - (freedom + 1) / 2 * math.log1p(value**2 / freedom))
+        step = (t_tail(value, freedom) - tail) / density
+        value += step
+        if abs(step) <= 1e-10 * max(1.0, abs(value)):
+            break
+    return value
+
+
+def t_tail(value: float, freedom: float) -> float:
+    """Return the probability that Student's t is greater than ``value``, which is 0 or more."""
+    return _beta_share(freedom / (freedom + value * value), freedom / 2, 0.5) / 2
+
+
+def _beta_share(x: float, a: float, b: float) -> float:
+    """Return the regularised incomplete beta function, by its continued fraction."""
+    if x in {0.0, 1.0}:
+        return x
+    if x > (a + 1) / (a + b + 2):  # where the fraction of the mirrored function converges sooner
+        return 1 - _beta_share(1 - x, b, a)
+    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    # Lentz's method; the terms of the fraction are those of Abramowitz and Stegun, 26.5.8.
+    ratio = fraction = 1.0 / (1.0 - (a + b) * x / (a + 1))
+    previous = 1.0
+    for m in range(1, 1000):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            ratio = 1.0 / (1.0 + term * ratio)
+            previous = 1.0 + term / previous
+            fraction *= ratio * previous
+        if abs(ratio * previous - 1) < 1e-14:
+            break
+    return math.exp(log_front) * fraction / a
+
+
+# -- how much a series says ---------------------------------------------------------------------------
+
+
+def effective_size(series: Series) -> float:
+    """Return how many independent values say as much of the mean as these, from 2 to their number.
+
+    The lesser of what the autocorrelation of neighbours gives, for noise of one source that fades, and
+    of what means of growing batches give, which see slower changes too.
+    """
+    count = len(series)
+    variance = float(np.var(series, ddof=1)) if count > 1 else 0.0
+    if variance <= 0 or count < MIN_SECONDS:
+        return float(count)
+    deviations = series - series.mean()
+    correlation = float(deviations[1:] @ deviations[:-1] / (deviations @ deviations))
+    # Estimated from few values it is too low, by (1 + 4 r) / n (Kendall 1954).
+    correlation = min(max((correlation * count + 1) / (count - 4), 0.0), _MOST_CORRELATION)
+    by_neighbours = count * (1 - correlation) / (1 + correlation)
+    return max(_LEAST_SIZE, min(by_neighbours, count / _batch_factor(series, variance)))
+
+
+def _batch_factor(series: Series, variance: float) -> float:
+    """Return by how much the variance of the mean exceeds that of as many independent values."""
+    factor, size = 1.0, 1
+    while factor > 0.2 * size and len(series) // (2 * size) >= 2:
+        size *= 2
+        batches = series[: len(series) // size * size].reshape(-1, size).mean(axis=1)
+        factor = max(factor, size * float(np.var(batches, ddof=1)) / variance)
+    return factor
+
+
+def mean_interval(series: Series) -> Interval | None:
+    """Return the interval of the mean of a value each second; None of fewer than :data:`MIN_SECONDS`."""
+    if len(series) < MIN_SECONDS:
+        return None
+    size = effective_size(series)
+    half = _t(size - 1) * float(np.std(series, ddof=1)) / math.sqrt(size)
+    mean = float(series.mean())
+    return Interval(mean - half, mean + half, size)
+
+
+def _t(freedom: float, share: float = _SHARE) -> float:
+    return t_quantile((1 + share) / 2, round(max(1.0, freedom), 3))
+
+
+def percentile_ranks(share: float, below: Series, every: Series) -> Interval | None:
+    """Return between which shares of all values a percentile lies, as an interval of ``share``.
+
+    ``below`` counts, for each second, the values up to the percentile, ``every`` all of them. Were they
+    independent, the number below would be binomial; how much more it changes from second to second
+    tells how many values they are worth. The values at both ends are the interval of the percentile
+    (order statistics).
+    """
+    total = float(every.sum())
+    if len(every) < MIN_SECONDS or not total:
+        return None
+    residuals = below - float(below.sum()) / total * every
+    seconds = effective_size(residuals)
+    independent = share * (1 - share)
+    variance = float(np.var(residuals, ddof=1)) * len(every) ** 2 / seconds / total**2
+    size = min(total, independent / variance) if variance else total
+    half = _t(seconds - 1) * math.sqrt(independent / size)
+    return Interval(max(0.0, share - half), share + half, size)
+
+
+# -- is it steady? ------------------------------------------------------------------------------------
+
+
+def warm_up(series: Series) -> int | None:
+    """Return how many seconds to leave out at the beginning (MSER-5); None: not steady yet.
+
+    What is left has the least squared standard error of all cuts in the first half.
+    """
+    count = len(series) // _MSER_BATCH
+    if count < 4:
+        return 0
+    means = series[: count * _MSER_BATCH].reshape(count, _MSER_BATCH).mean(axis=1)
+    # Sums of what is left behind each cut.
+    left = np.arange(count, 0, -1)
+    centred = means - means.mean()
+    sums = centred[::-1].cumsum()[::-1]
+    squares = (centred**2)[::-1].cumsum()[::-1]
+    errors = (squares - sums**2 / left) / left**2
+    cut = int(errors[: (count + 1) // 2].argmin())
+    return None if cut and cut == (count + 1) // 2 - 1 else cut * _MSER_BATCH
+
+
+def drift(series: Series, share: float = _SHARE) -> Interval | None:
+    """Return the interval of the change a minute, as a share of the mean; None where nothing is known.
+
+    The slope is that of a straight line. Its interval counts effective seconds of what is left of the
+    series without the line; a rank test would take autocorrelation for a trend.
+    """
+    count, mean = len(series), float(series.mean()) if len(series) else 0.0
+    if count < _LEAST_FOR_DRIFT or mean <= 0:
+        return None
+    times = np.arange(count) - (count - 1) / 2
+    slope = float(times @ series / (times @ times))
+    left = series - mean - slope * times
+    size = effective_size(left)
+    half = _t(size - 2, share) * float(np.std(left)) / (float(np.std(times)) * math.sqrt(size))
+    return Interval(60 * (slope - half) / mean, 60 * (slope + half) / mean, size)
+
+
+def is_steady(series: Series) -> bool:
+    """Whether nothing shows that the series was still changing when it ended."""
+    found = drift(series, _SURE)
+    if found is None:
+        return True
+    changed = abs(found.low + found.high) / 2 * len(series) / 60
+    return found.low <= 0 <= found.high or changed <= _MOST_DRIFT

@@ -1,0 +1,173 @@
+"""Intervals: held against tables, and against what they promise in simulations."""
+
+from __future__ import annotations
+
+import math
+
+import noise
+import numpy as np
+import pytest
+
+from ssbench.statistics.confidence import (
+    drift,
+    effective_size,
+    is_steady,
+    mean_interval,
+    percentile_ranks,
+    t_quantile,
+    t_tail,
+    warm_up,
+)
+from ssbench.statistics.narrowing import Narrowing
+
+# As tables of Student's t print them.
+TABLE = [
+    (0.975, 1, 12.706205),
+    (0.975, 2, 4.302653),
+    (0.975, 5, 2.570582),
+    (0.975, 30, 2.042272),
+    (0.975, 200, 1.971896),
+    (0.975, math.inf, 1.959964),
+    (0.995, 1, 63.656741),
+    (0.995, 10, 3.169273),
+    (0.95, 4, 2.131847),
+    (0.5, 7, 0.0),
+]
+
+
+@pytest.mark.parametrize(("share", "freedom", "value"), TABLE)
+def test_students_t(share, freedom, value):
+    assert t_quantile(share, freedom) == pytest.approx(value, abs=1e-5)
+
+
+@pytest.mark.parametrize("freedom", [1.3, 2.5, 7.7, 61.4])
+def test_the_tail_is_the_integral_of_the_density(freedom):
+    angles = np.linspace(math.atan(2.0 / math.sqrt(freedom)), math.pi / 2, 200_001)
+    scale = math.gamma((freedom + 1) / 2) / math.gamma(freedom / 2) / math.sqrt(math.pi)
+    tail = scale * np.trapezoid(np.cos(angles) ** (freedom - 1), angles)
+    assert t_tail(2.0, freedom) == pytest.approx(tail, rel=1e-4)
+    assert t_quantile(1 - t_tail(2.0, freedom), freedom) == pytest.approx(2.0, rel=1e-9)
+
+
+def _share_right(series, interval_of):
+    hits = [
+        (interval := interval_of(each)) is not None and interval.low <= 1 <= interval.high for each in series
+    ]
+    return sum(hits) / len(hits)
+
+
+def _plain(series):
+    half = t_quantile(0.975, len(series) - 1) * series.std(ddof=1) / math.sqrt(len(series))
+    mean = series.mean()
+    return type(mean_interval(series))(mean - half, mean + half, len(series))
+
+
+@pytest.mark.parametrize("seconds", [60, 120])
+def test_an_interval_has_the_truth_in_it_where_seconds_are_alike(seconds):
+    series = 1 + noise.correlated(np.random.default_rng(5), 1000, seconds, 0.8, 0.05)
+    assert _share_right(series, mean_interval) >= 0.92
+    assert _share_right(series, _plain) < 0.6  # what makes the rest of this module necessary
+
+
+def test_an_interval_is_hardly_wider_where_seconds_are_not_alike():
+    series = 1 + noise.correlated(np.random.default_rng(6), 500, 60, 0.0, 0.05)
+    assert 0.94 <= _share_right(series, mean_interval) <= 0.99
+    widths = [mean_interval(each).half_width / _plain(each).half_width for each in series]
+    assert np.median(widths) < 1.15
+
+
+def test_a_run_that_stops_when_its_interval_is_narrow_is_right_as_often():
+    series = 1 + noise.correlated(np.random.default_rng(7), 200, 1500, 0.8, 0.05)
+
+    def stopped(each):
+        narrowing = Narrowing(0.02)
+        narrowing.look(each)
+        return narrowing.interval
+
+    assert _share_right(series, stopped) >= 0.92
+
+
+def test_looks_come_later_and_later_and_two_in_a_row_decide():
+    narrowing = Narrowing(0.02)
+    quiet = np.full(100, 50.0)
+    assert not narrowing.look(quiet[:29])
+    assert narrowing.width == math.inf
+    assert not narrowing.look(quiet[:30])
+    assert narrowing.width == 0
+    assert not narrowing.look(quiet[:36])
+    assert narrowing.look(quiet[:38])
+    assert narrowing.reached
+
+
+def test_a_wide_look_begins_the_row_anew():
+    narrowing = Narrowing(0.02)
+    series = np.concatenate([np.full(30, 50.0), np.tile([10.0, 90.0], 20)])
+    assert not narrowing.look(series[:30])
+    assert not narrowing.look(series[:47])
+    assert narrowing.width > 0.02
+
+
+def test_of_few_seconds_nothing_is_said():
+    assert mean_interval(np.ones(9)) is None
+    assert percentile_ranks(0.5, np.ones(9), np.ones(9)) is None
+    assert percentile_ranks(0.5, np.zeros(20), np.zeros(20)) is None
+    assert drift(np.ones(29)) is None
+    assert drift(np.zeros(60)) is None
+    assert is_steady(np.ones(0))
+    assert effective_size(np.ones(0)) == 0
+
+
+def test_a_series_that_never_changes_has_an_interval_without_width():
+    interval = mean_interval(np.full(20, 3.0))
+    assert (interval.low, interval.high, interval.effective_size) == (3, 3, 20)
+
+
+def test_the_ranks_of_a_percentile_of_independent_values_are_binomial():
+    random = np.random.default_rng(8)
+    every = np.full(400, 100.0)
+    interval = percentile_ranks(0.9, random.binomial(100, 0.9, 400).astype(float), every)
+    expected = 1.96 * math.sqrt(0.9 * 0.1 / 40_000)
+    assert interval.low == pytest.approx(0.9 - expected, rel=0.002)
+    assert interval.high - 0.9 == pytest.approx(0.9 - interval.low)
+    assert 25_000 <= interval.effective_size <= 40_000
+
+
+def test_the_ranks_of_a_percentile_are_further_apart_where_seconds_differ():
+    random = np.random.default_rng(9)
+    shares = np.clip(0.9 + noise.correlated(random, 1, 400, 0.8, 0.03)[0], 0, 1)
+    interval = percentile_ranks(0.9, random.binomial(100, shares).astype(float), np.full(400, 100.0))
+    assert interval.effective_size < 10_000
+
+
+@pytest.mark.parametrize(("seconds", "cut"), [(120, 25), (300, 25)])
+def test_the_warm_up_is_cut_and_no_more_than_that(seconds, cut):
+    random = np.random.default_rng(10)
+    level = 1 - 0.5 * np.exp(-np.arange(seconds) / 15)
+    series = level + noise.correlated(random, 60, seconds, 0.8, 0.05)
+    cuts = [warm_up(each) for each in series]
+    found = [each for each in cuts if each is not None]
+    assert len(found) >= 48
+    assert cut <= np.median(found) <= 60
+    left = np.mean([each[cut_ or 0 :].mean() for each, cut_ in zip(series, cuts, strict=True)])
+    assert left == pytest.approx(1, abs=0.02)
+
+
+def test_nothing_is_cut_where_nothing_warms_up():
+    series = 1 + noise.correlated(np.random.default_rng(11), 100, 120, 0.0, 0.05)
+    assert np.median([warm_up(each) or 0 for each in series]) == 0
+    assert warm_up(np.ones(19)) == 0
+    assert warm_up(np.ones(100)) == 0
+
+
+def test_a_run_that_goes_on_rising_is_not_steady():
+    rising = np.linspace(50, 100, 60)
+    assert warm_up(rising) is None
+    assert not is_steady(rising)
+    change = drift(rising)
+    assert change.low == pytest.approx(change.high)
+    assert change.low == pytest.approx(50 / 59 * 60 / 75)
+
+
+def test_noise_is_seldom_taken_for_drift():
+    series = 1 + noise.correlated(np.random.default_rng(12), 400, 60, 0.8, 0.05)
+    assert sum(not is_steady(each) for each in series) <= 20
