@@ -126,8 +126,11 @@ def effective_size(series: Series) -> float:
         return float(count)
     deviations = series - series.mean()
     correlation = float(deviations[1:] @ deviations[:-1] / (deviations @ deviations))
-    # Estimated from few values it is too low, by (1 + 4 r) / n (Kendall 1954).
-    correlation = min(max((correlation * count + 1) / (count - 4), 0.0), _MOST_CORRELATION)
+    # Estimated from few values it is too low, by (1 + 4 r) / n (Kendall 1954). Half a standard error
+    # more, because runs that stop themselves stop where it is estimated too low.
+    correlation = (correlation * count + 1) / (count - 4)
+    correlation += math.sqrt(max(0.0, 1 - correlation**2) / count) / 2
+    correlation = min(max(correlation, 0.0), _MOST_CORRELATION)
     by_neighbours = count * (1 - correlation) / (1 + correlation)
     return max(_LEAST_SIZE, min(by_neighbours, count / _batch_factor(series, variance)))
 
