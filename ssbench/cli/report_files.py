@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 #: Option -> what the help says of it. The rest of an option is the name of its report, with hyphens.
 _OPTIONS = {
     "--json": "file for every number as JSON (doc/json-report.rst)",
+    "--summary-md": "file for a short report in Markdown, as for a pull request",
 }
 _HELP = "{}; - is standard output, without the text report (default: none)"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
-from ssbench.reports import csv, json, requests_per_second, text
+from ssbench.reports import csv, json, markdown, requests_per_second, text
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics
 
@@ -19,6 +19,7 @@ REPORTS: dict[str, Report] = {
     "text": text.report,
     "csv": csv.report,
     "json": json.report,
+    "summary_md": markdown.report,
     "requests_per_second": requests_per_second.report,
 }
 

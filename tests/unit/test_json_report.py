@@ -8,16 +8,15 @@ from typing import Any
 
 import jsonschema
 import pytest
+from full_run import write_full_run
 from old_formats import failure, msgpack_file, pickle_file, success
-from result_rows import CLUSTER, block
 
 from ssbench.cli.master import main
 from ssbench.operations import DELETE, READ
 from ssbench.reports import ReportOptions
 from ssbench.reports import json as json_report
-from ssbench.results import LOST, Failure, WorkerFacts
-from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.results import LOST
+from ssbench.run_results import open_results
 from ssbench.statistics import summarize
 
 ROOT = Path(__file__).parents[2]
@@ -31,44 +30,6 @@ def report(path: Path, options: ReportOptions | None = None) -> dict[str, Any]:
     made: dict[str, Any] = json.loads(json_report.report(statistics, options or ReportOptions()))
     VALIDATOR.validate(made)
     return made
-
-
-def full(path: Path) -> Path:
-    """Write a stat file with something in each part of the report."""
-    classes = (SizeClass("tiny", 10, 10, 3, (1.0, 1.0, 1.0, 1.0)), SizeClass("big", 90, 99, 1, {"read": 1.0}))
-    run = RunDescription(
-        Scenario("Füll", classes, user_count=3, run_seconds=2.0, data={"name": "Füll", "rate": float("nan")}),
-        version="1.0",
-        seed=7,
-        run_id=2**62,
-        started=1e9,
-        workers=(WorkerFacts(1), WorkerFacts(9)),
-        storage_urls=("http://a/v1/x", "http://b/v1/x"),
-    )
-    writer = RunResultsWriter(path, run)
-    writer.add(
-        block(
-            [
-                (1, 0, 1, 0, 7, 10, 0.1, 0.2, 1e9 + 0.5, 200, 0),
-                (1, 1, 2, 1, 1, 90, 0.1, 0.4, 1e9 + 1.0, 200, 1),
-                (3, 0, 2, 1, 1, 0, float("nan"), float("nan"), 1e9 + 2, 503, 0),
-                (3, 0, 2**63 - 1, 1, 1, 0, float("nan"), float("nan"), 1e9 + 2.5, -1, 0),
-            ],
-            ["tx0", "tx1", "tx2", None],
-            {
-                1: Failure(None, "", {"HTTP 503": 1}),
-                2: Failure("HTTP 503", "no", {}),
-                3: Failure(LOST, "", {}),
-            },
-            rare={"storage_url": {0: 0, 1: 1}},
-        )
-    )
-    facts = (WorkerFacts(1, "h", "1.0", 0.5, 0.001, 3.5), WorkerFacts(2), WorkerFacts(9))
-    summary = RunSummary(1e9 + 3, ((3, 0, 2),), 1, ("w",), workers=facts, counters={"drawn": 4.0})
-    writer.end(
-        RunSummary(**{name: getattr(summary, name) for name in RunSummary.__slots__} | {"cluster": CLUSTER})
-    )
-    return path
 
 
 def test_the_schema_in_the_documentation_is_that_of_the_code() -> None:
@@ -87,7 +48,7 @@ def test_a_file_of_version_1() -> None:
 
 
 def test_every_part(tmp_path: Path) -> None:
-    made = report(full(tmp_path / "run.stat.gz"))
+    made = report(write_full_run(tmp_path / "run.stat.gz"))
     assert made["run"]["run_id"] == str(2**62)
     assert made["run"]["scenario"]["file"] == {"name": "Füll", "rate": None}
     names = [each["operation"] for each in made["operations"]]

@@ -1,0 +1,74 @@
+"""The short report in Markdown, and the verdict at its head."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from full_run import write_full_run
+from old_formats import msgpack_file, success
+
+from ssbench.cli.master import main
+from ssbench.reports import ReportOptions, markdown
+from ssbench.reports.verdict import Tone, rate, share, verdict
+from ssbench.run_results import open_results
+from ssbench.statistics import RunStatistics, summarize
+
+KNOWN = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
+
+
+def old(folder: Path, *results: dict[str, object]) -> RunStatistics:
+    path = folder / "old.stat"
+    path.write_bytes(msgpack_file([list(results)] if results else []))
+    return summarize(open_results(path))
+
+
+def test_the_report_of_known_results(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-q", "report-scenario", "-s", str(KNOWN), "--summary-md", "-"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "### \u274c Known results: 2.00 ops/s, 0.01 MB/s; 2 errors"
+    assert lines[2].startswith("4 users, 2 workers, 4.0 s, policy gold, 2001-09-09 01:46:40 UTC")
+    assert "| CREATE | 1 | 20.0 | 0 | 1.00 | 0.00 | 250.0 | - | - | - | 250.0 |" in lines
+    assert "| **ALL** | 3 | 100.0 | 2 | 2.00 | 0.01 | 500.0 | - | - | - | 1500.0 |" in lines
+    assert "- 2 of 5 operations failed (40.0 %): 1 x lost worker, 1 x short body." in lines
+    assert "| 1 | short body | `tx3` |" in lines
+    assert "- worker 1 was busy" in lines
+
+
+def test_nothing_in_names_is_markup(tmp_path: Path) -> None:
+    text = markdown.report(summarize(open_results(write_full_run(tmp_path / "run.stat.gz"))), ReportOptions())
+    assert "Füll \\<b\\>\\&\\|:" in text
+    assert "w \\</script\\> @\u2060all" in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert {line.count("|") for line in rows} == {12, 4}
+
+
+def test_verdicts(tmp_path: Path) -> None:
+    good = verdict(old(tmp_path, *(success(completed=1e9 + number) for number in range(100))))
+    assert good.tone is Tone.GOOD
+    assert good.title == "1.01 ops/s, 0.00 MB/s; 0 errors"
+    assert good.sentences == (
+        "All 100 operations succeeded.",
+        "READ: half took at most 20.00 ms, 90 % at most 20.00 ms.",
+    )
+    assert verdict(old(tmp_path)).title == "no result"
+    interrupted = write_full_run(tmp_path / "run.stat.gz", interrupted=True)
+    found = verdict(summarize(open_results(interrupted)))
+    assert found.tone is Tone.BAD
+    assert found.title.startswith("interrupted: ")
+    assert found.sentences[0] == "The run was interrupted after 2 s."
+
+
+def test_numbers() -> None:
+    assert [rate(value) for value in (0.5, 12.34, 1234.5, float("inf"))] == [
+        "0.50",
+        "12.3",
+        "1,234",
+        "\u221e",
+    ]
+    assert [share(*each) for each in ((0, 0), (1, 10**6), (1, 3), (0, 5))] == [
+        "0.00 %",
+        "under 0.01 %",
+        "33.3 %",
+        "0.00 %",
+    ]
