@@ -96,7 +96,7 @@ class Run:
             fleet,
             ClosedLoop(scenario.user_count, self._batch_size),
             self._news,
-            TokenRenewal(tokens.renew if tokens is not None else None),
+            tokens.renewal() if tokens is not None else TokenRenewal(None),
             options.give_up_after,
         )
         self._loop.on_tick = self._look_after_local_workers

@@ -16,19 +16,11 @@ from ssbench.errors import SsbenchError
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.history import History, after_failure
 from ssbench.fleet.wire import Result
-from ssbench.swift.credentials import Credentials
-
-#: A job is sent again after so many refusals of its token.
-_MOST_REFUSALS = 10
+from ssbench.swift.credentials import Credentials, Session
+from ssbench.swift.renewal import INTERVAL, pause_after, send_again
 
 #: The cause of a request whose token was refused.
 UNAUTHORIZED = "HTTP 401"
-
-#: Tokens are renewed at most this often (seconds); a Swift that refuses each is not stormed.
-_INTERVAL = 1.0
-
-#: The longest pause between two attempts (seconds); the first is :data:`_INTERVAL`, then it doubles.
-_LONGEST_PAUSE = 10.0
 
 
 def _on_a_thread(call: Callable[[], None]) -> None:
@@ -49,13 +41,17 @@ class TokenSource:
         self._authenticate = partial(authenticate, credentials)
         self.session = self._authenticate()
         warn_of_proxy(credentials, self.session)
-        #: Returns a new token; None where the user gave one, and there is no way to another.
-        self.renew: Callable[[], str] | None = None if credentials.version == "none" else self._renew
+        #: Returns the session with a new token; None where the user gave one, and there is no way to another.
+        self.renew: Callable[[], Session] | None = None if credentials.version == "none" else self._renew
 
-    def _renew(self) -> str:
-        token = self._authenticate().token or ""
-        self.session = replace(self.session, token=token)
-        return token
+    def _renew(self) -> Session:
+        self.session = replace(self.session, token=self._authenticate().token or "")
+        return self.session
+
+    def renewal(self) -> TokenRenewal:
+        """Return what renews the token in the loop of a run."""
+        renew = self.renew
+        return TokenRenewal(None if renew is None else lambda: renew().token or "")
 
 
 class TokenRenewal:
@@ -120,13 +116,13 @@ class TokenRenewal:
             return None
         self._asked = False
         if isinstance(answer, SsbenchError):
-            self._next_at = now + min(_INTERVAL * 2**self.failures, _LONGEST_PAUSE)
             self.failures += 1
+            self._next_at = now + pause_after(self.failures)
             self.error = str(answer)
             return None
         if isinstance(answer, BaseException):
             raise answer
-        self._next_at = now + _INTERVAL
+        self._next_at = now + INTERVAL
         self._under_way = False
         self.failures = 0
         return answer
@@ -149,7 +145,7 @@ class WaitingForToken:
         refused too often.
         """
         later = after_failure(result, UNAUTHORIZED, history, now)
-        if not self._renewal.possible or later.retried[UNAUTHORIZED] > _MOST_REFUSALS:
+        if not self._renewal.possible or not send_again(later.retried[UNAUTHORIZED]):
             return False
         self._waiting.append((task, later))
         return True

@@ -10,6 +10,7 @@ page of it is listed and deleted, and this is repeated for as long as it makes p
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 import time
@@ -30,6 +31,7 @@ from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.containers import connect, persistently
 from ssbench.swift.credentials import Session
 from ssbench.swift.objects import Client, ClientSettings
+from ssbench.swift.renewal import SessionInUse
 
 _log = logging.getLogger(__name__)
 
@@ -38,12 +40,6 @@ _PAGE = 10_000
 
 #: Seconds before each further attempt to delete a container that is not empty but lists nothing new.
 _PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
-
-#: Minimum seconds between two renewals of the token.
-_RENEWAL_INTERVAL = 5.0
-
-#: How often a request is sent again with a new token.
-_MOST_RENEWALS = 3
 
 #: Failures in a row, of a kind that concerns the whole cluster, after which no more is tried.
 _TOO_MANY = 20
@@ -133,11 +129,9 @@ class AccountCleaner:
         expect: Callable[[int], None] = lambda count: None,
     ) -> None:
         self.result = CleanUpResult()
-        self._session = session
+        on_a_thread = None if renew is None else partial(self._on_thread, renew)
+        self._in_use = SessionInUse(session, on_a_thread, gevent.lock.Semaphore(), gevent.sleep)
         self._settings = settings
-        self._renew = renew
-        self._renewed = float("-inf")
-        self._renewing = gevent.lock.Semaphore()
         self._advance = advance
         self._expect = expect
         self._client = Client(
@@ -163,6 +157,10 @@ class AccountCleaner:
         self.stopped = False
         #: Whether the rest was not tried because nothing succeeded for ``give_up_after`` seconds.
         self.stood_still = False
+
+    @property
+    def _session(self) -> Session:
+        return self._in_use.session
 
     @property
     def gave_up(self) -> bool:
@@ -275,14 +273,15 @@ class AccountCleaner:
             call = partial(function, connection.url, session.token, container, http_conn=place)
             return self._on_thread(partial(persistently, call))
 
-        for _ in range(_MOST_RENEWALS):
+        refusals = 0
+        while True:
             session = self._session
             try:
                 return attempt(session)
             except CLIENT_ERRORS as error:
-                if status(error) != 401 or not self._renew_session(session):
+                refusals += 1
+                if status(error) != 401 or not self._renew(session, refusals):
                     raise
-        return attempt(self._session)
 
     def _on_thread(self, call: Callable[[], Any]) -> Any:
         """Make this call on a thread, while other greenlets run; return or raise what it does."""
@@ -297,10 +296,10 @@ class AccountCleaner:
         if self._over:
             return True
         url = random.choice(self._session.storage_urls)
-        for _ in range(_MOST_RENEWALS + 1):
+        for refusals in itertools.count(1):
             session = self._session
             outcome = self._client.request(url, "DELETE", container, name, session.token, missing_ok=True)
-            if not (outcome.unauthorized and self._renew_session(session)):
+            if not (outcome.unauthorized and self._renew(session, refusals)):
                 break
         if outcome.cause is not None:
             place = f"{url}/" if len(session.storage_urls) > 1 else ""
@@ -320,20 +319,13 @@ class AccountCleaner:
         if len(self.result.failures) < _KEPT:
             self.result.failures.append(f"{name}: {failure}")
 
-    def _renew_session(self, refused: Session) -> bool:
-        """Replace the session, unless that has been done since it was refused; return whether it is new."""
-        with self._renewing:
-            if self._session is not refused:
-                return True
-            if self._renew is None or time.monotonic() - self._renewed < _RENEWAL_INTERVAL:
-                return False
-            self._renewed = time.monotonic()
-            try:
-                self._session = self._on_thread(self._renew)
-            except SsbenchError as error:
-                _log.warning("%s", error)
-                return False
-            return True
+    def _renew(self, refused: Session, refusals: int) -> bool:
+        """Renew the token unless that has been done since; return whether to send the request again."""
+        try:
+            return self._in_use.renew(refused, refusals)
+        except SsbenchError as error:
+            _log.warning("%s", error)
+            return False
 
 
 def _list_objects(url: str, token: str | None, container: str, http_conn: Any) -> list[str]:

@@ -22,6 +22,7 @@ from ssbench.errors import ClusterError
 from ssbench.swift.causes import TRANSIENT_STATUSES
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.credentials import Session
+from ssbench.swift.renewal import SessionInUse
 
 _log = logging.getLogger(__name__)
 
@@ -30,9 +31,6 @@ _PAUSES = (0.2, 0.5, 1.0, 2.0)
 
 #: Seconds after the first attempt in which further ones may begin. After one time-out there is none.
 _RETRY_SECONDS = 8.0
-
-#: A container's requests are sent again with a new token at most so often.
-_MOST_RENEWALS = 3
 
 #: While it waits, it says every so many seconds what for.
 _SAY_SECONDS = 5.0
@@ -87,13 +85,13 @@ def ensure_containers(
     *,
     timeouts: tuple[float, float] = (10.0, 20.0),
     check: Callable[[], None] = lambda: None,
-    renew: Callable[[], str] | None = None,
+    renew: Callable[[], Session] | None = None,
     trans_id_extra: str | None = None,
 ) -> None:
     """Make sure that the containers are there, ``concurrency`` at once.
 
     ``advance`` is called in this thread for each that is, ``check`` some times a second; what they raise
-    ends it at once. ``renew`` is called after a 401 and returns a new token.
+    ends it at once. ``renew`` is called after a 401 and returns a session with a new token.
     ``trans_id_extra`` is what transaction ids are to end in. ``timeouts`` are those of
     connecting and of each wait for an answer, in seconds; one container takes at most twice as long as
     both together and 16 s more. Raises ClusterError that tells of containers that could not be made, or
@@ -123,17 +121,15 @@ class _Makers:
         names: Iterable[str],
         policy: str | None,
         timeouts: tuple[float, float],
-        renew: Callable[[], str] | None,
+        renew: Callable[[], Session] | None,
         headers: dict[str, str],
     ) -> None:
         self.stop = threading.Event()
         self.retried: Counter[str] = Counter()
-        self._session = session
+        self._session = SessionInUse(session, renew, threading.Lock())
         self._policy = policy
         self._timeouts = timeouts
-        self._renew = renew
         self._headers = headers
-        self._token = session.token
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._total = 0
@@ -201,7 +197,7 @@ class _Makers:
     def _work(self, index: int) -> None:
         fault = None
         try:
-            with contextlib.closing(connect(self._session, index, self._timeouts)) as connection:
+            with contextlib.closing(connect(self._session.session, index, self._timeouts)) as connection:
                 while not self.stop.is_set():
                     name = self._waiting.get_nowait()
                     self._since[name] = time.monotonic()
@@ -219,15 +215,15 @@ class _Makers:
     def _make(self, connection: Any, name: str) -> str | None:
         """Make one container; return why that failed."""
         policy = self._policy
-        renewals = 0
+        refusals = 0
         while True:
-            token = self._token
+            session = self._session.session
             try:
-                return _ensure(connection, token, name, policy, self._headers, self._note_retry)
+                return _ensure(connection, session.token, name, policy, self._headers, self._note_retry)
             except CLIENT_ERRORS as error:
                 code = status(error)
-                if code == 401 and renewals < _MOST_RENEWALS and self._renew_token(token):
-                    renewals += 1
+                refusals += code == 401
+                if code == 401 and self._session.renew(session, refusals):
                     continue
                 if policy and code == 400:
                     return f"HTTP 400 Bad Request: is there no storage policy {policy!r}?"
@@ -236,14 +232,6 @@ class _Makers:
     def _note_retry(self, error: Exception) -> None:
         with self._lock:
             self.retried[why(error)] += 1
-
-    def _renew_token(self, refused: str | None) -> bool:
-        """Make sure that the token is another than the one refused; return whether it is."""
-        with self._lock:
-            if self._token == refused and self._renew is not None:
-                _log.info("Swift no longer takes the token; authenticating again")
-                self._token = self._renew()
-            return self._token != refused
 
 
 def _ensure(

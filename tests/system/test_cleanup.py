@@ -365,7 +365,7 @@ def test_a_new_token_for_an_old_one(fault_server, stand_in):
     stand_in.answer = expire
     session = Session((fault_server.url,), "token")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cleanup, "_RENEWAL_INTERVAL", 0)
+        patch.setattr("ssbench.swift.renewal.INTERVAL", 0)
         clean_up = AccountCleaner(session, CleanUpSettings(), lambda: Session((fault_server.url,), valid))
         result = clean_up.run(list(dict(find_containers(session, "ssbench", None))))
     assert (result.containers, result.objects, result.failed) == (3, 180, 0)
