@@ -1,6 +1,7 @@
 """Counts results, block by block, in groups of equal operation, size class, worker or the like.
 
-Memory: 16 bytes a result, for its two latencies. Everything else is folded in as it comes. What ended
+Memory: 16 bytes a result, for its two latencies, and 12 for each second and bucket that these lie in, of
+which there are hundreds in a second of thousands. Everything else is folded in as it comes. What ended
 after the last moment of sending is told apart; that moment is known at the end only, so that what
 ended after the latest send so far is kept, which is never more than was under way at once.
 """
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock
 from ssbench.results.block import is_constant
+from ssbench.statistics.by_second import BySecond, merge_seconds
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
 from ssbench.statistics.tally import tally
 from ssbench.statistics.timeline import Timeline, Window
@@ -85,7 +87,8 @@ class Figures:
     ``count`` nor in ``errors``. ``start`` is when the first success was sent, infinite without any;
     ``end`` the last completion, a failure's too, minus infinity without a result; seconds since 1970.
     ``resent`` counts requests that were sent again because a kept connection had gone stale. ``moved``
-    is the bytes of body of all successes whose size is known.
+    is the bytes of body of all successes whose size is known. ``by_second`` has what is needed for
+    intervals of the rates.
     """
 
     count: int
@@ -99,6 +102,7 @@ class Figures:
     resent: int
     within: Within
     moved: int
+    by_second: BySecond
 
     @property
     def failed(self) -> int:
@@ -126,6 +130,7 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
             busy=math.fsum(part.within.busy for part in parts),
         ),
         moved=sum(part.moved for part in parts),
+        by_second=merge_seconds(part.by_second for part in parts),
     )
 
 
@@ -196,6 +201,7 @@ class _Group:
     first_byte: LatencyCollector = field(default_factory=LatencyCollector)
     last_byte: LatencyCollector = field(default_factory=LatencyCollector)
     tail: _Tail = field(default_factory=_Tail)
+    by_second: BySecond = field(default_factory=BySecond)
 
     def add(self, block: ResultBlock, rows: npt.NDArray[np.intp], before: int) -> None:
         """Count some rows of a block that has ``before`` results before it."""
@@ -211,6 +217,7 @@ class _Group:
             if not len(rows):
                 return
         self.count += len(rows)
+        self.by_second.add(block, rows)
         self.moved += int(np.maximum(block.size[rows], 0).sum())
         last_byte = block.last_byte[rows]
         self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
@@ -230,6 +237,7 @@ class _Group:
             self.resent,
             Within() if window is None else self.tail.within(window),
             self.moved,
+            self.by_second,
         )
 
 

@@ -2,7 +2,7 @@
 
 What a store does in one second is much like what it did in the second before, so that a hundred
 seconds say less than a hundred measurements would. All intervals here count *effective* seconds: the
-fewer of what two estimates say (:func:`effective_size`). ``doc/numbers.rst`` tells what that was
+fewest of what three estimates say (:func:`effective_size`). ``doc/numbers.rst`` tells what that was
 measured to be worth. Nothing here knows of operations or files.
 """
 
@@ -21,8 +21,10 @@ Series = npt.NDArray[np.float64]
 #: Of fewer seconds nothing is said.
 MIN_SECONDS = 10
 
-#: The highest autocorrelation from one second to the next that is reckoned with.
+#: The highest autocorrelation from one second to the next that is reckoned with, and the highest ratio
+#: of two autocorrelations, which are less sure.
 _MOST_CORRELATION = 0.95
+_MOST_FADING = 0.9
 
 #: Seconds in one mean of MSER-5.
 _MSER_BATCH = 5
@@ -117,22 +119,33 @@ def _beta_share(x: float, a: float, b: float) -> float:
 def effective_size(series: Series) -> float:
     """Return how many independent values say as much of the mean as these, from 2 to their number.
 
-    The lesser of what the autocorrelation of neighbours gives, for noise of one source that fades, and
-    of what means of growing batches give, which see slower changes too.
+    The least of three estimates, because each of them misses something: the autocorrelation of neighbours
+    is too low where each value has noise of its own on top of what fades; the next but one shows that;
+    means of growing batches show slower changes.
     """
     count = len(series)
     variance = float(np.var(series, ddof=1)) if count > 1 else 0.0
     if variance <= 0 or count < MIN_SECONDS:
         return float(count)
-    deviations = series - series.mean()
-    correlation = float(deviations[1:] @ deviations[:-1] / (deviations @ deviations))
-    # Estimated from few values it is too low, by (1 + 4 r) / n (Kendall 1954). Half a standard error
-    # more, because runs that stop themselves stop where it is estimated too low.
-    correlation = (correlation * count + 1) / (count - 4)
-    correlation += math.sqrt(max(0.0, 1 - correlation**2) / count) / 2
-    correlation = min(max(correlation, 0.0), _MOST_CORRELATION)
-    by_neighbours = count * (1 - correlation) / (1 + correlation)
-    return max(_LEAST_SIZE, min(by_neighbours, count / _batch_factor(series, variance)))
+    first, second = (_autocorrelation(series, lag) for lag in (1, 2))
+    # Half a standard error more, because runs that stop themselves stop where it is estimated too low.
+    error = math.sqrt(max(0.0, 1 - first**2) / count)
+    fading = min(max(first + error / 2, 0.0), _MOST_CORRELATION)
+    factor = max((1 + fading) / (1 - fading), _batch_factor(series, variance))
+    if first > error / 2:
+        fading = min(max(second / first, first), _MOST_FADING)
+        factor = max(factor, 1 + 2 * first / (1 - fading))
+    return max(_LEAST_SIZE, count / factor)
+
+
+def _autocorrelation(series: Series, lag: int) -> float:
+    """Return the correlation of values with those that come so much later.
+
+    Estimated from few values it is too low, by (1 + 4 r) / n (Kendall 1954).
+    """
+    deviations, count = series - series.mean(), len(series)
+    found = float(deviations[lag:] @ deviations[:-lag] / (deviations @ deviations))
+    return (found * count + 1) / (count - 4)
 
 
 def _batch_factor(series: Series, variance: float) -> float:

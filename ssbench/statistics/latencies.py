@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.results import ResultBlock
+from ssbench.statistics.by_second import LatencyTable
+from ssbench.statistics.confidence import Interval
 
 #: A percentile with fewer latencies beyond it says more of chance than of the store.
 MIN_BEYOND = 10
@@ -59,6 +61,7 @@ class Latencies:
     deviation: float
     slowest: Slowest | None
     _parts: tuple[npt.NDArray[np.float64], ...] = field(repr=False)
+    by_second: LatencyTable = field(repr=False, compare=False, default_factory=LatencyTable)
 
     def percentile(self, rank: float) -> float:
         """Return the percentile by the rule at the head of this module; 0 < rank <= 100."""
@@ -75,6 +78,22 @@ class Latencies:
         The maximum (rank 100) needs one.
         """
         return self.percentile(rank) if self.supports(rank) else None
+
+    def interval(self, rank: float) -> Interval | None:
+        """Return the 95 % interval of a percentile, 0 < rank < 100.
+
+        None of runs that were too short to tell. Its bounds are latencies that were measured; ``low`` is 0
+        and ``high`` infinite where there are too few beyond.
+        """
+        ranks = self.by_second.ranks(rank / 100)
+        if ranks is None:
+            return None
+        low, high = math.floor(ranks.low * self.count), math.ceil(ranks.high * self.count) + 1
+        return Interval(
+            self._smallest(low) if low >= 1 else 0.0,
+            self._smallest(high) if high <= self.count else math.inf,
+            ranks.effective_size,
+        )
 
     def supports(self, rank: float) -> bool:
         """Whether enough latencies lie beyond a percentile."""
@@ -132,7 +151,8 @@ class LatencyCollector:
     """Collects the first-byte or the last-byte latencies of an operation and a size class."""
 
     def __init__(self) -> None:
-        self._pending: list[npt.NDArray[np.float64]] = []
+        #: Latencies, and when their operations ended.
+        self._pending: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
         self._pending_count = 0
         self._parts: list[Latencies] = []
         self._slowest: Slowest | None = None
@@ -152,8 +172,9 @@ class LatencyCollector:
         place = int(values.argmax())
         if self._slowest is None or values[place] > self._slowest.latency:
             self._slowest = _slowest(block, int(rows[reported[place]]), float(values[place]), before)
-        values = values[values > 0]
-        self._pending.append(values)
+        above = values > 0
+        values = values[above]
+        self._pending.append((values, block.completed[rows[reported[above]]]))
         self._pending_count += len(values)
         if self._pending_count >= _PART_SIZE:
             self._make_part()
@@ -167,13 +188,14 @@ class LatencyCollector:
         """Make a part of what is pending, so that only little is ever there twice."""
         if not self._pending_count:
             return
-        values = np.concatenate(self._pending)
+        values = np.concatenate([each for each, _ in self._pending])
+        table = LatencyTable.of(np.concatenate([each for _, each in self._pending]), values)
         self._pending.clear()
         self._pending_count = 0
         values = values[_upper_bits(values).argsort(kind="stable")]  # 16 bits are sorted by radix, fast
         low, high = float(values.min()), float(values.max())
         mean, deviation = float(values.mean()), float(values.std())
-        self._parts.append(Latencies(len(values), low, high, mean, deviation, None, (values,)))
+        self._parts.append(Latencies(len(values), low, high, mean, deviation, None, (values,), table))
 
 
 def merge(parts: Iterable[Latencies]) -> Latencies:
@@ -203,4 +225,5 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
         math.sqrt(squares / count),
         slowest,
         arrays,
+        LatencyTable.merged(part.by_second for part in parts),
     )

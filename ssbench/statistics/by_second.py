@@ -1,0 +1,165 @@
+"""What was done in each second of the clock, and how long it took, for all that looks at a run over time.
+
+Latencies are counted in 64 parts an octave, 1.1 % wide: a thousand of them in a second need as much
+memory as 200, and no more than before where each is another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.results import ResultBlock
+from ssbench.statistics.confidence import Interval, Series, mean_interval, percentile_ranks
+from ssbench.statistics.tally import tally
+
+#: The upper bits of a float: sign, exponent and 6 bits that divide an octave.
+_BUCKET_BITS = 18
+_LOWER_BITS = 64 - _BUCKET_BITS
+_BUCKET_MASK = (1 << _BUCKET_BITS) - 1
+
+#: Tables with more places than this are sorted instead of being counted place by place.
+_MOST_PLACES = 1 << 21
+
+#: What is later than this does not fit in a key; it is in a damaged file.
+_LAST_SECOND = float(1 << 44)
+
+#: Moments further apart than this are those of a damaged file.
+_MOST_SECONDS = 40 * 86400
+
+_Integers = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class BySecond:
+    """Successes, and the bytes that they moved, by the second since 1970 in which they ended."""
+
+    counts: Counter[int] = field(default_factory=Counter)
+    moved: Counter[int] = field(default_factory=Counter)
+
+    def add(self, block: ResultBlock, rows: npt.NDArray[np.intp]) -> None:
+        """Count some successes of a block."""
+        seconds = np.floor(block.completed[rows]).astype(np.int64)
+        tally(self.counts, seconds)
+        tally(self.moved, seconds, np.maximum(block.size[rows], 0))
+
+    def series(self, start: float, end: float) -> tuple[Series, Series]:
+        """Return successes and bytes of each whole second of the clock between two moments."""
+        first, last = int(np.ceil(start)), int(np.floor(end))
+        if not 0 < last - first <= _MOST_SECONDS:
+            return np.empty(0), np.empty(0)
+        return _dense(self.counts, first, last), _dense(self.moved, first, last)
+
+    def intervals(self, start: float, end: float) -> tuple[Interval | None, Interval | None]:
+        """Return the intervals of the rate of successes and of bytes; None of runs that were too short."""
+        counts, moved = self.series(start, end)
+        return mean_interval(counts), mean_interval(moved)
+
+
+def merge_seconds(parts: Iterable[BySecond]) -> BySecond:
+    """Return several groups together."""
+    merged = BySecond()
+    for part in parts:
+        merged.counts.update(part.counts)
+        merged.moved.update(part.moved)
+    return merged
+
+
+def _dense(counts: Counter[int], first: int, last: int) -> Series:
+    return np.fromiter((counts.get(second, 0) for second in range(first, last)), np.float64, last - first)
+
+
+class LatencyTable:
+    """How many latencies of each second lie in each bucket; parts are put together when they are needed."""
+
+    __slots__ = ("_made", "_parts")
+
+    def __init__(self, parts: Iterable[tuple[_Integers, npt.NDArray[np.uint32]]] = ()) -> None:
+        self._parts = tuple(parts)
+        self._made: tuple[_Integers, _Integers, _Integers] | None = None
+
+    @classmethod
+    def of(cls, completed: npt.NDArray[np.float64], latencies: npt.NDArray[np.float64]) -> LatencyTable:
+        """Make a table of latencies above 0 and of when they ended."""
+        seconds = np.clip(completed, 0, _LAST_SECOND).astype(np.int64)
+        buckets = np.ascontiguousarray(latencies).view(np.int64) >> _LOWER_BITS
+        return cls([_count((seconds << _BUCKET_BITS) | buckets)])
+
+    @classmethod
+    def merged(cls, tables: Iterable[LatencyTable]) -> LatencyTable:
+        """Return several tables together, without copying them."""
+        return cls(part for table in tables for part in table._parts)
+
+    def _rows(self) -> tuple[_Integers, _Integers, _Integers]:
+        """Return seconds, buckets and counts, in ascending order."""
+        if self._made is None:
+            if not self._parts:
+                empty = np.empty(0, np.int64)
+                self._made = empty, empty, empty
+            else:
+                keys = np.concatenate([keys for keys, _ in self._parts])
+                counts = np.concatenate([counts for _, counts in self._parts])
+                keys, places = np.unique(keys, return_inverse=True)
+                summed = np.bincount(places, counts).astype(np.int64)
+                self._made = keys >> _BUCKET_BITS, keys & _BUCKET_MASK, summed
+        return self._made
+
+    def percentiles(self, share: float) -> tuple[_Integers, Series, Series]:
+        """Return the seconds that have latencies, that percentile (0 to 1) of each, and how many there were.
+
+        Within a bucket latencies count as evenly spread.
+        """
+        seconds, buckets, counts = self._rows()
+        if not len(seconds):
+            return seconds, np.empty(0), np.empty(0)
+        starts = np.flatnonzero(np.diff(seconds, prepend=seconds[0] - 1))
+        sums = np.cumsum(counts)
+        before = np.concatenate([[0], sums])[starts]
+        totals = np.add.reduceat(counts, starts)
+        wanted = before + share * totals
+        places = np.minimum(np.searchsorted(sums, wanted), np.append(starts[1:], len(seconds)) - 1)
+        parts = 1 - (sums[places] - wanted) / counts[places]
+        low, high = _bounds(buckets[places])
+        return seconds[starts], low + (high - low) * parts, totals.astype(np.float64)
+
+    def ranks(self, share: float) -> Interval | None:
+        """Return between which shares of all latencies that percentile lies (95 %)."""
+        seconds, buckets, counts = self._rows()
+        span = int(seconds[-1] - seconds[0]) + 1 if len(seconds) else 0
+        if not 0 < span <= _MOST_SECONDS:
+            return None
+        by_bucket = np.bincount(buckets - buckets.min(), counts)
+        sums = np.cumsum(by_bucket)
+        place = min(int(np.searchsorted(sums, share * sums[-1])), len(sums) - 1)
+        # Of the bucket in which it lies, as large a part of each second's is below as of all together.
+        part = 1 - (sums[place] - share * sums[-1]) / by_bucket[place]
+        weights = np.clip(buckets.min() + place - buckets, 0, 1) + part * (buckets == buckets.min() + place)
+        offsets = seconds - seconds[0]
+        below, every = (
+            np.bincount(offsets, each, span).astype(np.float64) for each in (counts * weights, counts)
+        )
+        return percentile_ranks(share, below, every)
+
+
+def _count(keys: _Integers) -> tuple[_Integers, npt.NDArray[np.uint32]]:
+    """Return the different keys in ascending order, and how often each occurs."""
+    buckets = keys & _BUCKET_MASK
+    lowest, first = int(buckets.min()), int(keys.min()) >> _BUCKET_BITS
+    width = int(buckets.max()) - lowest + 1
+    span = (int(keys.max()) >> _BUCKET_BITS) - first + 1
+    if width * span > _MOST_PLACES:
+        found, counts = np.unique(keys, return_counts=True)
+        return found, counts.astype(np.uint32)
+    dense = np.bincount(((keys >> _BUCKET_BITS) - first) * width + buckets - lowest)
+    places = np.flatnonzero(dense)
+    seconds, buckets = np.divmod(places, width)
+    return ((seconds + first) << _BUCKET_BITS) | (buckets + lowest), dense[places].astype(np.uint32)
+
+
+def _bounds(buckets: _Integers) -> tuple[Series, Series]:
+    """Return where buckets begin and end."""
+    return (buckets << _LOWER_BITS).view(np.float64), ((buckets + 1) << _LOWER_BITS).view(np.float64)

@@ -1,0 +1,60 @@
+"""What was done in each second, and the intervals that follow from it."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import noise
+import numpy as np
+import pytest
+
+from ssbench.statistics.by_second import LatencyTable
+
+
+def _of(seconds, values):
+    return LatencyTable.of(np.asarray(seconds, float), np.asarray(values, float))
+
+
+def test_percentiles_of_each_second_are_within_a_bucket_of_the_exact_ones():
+    random = np.random.default_rng(1)
+    seconds = np.repeat(np.arange(100, 105), 2000)
+    values = random.lognormal(-4, 0.6, len(seconds))
+    found_seconds, found, counts = _of(seconds + 0.5, values).percentiles(0.5)
+    assert found_seconds.tolist() == [100, 101, 102, 103, 104]
+    assert counts.tolist() == [2000] * 5
+    exact = [np.median(values[seconds == second]) for second in range(100, 105)]
+    assert found == pytest.approx(exact, rel=0.01)
+
+
+def test_parts_are_put_together():
+    one = _of([7.1, 7.2, 9.9], [0.010, 0.020, 0.030])
+    two = _of([7.3, 8.0], [0.020, 0.040])
+    seconds, _, counts = LatencyTable.merged([one, two]).percentiles(0.5)
+    assert seconds.tolist() == [7, 8, 9]
+    assert counts.tolist() == [3, 1, 1]
+
+
+def test_far_moments_and_no_latencies_at_all_are_no_trouble():
+    assert LatencyTable().ranks(0.5) is None
+    assert len(LatencyTable().percentiles(0.5)[0]) == 0
+    far = _of([0.0, 1e300, 5e9], [1e-9, 1.0, 1e9])
+    assert far.ranks(0.5) is None
+    assert len(far.percentiles(0.5)[0]) == 3
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95])
+def test_the_interval_of_a_percentile_has_the_truth_in_it(share):
+    """100 requests a second for a minute, with noise that is alike from second to second."""
+    random, runs, seconds = np.random.default_rng(2), 200, 60
+    truth = math.exp(NormalDist().inv_cdf(share) * math.hypot(0.6, 0.05))
+    ended, count = np.repeat(np.arange(seconds), 100) + 0.5, 100 * seconds
+    hits = plain = 0
+    for level in noise.correlated(random, runs, seconds, 0.8, 0.05):
+        values = np.exp(np.repeat(level, 100) + random.normal(0, 0.6, count))
+        ranks = _of(ended, values).ranks(share)
+        found = np.mean(values <= truth)  # the share that an interval has to have in it
+        hits += ranks.low <= found <= ranks.high
+        plain += abs(found - share) <= 1.96 * math.sqrt(share * (1 - share) / count)
+    assert hits >= 0.88 * runs  # of 1000: 916 and 921
+    assert plain < 0.87 * runs  # of 1000: 622 and 809
