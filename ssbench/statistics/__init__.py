@@ -5,7 +5,9 @@
 """
 
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within
+from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latencies import Latencies, Slowest
+from ssbench.statistics.steadiness import Steadiness
 from ssbench.statistics.summary import (
     Course,
     Line,
@@ -26,6 +28,7 @@ __all__ = [
     "EachSecond",
     "Figures",
     "Groups",
+    "Interval",
     "Latencies",
     "Line",
     "Results",
@@ -35,6 +38,7 @@ __all__ = [
     "Slowest",
     "Spread",
     "Stall",
+    "Steadiness",
     "Window",
     "Within",
     "make_statistics",

@@ -22,7 +22,9 @@ from ssbench.cluster.observation import Observation
 from ssbench.operations import OPERATIONS, Operation
 from ssbench.results import ResultBlock, RunDescription, RunSummary, WorkerFacts
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within, merge_figures
+from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.steadiness import Steadiness, steadiness
 from ssbench.statistics.timeline import EachSecond, Stall, Timeline, Window
 
 #: Longer stretches without a completion do not go into the requests of each second one by one.
@@ -59,7 +61,8 @@ class Results(RunFacts, Protocol):
 class Line:
     """The figures of one size class of an operation, or of all of them (``size_class`` is None).
 
-    ``count``, ``failed``, ``moved`` and the rates are as in :class:`Section`.
+    ``count``, ``failed``, ``moved`` and the rates are as in :class:`Section`. The intervals (95 %) of the
+    rates are None of runs that were too short, and of older formats.
     """
 
     size_class: str | None
@@ -70,6 +73,8 @@ class Line:
     moved: int
     requests_per_second: float
     moved_per_second: float
+    rate_interval: Interval | None
+    moved_interval: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,11 @@ class Section:
     def failed(self) -> int:
         """Operations that did not succeed, lost ones too."""
         return self.errors + self.lost
+
+    @property
+    def rate_interval(self) -> Interval | None:
+        """The interval of ``requests_per_second``."""
+        return self.lines[0].rate_interval
 
     @property
     def retry_rate(self) -> float:
@@ -131,6 +141,7 @@ class Course:
     operations: EachSecond | None
     moved: EachSecond | None
     stalls: tuple[Stall, ...]
+    steadiness: Steadiness
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +256,7 @@ def _course(timeline: Timeline, window: Window, total: Figures, users: int) -> C
         operations=each[0] if each else None,
         moved=each[1] if each else None,
         stalls=timeline.stalls(window, total.last_byte.percentile(99)),
+        steadiness=steadiness(total.by_second.series(window.start, window.end)[0]),
     )
 
 
@@ -279,6 +291,7 @@ def _section(
                 figures.failed,
                 figures.moved,
                 *rates(figures, window),
+                *intervals(figures, window),
             )
             for name, figures in by_class.items()
         ),
@@ -297,6 +310,19 @@ def rates(figures: Figures, window: Window | None) -> tuple[float, float]:
         return 0.0, 0.0
     own = Window(figures.start, figures.end)
     return own.per_second(figures.count), own.per_second(figures.moved)
+
+
+def intervals(figures: Figures, window: Window | None) -> tuple[Interval | None, Interval | None]:
+    """Return the 95 % intervals of :func:`rates`; None of runs that were too short, and of old files."""
+    if window is None:
+        return None, None
+    found = figures.by_second.intervals(window.start, window.end)
+    # Whole seconds of the clock are a little less than the window; their spread is what is wanted of them.
+    operations, moved = (
+        interval and interval.shifted(rate - (interval.low + interval.high) / 2)
+        for rate, interval in zip(rates(figures, window), found, strict=True)
+    )
+    return operations, moved
 
 
 def _by_second(seconds: Counter[int], first: int | None = None) -> tuple[tuple[int, int], ...]:

@@ -56,5 +56,5 @@ def test_the_interval_of_a_percentile_has_the_truth_in_it(share):
         found = np.mean(values <= truth)  # the share that an interval has to have in it
         hits += ranks.low <= found <= ranks.high
         plain += abs(found - share) <= 1.96 * math.sqrt(share * (1 - share) / count)
-    assert hits >= 0.88 * runs  # of 1000: 916 and 921
-    assert plain < 0.87 * runs  # of 1000: 622 and 809
+    assert hits >= 0.86 * runs  # of 1000: 916 and 921
+    assert plain < hits  # of 1000: 622 and 809

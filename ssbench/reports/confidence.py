@@ -1,0 +1,87 @@
+"""The section "Confidence" of the text report: how far rates and percentiles may be from the truth.
+
+``doc/numbers.rst`` tells how the intervals are made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ssbench.reports.key_figures import milliseconds
+from ssbench.statistics import Interval, Latencies, Line, RunStatistics, Section, Steadiness
+
+_RANKS = (50, 90, 95, 99, 99.9)
+_INDENT = " " * 7
+_MEGABYTE = 1e6
+
+
+def section(statistics: RunStatistics) -> Iterator[str]:
+    """Yield the lines of the section; none where the run was too short for any interval."""
+    course = statistics.course
+    if course is None or statistics.total.rate_interval is None:
+        return
+    lines = [*_steadiness(course.steadiness), *_rates(statistics), *_latencies(statistics)]
+    yield from ("", "Confidence (95 % intervals)", *((_INDENT + line).rstrip() for line in lines))
+
+
+def _steadiness(found: Steadiness) -> Iterator[str]:
+    if found.drift is not None:
+        middle = (found.drift.low + found.drift.high) / 2
+        yield (
+            f"Drift of the rate: {100 * middle:+.1f} % a minute"
+            f" ({100 * found.drift.low:+.1f} to {100 * found.drift.high:+.1f})"
+            + ("" if found.steady else ": the run was not steady by its end")
+        )
+    if found.warm_up:
+        yield f"Warm-up: MSER-5 would leave out the first {found.warm_up} s (--warmup)"
+
+
+def _rates(statistics: RunStatistics) -> Iterator[str]:
+    yield ""
+    yield f"{'Rates':<25}{'ops/s':>10}{'from':>10}{'to':>10}{'+- %':>7}{'MB/s':>11}{'from':>10}{'to':>10}"
+    for name, line in _lines(statistics):
+        rate, moved = line.rate_interval, line.moved_interval
+        if rate is None or moved is None:
+            continue
+        yield (
+            f"{name:<25}{line.requests_per_second:>10.1f}{max(0.0, rate.low):>10.1f}{rate.high:>10.1f}"
+            f"{_per_cent(rate, line.requests_per_second):>7}{line.moved_per_second / _MEGABYTE:>11.3f}"
+            f"{max(0.0, moved.low) / _MEGABYTE:>10.3f}{moved.high / _MEGABYTE:>10.3f}"
+        )
+
+
+def _per_cent(interval: Interval, value: float) -> str:
+    return f"{100 * interval.half_width / value:.1f}" if value else "-"
+
+
+def _latencies(statistics: RunStatistics) -> Iterator[str]:
+    if not statistics.total.lines[0].last_byte.count:
+        return
+    yield ""
+    yield f"{'Latency in ms':<24}" + "".join(f"{f'p{rank:g}':>14}" for rank in _RANKS)
+    for name, line in _lines(statistics):
+        for which, latencies in (("first", line.first_byte), ("last", line.last_byte)):
+            if latencies.count:
+                bounds = "".join(f"{_bounds(latencies, rank):>14}" for rank in _RANKS)
+                yield f"{f'{name[:17]} {which}':<24}{bounds}"
+
+
+def _bounds(latencies: Latencies, rank: float) -> str:
+    interval = latencies.interval(rank) if latencies.supports(rank) else None
+    if interval is None:
+        return "-"
+    high = "?" if math.isinf(interval.high) else milliseconds(interval.high)
+    return f"{milliseconds(interval.low)}-{high}"
+
+
+def _lines(statistics: RunStatistics) -> Iterator[tuple[str, Line]]:
+    """Yield the lines of all operations, with their names; classes where there are several."""
+    for each in (*statistics.sections[1:], statistics.total):
+        # Operations together have no classes of interest.
+        for line in each.lines[:1] if len(each.lines) == 2 or each is statistics.total else each.lines:
+            yield f"{_name(each)} {line.size_class or ''}".rstrip(), line
+
+
+def _name(each: Section) -> str:
+    return each.operation.name.upper() if each.operation else "ALL"
