@@ -45,14 +45,14 @@ def _rates(statistics: RunStatistics) -> Iterator[str]:
         if rate is None or moved is None:
             continue
         yield (
-            f"{name:<25}{line.requests_per_second:>10.1f}{max(0.0, rate.low):>10.1f}{rate.high:>10.1f}"
+            f"{name:<25}{line.requests_per_second:>10.1f}{rate.low:>10.1f}{rate.high:>10.1f}"
             f"{_per_cent(rate, line.requests_per_second):>7}{line.moved_per_second / _MEGABYTE:>11.3f}"
-            f"{max(0.0, moved.low) / _MEGABYTE:>10.3f}{moved.high / _MEGABYTE:>10.3f}"
+            f"{moved.low / _MEGABYTE:>10.3f}{moved.high / _MEGABYTE:>10.3f}"
         )
 
 
 def _per_cent(interval: Interval, value: float) -> str:
-    return f"{100 * interval.half_width / value:.1f}" if value else "-"
+    return f"{100 * (interval.high / value - 1):.1f}" if value else "-"
 
 
 def _latencies(statistics: RunStatistics) -> Iterator[str]:

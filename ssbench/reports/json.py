@@ -25,13 +25,14 @@ from ssbench.statistics import (
     EachSecond,
     Figures,
     Groups,
+    Interval,
     Latencies,
     RunStatistics,
     Slowest,
     Window,
 )
 from ssbench.statistics.collect import merge_figures
-from ssbench.statistics.summary import rates
+from ssbench.statistics.summary import intervals, rates
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
 RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
@@ -163,6 +164,7 @@ class _Maker:
     def _figures(self, figures: Figures) -> records.Figures:
         within = figures.within
         operations, moved = rates(figures, self._window)
+        ops_interval, bytes_interval = intervals(figures, self._window)
         return records.Figures(
             count=figures.count,
             errors=figures.errors,
@@ -172,6 +174,8 @@ class _Maker:
             bytes=figures.moved,
             ops_per_second=_number(operations),
             bytes_per_second=_number(moved),
+            ops_interval=_interval(ops_interval),
+            bytes_interval=_interval(bytes_interval),
             window=records.Within(
                 count=within.count, failed=within.failed, bytes=within.moved, busy=within.busy
             ),
@@ -203,6 +207,11 @@ class _Maker:
             percentiles={rank(each): latencies.percentile(each) for each in self._ranks}
             if latencies.count
             else {},
+            intervals={
+                rank(each): interval
+                for each in self._ranks
+                if each < 100 and latencies.count and (interval := _interval(latencies.interval(each)))
+            },
             supported=max(supported, default=None),
             slowest=self._slowest(latencies.slowest) if latencies.slowest else None,
         )
@@ -265,6 +274,11 @@ def _course(course: Course | None) -> records.Course | None:
         busy=_number(course.busy),
         operations=_each_second(course.operations),
         bytes=_each_second(course.moved),
+        steadiness=records.Steadiness(
+            drift=_interval(course.steadiness.drift),
+            steady=course.steadiness.steady,
+            warm_up=course.steadiness.warm_up,
+        ),
         stalls=[records.Stall(start=stall.start, seconds=stall.seconds) for stall in course.stalls],
     )
 
@@ -289,6 +303,14 @@ def _seconds(statistics: RunStatistics) -> Iterable[records.Second]:
     whole = int(statistics.course.window.seconds) if statistics.course else None
     for second, count in statistics.requests_by_second:
         yield records.Second(second=second, count=count, partial=None if whole is None else second > whole)
+
+
+def _interval(interval: Interval | None) -> records.Interval | None:
+    if interval is None:
+        return None
+    return records.Interval(
+        low=interval.low, high=_number(interval.high), effective_size=interval.effective_size
+    )
 
 
 def _number(value: float) -> float | None:

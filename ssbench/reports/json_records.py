@@ -31,11 +31,23 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """A frozen record; all fields are always written."""
 
 
+class Interval(Record, frozen=True, kw_only=True):
+    """A 95 % interval in the unit of its figure. ``high`` is null where too few values lie beyond to tell.
+
+    ``effective_size`` is how many independent values would have said as much.
+    """
+
+    low: float
+    high: float | None
+    effective_size: float
+
+
 class Latency(Record, frozen=True, kw_only=True):
     """Latencies of successes. ``percentiles`` has ranks ("99.9") and seconds, exact ones.
 
-    Beyond the rank ``supported`` fewer than ten latencies lie, so that percentiles say little; null where
-    that holds for all of them.
+    ``intervals`` has the same ranks, and is empty in runs that were too short to tell. Beyond the rank
+    ``supported`` fewer than ten latencies lie, so that percentiles say little; null where that holds for
+    all of them.
     """
 
     count: Count
@@ -44,6 +56,7 @@ class Latency(Record, frozen=True, kw_only=True):
     mean: Seconds | None
     deviation: Seconds | None
     percentiles: dict[str, Seconds]
+    intervals: dict[str, Interval]
     supported: Percent | None
     slowest: Slowest | None
 
@@ -79,6 +92,8 @@ class Figures(Record, frozen=True, kw_only=True):
     bytes: Bytes
     ops_per_second: PerSecond | None
     bytes_per_second: BytesPerSecond | None
+    ops_interval: Interval | None
+    bytes_interval: Interval | None
     window: Within
     first_byte: Latency
     last_byte: Latency
@@ -166,6 +181,19 @@ class Course(Record, frozen=True, kw_only=True):
     operations: EachSecond | None
     bytes: EachSecond | None
     stalls: list[Stall]
+    steadiness: Steadiness
+
+
+class Steadiness(Record, frozen=True, kw_only=True):
+    """Whether the rate was steady.
+
+    ``drift`` is its change a minute, as a share of the mean, null in runs under 30 s. ``warm_up`` is what
+    MSER-5 would leave out at the beginning, null where the run was under a minute or not steady by its half.
+    """
+
+    drift: Interval | None
+    steady: bool
+    warm_up: Seconds | None
 
 
 class ErrorCause(Record, frozen=True, kw_only=True):

@@ -56,9 +56,10 @@ class Interval:
         """Half of its width."""
         return (self.high - self.low) / 2
 
-    def shifted(self, by: float) -> Interval:
-        """Return the interval of a figure that is greater by a known amount."""
-        return Interval(self.low + by, self.high + by, self.effective_size)
+    def around(self, value: float) -> Interval:
+        """Return an interval as wide around another value, which like its bounds cannot be below 0."""
+        half = self.half_width
+        return Interval(max(0.0, value - half), value + half, self.effective_size)
 
 
 # -- Student's t ------------------------------------------------------------------------------------

@@ -319,7 +319,7 @@ def intervals(figures: Figures, window: Window | None) -> tuple[Interval | None,
     found = figures.by_second.intervals(window.start, window.end)
     # Whole seconds of the clock are a little less than the window; their spread is what is wanted of them.
     operations, moved = (
-        interval and interval.shifted(rate - (interval.low + interval.high) / 2)
+        interval and interval.around(rate)
         for rate, interval in zip(rates(figures, window), found, strict=True)
     )
     return operations, moved

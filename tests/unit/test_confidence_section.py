@@ -1,0 +1,69 @@
+"""The section on confidence in the text report."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ssbench.reports import confidence
+from ssbench.results import ResultBlock, RunDescription
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.statistics import Collector, make_statistics
+from ssbench.statistics.steadiness import steadiness
+
+
+class Facts:
+    run = RunDescription(Scenario("s", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=60))
+    size_classes = ("small",)
+    summary = None
+    warnings = ()
+    current = True
+
+
+def statistics(seconds, rate=100, level=0.01):
+    """A run of reads, evenly spread, of 10 ms on average."""
+    count = rate * seconds
+    random = np.random.default_rng(4)
+    collector = Collector()
+    latency = random.lognormal(0, 0.5, count) * level
+    columns = {
+        "operation": np.ones(count, int),
+        "completed": 1e9 + 0.25 + np.arange(count) / rate,
+        "first_byte": latency,
+        "last_byte": latency,
+        "size": np.full(count, 1000),
+    }
+    collector.add(ResultBlock(count, columns))
+    return make_statistics(collector, Facts())
+
+
+def test_short_runs_have_no_section():
+    assert list(confidence.section(statistics(10))) == []
+
+
+def test_rates_and_percentiles_have_their_intervals():
+    found = statistics(40)
+    lines = list(confidence.section(found))
+    assert max(map(len, lines)) <= 100
+    rates = next(line for line in lines if line.split()[:1] == ["READ"]).split()
+    assert [float(text) for text in rates[1:4]] == pytest.approx([100, 100, 100], rel=0.01)
+    line = found.sections[1].lines[0]
+    median = line.last_byte.interval(50)
+    assert median.low < line.last_byte.percentile(50) < median.high
+    assert median.high / median.low < 1.1
+    shown = next(text for text in lines if "READ last" in text)
+    assert f"{median.low * 1e3:.3f}-{median.high * 1e3:.3f}"[:5] in shown
+    assert shown.split()[-1] == "-"  # of 4000 latencies 4 lie beyond p99.9
+
+
+def test_an_upper_end_with_nothing_beyond_it_is_open():
+    found = statistics(40).sections[1].lines[0].last_byte
+    assert found.interval(99.99).high == float("inf")
+
+
+def test_a_run_that_slows_down_is_not_steady():
+    judged = steadiness(np.linspace(100, 80, 60))
+    assert not judged.steady
+    assert judged.warm_up is None
+    assert steadiness(np.full(60, 100.0)).warm_up == 0
+    assert steadiness(np.full(59, 100.0)).warm_up is None
