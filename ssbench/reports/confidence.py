@@ -39,13 +39,13 @@ def _steadiness(found: Steadiness) -> Iterator[str]:
 
 def _rates(statistics: RunStatistics) -> Iterator[str]:
     yield ""
-    yield f"{'Rates':<25}{'ops/s':>10}{'from':>10}{'to':>10}{'+- %':>7}{'MB/s':>11}{'from':>10}{'to':>10}"
+    yield f"{'Rates':<24}{'ops/s':>10}{'from':>10}{'to':>10}{'+- %':>7}{'MB/s':>11}{'from':>10}{'to':>10}"
     for name, line in _lines(statistics):
         rate, moved = line.rate_interval, line.moved_interval
         if rate is None or moved is None:
             continue
         yield (
-            f"{name:<25}{line.requests_per_second:>10.1f}{rate.low:>10.1f}{rate.high:>10.1f}"
+            f"{name:<24.24}{line.requests_per_second:>10.1f}{rate.low:>10.1f}{rate.high:>10.1f}"
             f"{_per_cent(rate, line.requests_per_second):>7}{line.moved_per_second / _MEGABYTE:>11.3f}"
             f"{moved.low / _MEGABYTE:>10.3f}{moved.high / _MEGABYTE:>10.3f}"
         )
@@ -59,12 +59,12 @@ def _latencies(statistics: RunStatistics) -> Iterator[str]:
     if not statistics.total.lines[0].last_byte.count:
         return
     yield ""
-    yield f"{'Latency in ms':<24}" + "".join(f"{f'p{rank:g}':>14}" for rank in _RANKS)
+    yield f"{'Latency in ms':<23}" + "".join(f"{f'p{rank:g}':>14}" for rank in _RANKS)
     for name, line in _lines(statistics):
         for which, latencies in (("first", line.first_byte), ("last", line.last_byte)):
             if latencies.count:
                 bounds = "".join(f"{_bounds(latencies, rank):>14}" for rank in _RANKS)
-                yield f"{f'{name[:17]} {which}':<24}{bounds}"
+                yield f"{f'{name[:16]} {which}':<23}{bounds}"
 
 
 def _bounds(latencies: Latencies, rank: float) -> str:
