@@ -111,6 +111,26 @@ def add_percentiles(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -
     )
 
 
+def add_report(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--report`` and ``--csv``; see :func:`chosen_report`."""
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--report",
+        choices=("both", "table", "summary", "full"),
+        help="what to print: the table of ssbench 0.3.9, the summary, both, or full: the table, all sections"
+        " and a longer summary (default: both; full with -v)",
+    )
+    choice.add_argument("--csv", action="store_true", help="print the report as CSV")
+
+
+def chosen_report(arguments: argparse.Namespace) -> tuple[str, bool]:
+    """Return the name of the report that was asked for, and whether its summary is to be long."""
+    if arguments.csv:
+        return "csv", False
+    name = arguments.report or ("full" if arguments.verbose else "both")
+    return name, arguments.verbose or name == "full"
+
+
 def chosen_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[float, ...]]:
     """Return the percentile of the table, and the others that were asked for."""
     first, *more = dict.fromkeys(arguments.pctile or [95.0])

@@ -15,7 +15,7 @@ from typing import TextIO, cast
 
 from ssbench.cli.report_files import ReportFiles
 from ssbench.errors import StatFileError
-from ssbench.reports import ReportOptions, write_report
+from ssbench.reports import ReportOptions, groups_for, write_report
 from ssbench.run_results import open_results
 from ssbench.screen import terminal
 from ssbench.screen.channel import Channel
@@ -52,7 +52,7 @@ class ReportPrinter:
         """Print the report of that name (None: none) on a stat file, and wait a little for its reader."""
         terminal.drain()  # both may go to one place, and are to be in order there
         try:
-            statistics = summarize(open_results(path), self._files.by)
+            statistics = summarize(open_results(path), (*self._files.by, *groups_for(options)))
         except StatFileError as error:
             self._unreadable = error
             return

@@ -8,7 +8,14 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from ssbench.cli import output_file, report_files
-from ssbench.cli.options import add_force, add_percentiles, add_stat_file, chosen_percentiles
+from ssbench.cli.options import (
+    add_force,
+    add_percentiles,
+    add_report,
+    add_stat_file,
+    chosen_percentiles,
+    chosen_report,
+)
 from ssbench.errors import ExitCode
 from ssbench.profiling import Profiling
 
@@ -30,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file for the report (default: standard output)",
     )
     add_percentiles(parser)
-    parser.add_argument("--csv", action="store_true", help="print the report as CSV")
+    add_report(parser)
     parser.add_argument(
         "-r",
         "--rps-histogram",
@@ -48,22 +55,23 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
     from ssbench.cli.stat_file import reading
-    from ssbench.reports import ReportOptions, write_report
+    from ssbench.reports import ReportOptions, groups_for, write_report
     from ssbench.statistics import summarize
 
     files = report_files.chosen(arguments)
     report_file = arguments.report_file or (None if files.on_standard_output else Path("-"))
     files.check([report_file, arguments.rps_histogram], arguments.stats_file)
+    name, verbose = chosen_report(arguments)
+    options = ReportOptions(*chosen_percentiles(arguments), verbose=verbose)
     with Profiling("ssbench-report") if arguments.profile else nullcontext():
         with reading(arguments.stats_file) as results:
-            statistics = summarize(results, files.by)
+            statistics = summarize(results, (*files.by, *groups_for(options)))
         for warning in statistics.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)
-        options = ReportOptions(*chosen_percentiles(arguments))
         files.write(statistics, options)
         if report_file:
             with output_file.writing(report_file, force=arguments.force) as out:
-                write_report("csv" if arguments.csv else "text", statistics, options, out)
+                write_report(name, statistics, options, out)
         if arguments.rps_histogram:
             with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)

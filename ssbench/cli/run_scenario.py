@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ssbench import __version__
 from ssbench.cli import auth_options, invocation, report_files, zmq_options
-from ssbench.cli.options import chosen_percentiles
+from ssbench.cli.options import chosen_percentiles, chosen_report
 from ssbench.cli.output_file import standard_output
 from ssbench.cli.report_printer import ReportPrinter
 from ssbench.errors import ExitCode, UsageError
@@ -141,9 +141,9 @@ class _Report:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._files = report_files.chosen(arguments)
         self._files.check([], arguments.stats_file)
-        text = None if arguments.no_default_report else "csv" if arguments.csv else "text"
-        self._name = self._files.on_standard_output or text
-        self._options = ReportOptions(*chosen_percentiles(arguments))
+        name, verbose = chosen_report(arguments)
+        self._name = self._files.on_standard_output or (None if arguments.no_default_report else name)
+        self._options = ReportOptions(*chosen_percentiles(arguments), verbose=verbose)
         self._printer: ReportPrinter | None = None
 
     def print(self, outcome: RunOutcome) -> None:

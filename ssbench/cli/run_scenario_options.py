@@ -13,6 +13,7 @@ from ssbench.cli import auth_options, report_files, zmq_options
 from ssbench.cli.options import (
     add_force,
     add_percentiles,
+    add_report,
     non_negative_int,
     port,
     positive_int,
@@ -166,7 +167,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     )
     add_force(group)
     group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
-    group.add_argument("--csv", action="store_true", help="print the report as CSV")
+    add_report(group)
     add_percentiles(group)
     report_files.add_arguments(group)
     group.add_argument(

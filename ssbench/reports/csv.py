@@ -8,13 +8,16 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ssbench.reports.figures import printable, rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import Latencies, RunStatistics, Section
 
 Value = str | float
+
+#: The percentiles that stand behind the columns of 0.3.9, of files of today's format.
+_RANKS = (50, 95, 99, 99.9)
 
 
 def report(statistics: RunStatistics, options: ReportOptions) -> str:
@@ -24,7 +27,11 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
         columns += _section(section, options.percentile)
     if statistics.current:
         columns += _new(statistics)
-    columns += _more_percentiles(statistics, options)
+        columns += _bytes(statistics)
+        columns += _more_percentiles(statistics, [rank for rank in _RANKS if rank != options.percentile])
+    known = {name for name, _ in columns}
+    more = _more_percentiles(statistics, options.more)
+    columns += [column for column in more if column[0] not in known]
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow([printable(name) for name, _ in columns])
@@ -79,12 +86,19 @@ def _new(statistics: RunStatistics) -> Iterator[tuple[str, Value]]:
     yield "not_sendable", sum(times for _, _, times in statistics.not_sendable)
 
 
-def _more_percentiles(statistics: RunStatistics, options: ReportOptions) -> Iterator[tuple[str, Value]]:
+def _bytes(statistics: RunStatistics) -> Iterator[tuple[str, Value]]:
+    for section in statistics.sections:
+        yield f"{_name(section)}_bytes", section.moved
+        yield f"{_name(section)}_bytes_per_s", round(section.moved_per_second, 6)
+
+
+def _more_percentiles(statistics: RunStatistics, ranks: Iterable[float]) -> Iterator[tuple[str, Value]]:
+    ranks = list(ranks)
     for section in statistics.sections:
         for line in section.lines:
             size_class = "all" if line.size_class is None else line.size_class
             for which, latencies in (("first", line.first_byte), ("last", line.last_byte)):
-                for percentile in options.more:
+                for percentile in ranks:
                     seconds = latencies.percentile(percentile)
                     yield (
                         f"{_name(section)}_{which}_{size_class}_{rank(percentile)}_pctile",

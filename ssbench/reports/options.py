@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """``percentile`` is the one to show in the table, above 0 and up to 100; ``more`` stand behind it."""
+    """``percentile`` is the one to show in the table, above 0 and up to 100; ``more`` stand behind it.
+
+    With ``verbose`` the summary has size classes, workers and storage URLs. ``encoding`` is that of the
+    output: what it lacks is replaced, or not used.
+    """
 
     percentile: float = 95.0
     more: tuple[float, ...] = ()
+    verbose: bool = False
+    encoding: str = "utf-8"

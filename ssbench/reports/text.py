@@ -1,7 +1,7 @@
-"""The text report.
+"""The table, and the sections behind it.
 
 The table has the layout that ssbench 0.3.9 printed, to the last space, because scripts read it.
-What later versions have to say comes in sections of its own behind it.
+What later versions have to say comes in sections of its own behind it, and in the summary.
 """
 
 from __future__ import annotations
@@ -24,16 +24,14 @@ _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 _REQUEST_OPTIONS = {"request_timeout": None, "retries": 10, "retry_404": 0}
 
 
+def table(statistics: RunStatistics, options: ReportOptions) -> str:
+    """Return the table of ssbench 0.3.9, and further percentiles behind it."""
+    return _joined([*_table(statistics, options), *key_figures.percentiles(statistics, options.more)])
+
+
 def report(statistics: RunStatistics, options: ReportOptions) -> str:
-    """Return the report, with one percentile in its table."""
-    lines = [*_head(statistics), *_scenario(statistics.run.scenario)]
-    for section in statistics.sections:
-        lines += _section(section, options.percentile)
-    spread = statistics.workers
-    lines.append(
-        f"Distribution of requests per worker-ID: {spread.minimum:6.3f} - {spread.maximum:7.3f} "
-        f"(avg: {spread.mean:7.3f}; stddev: {spread.deviation:7.3f})"
-    )
+    """Return the table and all sections behind it."""
+    lines = [*_table(statistics, options)]
     if statistics.current:
         lines += [
             *key_figures.section(statistics),
@@ -47,7 +45,23 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
         lines += cluster.section(statistics.cluster)
     lines += key_figures.percentiles(statistics, options.more)
     lines += _warnings(statistics)
+    return _joined(lines)
+
+
+def _joined(lines: Iterable[str]) -> str:
     return "".join(printable(line) + "\n" for line in lines)
+
+
+def _table(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
+    yield from _head(statistics)
+    yield from _scenario(statistics.run.scenario)
+    for section in statistics.sections:
+        yield from _section(section, options.percentile)
+    spread = statistics.workers
+    yield (
+        f"Distribution of requests per worker-ID: {spread.minimum:6.3f} - {spread.maximum:7.3f} "
+        f"(avg: {spread.mean:7.3f}; stddev: {spread.deviation:7.3f})"
+    )
 
 
 def _head(statistics: RunStatistics) -> Iterator[str]:

@@ -255,7 +255,7 @@ class Collector:
     """
 
     def __init__(self, by: Sequence[str] = (), *, current: bool = True) -> None:
-        self.keys = (*ALWAYS, *(name for name in by if name not in ALWAYS))
+        self.keys = tuple(dict.fromkeys((*ALWAYS, *by)))
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
                 raise ValueError(f"results cannot be grouped by {name}")

@@ -24,6 +24,9 @@ PATIENCE = 60.0
 #: Options of run-scenario for tests that wait until some operations have ended.
 CHARACTERS = ("--progress", "characters")
 
+#: An option of run-scenario for tests that look for something in its report.
+FULL = ("--report", "full")
+
 #: What a program may inherit of the tests' environment; nothing that says how to authenticate.
 _ENVIRONMENT = {
     name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_", "SSBENCH_"))
@@ -193,10 +196,11 @@ class Fleet:
     ) -> Program:
         """Start ``ssbench-master run-scenario``; its stat file is :attr:`stats`.
 
-        It shows a character for each result, so that tests can wait for some, unless the arguments say
-        otherwise.
+        It shows a character for each result, so that tests can wait for some, and prints the full report,
+        unless the arguments say otherwise.
         """
         self._runs += 1
+        report = () if {"--csv", "--report"} & set(map(str, arguments)) else FULL
         return self.master(
             "run-scenario",
             "-f",
@@ -207,6 +211,7 @@ class Fleet:
             "-s",
             self.stats,
             *CHARACTERS,
+            *report,
             *arguments,
             environment=environment,
             **outputs,

@@ -17,13 +17,18 @@ CREATES = {"crud_profile": [1, 0, 0, 0]}
 
 def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(fleet: Fleet, tmp_path: Path) -> None:
     with store(0.01) as (rule, options):
-        run = fleet.run(write_scenario(tmp_path, **CREATES), "-r", 600, "--workers", 1, *options)
+        run = fleet.run(
+            write_scenario(tmp_path, **CREATES), "-r", 600, "--workers", 1, "--report", "both", *options
+        )
         wait_until(lambda: len(rule.objects()) > INITIAL + 20, "created objects")
         run.signal(signal.SIGHUP)
         assert run.end(20) == 130
         assert len(rule.objects()) == INITIAL
     assert "WARNING:The terminal is closed: no more operations are sent" in run.err
-    assert "       the run was interrupted before its 600 s were over\n" in run.out
+    summary = run.out.partition("\n\nfleet - INTERRUPTED after ")[2]
+    assert "ALL " in summary
+    assert "! the run was interrupted before its 600 s were over\n" in summary
+    assert max(map(len, summary.splitlines())) <= 80
     report = fleet.master("report-scenario", "-s", fleet.stats)
     assert report.end() == 0
     assert report.out == run.out

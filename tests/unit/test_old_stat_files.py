@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from old_formats import Pickler, failure, msgpack_file, pickle_file, state, success
 
 from ssbench.errors import StatFileError
-from ssbench.reports import ReportOptions, csv, requests_per_second, text
+from ssbench.reports import ReportOptions, csv, requests_per_second, summary, text
+from ssbench.reports.columns import width
 from ssbench.run_results import RunResults, open_results
 from ssbench.statistics import RunStatistics, summarize
 
@@ -93,7 +94,10 @@ def test_a_genuine_file_gives_the_report_of_the_reference_version(path: Path) ->
     expected = path.parent / f"{case}.rps"
     if expected.exists():
         assert requests_per_second.report(statistics, ReportOptions()) == expected.read_text()
-    assert text.report(statistics, ReportOptions(95))
+    assert text.report(statistics, ReportOptions(95)) == text.table(statistics, ReportOptions(95))
+    lines = summary.report(statistics, ReportOptions(95)).splitlines()
+    assert any(line.startswith("ALL ") for line in lines)
+    assert max(map(width, lines)) <= 80
 
 
 @needs_genuine

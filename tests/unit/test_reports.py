@@ -151,6 +151,52 @@ Warnings
        worker 1 was busy
 """
 )
+SUMMARY_TEXT = """\
+Known results                                                        ssbench 1.0
+http://a/v1/x, policy gold, 100 containers, 4 users, 2 workers;
+  2001-09-09 01:46:40 UTC, 4 s
+               ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
+CREATE           1  20       0     1.00   0.00 |       -     -     -     -   250
+READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
+DELETE           0  20       1     0.00      - |       -     -     -     -     -
+ALL              3 100       2     2.00   0.01 |       -     -     -     -  1500
+by size: tiny CREATE 1.00/s | huge READ 0.00/s
+errors: 1 x lost worker DELETE, first tx4
+        1 x short body READ, first tx3
+retries: 2 x HTTP 503, 1 x HTTP 408
+not sent, because no object existed: 2 x DELETE
+slowest READ 1500 ms: tx2, at 00:01, worker 2, ssbench_000002_gold/huge_000001
+! worker 1 was busy
+"""
+LONG_SUMMARY = """\
+Known results                                                        ssbench 1.0
+http://a/v1/x, policy gold, 100 containers, 4 users, 2 workers;
+  2001-09-09 01:46:40 UTC, 4 s
+               ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
+CREATE           1  20       0     1.00   0.00 |       -     -     -     -   250
+READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
+DELETE           0  20       1     0.00      - |       -     -     -     -     -
+ALL              3 100       2     2.00   0.01 |       -     -     -     -  1500
+READ           ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
+tiny             1  40       1     1.00   0.00 |       -     -     -     -   500
+huge             1  20       0     0.00   0.00 |       -     -     -     -  1500
+WORKERS        ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
+worker 1
+                 2  40       0     2.00   0.01 |       -     -     -     -   500
+worker 2
+                 1  40       1     0.00   0.00 |       -     -     -     -  1500
+worker ?
+                 0  20       1     0.00   0.00 |       -     -     -     -     -
+URLS           ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
+http://a/v1/x
+                 3 100       2     2.00   0.01 |       -     -     -     -  1500
+errors: 1 x lost worker DELETE, first tx4
+        1 x short body READ, first tx3
+retries: 2 x HTTP 503, 1 x HTTP 408
+not sent, because no object existed: 2 x DELETE
+slowest READ 1500 ms: tx2, at 00:01, worker 2, ssbench_000002_gold/huge_000001
+! worker 1 was busy
+"""
 
 
 def write(
@@ -195,11 +241,14 @@ def test_further_percentiles_stand_behind_what_one_percentile_gives(known: Path)
     middle = found.total.lines[0].last_byte.percentile(50)
     new = dict(zip(names.split(","), values.split(","), strict=True))
     assert float(new['"total_last_all_50_pctile"']) == round(middle, 6)
+    assert sum(name == '"total_last_all_50_pctile"' for name in names.split(",")) == 1
 
 
 def test_percentiles_of_the_command_line(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report-scenario", "-s", str(known), "--pctile", "99,50", "--pctile", "50"]) == 0
-    assert capsys.readouterr().out == text.report(numbers(known), ReportOptions(99, (50,)))
+    expected = io.StringIO()
+    write_report("both", numbers(known), ReportOptions(99, (50,)), expected)
+    assert capsys.readouterr().out == expected.getvalue()
 
 
 def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -> None:
@@ -250,8 +299,13 @@ def test_the_csv_of_known_results(known: Path) -> None:
     assert columns["total_last_all_std_dev"] == "0.540062"
     assert columns["read_last_huge_worst_txid"] == "tx2"
     assert columns["create_first_all_min"].strip() == "N/A"
-    assert header[-5:] == ["total_lost", "create_lost", "read_lost", "delete_lost", "not_sendable"]
-    assert data[-5:] == ["1", "0", "0", "1", "2"]
+    new = header.index("total_lost")
+    assert header[new : new + 5] == ["total_lost", "create_lost", "read_lost", "delete_lost", "not_sendable"]
+    assert data[new : new + 5] == ["1", "0", "0", "1", "2"]
+    assert header[new + 5 : new + 7] == ["total_bytes", "total_bytes_per_s"]
+    assert data[new + 5 : new + 7] == [str(10**12 + 5000), "5000.0"]
+    assert columns["read_last_tiny_50_pctile"] == "0.5"
+    assert len(set(header)) == len(header)
     assert report.splitlines()[1].startswith('"Known results","1.0",2,4,"2001-09-09 01:46:40 UTC"')
 
 
@@ -312,7 +366,7 @@ def test_names_cannot_break_the_report_or_the_terminal(tmp_path: Path) -> None:
     report = text.report(numbers(path), ReportOptions(95))
     assert report.splitlines()[1].startswith("políticas / テスト\ufffd[2J\ufffdTOTAL\ufffd 🐌  (generated")
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    write_report("text", numbers(path), ReportOptions(), out)
+    write_report("both", numbers(path), ReportOptions(), out)
     out.seek(0)
     assert "pol?ticas / ???" in out.read()
 
@@ -337,8 +391,26 @@ def test_control_characters_of_a_transaction_id_reach_no_csv(
 def test_report_scenario(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report-scenario", "-s", str(known), "-r", "-"]) == 0
     out, err = capsys.readouterr()
-    assert out == TABLE + NEW_SECTIONS + SECONDS
+    assert out == TABLE + "\n" + SUMMARY_TEXT + SECONDS
     assert err == f"WARNING:{known}: worker 1 was busy\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--report", "table"], TABLE),
+        (["--report", "summary"], SUMMARY_TEXT),
+        (["--report", "full"], TABLE + NEW_SECTIONS + "\n" + LONG_SUMMARY),
+        (["-v"], TABLE + NEW_SECTIONS + "\n" + LONG_SUMMARY),
+        (["-v", "--report", "summary"], LONG_SUMMARY),
+    ],
+    ids=" ".join,
+)
+def test_the_parts_of_a_report(
+    known: Path, options: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report-scenario", "-s", str(known), *options]) == 0
+    assert capsys.readouterr().out == expected
 
 
 def test_report_scenario_into_files(known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -450,7 +522,7 @@ def test_a_report_into_dev_stdout(known: Path, tmp_path: Path, redirection: str)
         timeout=60,
         check=False,
     )
-    assert run.stdout + (tmp_path / "out").read_text() == TABLE + NEW_SECTIONS, run.stderr
+    assert run.stdout + (tmp_path / "out").read_text() == TABLE + "\n" + SUMMARY_TEXT, run.stderr
 
 
 def test_a_pipe_takes_a_report_when_somebody_reads_it(
@@ -463,7 +535,7 @@ def test_a_pipe_takes_a_report_when_somebody_reads_it(
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
         assert main(["report-scenario", "-s", str(known), "-f", str(pipe)]) == 0
-        assert os.read(reader, 65536).decode() == TABLE + NEW_SECTIONS
+        assert os.read(reader, 65536).decode() == TABLE + "\n" + SUMMARY_TEXT
     finally:
         os.close(reader)
 
@@ -484,7 +556,7 @@ def test_report_scenario_says_where_a_damaged_file_breaks_off(
     assert main(["report-scenario", "-s", str(path)]) == 0
     out, err = capsys.readouterr()
     warning = "the file is cut off: this is about the 29 results before that"
-    assert out.endswith(f"\nWarnings\n       {warning}\n")
+    assert out.endswith(f"\n! {warning}\n")
     assert err == f"WARNING:{path}: {warning}\n"
 
 
@@ -566,7 +638,7 @@ def test_reading_that_takes_long_shows_a_bar_on_a_terminal(known: Path, quiet: b
     finally:
         os.close(terminal)
         os.close(stderr)
-    assert process.stdout == TABLE + NEW_SECTIONS
+    assert process.stdout == TABLE + "\n" + SUMMARY_TEXT
     assert (b"Reading known.stat.gz" in shown) is not quiet
 
 

@@ -1,0 +1,115 @@
+"""Text that fits a terminal of 80 columns: wrapping by the width of characters, short numbers."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+#: Columns that no line of a summary exceeds.
+WIDTH = 80
+
+_BARS = "▁▂▃▄▅▆▇█"
+_ASCII_BARS = "_.:-=+*#"
+
+
+def width(text: str) -> int:
+    """Return how many columns a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def cut(text: str, columns: int) -> str:
+    """Return a text, or as much of its beginning as has room, with ``~`` behind it."""
+    if width(text) <= columns:
+        return text
+    while width(text) > columns - 1:
+        text = text[:-1]
+    return text + "~"
+
+
+def wrap(words: Iterable[str], indent: int = 2, between: str = " ") -> Iterator[str]:
+    """Yield lines of words, each after the first indented; a word that is too long is broken."""
+    line = ""
+    room = WIDTH - len(between.rstrip())  # which stands at the end of a line too
+    for word in words:
+        if line and width(line) + len(between) + width(word) <= room:
+            line += between + word
+            continue
+        if line:
+            yield (line + between).rstrip()
+            line = " " * indent
+        line += word
+        while width(line) > WIDTH:
+            fits = next(place for place in range(WIDTH, 0, -1) if width(line[:place]) <= WIDTH)
+            yield line[:fits]
+            line = " " * indent + line[fits:]
+    if line:
+        yield line
+
+
+def paragraph(text: str, indent: int = 2) -> Iterator[str]:
+    """Yield a text in lines, broken at blanks."""
+    return wrap(text.split(" "), indent)
+
+
+def count(number: int, columns: int) -> str:
+    """Return a whole number with commas; millions, and so on, where that takes too many columns."""
+    text = f"{number:,}"
+    for unit in "MGTPE":
+        if len(text) <= columns:
+            break
+        number = round(number / 1000) if unit != "M" else round(number / 1e6)
+        text = f"{number:,}{unit}"
+    return text
+
+
+def rate(number: float, columns: int) -> str:
+    """Return a rate, with decimals below 1,000; - for what is not known."""
+    if math.isnan(number):
+        return "-"
+    if math.isinf(number):
+        return "inf"
+    for limit, decimals in ((9.995, 2), (999.95, 1)):
+        if number < limit:
+            return f"{number:.{decimals}f}"
+    return count(round(number), columns)
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Return a latency in milliseconds in 5 characters, with a unit where it is long; - for none."""
+    if seconds is None or math.isnan(seconds):
+        return "-"
+    value = seconds * 1000
+    for limit, decimals in ((9.995, 2), (99.95, 1), (99_999.5, 0)):
+        if value < limit:
+            return f"{value:.{decimals}f}"
+    return f"{seconds:.0f}s" if seconds < 9999.5 else f"{seconds / 3600:.0f}h"
+
+
+def clock(seconds: float) -> str:
+    """Return seconds after the start of a run as ``00:17`` or ``1:02:03``."""
+    minutes, rest = divmod(int(max(seconds, 0.0)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number and a noun, with an s where it needs one."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def bars(values: Iterable[float], encoding: str) -> str:
+    """Return a character for each value, from 0 to the largest; plain ones where others cannot be encoded."""
+    values = list(values)
+    try:
+        _BARS.encode(encoding)
+        levels = _BARS
+    except (UnicodeEncodeError, LookupError):
+        levels = _ASCII_BARS
+    most = max(values, default=0.0) or 1.0
+    return "".join(levels[min(int(value / most * len(levels)), len(levels) - 1)] for value in values)
