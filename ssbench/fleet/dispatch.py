@@ -201,22 +201,30 @@ class Dispatcher:
         Returns its entry, or None if that worker does not have the job.
         """
         entry = self.in_flight.pop(job_id, None)
-        if entry is None:
-            self.late_results += 1
+        if entry is None or entry[1].worker is not worker:
+            self.put_back(job_id, entry, worker)
             return None
-        batch = entry[1]
-        if batch.worker is not worker:
-            self.in_flight[job_id] = entry
-            self._note_foreign(worker)
-            return None
-        worker.outstanding -= 1
-        batch.remaining -= 1
+        self.settled(entry[1], 1)
+        return entry
+
+    def settled(self, batch: Batch, count: int) -> None:
+        """Take note that so many jobs of a batch have ended, and were taken out of ``in_flight``."""
+        worker = batch.worker
+        worker.outstanding -= count
+        batch.remaining -= count
         if not batch.remaining:
             self._close(batch)
         elif worker.ready:
             # As _claim does; the call would cost as much as all else here.
             worker.batches.add(batch.first)
-        return entry
+
+    def put_back(self, job_id: int, entry: Entry | None, worker: WorkerState) -> None:
+        """Count a job that a worker named and does not have; ``entry`` was taken out of ``in_flight``."""
+        if entry is None:
+            self.late_results += 1
+        else:
+            self.in_flight[job_id] = entry
+            self._note_foreign(worker)
 
     def _note_foreign(self, worker: WorkerState) -> None:
         self.foreign_results += 1

@@ -16,7 +16,7 @@ import zmq
 
 from ssbench.errors import ProtocolError, WireError
 from ssbench.fleet import wire
-from ssbench.fleet.dispatch import Dispatcher, Task
+from ssbench.fleet.dispatch import Batch, Dispatcher, Task
 from ssbench.fleet.events import Event, InvalidMessage, Scarce
 from ssbench.fleet.history import History
 from ssbench.fleet.plausible import Bounds
@@ -195,20 +195,29 @@ class Fleet:
         to_master = worker.offset.seconds
         earliest, latest = now - to_master - 1.0, now - to_master + 1.0
         largest = self._bounds.largest
-        settle = dispatcher.settle
+        take = dispatcher.in_flight.pop
         ended: list[tuple[Task, Result]] = []
         special: list[Special] = []
+        # Results of one batch come together, nearly always: they are counted together.
+        last_batch: Batch | None = None
+        count, age = 0, 0.0
         for result in message.results:
-            entry = settle(result.job_id, worker)
-            if entry is None:
+            entry = take(result.job_id, None)
+            if entry is None or entry[1].worker is not worker:
+                dispatcher.put_back(result.job_id, entry, worker)
                 continue
             task, batch, history = entry
+            if batch is not last_batch:
+                if last_batch is not None:
+                    dispatcher.settled(last_batch, count)
+                last_batch, count, age = batch, 0, now - batch.sent_at
+            count += 1
             last = result.last_byte
             # Nearly all are plainly possible. To call a function for each would cost half of this loop.
             if (
                 last is None
                 or (result.first_byte or 0.0) > last
-                or last > now - batch.sent_at
+                or last > age
                 or not earliest < result.completed < latest
                 or result.retries
                 or result.retried
@@ -218,10 +227,13 @@ class Fleet:
                 if wrong is not None:
                     dispatcher.note_invalid(worker, wrong)
                     result = _invalid(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it
-            if result.cause is not None or history is not None:
+            if history is not None or result.cause is not None:
                 special.append((len(ended), batch.sent_at, history))
             ended.append((task, result))
-        return Arrival(worker, now, message.generation, ended, special) if ended else None
+        if last_batch is None:
+            return None
+        dispatcher.settled(last_batch, count)
+        return Arrival(worker, now, message.generation, ended, special)
 
     def _take_news(self, message: wire.FromWorker, now: float) -> None:
         dispatcher = self.dispatcher

@@ -185,6 +185,7 @@ class Benchmark:
         self.epoch = time.time() - self.began
         self._state = state
         self._sinks = sinks
+        self._expires = state.expires
         self._stop = stop
         self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
         self._rows = RowMaker(self.epoch, storage_urls)
@@ -210,7 +211,7 @@ class Benchmark:
 
     def next_tasks(self, count: int) -> Sequence[Task]:
         draws = None if self._wanted is None else self._wanted - self._state.drawn
-        return self._state.next_jobs(count, time.monotonic(), draws)
+        return self._state.next_jobs(count, time.monotonic() if self._expires else 0.0, draws)
 
     def exhausted(self, now: float) -> bool:
         if self._stop():
@@ -224,9 +225,7 @@ class Benchmark:
         return _STOPPED_DRAIN if self._stop() else self._drain_timeout
 
     def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
-        finished = self._state.finished
-        for (operation, size_class, container, number, _), result in ended:
-            finished(operation, size_class, container, number, result.cause is None)
+        self._state.ended(ended)
         self._ended.append((ended, worker))
 
     def catch_up(self) -> None:

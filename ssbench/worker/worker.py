@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import gevent
 import gevent.event
@@ -32,7 +33,15 @@ from ssbench import __version__
 from ssbench.errors import ExitCode, ProtocolError, WireError
 from ssbench.fleet import wire
 from ssbench.fleet.sockets import WorkerSockets, has_message
-from ssbench.fleet.wire import LAG_BUCKETS, LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, Job, JobBatch, Result
+from ssbench.fleet.wire import (
+    LAG_BUCKETS,
+    LOST_AFTER,
+    UNASKED_HEARTBEAT_SECONDS,
+    Brief,
+    Job,
+    JobBatch,
+    Result,
+)
 from ssbench.worker.connections import Connections
 from ssbench.worker.engine.contract import Engine, MakeEngine
 
@@ -85,7 +94,7 @@ class Worker:
         self._header = b""
         #: How many jobs of each batch have not ended.
         self._held: dict[int, int] = {}
-        self._outbox: list[Result] = []
+        self._outbox: list[Brief] = []
         self._refused_generation = sys.maxsize
         self._flush_due = False
         self._lag = [0] * LAG_BUCKETS
@@ -324,7 +333,7 @@ class Worker:
 
     # -- results go out -----------------------------------------------------------------------
 
-    def _ended(self, batch_id: int, results: list[Result], refused: int | None = None) -> None:
+    def _ended(self, batch_id: int, results: Sequence[Brief], refused: int | None = None) -> None:
         self._outbox += results
         left = self._held[batch_id] - len(results)
         if left:
@@ -358,7 +367,7 @@ class Worker:
                     self._instance,
                     time.monotonic(),
                     generation,
-                    results[start : start + _RESULTS_A_MESSAGE],
+                    cast("list[Result]", results[start : start + _RESULTS_A_MESSAGE]),
                 )
             )
 

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import cast
+from typing import Protocol, cast
 
 from ssbench.operations import OPERATIONS, Effect
 from ssbench.scenario.model import Scenario
@@ -40,6 +40,15 @@ _CHUNK = 65536
 _TRIES = 16
 
 _ADDS, _READS, _REWRITES, _REMOVES = Effect.ADDS, Effect.READS, Effect.REWRITES, Effect.REMOVES
+
+
+class Result(Protocol):
+    """How an operation ended; ``cause`` is None for a success."""
+
+    @property
+    def cause(self) -> str | None:
+        """Why it failed."""
+
 
 #: (operation code, size-class index, container number, object number, bytes). The bytes are those to send,
 #: or those that a read must return: 0 if they are not known, once an update has failed, which may be carried
@@ -109,6 +118,11 @@ class RunState:
         #: Those whose readers have ended.
         self._released: deque[Target] = deque()
 
+    @property
+    def expires(self) -> bool:
+        """Whether objects expire, so that :meth:`next_jobs` needs the time."""
+        return self._expiry is not None
+
     def add_initial(self, size_class: int, number: int, size: int) -> None:
         """Add an initial object of ``size`` bytes, which was uploaded or existed already."""
         self._sizes[size_class][number] = size
@@ -134,10 +148,12 @@ class RunState:
             if draws <= 0:
                 break
             self._draw(jobs, draws, now)
+            missing -= draws
+            if self.waiting != waiting:
+                began_to_wait = self.waiting - waiting
+                self.waits += began_to_wait
+                missing += began_to_wait
             left -= draws
-            began_to_wait = self.waiting - waiting
-            self.waits += began_to_wait
-            missing -= draws - began_to_wait
         if self._silent:
             jobs = [(*job[:4], 0) if job[0] in self._silent else job for job in jobs]
         return jobs
@@ -145,11 +161,11 @@ class RunState:
     def _draw(self, jobs: list[Target], count: int, now: float) -> None:
         containers, sizes, expiry = self._containers, self._sizes, self._expiry
         oldest, join, reading = self._oldest, self._join, self._reading
-        effects = self._effects
+        effects, adds, reads = self._effects, _ADDS, _READS
         add_job = jobs.append
         for code, index, container, size in islice(self._draws, count):
             effect = effects[code]
-            if effect is _ADDS:
+            if effect is adds:
                 known = containers[index]
                 number = len(known)
                 known.append(container)
@@ -161,15 +177,15 @@ class RunState:
             number = next(oldest[index], 0) or self._turn(index)
             if expiry is not None:
                 number = self._not_expired(index, number, now)
-            if effect is _READS and number:
-                readers = reading[index]
+            readers = reading[index]
+            if effect is reads and number:
                 if number in readers:
                     readers[number] += 1
                 else:
                     readers[number] = 1
                 join[index](number)
                 add_job((code, index, containers[index][number], number, sizes[index][number]))
-            elif number and number not in reading[index]:
+            elif number and number not in readers:
                 if effect is _REWRITES:
                     self._begin_update(index, number, size, now)
                 add_job((code, index, containers[index][number], number, size))
@@ -278,6 +294,17 @@ class RunState:
                 self._append(size_class, number)
             elif ok:
                 self._append(size_class, number)
+
+    def ended(self, ended: Iterable[tuple[Target, Result]]) -> None:
+        """Note that operations of :meth:`next_jobs` have ended; the same as :meth:`finished` for each."""
+        effects, reads, reading, finished = self._effects, _READS, self._reading, self.finished
+        for (operation, size_class, container, number, _), result in ended:
+            if effects[operation] is reads:
+                readers = reading[size_class].pop(number, 0)
+                if readers != 1:
+                    self._count_readers(size_class, number, readers)
+            else:
+                finished(operation, size_class, container, number, result.cause is None)
 
     def _count_readers(self, index: int, number: int, readers: int) -> None:
         """Note that one of several reads of an object has ended, or a read of a reserved object."""

@@ -20,17 +20,17 @@ How late the event loop runs is measured by the worker, not by the engine: it de
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ssbench.fleet.wire import JobBatch, Result, RunParameters
+from ssbench.fleet.wire import Brief, JobBatch, RunParameters
 
 
 class Ended(Protocol):
     """The worker's callback for jobs that have ended."""
 
-    def __call__(self, batch_id: int, results: list[Result], refused: int | None = None) -> None:
-        """Take in results of jobs of one batch, one or several.
+    def __call__(self, batch_id: int, results: Sequence[Brief], refused: int | None = None) -> None:
+        """Take in results of jobs of one batch, one or several; each is a Brief or a Result.
 
         ``refused`` is the generation of the parameters with which a job began whose token was refused
         (:attr:`~ssbench.fleet.wire.Result.unauthorized`), None if there is none. Called from the

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 
-from ssbench.fleet.wire import JobBatch, Result, RunParameters
+from ssbench.fleet.wire import Brief, JobBatch, RunParameters
 from ssbench.worker.engine.contract import Ended
 
 
@@ -20,7 +20,7 @@ class NoopEngine:
 
     def submit(self, batch: JobBatch) -> None:
         now = time.monotonic()
-        self._ended(batch.batch_id, [Result(job[0], 0.0, 0.0, now) for job in batch.jobs])
+        self._ended(batch.batch_id, [Brief(job[0], 0.0, 0.0, now) for job in batch.jobs])
 
     def update(self, parameters: RunParameters) -> None:
         pass
