@@ -82,6 +82,7 @@ non_negative_int = _number(int, 0, 2**62, "a whole number of 0 or more")
 seconds = _number(quantities.seconds, 1e-9, 1e9, f"a time above 0, {quantities.TIME_EXAMPLES}")
 seconds_or_0 = _number(quantities.seconds, 0, 1e9, f"a time of 0 or more, {quantities.TIME_EXAMPLES}")
 size = _number(quantities.size, 1, 2**62, f"a number of bytes, {quantities.SIZE_EXAMPLES}")
+rate = _number(float, 1e-6, 1e7, "a number of operations a second above 0")
 port = _number(int, 1, 65535, "a port number from 1 to 65535")
 percentile = _number(float, 1, 100, "a percentile from 1 to 100")
 

@@ -89,6 +89,10 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
         container_count=arguments.container_count,
         delete_after=arguments.delete_after,
         policy=arguments.policy,
+        rate=arguments.rate,
+        arrivals=arguments.arrivals,
+        warmup=arguments.warmup,
+        think_time=arguments.think_time,
     )
 
 

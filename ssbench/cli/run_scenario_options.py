@@ -17,6 +17,7 @@ from ssbench.cli.options import (
     non_negative_int,
     port,
     positive_int,
+    rate,
     seconds,
     seconds_or_0,
     size,
@@ -68,6 +69,30 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         type=seconds,
         help="run for this long; overrides a number of operations",
+    )
+    group.add_argument(
+        "--rate",
+        metavar="N",
+        type=rate,
+        help="operations a second that are due whatever the store does (an open loop); -u then bounds those"
+        " in flight (default: a user sends the next when its last one has ended)",
+    )
+    group.add_argument(
+        "--arrivals",
+        choices=("even", "poisson"),
+        help="when operations are due with --rate: at equal distances, or at random (default: even)",
+    )
+    group.add_argument(
+        "--think-time",
+        metavar="SECONDS",
+        type=seconds_or_0,
+        help="time that a user waits after each operation, without --rate (default: 0)",
+    )
+    group.add_argument(
+        "--warmup",
+        metavar="SECONDS",
+        type=seconds_or_0,
+        help="leave the results of this time from the beginning on out of the report (default: 0)",
     )
     group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="number of containers")
     group.add_argument(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
 
 #: Weights of operations by name, or those of create, read, update and delete in this order.
 Weights = tuple[float, float, float, float] | dict[str, float]
@@ -34,10 +36,34 @@ class SizeClass:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of a run with a load of its own; both loads are (at its beginning, at its end).
+
+    Between the two the load changes evenly. ``users`` are how many operations are in flight in a closed
+    loop, and how many may be at most in an open one (None: the user count of the scenario). ``rate`` is
+    operations a second; None: a closed loop.
+    """
+
+    seconds: float
+    users: tuple[int, int] | None = None
+    rate: tuple[float, float] | None = None
+
+    def __str__(self) -> str:
+        """Return the load in words: ``16..64 users``, ``500/s``."""
+        low, high = self.rate or self.users or (0, 0)
+        load = f"{low:g}" if low == high else f"{low:g}..{high:g}"
+        return f"{load}/s" if self.rate else f"{load} user{'' if load == '1' else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """A benchmark to run. ``size_classes`` are those with initial files, in the order of ``sizes``.
 
-    One of ``run_seconds`` and ``operation_count`` is set, the other is None.
+    One of ``run_seconds`` and ``operation_count`` is set, the other is None. With ``stages``, which have
+    users and rates of their own, ``run_seconds`` is their sum and ``user_count`` the most users of any.
+    ``rate`` operations a second make an open loop, in which operations are due at moments that ``arrivals``
+    tells the rule of: evenly, or as a Poisson process. The first ``warmup`` seconds are left out of reports.
+    A user of a closed loop pauses for ``think_time`` seconds after each operation.
     ``data`` is the scenario file's own content, as plain data.
     """
 
@@ -52,3 +78,22 @@ class Scenario:
     delete_after: int | None = None
     policy: str | None = None
     data: dict[str, object] | None = None
+    rate: float | None = None
+    arrivals: Literal["even", "poisson"] = "even"
+    stages: tuple[Stage, ...] = ()
+    warmup: float = 0.0
+    think_time: float = 0.0
+
+    @property
+    def plan(self) -> tuple[Stage, ...]:
+        """The stages, or the one that a run without any consists of; each has its users."""
+        users = (self.user_count, self.user_count)
+        if self.stages:
+            return tuple(replace(stage, users=stage.users or users) for stage in self.stages)
+        rate = None if self.rate is None else (self.rate, self.rate)
+        return (Stage(math.inf if self.run_seconds is None else self.run_seconds, users, rate),)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether operations are due at moments of their own in some part of the run."""
+        return any(stage.rate for stage in self.plan)

@@ -21,7 +21,8 @@ def outlook(scenario: Scenario) -> Iterator[str]:
     initial = sum(each.initial_files for each in scenario.size_classes)
     shares = _shares(scenario)
     uploaded = sum(each.initial_files * _mean_size(each) for each in scenario.size_classes)
-    yield f"{scenario.name}: {scenario.user_count:,} operations at once"
+    open_only = all(stage.rate for stage in scenario.plan)
+    yield f"{scenario.name}: {'at most ' * open_only}{scenario.user_count:,} operations at once"
     yield f"  containers: {scenario.container_count:,}, {_containers(scenario)}"
     yield f"  first upload {initial:,} objects, about {_amount(uploaded)}, where they are not there yet"
     for each in scenario.size_classes:
@@ -32,6 +33,7 @@ def outlook(scenario: Scenario) -> Iterator[str]:
         yield f"    {each.name}: {each.initial_files:,} objects of {sizes}; {share:.0%} of operations"
     count = scenario.operation_count
     yield f"  then {count:,} operations:" if count else f"  then operations for {scenario.run_seconds:g} s:"
+    yield from _load(scenario)
     for name, share in shares.items():
         times = f"about {share * count:,.0f} x " if count else ""
         yield f"    {times}{name} ({share:.1%})"
@@ -40,6 +42,23 @@ def outlook(scenario: Scenario) -> Iterator[str]:
     sent, received = _moved(scenario)
     yield f"  an operation sends {_amount(sent)} and receives {_amount(received)} on average"
     yield from _time(scenario, initial, uploaded, sent + received)
+
+
+def _load(scenario: Scenario) -> Iterator[str]:
+    """What decides when an operation begins, where that is not only the end of the one before."""
+    evenly = {"even": "evenly", "poisson": "at random (Poisson)"}[scenario.arrivals]
+    if scenario.stages:
+        for number, stage in enumerate(scenario.plan, 1):
+            low, high = stage.users or (0, 0)
+            bound = f", at most {low:,}" + (f" to {high:,}" if high != low else "") + " at once"
+            what = f"due {evenly}{bound}" if stage.rate else "in a closed loop"
+            yield f"    stage {number}, {stage.seconds:g} s: {stage}, {what}"
+    elif scenario.rate:
+        yield f"    due {evenly} at {scenario.rate:g} a second, whatever the store does (open loop)"
+    if scenario.think_time:
+        yield f"    a user waits {scenario.think_time:g} s after each"
+    if scenario.warmup:
+        yield f"    those of the first {scenario.warmup:g} s are left out of the report (warm-up)"
 
 
 def _mean_size(size_class: SizeClass) -> float:
@@ -87,6 +106,9 @@ def _time(scenario: Scenario, initial: int, uploaded: float, moved: float) -> It
     uploads = _guess(initial, uploaded, scenario.user_count)
     count = scenario.operation_count
     benchmark = _guess(count, count * moved, scenario.user_count) if count else scenario.run_seconds or 0.0
+    if count:
+        benchmark = max(benchmark, count / (scenario.rate or count))
+        benchmark += count / scenario.user_count * scenario.think_time
     yield (
         f"  time, at a guess: {_duration(uploads)} for the uploads, {_duration(benchmark)} for the operations"
     )

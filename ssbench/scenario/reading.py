@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from ssbench.errors import ScenarioError, UsageError
+from ssbench.scenario import load as scenario_load
 from ssbench.scenario import text as scenario_text
-from ssbench.scenario.model import Scenario, SizeClass, Weights
+from ssbench.scenario.model import Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.rules import (
     CLASS_RULES,
     INITIAL,
     MAX_BYTES,
     MAY_BE_NULL,
     SCENARIO_RULES,
+    STAGE_RULES,
     WEIGHTS,
     Rule,
     brief,
@@ -69,11 +71,16 @@ def override(
     container_count: int | None = None,
     delete_after: int | None = None,
     policy: str | None = None,
+    rate: float | None = None,
+    arrivals: str | None = None,
+    warmup: float | None = None,
+    think_time: float | None = None,
 ) -> Scenario:
     """Replace values of a scenario with those of the command line; None means not given.
 
     ``run_seconds`` wins over ``operation_count``, and either replaces both of the file. ``delete_after`` 0
-    means none. Raises UsageError for a value that would be wrong in a file too.
+    means none. Raises UsageError for a value that would be wrong in a file too, and for one that does not
+    go together with the others.
     """
     given: dict[str, Any] = {
         "user_count": user_count,
@@ -82,19 +89,29 @@ def override(
         "container_count": container_count,
         "delete_after": delete_after,
         "policy": policy,
+        "rate": rate,
+        "arrivals": arrivals,
+        "warmup": warmup,
+        "think_time": think_time,
     }
     changes = {key: value for key, value in given.items() if value is not None}
     for key, value in changes.items():
         rule = SCENARIO_RULES[key]
         if not rule.accepts(value):
             raise UsageError(f"{key}: expected {rule.expected}, not {brief(value)}")
-    if run_seconds is not None:
+    if scenario.stages:
+        for key in changes.keys() & {"run_seconds", "operation_count", "rate"}:
+            raise UsageError(f"{key}: the scenario has stages, which say how long it runs and at which load")
+    elif run_seconds is not None:
         changes["operation_count"] = None
     elif operation_count is not None:
         changes["run_seconds"] = None
     if delete_after == 0:
         changes["delete_after"] = None
-    return replace(scenario, **changes)
+    changed = replace(scenario, **changes)
+    for path, wrong in scenario_load.contradictions(scenario_load.given(changed), changed.stages):
+        raise UsageError(f"{_spell(path)}: {wrong}")
+    return changed
 
 
 def _not_found(path_or_name: str) -> str:
@@ -140,10 +157,8 @@ class _Checker:
         if not isinstance(data, dict):
             self._fault((), f"expected a mapping with keys such as name and sizes, not {brief(data)}")
             return None
-        values = self._values(data, (), SCENARIO_RULES, structures=("sizes", "initial_files"))
-        self._require(data, (), ("name", "user_count"), SCENARIO_RULES)
-        if data.get("operation_count") is None and data.get("run_seconds") is None:
-            self._fault((), "operation_count: missing, expected this key or run_seconds")
+        values = self._values(data, (), SCENARIO_RULES, structures=("sizes", "initial_files", "stages"))
+        stages = self._load(data, values)
         classes = self._sizes(data)
         initial = self._initial_files(data, classes)
         default_profile = values.pop("crud_profile", None)
@@ -153,6 +168,9 @@ class _Checker:
         if self._document.faults:
             return None
         values["delete_after"] = values.get("delete_after") or None
+        if stages:
+            values["user_count"] = scenario_load.most_users(stages, values.get("user_count"))
+            values["run_seconds"] = sum(stage.seconds for stage in stages)
         size_classes = tuple(
             SizeClass(
                 entry["name"],
@@ -163,7 +181,48 @@ class _Checker:
             )
             for entry in used
         )
-        return Scenario(size_classes=size_classes, data=data, **values)
+        return Scenario(size_classes=size_classes, data=data, stages=stages, **values)
+
+    def _load(self, data: dict[str, Any], values: dict[str, Any]) -> tuple[Stage, ...]:
+        """Return the stages, none where there are none; check how much load there is, and for how long."""
+        entries = self._stages(data)
+        required = ["name"]
+        if not entries or not all(entry["has_users"] for entry in entries):
+            required.append("user_count")
+        self._require(data, (), tuple(required), SCENARIO_RULES)
+        if (
+            data.get("stages") is None
+            and data.get("operation_count") is None
+            and data.get("run_seconds") is None
+        ):
+            self._fault((), "operation_count: missing, expected this key, run_seconds or stages")
+        if not all("seconds" in entry for entry in entries):
+            return ()
+        stages = tuple(Stage(each["seconds"], each.get("users"), each.get("rate")) for each in entries)
+        for path, wrong in scenario_load.contradictions(values, stages):
+            self._fault(path, f"{_spell(path)}: {wrong}")
+        return stages
+
+    def _stages(self, data: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the valid values of each stage; ``has_users``: whether the file gives it some."""
+        stages = data.get("stages")
+        if stages is None:
+            return []
+        if not isinstance(stages, list) or not stages:
+            self._wrong_or_missing(data, "stages", "a list of one stage or more")
+            return []
+        entries = []
+        for index, entry in enumerate(stages):
+            path = ("stages", index)
+            if not isinstance(entry, dict):
+                self._fault(path, f"{_spell(path)}: expected a mapping, not {brief(entry)}")
+                continue
+            values = self._values(entry, path, STAGE_RULES)
+            entries.append(values | {"has_users": "users" in entry})
+            self._require(entry, path, ("seconds",), STAGE_RULES)
+            if not entry.keys() & {"users", "rate"}:
+                self._fault(path, f"{_spell(path)}: expected users, rate or both")
+        return entries
 
     def _sizes(self, data: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the valid values of each size class; ``has_profile``: whether the file gives it one."""

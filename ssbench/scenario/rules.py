@@ -14,6 +14,9 @@ from ssbench.scenario.model import CRUD
 _MAX_NUMBER = 1_000_000_000  # leaves room in the 32 bits that container and object numbers have on the wire
 MAX_BYTES = 2**63 - 1
 
+#: Operations a second that no master can hand out.
+_MAX_RATE = 10_000_000
+
 
 class Rule(NamedTuple):
     """What a value must be: a test, and a description for messages.
@@ -66,6 +69,41 @@ def _is_number(value: object) -> bool:
     return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]
 
 
+class _Range(Rule):
+    """A rule for a number, or for two of which the second is reached evenly: ``16..64``."""
+
+    def read(self, value: object) -> object:
+        """Return the numbers at the beginning and at the end; raises ValueError."""
+        if not isinstance(value, str):
+            return value, value
+        low, dots, high = value.partition("..")
+        if not dots:
+            raise ValueError(f"expected {self.expected}, not {brief(value)}")
+        return _number(low), _number(high)
+
+
+def _number(text: str) -> float | None:
+    """Return the number that a text is; a whole one where it has no point, None where it is none."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _are_users(value: object) -> bool:
+    return isinstance(value, tuple) and all(type(each) is int and 1 <= each <= _MAX_NUMBER for each in value)
+
+
+def _is_rate(value: object) -> bool:
+    return _is_number(value) and 0 <= value <= _MAX_RATE  # type: ignore[operator]
+
+
+def _are_rates(value: object) -> bool:
+    return isinstance(value, tuple) and all(map(_is_rate, value)) and any(value)
+
+
 def _is_weights(value: object) -> bool:
     if isinstance(value, dict):
         if not value.keys() <= {operation.name for operation in OPERATIONS.drawn}:
@@ -101,7 +139,18 @@ _SECONDS = Rule(
     quantities.seconds,
 )
 
-#: Keys of a file, without ``sizes`` and ``initial_files``, which have a structure of their own.
+_SECONDS_OR_0 = Rule(
+    lambda value: _is_number(value) and value <= 1e9,  # type: ignore[operator]
+    "a number of seconds of 0 or more",
+    quantities.seconds,
+)
+_RATE = Rule(
+    lambda value: _is_rate(value) and value != 0,
+    f"a number of operations a second above 0, up to {_MAX_RATE}",
+)
+_ARRIVALS = Rule(lambda value: value in ("even", "poisson"), "even or poisson")
+
+#: Keys of a file, without ``sizes``, ``initial_files`` and ``stages``, which have a structure of their own.
 SCENARIO_RULES = {
     "name": _TEXT,
     "crud_profile": WEIGHTS,
@@ -113,10 +162,37 @@ SCENARIO_RULES = {
     "container_concurrency": _whole(1, 10_000),
     "delete_after": _whole(0, 2**62)._replace(parse=_whole_seconds),
     "policy": _CONTAINER_PART,
+    "rate": _RATE,
+    "arrivals": _ARRIVALS,
+    "warmup": _SECONDS_OR_0,
+    "think_time": _SECONDS_OR_0,
 }
 CLASS_RULES = {"name": _LABEL, "size_min": _SIZE, "size_max": _SIZE, "crud_profile": WEIGHTS}
+STAGE_RULES = {
+    "seconds": _SECONDS,
+    "users": _Range(
+        _are_users,
+        f"a whole number from 1 to {_MAX_NUMBER}, or two as in 16..64, from the first to the second",
+    ),
+    "rate": _Range(
+        _are_rates,
+        f"a number of operations a second above 0, up to {_MAX_RATE}, or two as in 100..500,"
+        " from the first to the second",
+    ),
+}
 #: Optional keys, which may also be present with an empty value.
-MAY_BE_NULL = {"operation_count", "run_seconds", "delete_after", "policy", "crud_profile"}
+MAY_BE_NULL = {
+    "operation_count",
+    "run_seconds",
+    "delete_after",
+    "policy",
+    "crud_profile",
+    "rate",
+    "arrivals",
+    "stages",
+    "warmup",
+    "think_time",
+}
 
 
 def brief(value: object) -> str:

@@ -48,6 +48,50 @@ Two kinds: 8 operations at once
     )
 
 
+@pytest.mark.parametrize(
+    ("load", "first", "lines"),
+    [
+        (
+            "rate: 500\narrivals: poisson\nwarmup: 2",
+            "at most 8 operations at once",
+            [
+                "    due at random (Poisson) at 500 a second, whatever the store does (open loop)",
+                "    those of the first 2 s are left out of the report (warm-up)",
+                "  time, at a guess: 1 s for the uploads, 10 s for the operations",
+            ],
+        ),
+        (
+            "think_time: 1m",
+            " 8 operations at once",
+            [
+                "    a user waits 60 s after each",
+                "  time, at a guess: 1 s for the uploads, 8 h for the operations",
+            ],
+        ),
+        (
+            "stages: [{seconds: 60, users: 2..8}, {seconds: 1m, rate: 10..50, users: 3..5}]",
+            " 8 operations at once",
+            [
+                "    stage 1, 60 s: 2..8 users, in a closed loop",
+                "    stage 2, 60 s: 10..50/s, due evenly, at most 3 to 5 at once",
+            ],
+        ),
+    ],
+)
+def test_how_much_load_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], load: str, first: str, lines: list[str]
+) -> None:
+    path = tmp_path / "load.yaml"
+    path.write_text(
+        SCENARIO.replace("operation_count: 4000\n", "" if "stages" in load else "operation_count: 4000\n")
+        + load
+    )
+    assert main(["check-scenario", str(path)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"Two kinds: {first.strip()}"
+    assert [line for line in said if line in lines] == lines
+
+
 @pytest.mark.parametrize("name", [name for name, _ in shipped()])
 def test_every_shipped_scenario_fits_the_screen(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-scenario", name]) == 0

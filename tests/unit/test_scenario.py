@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from itertools import islice
 from pathlib import Path
 from textwrap import dedent
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from ssbench.errors import ExitCode, ScenarioError, UsageError
 from ssbench.scenario import rules
 from ssbench.scenario import shipped as shipped_module
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
 from ssbench.workload.draws import Workload
@@ -175,7 +176,7 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
     ("old", "new", "line", "expected"),
     [
         ("name: Small", "nam: x\nname: Small", "1", "nam: unknown key, expected one of name"),
-        ("user_count: 7", "user_count: 7\nrun_second: 5", "19", "initial_files; did you mean run_seconds?"),
+        ("user_count: 7", "user_count: 7\nrun_second: 5", "19", "stages; did you mean run_seconds?"),
         ("name: Small test scenario\n", "", None, "name: missing, expected a string"),
         ("name: Small test scenario", "name: 2013-06-07", "1", "name: expected a string"),
         ("name: Small test scenario", "name: ''", "1", "name: expected a string"),
@@ -185,7 +186,12 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
         ("user_count: 7", "user_count: true", "18", "user_count: expected a whole number"),
         ("user_count: 7", "user_count: 7.0", "18", "not 7.0"),
         ("user_count: 7", "user_count:", "18", "user_count: expected a whole number"),
-        ("operation_count: 500\n", "", None, "operation_count: missing, expected this key or run_seconds"),
+        (
+            "operation_count: 500\n",
+            "",
+            None,
+            "operation_count: missing, expected this key, run_seconds or stages",
+        ),
         (
             "operation_count: 500",
             "run_seconds: .nan",
@@ -530,6 +536,160 @@ def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
     text = (Path(__file__).parents[2] / "doc" / "scenarios.rst").read_text("utf-8")
     example = text.partition(".. code-block:: yaml\n")[2].partition(".. list-table::")[0]
     assert load(write(dedent(example))).size_classes == EXPECTED.size_classes
-    keys = {*rules.SCENARIO_RULES, *rules.CLASS_RULES, "sizes", "initial_files"}
+    keys = {*rules.SCENARIO_RULES, *rules.CLASS_RULES, *rules.STAGE_RULES, "sizes", "initial_files", "stages"}
+    stages = (
+        text.partition("Stages\n------\n")[2].partition(".. code-block:: yaml\n")[2].partition("\nA run ")[0]
+    )
+    assert len(load(write(with_stages(dedent(stages), ""))).stages) == 4
     assert {f"``{key}``" for key in keys if f"``{key}``" not in text} == set()
     assert {name for name, _ in shipped() if f"``{name}``" not in text} == set()
+
+
+# -- how much load there is ----------------------------------------------------------------------
+
+STAGES = """\
+stages:
+- {seconds: 60, users: 16}
+- {seconds: 30s, users: 16..64}
+- {seconds: 1m, rate: 500}
+- {seconds: 10, rate: 0..99.5, users: 7}
+"""
+
+
+def with_stages(stages: str = STAGES, users: str = "user_count: 64\n") -> str:
+    return YAML.replace("operation_count: 500\n", stages).replace("user_count: 7\n", users)
+
+
+def test_a_closed_loop_without_stages_is_one_stage(write):
+    scenario = load(write(YAML))
+    assert scenario.plan == (Stage(math.inf, (7, 7)),)
+    assert not scenario.is_open
+    assert (scenario.warmup, scenario.think_time, scenario.arrivals) == (0.0, 0.0, "even")
+
+
+def test_an_open_loop(write):
+    scenario = load(write(YAML + "rate: 12.5\narrivals: poisson\nwarmup: 500ms\nrun_seconds: 60\n"))
+    assert (scenario.rate, scenario.arrivals, scenario.warmup) == (12.5, "poisson", 0.5)
+    assert scenario.plan == (Stage(60, (7, 7), (12.5, 12.5)),)
+    assert scenario.is_open
+    changed = override(scenario, rate=100.0, arrivals="even", warmup=2.0)
+    assert (changed.rate, changed.arrivals, changed.warmup) == (100.0, "even", 2.0)
+
+
+def test_think_time(write):
+    scenario = load(write(YAML + "think_time: 200ms\n"))
+    assert scenario.think_time == 0.2
+    assert override(scenario, think_time=0.0).think_time == 0
+    with pytest.raises(UsageError, match="think_time: expected no think_time beside a rate"):
+        override(scenario, rate=5.0)
+
+
+def test_stages(write):
+    scenario = load(write(with_stages()))
+    assert scenario.stages == (
+        Stage(60, (16, 16)),
+        Stage(30.0, (16, 64)),
+        Stage(60.0, None, (500, 500)),
+        Stage(10, (7, 7), (0, 99.5)),
+    )
+    assert (scenario.run_seconds, scenario.operation_count, scenario.user_count) == (160, None, 64)
+    assert [str(stage) for stage in scenario.plan] == ["16 users", "16..64 users", "500/s", "0..99.5/s"]
+    assert scenario.plan[2].users == (64, 64)
+    assert override(scenario, user_count=100).plan[2].users == (100, 100)
+
+
+def test_the_user_count_follows_from_stages_that_have_users(write):
+    scenario = load(write(with_stages("stages: [{seconds: 1, users: 5}, {seconds: 1, users: 9..2}]\n", "")))
+    assert scenario.user_count == 9
+    assert faults_of(write(with_stages(users=""))) == [
+        f" user_count: missing, expected a whole number from 1 to {10**9}"
+    ]
+
+
+@pytest.mark.parametrize("key", ["run_seconds", "operation_count", "rate"])
+def test_stages_leave_no_room_for_another_load(write, key):
+    scenario = load(write(with_stages()))
+    with pytest.raises(UsageError, match=f"{key}: the scenario has stages"):
+        override(scenario, **{key: 5})
+    (fault,) = faults_of(write(with_stages() + f"{key}: 5\n"))
+    assert fault.endswith(
+        f"{key}: expected no {key} beside stages, which have seconds and a load of their own"
+    )
+
+
+def test_fewer_users_than_a_stage_asks_for(write):
+    with pytest.raises(
+        UsageError, match=r"stages\[0\].users: expected at most user_count, which is 8, not 16"
+    ):
+        override(load(write(with_stages())), user_count=8)
+
+
+@pytest.mark.parametrize(
+    ("stages", "expected"),
+    [
+        ("stages: 5\n", "stages: expected a list of one stage or more, not 5"),
+        ("stages: []\n", "stages: expected a list of one stage or more, not []"),
+        ("stages: [5]\n", "stages[0]: expected a mapping, not 5"),
+        ("stages: [{users: 3}]\n", "stages[0].seconds: missing, expected a number of seconds above 0"),
+        ("stages: [{seconds: 3}]\n", "stages[0]: expected users, rate or both"),
+        ("stages: [{seconds: 3, users: 0}]\n", "stages[0].users: expected a whole number from 1 to"),
+        ("stages: [{seconds: 3, users: 1..2.5}]\n", "stages[0].users: expected a whole number from 1 to"),
+        ("stages: [{seconds: 3, users: 1-2}]\n", "stages[0].users: expected a whole number from 1 to"),
+        ("stages: [{seconds: 3, users: yes}]\n", "stages[0].users: expected a whole number from 1 to"),
+        ("stages: [{seconds: 3, users: 1.., rate: 2}]\n", "stages[0].users: expected a whole number from 1"),
+        ("stages: [{seconds: 3, rate: 0..0}]\n", "stages[0].rate: expected a number of operations a second"),
+        (
+            "stages: [{seconds: 3, rate: 1..inf}]\n",
+            "stages[0].rate: expected a number of operations a second",
+        ),
+        ("stages: [{seconds: 0, users: 1}]\n", "stages[0].seconds: expected a number of seconds above 0"),
+        ("stages: [{seconds: 3, user: 1}]\n", "stages[0].user: unknown key"),
+        (
+            "stages: [{seconds: 3, users: 99}]\n",
+            "stages[0].users: expected at most user_count, which is 64, not 99",
+        ),
+        ("stages: [{seconds: 3, users: 1}]\nwarmup: 3\n", "warmup: expected less than the run takes"),
+        (
+            "stages: [{seconds: 3, rate: 1}]\nthink_time: 3\n",
+            "think_time: expected no think_time beside a rate",
+        ),
+    ],
+)
+def test_wrong_stages(write, stages, expected):
+    faults = faults_of(write(with_stages(stages)))
+    assert any(expected in fault for fault in faults), faults
+    assert len(faults) == (2 if "user: 1" in stages else 1), faults
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rate: 0", "rate: expected a number of operations a second above 0, up to 10000000, not 0"),
+        ("rate: fast", "rate: expected a number of operations a second above 0"),
+        ("arrivals: odd", "arrivals: expected even or poisson, not 'odd'"),
+        ("arrivals: [even]", "arrivals: expected even or poisson"),
+        ("warmup: -1", "warmup: expected a number of seconds of 0 or more, not -1"),
+        ("think_time: 5x", "think_time: '5x': 'x' is not a unit of time"),
+    ],
+)
+def test_wrong_loads(write, text, expected):
+    (fault,) = faults_of(write(YAML + text + "\n"))
+    assert expected in fault
+    assert fault.startswith("19: ")
+
+
+def test_a_warm_up_is_shorter_than_the_run(write):
+    scenario = load(write(YAML))
+    with pytest.raises(UsageError, match="warmup: expected less than the run takes, which is 5 s, not 5"):
+        override(scenario, run_seconds=5.0, warmup=5.0)
+    assert override(scenario, warmup=5.0).warmup == 5  # of a run that ends by its number of operations
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9), st.lists))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_stands_in_stages_ends_in_faults_or_in_stages(write, value):
+    text = YAML.replace("operation_count: 500\n", "") + yaml.safe_dump(
+        {"stages": [{"seconds": 3, "users": value, "rate": value}, value]}, allow_unicode=True
+    )
+    with pytest.raises(ScenarioError):
+        load(write(text))
