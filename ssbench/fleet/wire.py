@@ -157,6 +157,7 @@ class Result(Brief, array_like=True, frozen=True, gc=False):
     ``status`` is that of the last answer, 0 where there was none. ``spent`` is what a failure took, in
     seconds from the first attempt on; None where that is not known, and for a success.
     ``resent`` counts requests that were sent again at once because a kept connection had gone stale.
+    ``late`` is how many seconds after it was due the job began; None in a closed loop.
     """
 
     size: Count = 0
@@ -171,6 +172,7 @@ class Result(Brief, array_like=True, frozen=True, gc=False):
     status: Annotated[int, Meta(ge=0, le=999)] = 0
     spent: Seconds | None = None
     resent: Annotated[int, Meta(ge=0, le=65535)] = 0
+    late: Seconds | None = None
 
 
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):

@@ -14,7 +14,7 @@ from ssbench.results.block import (
     TextColumn,
     join,
 )
-from ssbench.results.description import RunDescription, RunSummary, WorkerFacts
+from ssbench.results.description import RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.results.rows import ResultRow, Rows
 from ssbench.results.schema import FIELDS, NO_WORKER, NOT_MEASURED, UNKNOWN, Field, Kind, Mark
 from ssbench.results.sink import Sink
@@ -38,6 +38,7 @@ __all__ = [
     "RunDescription",
     "RunSummary",
     "Sink",
+    "StageFacts",
     "TextColumn",
     "WorkerFacts",
     "join",

@@ -199,6 +199,10 @@ class ResultBlock:
         packed = None if self._packed is None else self._packed[start:stop]
         return ResultBlock(len(range(*slice(start, stop).indices(self._count))), columns, failures, packed)
 
+    def having(self, **columns: npt.NDArray[Any]) -> ResultBlock:
+        """Return the same results with further columns, or with others in their place."""
+        return ResultBlock(self._count, {**self._columns, **columns}, self.failures, self._packed)
+
     def select(self, rows: npt.NDArray[np.intp]) -> ResultBlock:
         """Return the results of these rows, in ascending order."""
         columns = {

@@ -27,6 +27,19 @@ class WorkerFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class StageFacts:
+    """A stage as it went, or the whole run where it had no stages.
+
+    ``begins`` and ``ends`` are seconds since 1970; ``ends`` is earlier than planned in a run that was
+    interrupted. ``due`` is how many operations were due in it, None in a closed loop.
+    """
+
+    begins: float
+    ends: float
+    due: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunDescription:
     """What is known when a run starts; the first document of a stat file.
 
@@ -59,6 +72,8 @@ class RunSummary:
     :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted. ``sent_until`` is when
     the run stopped handing out operations, in seconds since 1970; None where it is not known. ``cluster``
     is what was seen of the cluster, None where nobody looked; a stat file has it in a record of its own.
+    ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
+    not known.
     """
 
     ended: float
@@ -70,3 +85,4 @@ class RunSummary:
     counters: dict[str, float] = field(default_factory=dict)
     sent_until: float | None = None
     cluster: Observation | None = None
+    stages: tuple[StageFacts, ...] = ()

@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from ssbench.fleet.dispatch import Task
+from ssbench.fleet.stages import LEAD
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
 from ssbench.results import LOST, Sink
+from ssbench.run.placement import Placement
 from ssbench.run.row_maker import RowMaker
+from ssbench.scenario.model import Stage
 from ssbench.screen.bars import Bar
 from ssbench.workload.population import RunState
 
@@ -159,8 +162,10 @@ class CleanUp(_Errand):
 class Benchmark:
     """Sends the operations of the scenario and hands their results to sinks, a block a tick.
 
-    Ends after ``operation_count`` draws or ``run_seconds`` seconds from its making, whichever is
-    given, or when ``stop()`` is true. ``drain_timeout`` is that of a phase that is not stopped.
+    Ends after ``operation_count`` draws or ``run_seconds`` seconds from its start, whichever is
+    given, or when ``stop()`` is true. It starts with its making, and in an open loop as much later as
+    operations are handed out before they are due. ``plan`` and ``warmup`` are those of the scenario.
+    ``drain_timeout`` is that of a phase that is not stopped.
     """
 
     what = "operations"
@@ -175,11 +180,15 @@ class Benchmark:
         operation_count: int | None,
         run_seconds: float | None,
         drain_timeout: float | None,
+        plan: Sequence[Stage] = (),
+        warmup: float = 0.0,
     ) -> None:
         self._drain_timeout = drain_timeout
         self.count = 0
         self.lost_jobs = 0
         self.began = time.monotonic()
+        #: When its stages begin.
+        self.start = self.began + (LEAD if plan and plan[0].rate else 0.0)
         #: What turns the master's monotonic clock into seconds since 1970; fixed for the run, so
         #: that a step of the wall clock moves no result.
         self.epoch = time.time() - self.began
@@ -188,9 +197,11 @@ class Benchmark:
         self._expires = state.expires
         self._stop = stop
         self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
-        self._rows = RowMaker(self.epoch, storage_urls)
+        self._rows = RowMaker(self.epoch, storage_urls, with_due=any(stage.rate for stage in plan))
+        placement = Placement(plan, self.epoch + self.start, warmup)
+        self._placement = placement if placement.needed else None
         self._wanted = operation_count if run_seconds is None else None
-        self._ends_at = None if run_seconds is None else self.began + run_seconds
+        self._ends_at = None if run_seconds is None else self.start + run_seconds
         self._sending_at = self.began
 
     @property
@@ -238,6 +249,8 @@ class Benchmark:
     def _hand_over(self) -> None:
         if self._rows:
             block = self._rows.take()
+            if self._placement is not None:
+                block = self._placement.place(block)
             self.count += len(block)
             for sink in self._sinks:
                 sink.add(block)

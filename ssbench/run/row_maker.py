@@ -14,15 +14,17 @@ class RowMaker:
     """Collects results until they are taken as a block.
 
     ``epoch`` is what turns the master's monotonic clock into seconds since 1970, ``storage_urls`` how
-    many storage URLs the run has. ``errors`` counts the failures so far.
+    many storage URLs the run has. With ``with_due`` results tell when their operation was due, where it was.
+    ``errors`` counts the failures so far.
     """
 
-    def __init__(self, epoch: float, storage_urls: int) -> None:
+    def __init__(self, epoch: float, storage_urls: int, *, with_due: bool = False) -> None:
         self.errors = 0
         self._epoch = epoch
         #: How many storage URLs results choose from; 0 where they do not.
         self._urls = storage_urls if storage_urls > 1 else 0
-        self._rows = Rows(also=["storage_url"] if self._urls else [])
+        self._with_due = with_due
+        self._rows = Rows(also=[*["storage_url"] * (self._urls > 0), *["due"] * with_due])
         if storage_urls == 1:
             self._rows.common["storage_url"] = 0
 
@@ -37,7 +39,7 @@ class RowMaker:
         """Collect results that came in one message."""
         rows, trans_ids = self._rows.rows, self._rows.trans_ids
         to_epoch = worker.offset.seconds + self._epoch
-        worker_id, urls = worker.worker_id, self._urls
+        worker_id, urls, with_due = worker.worker_id, self._urls, self._with_due
         for (operation, size_class, container, number, size), result in ended:
             if result.cause is not None or result.retries or result.resent:
                 self._note_trouble(result, size, to_epoch)
@@ -60,6 +62,8 @@ class RowMaker:
             )
             if urls:
                 row = (*row, result.storage_url if result.storage_url < urls else UNKNOWN)
+            if with_due:
+                row = (*row, _due(result, to_epoch))
             rows.append(row)
             trans_ids.append(result.trans_id)
 
@@ -91,6 +95,15 @@ class RowMaker:
             rows.note("expected_size", size or UNKNOWN)
             row: ResultRow = (operation, size_class, worker_id, container, number)
             row += (UNKNOWN, NOT_MEASURED, NOT_MEASURED, now + self._epoch, UNKNOWN)
-            rows.rows.append((*row, UNKNOWN) if self._urls else row)
+            row += (UNKNOWN,) * (self._urls > 0) + (NOT_MEASURED,) * self._with_due
+            rows.rows.append(row)
             rows.trans_ids.append(None)
         self.errors += len(tasks)
+
+
+def _due(result: Result, to_epoch: float) -> float:
+    """Return when an operation was due; NaN where it was not, or where it is not known when it was sent."""
+    took = result.last_byte if result.cause is None else result.spent
+    if result.late is None or took is None:
+        return NOT_MEASURED
+    return result.completed - took - result.late + to_epoch

@@ -87,3 +87,18 @@ def test_which_of_several_storage_urls_a_result_used_and_what_is_lost() -> None:
     assert block.expected_size.tolist()[2:] == [-1, 70]
     assert block.failures[2] == Failure(LOST, "with worker 7 on box (pid 5)", {})
     assert rows.errors == 2
+
+
+def test_when_operations_were_due() -> None:
+    rows = RowMaker(EPOCH, storage_urls=2, with_due=True)
+    read = (1, 0, 0, 1, 0)
+    failure = Result(3, None, None, 50.0, cause="timeout", spent=2.0, late=1.0)
+    unknown = Result(4, None, None, 50.0, cause="timeout", late=1.0)
+    results = [Result(1, 0.1, 0.5, 50.0, late=0.25), Result(2, 0.1, 0.5, 50.0), failure, unknown]
+    rows.add([(read, each) for each in results], worker())
+    rows.add_lost([read], LOST, None, 200.0)
+    block = rows.take()
+    assert block.due.tolist()[0] == EPOCH + 149.25
+    assert block.due.tolist()[2] == EPOCH + 147
+    assert [math.isnan(due) for due in block.due] == [False, True, False, True, True]
+    assert block.storage_url.tolist() == [0, 0, 0, 0, -1]
