@@ -221,6 +221,7 @@ class Fleet:
                 or not earliest < result.completed < latest
                 or result.retries
                 or result.retried
+                or result.rare is not None
                 or (result.size and result.size != task[4] and (task[4] or result.size > largest[task[1]]))
             ):
                 wrong = self._bounds.fault(entry, result, to_master, now)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ssbench.fleet.wire import Result
+from ssbench.fleet.wire import Rare, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,22 +14,34 @@ class History:
     """What happened to a task before it was sent again.
 
     ``began`` is the master's monotonic clock at the start of its first attempt, ``retries`` the number
-    of attempts that failed, ``retried`` their causes with counts.
+    of attempts that failed, ``retried`` their causes with counts. ``connecting`` and ``pausing`` are the
+    seconds spent on that; ``ended`` is when the last of those attempts did, None where nobody knows.
     """
 
     retries: int
     began: float
     retried: dict[str, int]
+    connecting: float = 0.0
+    pausing: float = 0.0
+    ended: float | None = None
 
-    def add_to(self, result: Result) -> Result:
-        """Return the result with the causes of earlier attempts added to its own.
+    def add_to(self, result: Result, sent_at: float) -> Result:
+        """Return the result with the causes of earlier attempts and the pauses since added to its own.
 
-        The worker was told the number of retries and the time spent, so these are included already.
+        ``sent_at`` is when the job was sent again: what it waited for a token is a pause. The worker was told
+        the number of retries and the time spent, so these are included already.
         """
         retried = dict(self.retried)
         for cause, count in (result.retried or {}).items():
             retried[cause] = retried.get(cause, 0) + count
-        return msgspec.structs.replace(result, retried=retried)
+        rare = result.rare or Rare()
+        waited = 0.0 if self.ended is None else max(0.0, sent_at - self.ended)
+        rare = msgspec.structs.replace(
+            rare,
+            connecting=rare.connecting + self.connecting,
+            pausing=rare.pausing + self.pausing + waited,
+        )
+        return msgspec.structs.replace(result, retried=retried, rare=rare)
 
 
 def after_failure(result: Result, cause: str, history: History | None, now: float) -> History:
@@ -40,4 +52,5 @@ def after_failure(result: Result, cause: str, history: History | None, now: floa
     retried = dict(result.retried or {})
     retried[cause] = retried.get(cause, 0) + 1
     began = history.began if history else now - (result.last_byte or 0.0)
-    return History(result.retries + 1, began, retried)
+    rare = result.rare or Rare()
+    return History(result.retries + 1, began, retried, rare.connecting, rare.pausing, now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssbench.fleet.dispatch import Entry
-from ssbench.fleet.wire import LOST_AFTER, Result
+from ssbench.fleet.wire import LOST_AFTER, Rare, Result
 from ssbench.operations import OPERATIONS
 
 #: A latency may exceed the age of its job by so many seconds and by this share: two clocks differ.
@@ -57,6 +57,9 @@ class Bounds:
             return f"the first byte came after {first:,.3f} s, the last one after {last:,.3f} s"
         if result.spent is not None and result.spent > age * _LATENCY_SHARE + _LATENCY_SECONDS:
             return f"it failed after {result.spent:,.3f} s and was sent {age:,.3f} s ago"
+        took = result.spent if last is None else last
+        if result.rare is not None and took is not None and _parts(result.rare) > took + _LATENCY_SECONDS:
+            return f"of {took:,.3f} s it spent {_parts(result.rare):,.3f} s with connecting and pauses"
         since = result.completed + to_master - now
         if since > _CLOCK_SECONDS or since < batch.sent_at - now - _CLOCK_SECONDS:
             return f"it ended {-since:,.3f} s ago and was sent {now - batch.sent_at:,.3f} s ago"
@@ -79,3 +82,7 @@ class Bounds:
         if operation.sends_body:
             return largest if operation.returns_object else 0
         return max(largest, _LARGEST_ANSWER, age * _BYTES_A_SECOND if operation.returns_object else 0)
+
+
+def _parts(rare: Rare) -> float:
+    return max(rare.connecting + rare.pausing, rare.last_attempt or 0.0)

@@ -133,6 +133,18 @@ class Exit(Struct, array_like=True, frozen=True, tag=3):
 Notice = Ping | Refusal | Exit
 
 
+class Rare(Struct, array_like=True, frozen=True, gc=False):
+    """What few results have: a result without it pays one byte for all of this.
+
+    ``connecting`` and ``pausing`` are how many of its seconds went into new connections and into our own
+    pauses before retries; ``last_attempt`` is what its last attempt took, where it was not the only one.
+    """
+
+    connecting: Seconds = 0.0
+    pausing: Seconds = 0.0
+    last_attempt: Seconds | None = None
+
+
 class Brief(Struct, array_like=True, frozen=True, gc=False):
     """The beginning of a :class:`Result`, which is sent in its place where all else has its default.
 
@@ -172,6 +184,7 @@ class Result(Brief, array_like=True, frozen=True, gc=False):
     status: Annotated[int, Meta(ge=0, le=999)] = 0
     spent: Seconds | None = None
     resent: Annotated[int, Meta(ge=0, le=65535)] = 0
+    rare: Rare | None = None
     late: Seconds | None = None
 
 

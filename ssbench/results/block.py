@@ -219,7 +219,7 @@ class ResultBlock:
             return NoTexts(self._count)
         if field.default is None and field.derive is not None:
             return field.derive(self)
-        return constant(field.default or 0, self._count)
+        return constant(0 if field.default is None else field.default, self._count)
 
 
 def _chosen(column: Sequence[str | None], rows: npt.NDArray[np.intp]) -> Sequence[str | None]:

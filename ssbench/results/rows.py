@@ -58,8 +58,9 @@ class Rows:
         columns: dict[str, Any] = {name: constant(value, count) for name, value in self.common.items()}
         if trans_ids.count(None) < len(trans_ids):
             columns["trans_id"] = trans_ids
-        for name, values in rare.items():
-            field = FIELDS[name]
+        # In the order of the fields, for the later ones may be derived from those before.
+        for name in [name for name in FIELDS if name in rare]:
+            field, values = FIELDS[name], rare[name]
             block = ResultBlock(count, columns, packed=packed)
             column = np.array(getattr(block, name), _dtype(field))
             column[list(values)] = list(values.values())

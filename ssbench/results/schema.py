@@ -95,6 +95,11 @@ def _tries(block: ResultBlock) -> npt.NDArray[np.int64]:
     return np.asarray(block.retries + 1)
 
 
+def _only_attempt(block: ResultBlock) -> npt.NDArray[np.float64]:
+    """Return what the last attempt took where it was the only one."""
+    return np.asarray(block.last_byte - block.connecting - block.pausing)
+
+
 def _size(block: ResultBlock) -> npt.NDArray[np.int64]:
     return np.asarray(block.size)
 
@@ -151,6 +156,13 @@ _TABLE = (
           "bytes that were to be moved, -1 where it is not known; derived: size", "q",
           default=None, derive=_size),
     Field("marks", 24, _NUMBER, "bits", 2, "marks", "1: belongs to the warm-up", "B"),
+    Field("connecting", 25, _SECONDS, "seconds", 2, "connecting",
+          "part of the operation's time that went into new connections: name, TCP, TLS", "d", default=0.0),
+    Field("pausing", 26, _SECONDS, "seconds", 2, "pausing",
+          "part of it that went into our own pauses before further attempts", "d", default=0.0),
+    Field("last_attempt", 27, _SECONDS, "seconds", 2, "last_attempt",
+          "what the last attempt of a success took, without connecting; default: last byte less connecting"
+          " and pausing", "d", default=None, derive=_only_attempt),
 )
 # fmt: on
 

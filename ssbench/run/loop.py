@@ -259,7 +259,7 @@ class Loop:
         for place, sent_at, history in arrival.special:
             task, result = arrival.ended[place]
             if history is not None:
-                result = history.add_to(result)
+                result = history.add_to(result, sent_at)
             if result.cause is not None:
                 if len(urls) > 1:
                     result = _with_storage_url(result, urls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ssbench.fleet.dispatch import Task
-from ssbench.fleet.wire import Result
+from ssbench.fleet.wire import Rare, Result
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultBlock, ResultRow, Rows
 
@@ -41,7 +41,7 @@ class RowMaker:
         to_epoch = worker.offset.seconds + self._epoch
         worker_id, urls, with_due = worker.worker_id, self._urls, self._with_due
         for (operation, size_class, container, number, size), result in ended:
-            if result.cause is not None or result.retries or result.resent:
+            if result.cause is not None or result.retries or result.resent or result.rare is not None:
                 self._note_trouble(result, size, to_epoch)
             if result.cause is None:
                 moved = result.size or size
@@ -73,6 +73,8 @@ class RowMaker:
         if result.retries or result.resent:
             rows.note("retries", result.retries)
             rows.note("attempts", result.retries + 1 + result.resent)
+        if result.rare is not None:
+            self._note_parts(result.rare)
         if result.cause is not None:
             self.errors += 1
             rows.note("expected_size", size or UNKNOWN)
@@ -80,6 +82,16 @@ class RowMaker:
                 rows.note("started", result.completed - result.spent + to_epoch)
         if result.cause is not None or result.retried:
             rows.failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
+
+    def _note_parts(self, rare: Rare) -> None:
+        """Keep what parts of its time a result spent with connecting and pauses."""
+        rows = self._rows
+        if rare.connecting:
+            rows.note("connecting", rare.connecting)
+        if rare.pausing:
+            rows.note("pausing", rare.pausing)
+        if rare.last_attempt is not None:
+            rows.note("last_attempt", rare.last_attempt)
 
     def add_lost(self, tasks: Sequence[Task], cause: str, worker: WorkerState | None, now: float) -> None:
         """Collect tasks of which no result came, because of ``cause``, as failures.

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from msgspec import Struct, structs
 
 from ssbench.errors import SsbenchError, WireError
-from ssbench.fleet.wire import Job, Result, RunParameters
+from ssbench.fleet.wire import Job, Rare, Result, RunParameters
 from ssbench.names import container_name, object_name
 from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING, Operation
 from ssbench.swift.causes import NOT_FOUND
@@ -194,6 +194,9 @@ def builder(operation: Operation) -> Builder:
 def as_result(job_id: int, outcome: Outcome, storage_url: int) -> Result:
     """Return the result of a job for the master; ``storage_url`` is the place of the one it used."""
     trans_id = outcome.trans_id
+    rare = None
+    if outcome.connecting or outcome.pausing or outcome.last_attempt is not None:
+        rare = Rare(outcome.connecting, outcome.pausing, outcome.last_attempt)
     return Result(
         job_id,
         outcome.first_byte,
@@ -211,4 +214,5 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int) -> Result:
         outcome.status,
         outcome.spent,
         outcome.resent,
+        rare,
     )

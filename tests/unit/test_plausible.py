@@ -7,7 +7,7 @@ import pytest
 from ssbench.fleet.dispatch import Batch, Entry
 from ssbench.fleet.history import History
 from ssbench.fleet.plausible import Bounds
-from ssbench.fleet.wire import Result
+from ssbench.fleet.wire import Rare, Result
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
 
@@ -51,6 +51,7 @@ def fault(given: Result, of: Entry) -> str | None:
         ({"retries": 3, "retried": None}, entry()),
         ({"retries": 12, "retried": {"HTTP 503": 10}}, entry(history=History(2, SENT, {"HTTP 401": 2}))),
         ({"first_byte": None, "last_byte": None, "cause": "HTTP 404"}, entry()),
+        ({"last_byte": 9.0, "rare": Rare(4.0, 4.5, 0.5)}, entry()),
         ({"first_byte": None, "last_byte": 1.0, "cause": "HTTP 401", "unauthorized": True}, entry()),
     ],
 )
@@ -75,6 +76,8 @@ def test_what_can_be_is_taken(changes: dict[str, object], of: Entry) -> None:
         ({"retries": 13}, entry(history=History(2, SENT, {"HTTP 401": 2})), "13 retries"),
         ({"retries": 2, "retried": {"HTTP 503": 3}}, entry(), "2 retries, of which 3 have a cause"),
         ({"retried": {"HTTP 503": 2**32 - 1}}, entry(), "0 retries, of which 4294967295 have a cause"),
+        ({"last_byte": 9.0, "rare": Rare(6.0, 4.5)}, entry(), "of 9.000 s it spent 10.500 s with connecting"),
+        ({"last_byte": 1.0, "rare": Rare(last_attempt=1e9)}, entry(), "of 1.000 s it spent"),
         ({"size": 2**50}, entry(), "bytes were moved"),
         ({"size": 169}, entry(CREATE, 170), "169 bytes were moved, where 170 were asked for"),
         ({"size": 171}, entry(UPDATE, 170), "171 bytes were moved, where 170 were asked for"),

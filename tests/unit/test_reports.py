@@ -670,6 +670,9 @@ EXPECTED = [
         "account": None,
         "expected_size": 2500,
         "marks": 0,
+        "connecting": 0.0,
+        "pausing": 0.0,
+        "last_attempt": 0.25,
     },
     {
         "operation": "read",
@@ -696,6 +699,9 @@ EXPECTED = [
         "account": None,
         "expected_size": 0,
         "marks": 0,
+        "connecting": 0.0,
+        "pausing": 0.0,
+        "last_attempt": None,
     },
 ]
 

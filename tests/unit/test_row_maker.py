@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ssbench.fleet.wire import Result
+from ssbench.fleet.wire import Rare, Result
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import LOST, NO_WORKER, Failure
 from ssbench.run.row_maker import RowMaker
@@ -70,6 +70,22 @@ def test_failures_keep_their_start_and_their_status_and_moved_nothing() -> None:
     assert block.retries.tolist() == [2, 1, 0]
     assert block.attempts.tolist() == [3, 2, 2]
     assert block.storage_url.tolist() == [-1, -1, -1]
+
+
+def test_what_a_result_spent_with_connecting_and_pauses() -> None:
+    rows = RowMaker(EPOCH, storage_urls=0)
+    plain = Result(1, 0.25, 0.5, 50.0, 9)
+    retried = Result(2, 0.25, 2.0, 50.0, 9, 1, rare=Rare(pausing=0.25, last_attempt=0.5))
+    connected = Result(3, 0.25, 0.5, 50.0, 9, rare=Rare(0.125))
+    rows.add([((1, 0, 0, 1, 9), each) for each in (plain, retried, connected)], worker())
+    block = rows.take()
+    assert block.connecting.tolist() == [0.0, 0.0, 0.125]
+    assert block.pausing.tolist() == [0.0, 0.25, 0.0]
+    assert block.last_attempt.tolist() == [0.5, 0.5, 0.375]
+    rows.add([((1, 0, 0, 1, 9), plain)], worker())
+    block = rows.take()
+    assert not block.given & {"connecting", "pausing", "last_attempt"}
+    assert block.last_attempt.tolist() == [0.5]
 
 
 def test_which_of_several_storage_urls_a_result_used_and_what_is_lost() -> None:

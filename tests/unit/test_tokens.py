@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from runs import wait_until
 
 from ssbench.errors import ClusterError
 from ssbench.fleet.history import History
-from ssbench.fleet.wire import Result
+from ssbench.fleet.wire import Rare, Result
 from ssbench.run.tokens import TokenRenewal, WaitingForToken
 
 
@@ -119,7 +120,7 @@ def test_a_task_waits_for_a_token_with_its_history() -> None:
     assert waiting.add(TASK, refused(1, {"HTTP 503": 1}), None, now=10.0)
     assert len(waiting) == 1
     ((task, history),) = waiting.take()
-    assert (task, history) == (TASK, History(2, 8.0, {"HTTP 503": 1, "HTTP 401": 1}))
+    assert (task, history) == (TASK, History(2, 8.0, {"HTTP 503": 1, "HTTP 401": 1}, ended=10.0))
     assert (len(waiting), waiting.take()) == (0, [])
 
 
@@ -130,9 +131,19 @@ def test_the_first_attempt_counts_however_often_a_token_is_refused() -> None:
         result = refused(turn, history.retried if history else None)
         assert waiting.add(TASK, result, history, now=10.0 + turn)
         ((_, history),) = waiting.take()
-    assert history == History(10, 8.0, {"HTTP 401": 10})
+    assert history == History(10, 8.0, {"HTTP 401": 10}, ended=19.0)
     assert not waiting.add(TASK, refused(10, history.retried), history, now=30.0)
     assert waiting.take() == []
+
+
+def test_waiting_for_a_token_is_a_pause() -> None:
+    waiting = WaitingForToken(TokenRenewal(lambda: "token"))
+    before = msgspec.structs.replace(refused(), rare=Rare(0.5, 0.25))
+    assert waiting.add(TASK, before, None, now=10.0)
+    ((_, history),) = waiting.take()
+    done = history.add_to(Result(1, 1.0, 9.0, 16.0, rare=Rare(0.125, 1.0, 0.5)), sent_at=13.0)
+    assert done.rare == Rare(0.625, 4.25, 0.5)
+    assert history.add_to(Result(1, 1.0, 9.0, 16.0), sent_at=13.0).rare == Rare(0.5, 3.25)
 
 
 def test_without_a_way_to_a_token_no_task_waits() -> None:
