@@ -27,6 +27,7 @@ from ssbench.statistics import (
     Groups,
     Interval,
     Latencies,
+    Part,
     RunStatistics,
     Slowest,
     Window,
@@ -181,6 +182,9 @@ class _Maker:
             ),
             first_byte=self._latency(figures.first_byte),
             last_byte=self._latency(figures.last_byte),
+            connecting=_part(figures.parts.connecting),
+            pausing=_part(figures.parts.pausing),
+            vanished=figures.parts.vanished,
         )
 
     def _slowest(self, slowest: Slowest) -> records.Slowest:
@@ -331,3 +335,7 @@ def _encodable(value: Any) -> Any:
 
 def _number_or_name(value: int | str | None) -> str | None:
     return None if value is None else str(value)
+
+
+def _part(part: Part) -> records.Part:
+    return records.Part(count=part.count, seconds=part.seconds, max=part.longest)

@@ -82,6 +82,8 @@ class Figures(Record, frozen=True, kw_only=True):
 
     ``count`` is of successes; ``lost`` operations are neither in it nor in ``errors``. ``retries`` are
     attempts after the first, ``resent`` requests that were sent again because a kept connection was stale.
+    ``connecting`` and ``pausing`` (between attempts) are parts of the latencies. ``vanished`` counts deletes
+    that found nothing after an answer was lost, which are successes.
     """
 
     count: Count
@@ -97,6 +99,17 @@ class Figures(Record, frozen=True, kw_only=True):
     window: Within
     first_byte: Latency
     last_byte: Latency
+    connecting: Part
+    pausing: Part
+    vanished: Count
+
+
+class Part(Record, frozen=True, kw_only=True):
+    """A part of the time of operations: how many had it, how much of it, the most of one."""
+
+    count: Count
+    seconds: Seconds
+    max: Seconds
 
 
 class Within(Record, frozen=True, kw_only=True):

@@ -19,6 +19,9 @@ _BUSY_ENOUGH = 0.95
 #: More stalls than this are counted, and the longest are shown.
 _STALLS_SHOWN = 5
 
+#: An operation has a line for a part of its latencies that is at least this share of them.
+_MUCH = 0.01
+
 _INDENT = " " * 7
 _MILLISECOND = 1e-3
 _MEGABYTE = 1e6
@@ -31,9 +34,9 @@ def section(statistics: RunStatistics) -> Iterator[str]:
         return
     total = statistics.total
     lines = [*_window(statistics, course), *_rates(statistics, course), *_seconds(course), *_stalls(course)]
-    if total.resent:
-        lines += ["", f"Sent again because a kept connection had gone stale (reconnect): {total.resent}"]
+    lines += _once_more(total)
     lines += _latencies(statistics)
+    lines += _parts(statistics)
     lines += _failures(statistics)
     yield from ("", "Figures", *((_INDENT + line).rstrip() for line in lines))
 
@@ -113,6 +116,15 @@ def _stalls(course: Course) -> Iterator[str]:
         yield f"  {stall.seconds:.3f} s from {stall.start:.3f} s on"
 
 
+def _once_more(total: Section) -> Iterator[str]:
+    if total.resent or total.parts.vanished:
+        yield ""
+    if total.resent:
+        yield f"Sent again because a kept connection had gone stale (reconnect): {total.resent}"
+    if total.parts.vanished:
+        yield f"Deletes that found nothing after an answer was lost (successes): {total.parts.vanished}"
+
+
 def percentiles(statistics: RunStatistics, ranks: Sequence[float]) -> Iterator[str]:
     """Yield the lines of a section with further percentiles; none where none are asked for."""
     if ranks:
@@ -139,6 +151,25 @@ def _latencies(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> Ite
 def _latency(each: Section, line: Line, which: str, latencies: Latencies, ranks: Sequence[float]) -> str:
     values = "".join(f" {milliseconds(latencies.supported_percentile(rank)):>6}" for rank in ranks)
     return f"{_name(each):<8}{which:<6}{line.size_class or '':<10.10} {latencies.count:>9}{values}"
+
+
+def _parts(statistics: RunStatistics) -> Iterator[str]:
+    """Yield what latencies contain besides the last attempt: of all, and of operations with much of it."""
+    total = statistics.total
+    if not (total.parts.connecting.count or total.parts.pausing.count):
+        return
+    yield ""
+    yield f"{'Part of latencies':<25}{'n':>9}{'% of ops':>10}{'% of time':>11}{'mean ms':>10}{'max ms':>9}"
+    for each in (*statistics.sections[1:], total):
+        latencies = each.lines[0].last_byte
+        whole = latencies.mean * latencies.count if latencies.count else math.inf
+        for name, part in (("connecting", each.parts.connecting), ("pauses", each.parts.pausing)):
+            if part.count and (each is total or part.seconds >= _MUCH * whole):
+                yield (
+                    f"{_name(each):<8}{name:<17}{part.count:>9}{100 * part.count / each.count:>10.2f}"
+                    f"{100 * part.seconds / whole:>11.2f}{milliseconds(part.seconds / part.count):>10}"
+                    f"{milliseconds(part.longest):>9}"
+                )
 
 
 def _failures(statistics: RunStatistics) -> Iterator[str]:

@@ -7,6 +7,7 @@
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latencies import Latencies, Slowest
+from ssbench.statistics.parts import Part, Parts
 from ssbench.statistics.steadiness import Steadiness
 from ssbench.statistics.summary import (
     Course,
@@ -31,6 +32,8 @@ __all__ = [
     "Interval",
     "Latencies",
     "Line",
+    "Part",
+    "Parts",
     "Results",
     "RunFacts",
     "RunStatistics",

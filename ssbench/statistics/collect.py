@@ -21,6 +21,7 @@ from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock
 from ssbench.results.block import is_constant
 from ssbench.statistics.by_second import BySecond, merge_seconds
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
+from ssbench.statistics.parts import Parts, parts_of, sum_of
 from ssbench.statistics.tally import tally
 from ssbench.statistics.timeline import Timeline, Window
 
@@ -88,7 +89,7 @@ class Figures:
     ``end`` the last completion, a failure's too, minus infinity without a result; seconds since 1970.
     ``resent`` counts requests that were sent again because a kept connection had gone stale. ``moved``
     is the bytes of body of all successes whose size is known. ``by_second`` has what is needed for
-    intervals of the rates.
+    intervals of the rates, ``parts`` what the time of successes went into besides their last attempts.
     """
 
     count: int
@@ -103,6 +104,7 @@ class Figures:
     within: Within
     moved: int
     by_second: BySecond
+    parts: Parts
 
     @property
     def failed(self) -> int:
@@ -131,6 +133,7 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
         ),
         moved=sum(part.moved for part in parts),
         by_second=merge_seconds(part.by_second for part in parts),
+        parts=sum_of(part.parts for part in parts),
     )
 
 
@@ -196,6 +199,7 @@ class _Group:
     retries: int = 0
     resent: int = 0
     moved: int = 0
+    parts: Parts = field(default_factory=Parts)
     start: float = math.inf
     end: float = -math.inf
     first_byte: LatencyCollector = field(default_factory=LatencyCollector)
@@ -219,6 +223,7 @@ class _Group:
         self.count += len(rows)
         self.by_second.add(block, rows)
         self.moved += int(np.maximum(block.size[rows], 0).sum())
+        self.parts += parts_of(block, rows)
         last_byte = block.last_byte[rows]
         self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
         self.first_byte.add(block, rows, block.first_byte[rows], before)
@@ -238,6 +243,7 @@ class _Group:
             Within() if window is None else self.tail.within(window),
             self.moved,
             self.by_second,
+            self.parts,
         )
 
 

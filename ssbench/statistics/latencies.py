@@ -63,12 +63,16 @@ class Latencies:
     _parts: tuple[npt.NDArray[np.float64], ...] = field(repr=False)
     by_second: LatencyTable = field(repr=False, compare=False, default_factory=LatencyTable)
 
-    def percentile(self, rank: float) -> float:
-        """Return the percentile by the rule at the head of this module; 0 < rank <= 100."""
-        if not self.count:
+    def percentile(self, rank: float, without: int = 0) -> float:
+        """Return the percentile by the rule at the head of this module; 0 < rank <= 100.
+
+        The slowest are left out, as many as ``without`` says.
+        """
+        count = self.count - without
+        if count <= 0:
             return math.nan
-        place = self.count * Fraction(str(rank)) / 100
-        if place.denominator == 1 and place < self.count:
+        place = count * Fraction(str(rank)) / 100
+        if place.denominator == 1 and place < count:
             return (self._smallest(int(place)) + self._smallest(int(place) + 1)) / 2
         return self._smallest(math.ceil(place))
 

@@ -24,6 +24,7 @@ from ssbench.results import ResultBlock, RunDescription, RunSummary, WorkerFacts
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within, merge_figures
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.parts import Parts
 from ssbench.statistics.steadiness import Steadiness, steadiness
 from ssbench.statistics.timeline import EachSecond, Stall, Timeline, Window
 
@@ -96,6 +97,7 @@ class Section:
     requests_per_second: float
     lines: tuple[Line, ...]
     resent: int
+    parts: Parts
     within: Within
     moved: int
     moved_per_second: float
@@ -255,8 +257,8 @@ def _course(timeline: Timeline, window: Window, total: Figures, users: int) -> C
         busy=total.within.busy / of_all_users if of_all_users else math.nan,
         operations=each[0] if each else None,
         moved=each[1] if each else None,
-        stalls=timeline.stalls(window, total.last_byte.percentile(99)),
         steadiness=steadiness(total.by_second.series(window.start, window.end)[0]),
+        stalls=timeline.stalls(window, total.last_byte, users),
     )
 
 
@@ -296,6 +298,7 @@ def _section(
             for name, figures in by_class.items()
         ),
         resent=total.resent,
+        parts=total.parts,
         within=total.within,
         moved=total.moved,
         moved_per_second=moved_rate,

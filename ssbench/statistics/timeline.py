@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ssbench.results import ResultBlock
+from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.tally import tally
 
 #: A gap without a completion is a stall when it is longer than this (seconds) and than so many times
-#: the 99th percentile of latency.
+#: the 99th percentile of latency, of operations other than those that stalls held up.
 STALL_SECONDS = 0.5
 STALL_PERCENTILES = 10
+
+#: Several stalls may not have held up more than this share of the operations; one may have held up half.
+_HELD_UP = 0.05
 
 #: The first and the last completion of each such part of a second are kept. Longer gaps than this
 #: are seen, and a stall is longer.
@@ -128,14 +132,11 @@ class Timeline:
         self._count_seconds()
         return _each_second(self._successes, whole), _each_second(self._bytes, whole)
 
-    def stalls(self, window: Window, percentile: float) -> tuple[Stall, ...]:
-        """Return the stalls in a window, given the 99th percentile of latency (or NaN)."""
-        longest = max(STALL_SECONDS, STALL_PERCENTILES * (0.0 if math.isnan(percentile) else percentile))
-        return tuple(
-            Stall(start - window.start, end - start)
-            for start, end in self._gaps(window)
-            if end - start > longest
-        )
+    def stalls(self, window: Window, latencies: Latencies, users: int) -> tuple[Stall, ...]:
+        """Return the stalls in a window, of a run with these latencies of successes and so many users."""
+        gaps = [(start, end) for start, end in self._gaps(window) if end - start > STALL_SECONDS]
+        longest = _bound(sorted((end - start for start, end in gaps), reverse=True), latencies, users)
+        return tuple(Stall(start - window.start, end - start) for start, end in gaps if end - start > longest)
 
     def _gaps(self, window: Window) -> Iterator[tuple[float, float]]:
         """Yield (start, end) of the times between the completions of different bins, in order."""
@@ -167,6 +168,27 @@ class Timeline:
         places = np.floor(completed - self._origin).astype(np.int64)
         tally(self._successes, places)
         tally(self._bytes, places, sizes)
+
+
+def _bound(gaps: Sequence[float], latencies: Latencies, users: int) -> float:
+    """Return what gaps, given with the longest first, have to exceed to be stalls.
+
+    An operation that a stall held up took as long as the stall, and in a short run one in a hundred may
+    have. A stall holds up no more operations than there are users, so that the slowest are left out, as many
+    as that for each stall: of the longest gap, then of the two longest, the four longest and so on, for as
+    long as these gaps then are stalls.
+    """
+    bound = STALL_PERCENTILES * latencies.percentile(99) if latencies.count else 0.0
+    stalls = 1
+    while stalls <= len(gaps):
+        held_up = stalls * users
+        if held_up > latencies.count * (0.5 if stalls == 1 else _HELD_UP):
+            break
+        without = STALL_PERCENTILES * latencies.percentile(99, without=held_up)
+        if gaps[stalls - 1] > without:
+            bound = without
+        stalls *= 2
+    return bound
 
 
 def _each_second(counts: Counter[int], whole: int) -> EachSecond:

@@ -30,7 +30,8 @@ CREATE, READ, UPDATE, DELETE = range(4)
 class Met:
     """What one operation meets: how long it takes, and how it ends (``cause``: it fails).
 
-    ``idle`` is the time that its user then takes to send the next one, connecting for example.
+    ``idle`` is the time that its user then takes to send the next one; ``connecting`` and ``pausing`` are
+    parts of ``seconds``.
     """
 
     seconds: float
@@ -43,6 +44,8 @@ class Met:
     retried: dict[str, int] = field(default_factory=dict)
     resent: int = 0
     idle: float = 0.0
+    connecting: float = 0.0
+    pausing: float = 0.0
 
 
 #: (number of the operation, seconds since the start at which it is sent) -> what it meets.
@@ -77,7 +80,7 @@ def report_of(done: Sequence[tuple[float, float, Met]], users: int, seconds: flo
     """Return the report of operations: (ended, sent, what it met) each, in the order of their ends."""
     rows: list[ResultRow] = []
     failures: dict[int, Failure] = {}
-    rare: dict[str, dict[int, float]] = {"started": {}, "attempts": {}}
+    rare: dict[str, dict[int, float]] = {"started": {}, "attempts": {}, "connecting": {}, "pausing": {}}
     for place, (ended, sent, met) in enumerate(done):
         retries = sum(met.retried.values())
         last = NOT_MEASURED if met.cause else ended - sent
@@ -99,6 +102,8 @@ def report_of(done: Sequence[tuple[float, float, Met]], users: int, seconds: flo
         )
         rare["attempts"][place] = retries + met.resent + 1
         rare["started"][place] = START + sent
+        rare["connecting"][place] = met.connecting
+        rare["pausing"][place] = met.pausing
         if met.cause or met.retried:
             failures[place] = Failure(met.cause, "", met.retried)
     classes = tuple(SizeClass(name, 1000, 1000, 1, WEIGHTS) for name in CLASSES)
@@ -138,8 +143,9 @@ def printed(report: str) -> dict[str, float]:
             for number, line in enumerate(lines):
                 seconds, start = re.fullmatch(r"([\d.]+) s from ([\d.]+) s on", line).groups()  # type: ignore[union-attr]
                 found |= {f"stall {number} s": float(seconds), f"stall {number} from": float(start)}
-        elif head.startswith("Sent again"):
-            found["reconnect"] = float(head.rpartition(":")[2])
+        elif head.startswith(("Sent again", "Deletes that found")):
+            names = {"Sent": "reconnect", "Deletes": "vanished"}
+            found |= {names[line.split()[0]]: float(line.rpartition(":")[2]) for line in (head, *lines)}
         else:
             found |= _table(head, lines)
     return found | _old_table(report)
@@ -163,6 +169,8 @@ def _table(head: str, lines: Sequence[str]) -> dict[str, float]:
         return _failures(lines)
     if head.startswith("Latency"):
         names = head.removeprefix("Latency in ms").split()
+    elif head.startswith("Part of latencies"):
+        names = re.split(r"  +", head)[1:]
     else:
         names = re.split(r"  +", re.sub(r"^Whole seconds: \d+|^Within the window", "", head).strip())
         names = [f"{names[place - 1]} at" if name == "at s" else name for place, name in enumerate(names)]

@@ -58,6 +58,15 @@ def _stall(_place: int, sent: float) -> Met:
     return Met(8.0 - sent + 5 * MS if 6.9945 < sent < 8.0 else 5 * MS)
 
 
+def _short_stall(_place: int, sent: float) -> Met:
+    return Met(2.0 - sent + 40 * MS if 0.955 < sent < 2.0 else 40 * MS)
+
+
+def _stalls(_place: int, sent: float) -> Met:
+    """A second in every five."""
+    return Met(5.0 - sent % 5 + 40 * MS if 3.955 < sent % 5 < 5.0 else 40 * MS)
+
+
 def _outage(_place: int, sent: float) -> Met:
     return Met(1.0, cause="connect timeout", status=-1) if sent < 4.5 else Met(10 * MS)
 
@@ -136,11 +145,15 @@ STORES = (
     Planted(
         "errors, then success",
         100,
-        every(10, Met(320 * MS, retried={"HTTP 503": 2}), Met(20 * MS)),
+        every(10, Met(320 * MS, retried={"HTTP 503": 2}, pausing=280 * MS), Met(20 * MS)),
         {
             "ALL ops/s": USERS / mean(10, 320 * MS, 20 * MS),
             "ALL failed": 0,
             "TOTAL retries %": 20.0,
+            "ALL pauses % of ops": 10.0,
+            "ALL pauses % of time": 100 * 28 / 50,
+            "ALL pauses mean ms": 280.0,
+            "READ pauses max ms": 280.0,
             "READ last p50": 20.0,
             "READ last p95": 320.0,
             "READ last max": 320.0,
@@ -264,8 +277,67 @@ STORES = (
     Planted(
         "new connection each time",
         20,
+        lambda *_: Met(90 * MS, connecting=81 * MS),
+        {
+            "ALL ops/s": USERS / (90 * MS),
+            "busy %": 100.0,
+            "READ last p50": 90.0,
+            "ALL connecting % of ops": 100.0,
+            "ALL connecting % of time": 90.0,
+            "ALL connecting mean ms": 81.0,
+            "ALL connecting max ms": 81.0,
+        },
+    ),
+    Planted(
+        "users that are idle",
+        20,
         lambda *_: Met(10 * MS, idle=30 * MS),
         {"ALL ops/s": 200.0, "busy %": 25.0, "READ last p50": 10.0},
+    ),
+    Planted(
+        "stall in a short run",
+        3,
+        _short_stall,
+        {
+            "ALL ops/s": USERS * (24 + 25) / 3,
+            "READ last max": 1080.0,
+            "stalls": 1,
+            "stall 0 s": 2.04 - 0.96875,  # from the end of the last user's 24th operation on
+            "stall 0 from": 0.96875,
+        },
+    ),
+    Planted(
+        "stalls again and again",
+        20,
+        _stalls,
+        {
+            "stalls": 4,
+            "stall 0 from": 3.96875,
+            "stall 0 s": 1.07125,
+            "stall 2 from": 13.96,
+            "stall 2 s": 1.08,
+        },
+    ),
+    Planted(
+        "every tenth takes six seconds",  # no stalls, although often no operation ends for half a second
+        60,
+        every(10, Met(6.0), Met(5 * MS)),
+        {"stalls": math.inf, "READ last p75": 5.0, "READ last p95": 6000.0},
+    ),
+    Planted(
+        "deletes whose answers are lost",
+        20,
+        every(
+            20,
+            Met(300 * MS, DELETE, size=0, status=404, retried={"reset": 1}, pausing=50 * MS),
+            Met(20 * MS, DELETE, size=0, status=204),
+        ),
+        {
+            "ALL ops/s": USERS / mean(20, 300 * MS, 20 * MS),
+            "ALL failed": 0,
+            "vanished": USERS / mean(20, 300 * MS, 20 * MS) * 20 / 20,
+            "DELETE pauses mean ms": 50.0,
+        },
     ),
     Planted(
         "one delete among reads",

@@ -224,7 +224,7 @@ def test_seconds_and_gaps_in_any_order(ends: list[int], blocks: int, before: int
     assert window is not None
     moments = sorted([0, *ends])
     gaps = [(a / 8, (b - a) / 8) for a, b in zip(moments, [*moments[1:], 48], strict=True)]
-    assert [(stall.start, stall.seconds) for stall in line.stalls(window, math.nan)] == [
+    assert [(stall.start, stall.seconds) for stall in line.stalls(window, latencies.merge(()), 1)] == [
         gap for gap in gaps if gap[1] > 0.5
     ]
     seconds = [sum(moment // 8 == second for moment in moments) for second in range(6)]

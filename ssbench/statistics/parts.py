@@ -1,0 +1,68 @@
+"""What the time of successful operations went into besides their last attempt.
+
+Few operations have any of it, so blocks that say nothing of it cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.results import ResultBlock
+
+_NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the time of operations: how many had it, their seconds of it, the most of one."""
+
+    count: int = 0
+    seconds: float = 0.0
+    longest: float = 0.0
+
+    def __add__(self, other: Part) -> Part:
+        """Return both together."""
+        return Part(self.count + other.count, self.seconds + other.seconds, max(self.longest, other.longest))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the time of some successes: new connections, and our own pauses between attempts.
+
+    ``vanished`` counts the successes that found nothing: deletes of which an earlier attempt had got no
+    answer.
+    """
+
+    connecting: Part = Part()
+    pausing: Part = Part()
+    vanished: int = 0
+
+    def __add__(self, other: Parts) -> Parts:
+        """Return both together."""
+        return Parts(
+            self.connecting + other.connecting, self.pausing + other.pausing, self.vanished + other.vanished
+        )
+
+
+def parts_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
+    """Return the parts of the time of some successes of a block."""
+    given = block.given
+    return Parts(
+        _part(block.connecting[rows]) if "connecting" in given else Part(),
+        _part(block.pausing[rows]) if "pausing" in given else Part(),
+        int((block.status[rows] == _NOT_FOUND).sum()) if "attempts" in given else 0,
+    )
+
+
+def sum_of(parts: Iterable[Parts]) -> Parts:
+    """Return several together."""
+    return sum(parts, Parts())
+
+
+def _part(seconds: npt.NDArray[np.float64]) -> Part:
+    some = seconds[seconds > 0]
+    return Part(len(some), float(some.sum()), float(some.max())) if len(some) else Part()
