@@ -97,7 +97,7 @@ def _tries(block: ResultBlock) -> npt.NDArray[np.int64]:
 
 def _only_attempt(block: ResultBlock) -> npt.NDArray[np.float64]:
     """Return what the last attempt took where it was the only one."""
-    return np.asarray(block.last_byte - block.connecting - block.pausing)
+    return np.asarray(np.maximum(block.last_byte - block.connecting - block.pausing, 0.0))
 
 
 def _size(block: ResultBlock) -> npt.NDArray[np.int64]:
