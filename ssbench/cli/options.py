@@ -87,6 +87,12 @@ port = _number(int, 1, 65535, "a port number from 1 to 65535")
 percentile = _number(float, 1, 100, "a percentile from 1 to 100")
 
 
+def share(text: str) -> float:
+    """Parse a percentage above 0 and below 100, as in 2% or 2, and return it as a share."""
+    parsed: float = _number(float, 1e-6, 99.999999, "a percentage such as 2%")(text.strip().removesuffix("%"))
+    return parsed / 100
+
+
 def whole_seconds_or_0(text: str) -> int:
     """Parse a time that Swift takes, which knows no fractions."""
     value: float = seconds_or_0(text)

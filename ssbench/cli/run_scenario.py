@@ -133,6 +133,7 @@ def _run_options(arguments: argparse.Namespace) -> RunOptions:
         mark_transactions=not arguments.no_trans_id_extra,
         expect_workers=arguments.expect_workers,
         worker_timeout=arguments.worker_timeout,
+        until=arguments.until,
         stats_file=arguments.stats_file,
         force=arguments.force,
         profile=arguments.profile,

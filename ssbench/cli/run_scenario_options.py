@@ -20,6 +20,7 @@ from ssbench.cli.options import (
     rate,
     seconds,
     seconds_or_0,
+    share,
     size,
     whole_seconds_or_0,
 )
@@ -93,6 +94,13 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         type=seconds_or_0,
         help="leave the results of this time from the beginning on out of the report (default: 0)",
+    )
+    group.add_argument(
+        "--until",
+        metavar="PERCENT",
+        type=share,
+        help="end the run when its rate is known to this many per cent (95%% interval, from 30 s on);"
+        " -r is the limit of time (default: no end but -r)",
     )
     group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="number of containers")
     group.add_argument(

@@ -114,6 +114,10 @@ class Bench:
             raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
         if not options.noop and not self.options.local_swift and self.options.credentials is None:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
+        if options.until is not None and scenario.run_seconds is None:
+            raise UsageError("until (--until) needs a limit of time: run_seconds (-r)")
+        if options.until is not None and (scenario.open_loop or scenario.stages):
+            raise UsageError("until (--until): with stages or a rate, the rate is what was asked for")
         with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
             local = self._local_workers(scenario.user_count, fleet)
             run = Run(

@@ -163,9 +163,9 @@ class Benchmark:
     """Sends the operations of the scenario and hands their results to sinks, a block a tick.
 
     Ends after ``operation_count`` draws or ``run_seconds`` seconds from its start, whichever is
-    given, or when ``stop()`` is true. It starts with its making, and in an open loop as much later as
-    operations are handed out before they are due. ``plan`` and ``warmup`` are those of the scenario.
-    ``drain_timeout`` is that of a phase that is not stopped.
+    given, or when ``stop()`` or ``enough()`` is true; only the former interrupts it. It starts with its
+    making, and in an open loop as much later as operations are handed out before they are due. ``plan`` and
+    ``warmup`` are those of the scenario. ``drain_timeout`` is that of a phase that is not stopped.
     """
 
     what = "operations"
@@ -182,8 +182,10 @@ class Benchmark:
         drain_timeout: float | None,
         plan: Sequence[Stage] = (),
         warmup: float = 0.0,
+        enough: Callable[[], bool] = lambda: False,
     ) -> None:
         self._drain_timeout = drain_timeout
+        self._enough = enough
         self.count = 0
         self.lost_jobs = 0
         self.began = time.monotonic()
@@ -225,7 +227,7 @@ class Benchmark:
         return self._state.next_jobs(count, time.monotonic() if self._expires else 0.0, draws)
 
     def exhausted(self, now: float) -> bool:
-        if self._stop():
+        if self._stop() or self._enough():
             return True
         if self._ends_at is not None:
             return now >= self._ends_at

@@ -27,6 +27,7 @@ from ssbench.run.parameters import run_parameters
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.summary import describe, late_warnings, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
+from ssbench.run.until import Until
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
@@ -296,6 +297,9 @@ class Run:
         for worker in self._fleet.dispatcher.living():
             worker.load.clear()
         sinks = [*more_sinks, writer]
+        until = None if self._options.until is None else Until(self._options.until)
+        if until is not None:
+            sinks.append(until)
         benchmark = self._benchmark = Benchmark(
             self._state,
             sinks,
@@ -304,6 +308,7 @@ class Run:
             run_seconds=scenario.run_seconds,
             drain_timeout=drain_timeout if scenario.run_seconds is not None else None,
             storage_urls=len(self._fleet.parameters.storage_urls),
+            enough=lambda: until is not None and until.reached(),
         )
         try:
             standstill = self._loop.run(benchmark)
@@ -320,6 +325,8 @@ class Run:
             raise
         finally:
             benchmark.end()
+            if until is not None:
+                self._say_how_narrow(until)
             observation = None
             try:
                 # Waits for the servers, so that another Ctrl-C may end it.
@@ -334,6 +341,12 @@ class Run:
                 f"{writer.results_lost} results could not be written to {writer.path}:"
                 f" {writer.failure.strerror}"
             )
+
+    def _say_how_narrow(self, until: Until) -> None:
+        if until.reached():
+            _log.info("%s", until.sentence())
+        else:
+            self._news.warn(until.sentence())
 
     def _summarize(self, benchmark: Benchmark, observation: Observation | None) -> RunSummary:
         self._loop.note_strange_results()

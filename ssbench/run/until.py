@@ -1,0 +1,70 @@
+"""Ends a run when the interval of its rate is narrow enough (``--until 2%``)."""
+
+# ruff: noqa: D102 - the methods of a sink are documented in Sink
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from ssbench.results import Mark, ResultBlock, RunSummary
+from ssbench.statistics.narrowing import LOOK_GROWTH, Narrowing
+from ssbench.statistics.tally import tally
+
+#: Results of the last seconds may still be on their way.
+_ON_THEIR_WAY = 2
+
+
+class Until:
+    """A sink that counts the successes of each second and looks at them now and then.
+
+    ``target`` is the half width of the interval as a share of the rate; ``reached`` tells that it was there.
+    Seconds count from the first whole one; those of a warm-up do not.
+    """
+
+    def __init__(self, target: float) -> None:
+        self._narrowing = Narrowing(target)
+        self._counts: Counter[int] = Counter()
+        self._first: int | None = None
+
+    def reached(self) -> bool:
+        """Whether the run may end."""
+        return self._narrowing.reached
+
+    def add(self, block: ResultBlock) -> None:
+        ok = ~block.failed
+        if "marks" in block.given:
+            ok &= block.marks & Mark.WARM_UP == 0
+        if not ok.any():
+            return
+        seconds = np.floor(block.completed[ok]).astype(np.int64)
+        if self._first is None:
+            self._first = int(seconds.min()) + 1
+        tally(self._counts, seconds)
+
+    def tick(self, now: float) -> None:
+        if self._first is None:
+            return
+        count = max(self._counts) - _ON_THEIR_WAY - self._first
+        if count >= self._narrowing.next_look:
+            seconds = range(self._first, self._first + count)
+            self._narrowing.look(np.fromiter((self._counts[each] for each in seconds), np.float64, count))
+
+    def end(self, summary: RunSummary) -> None:
+        """Do nothing; :meth:`sentence` tells what came of it."""
+
+    def sentence(self) -> str:
+        """Say how narrow the interval was at the last look."""
+        narrowing, target = self._narrowing, f"{100 * self._narrowing.target:g} %"
+        if narrowing.interval is None or math.isinf(narrowing.width):
+            return f"The run was too short to tell whether its rate is known to {target}"
+        seconds = narrowing.next_look / LOOK_GROWTH
+        known = (
+            f"+-{100 * narrowing.width:.1f} % after {seconds:.0f} s, which are worth"
+            f" {narrowing.interval.effective_size:.0f} independent ones"
+        )
+        if narrowing.reached:
+            return f"The rate is known to {known}"
+        return f"The run ended before its rate was known to {target}: {known}"
