@@ -116,7 +116,7 @@ class Bench:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
         if options.until is not None and scenario.run_seconds is None:
             raise UsageError("until (--until) needs a limit of time: run_seconds (-r)")
-        if options.until is not None and (scenario.open_loop or scenario.stages):
+        if options.until is not None and (scenario.is_open or scenario.stages):
             raise UsageError("until (--until): with stages or a rate, the rate is what was asked for")
         with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
             local = self._local_workers(scenario.user_count, fleet)
