@@ -21,13 +21,14 @@ from ssbench.cli.report_printer import ReportPrinter
 from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import ReportOptions
-from ssbench.results import Sink
+from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
 from ssbench.screen.progress import ResultCharacters
 from ssbench.screen.progress_line import ProgressLine
+from ssbench.statistics.until import Until
 
 if TYPE_CHECKING:
     from ssbench.cluster.observer import Observer
@@ -55,8 +56,20 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             sinks=_progress(arguments, scenario, bench),
             on_measured=report.print,
             observer=observer,
+            goal=_goal(arguments, scenario),
         )
         return report.finish(outcome)
+
+
+def _goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:
+    """What ends the run before its time, where that was asked for."""
+    if arguments.until is None:
+        return None
+    if scenario.run_seconds is None:
+        raise UsageError("--until needs a limit of time: -r/--run-seconds")
+    if scenario.is_open or scenario.stages:
+        raise UsageError("--until is for runs whose rate is not given: without --rate, and without stages")
+    return Until(arguments.until)
 
 
 def _observer(arguments: argparse.Namespace) -> Observer | nullcontext[None]:
@@ -133,7 +146,6 @@ def _run_options(arguments: argparse.Namespace) -> RunOptions:
         mark_transactions=not arguments.no_trans_id_extra,
         expect_workers=arguments.expect_workers,
         worker_timeout=arguments.worker_timeout,
-        until=arguments.until,
         stats_file=arguments.stats_file,
         force=arguments.force,
         profile=arguments.profile,

@@ -17,7 +17,7 @@ from ssbench.results.block import (
 from ssbench.results.description import RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.results.rows import ResultRow, Rows
 from ssbench.results.schema import FIELDS, NO_WORKER, NOT_MEASURED, UNKNOWN, Field, Kind, Mark
-from ssbench.results.sink import Sink
+from ssbench.results.sink import Goal, Sink
 
 __all__ = [
     "FIELDS",
@@ -29,6 +29,7 @@ __all__ = [
     "UNKNOWN",
     "Failure",
     "Field",
+    "Goal",
     "Kind",
     "LabelColumn",
     "Mark",

@@ -23,3 +23,13 @@ class Sink(Protocol):
 
     def end(self, summary: RunSummary) -> None:
         """No more results come: finish what was begun. This may wait."""
+
+
+class Goal(Sink, Protocol):
+    """A sink that knows when a run has gone on for long enough."""
+
+    def reached(self) -> bool:
+        """Whether the run may end before its time."""
+
+    def sentence(self) -> str:
+        """Say what was reached, for the log; where it was not, for the report."""

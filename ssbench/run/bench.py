@@ -19,7 +19,7 @@ from ssbench.fleet import key, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.results import Sink
+from ssbench.results import Goal, Sink
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers, leave, note_ended
 from ssbench.run.options import BenchOptions, RunOptions
@@ -95,12 +95,14 @@ class Bench:
         sinks: Sequence[Sink] = (),
         on_measured: Callable[[RunOutcome], None] | None = None,
         observer: Observer | None = None,
+        goal: Goal | None = None,
     ) -> RunOutcome:
         """Carry out a scenario and return how it went.
 
         ``sinks`` take in the results beside the stat file. ``on_measured`` is called with the outcome so far
         when the stat file is complete, before what the run created is deleted. ``observer``, an entered one,
-        watches the cluster; what it saw is in the summary and in the stat file.
+        watches the cluster; what it saw is in the summary and in the stat file. ``goal`` takes in the
+        results too, and ends the benchmark when it is reached.
 
         Raises SsbenchError where the benchmark cannot begin (a wrong option, no worker, no token, no
         container or initial object can be made), and KeyboardInterrupt; the next run is possible all the
@@ -114,10 +116,6 @@ class Bench:
             raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
         if not options.noop and not self.options.local_swift and self.options.credentials is None:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
-        if options.until is not None and scenario.run_seconds is None:
-            raise UsageError("until (--until) needs a limit of time: run_seconds (-r)")
-        if options.until is not None and (scenario.is_open or scenario.stages):
-            raise UsageError("until (--until): with stages or a rate, the rate is what was asked for")
         with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
             local = self._local_workers(scenario.user_count, fleet)
             run = Run(
@@ -130,6 +128,7 @@ class Bench:
                 tokens=None if options.noop else self._token_source(scenario),
                 advice=self._advice(options),
                 observer=observer,
+                goal=goal,
             )
             with self._interrupts.armed(run.interrupt, run.interrupt_at_once):
                 self._run = run

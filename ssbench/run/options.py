@@ -49,8 +49,7 @@ class RunOptions:
     three times ``network_timeout``). A request that failed for a passing reason is tried again ``retries``
     times, one that found no object ``retry_404`` times. ``give_up_after`` ends a run in which nothing
     succeeds any more (0: never). With ``mark_transactions`` transaction ids in Swift's logs end in a mark of
-    the run. ``until`` ends the run before its time when the 95 % interval of its rate is within that share
-    of it (0.02: 2 %). The run begins with ``expect_workers`` (None: the local ones, or the first
+    the run. The run begins with ``expect_workers`` (None: the local ones, or the first
     of others), or with fewer after ``worker_timeout``.
 
     Results go to ``stats_file`` (None: a new file in /tmp/ssbench-results), which is overwritten only with
@@ -73,7 +72,6 @@ class RunOptions:
     mark_transactions: bool = True
     expect_workers: int | None = None
     worker_timeout: float = 60.0
-    until: float | None = None
     stats_file: Path | None = None
     force: bool = False
     profile: bool = False
@@ -83,7 +81,7 @@ class RunOptions:
             _check(name, getattr(self, name), 1)
         for name in ("seed", "retries", "retry_404", "give_up_after"):
             _check(name, getattr(self, name), 0)
-        for name in ("connect_timeout", "network_timeout", "request_timeout", "worker_timeout", "until"):
+        for name in ("connect_timeout", "network_timeout", "request_timeout", "worker_timeout"):
             _check(name, getattr(self, name), 1e-9)
 
 
@@ -105,7 +103,6 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None) -> dict[str
         "retry_404": run.retry_404,
         "give_up_after": run.give_up_after,
         "noop": run.noop,
-        "until": run.until,
         "trans_id_extra": mark,
         "keep_objects": run.keep_objects,
         "local_workers": bench.workers or None,

@@ -16,7 +16,7 @@ from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.names import container_name, run_mark
 from ssbench.profiling import Profiling
-from ssbench.results import RunSummary, Sink
+from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.leftovers import delete_leftovers
 from ssbench.run.local_workers import LocalWorkers, note_ended
 from ssbench.run.loop import Loop
@@ -27,7 +27,6 @@ from ssbench.run.parameters import run_parameters
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.summary import describe, late_warnings, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
-from ssbench.run.until import Until
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
@@ -56,7 +55,7 @@ class Run:
 
     The fleet, the local workers and the token are those of the bench; ``tokens`` is None in a no-op run.
     ``work_port`` is for messages, ``advice`` says what to do while workers are missing. ``observer``
-    watches the cluster.
+    watches the cluster. ``goal`` ends the benchmark when it is reached.
     """
 
     def __init__(
@@ -71,6 +70,7 @@ class Run:
         tokens: TokenSource | None,
         advice: str,
         observer: Observer | None = None,
+        goal: Goal | None = None,
     ) -> None:
         self._scenario = scenario
         self._options = options
@@ -79,6 +79,7 @@ class Run:
         self._tokens = tokens
         self._advice = advice
         self._observer = observer
+        self._goal = goal
         self._run_id = secrets.randbits(62) + 1
         self._mark = run_mark(self._run_id) if options.mark_transactions else None
         self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
@@ -297,9 +298,9 @@ class Run:
         for worker in self._fleet.dispatcher.living():
             worker.load.clear()
         sinks = [*more_sinks, writer]
-        until = None if self._options.until is None else Until(self._options.until)
-        if until is not None:
-            sinks.append(until)
+        goal = self._goal
+        if goal is not None:
+            sinks.append(goal)
         benchmark = self._benchmark = Benchmark(
             self._state,
             sinks,
@@ -308,7 +309,7 @@ class Run:
             run_seconds=scenario.run_seconds,
             drain_timeout=drain_timeout if scenario.run_seconds is not None else None,
             storage_urls=len(self._fleet.parameters.storage_urls),
-            enough=lambda: until is not None and until.reached(),
+            enough=lambda: goal is not None and goal.reached(),
         )
         try:
             standstill = self._loop.run(benchmark)
@@ -325,8 +326,8 @@ class Run:
             raise
         finally:
             benchmark.end()
-            if until is not None:
-                self._say_how_narrow(until)
+            if goal is not None:
+                self._say_what_was_reached(goal)
             observation = None
             try:
                 # Waits for the servers, so that another Ctrl-C may end it.
@@ -342,11 +343,11 @@ class Run:
                 f" {writer.failure.strerror}"
             )
 
-    def _say_how_narrow(self, until: Until) -> None:
-        if until.reached():
-            _log.info("%s", until.sentence())
+    def _say_what_was_reached(self, goal: Goal) -> None:
+        if goal.reached():
+            _log.info("%s", goal.sentence())
         else:
-            self._news.warn(until.sentence())
+            self._news.warn(goal.sentence())
 
     def _summarize(self, benchmark: Benchmark, observation: Observation | None) -> RunSummary:
         self._loop.note_strange_results()

@@ -10,7 +10,7 @@ import pytest
 
 from ssbench.cli.options import share
 from ssbench.results import Mark, ResultBlock
-from ssbench.run.until import Until
+from ssbench.statistics.until import Until
 
 
 def feed(until: Until, counts, start=1e9, marks=0) -> int:
