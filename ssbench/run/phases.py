@@ -243,13 +243,14 @@ class Benchmark:
 
     def catch_up(self) -> None:
         # While the workers have something to do: a run of 512 users in batches of 64 is a quarter faster so.
-        while self._ended:
-            self._rows.add(*self._ended.popleft())
-        if len(self._rows) >= _ROWS_AT_ONCE:
+        ended, rows = self._ended, self._rows
+        while ended:
+            rows.add(*ended.popleft())
+        if rows.count >= _ROWS_AT_ONCE:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        if self._rows:
+        if self._rows.count:
             block = self._rows.take()
             if self._placement is not None:
                 block = self._placement.place(block)

@@ -15,11 +15,12 @@ class RowMaker:
 
     ``epoch`` is what turns the master's monotonic clock into seconds since 1970, ``storage_urls`` how
     many storage URLs the run has. With ``with_due`` results tell when their operation was due, where it was.
-    ``errors`` counts the failures so far.
+    ``errors`` counts the failures so far, ``count`` the results since the last block.
     """
 
     def __init__(self, epoch: float, storage_urls: int, *, with_due: bool = False) -> None:
         self.errors = 0
+        self.count = 0
         self._epoch = epoch
         #: How many storage URLs results choose from; 0 where they do not.
         self._urls = storage_urls if storage_urls > 1 else 0
@@ -28,11 +29,9 @@ class RowMaker:
         if storage_urls == 1:
             self._rows.common["storage_url"] = 0
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
     def take(self) -> ResultBlock:
         """Return what was collected as a block, and begin anew."""
+        self.count = 0
         return self._rows.take()
 
     def add(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
@@ -40,6 +39,7 @@ class RowMaker:
         rows, trans_ids = self._rows.rows, self._rows.trans_ids
         to_epoch = worker.offset.seconds + self._epoch
         worker_id, urls, with_due = worker.worker_id, self._urls, self._with_due
+        self.count += len(ended)
         for (operation, size_class, container, number, size), result in ended:
             if result.cause is not None or result.retries or result.resent or result.rare is not None:
                 self._note_trouble(result, size, to_epoch)
@@ -111,6 +111,7 @@ class RowMaker:
             rows.rows.append(row)
             rows.trans_ids.append(None)
         self.errors += len(tasks)
+        self.count += len(tasks)
 
 
 def _due(result: Result, to_epoch: float) -> float:

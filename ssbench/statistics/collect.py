@@ -170,12 +170,19 @@ class _Tail:
         last_sent: float,
     ) -> None:
         """Take in some rows of a block; ``last_sent`` is the moment so far."""
-        completed, failed = block.completed[rows], block.failed[rows]
-        moved = np.where(failed, 0, np.maximum(block.size[rows], 0))
+        completed, moved = block.completed[rows], np.maximum(block.size[rows], 0)
         seconds = completed - started[rows]
-        failures = int(failed.sum())
-        self._sums += (len(rows) - failures, failures, moved.sum(), np.nansum(seconds))
-        self._late = self._late[self._late[:, 0] > last_sent]
+        failed = block.failed[rows] if block.failures else np.zeros(len(rows), np.bool_)
+        failures = 0
+        if block.failures:
+            moved[failed] = 0
+            failures = int(failed.sum())
+        busy = float(seconds.sum())
+        if math.isnan(busy):  # of failures it may not be known when they were sent
+            busy = float(np.nansum(seconds))
+        self._sums += (len(rows) - failures, failures, int(moved.sum()), busy)
+        if len(self._late):
+            self._late = self._late[self._late[:, 0] > last_sent]
         late = np.flatnonzero(completed > last_sent)
         if len(late):
             columns = (completed, ~failed, failed, moved, ~np.isnan(seconds))

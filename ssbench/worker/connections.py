@@ -16,9 +16,8 @@ from collections.abc import Callable
 import gevent
 import zmq
 from gevent import socket as network
-from zmq.utils.monitor import recv_monitor_message
 
-from ssbench.fleet.sockets import WorkerSockets
+from ssbench.fleet.sockets import WorkerSockets, next_event
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +97,7 @@ class Connections:
     def _take_events(self, connection: Connection, monitor: zmq.Socket[bytes]) -> None:
         while True:
             try:
-                event = recv_monitor_message(monitor, zmq.NOBLOCK)["event"]
+                event = next_event(monitor, zmq.NOBLOCK)[0]
             except zmq.Again:
                 return
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from ssbench.fleet.wire import Result
 from ssbench.operations import CREATE, DELETE, READ, UPDATE
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload import population
@@ -38,8 +39,7 @@ def filled(*profiles: tuple[float, ...], initial: int = 3, delete_after: int | N
 
 
 def end(state: RunState, *jobs: Target, ok: bool = True) -> None:
-    for code, index, container, number, _ in jobs:
-        state.finished(code, index, container, number, ok)
+    state.ended((job, Result(0, None, 0.1, 1.0, cause=None if ok else "timeout")) for job in jobs)
 
 
 def brief(jobs: list[Target]) -> list[tuple[int, int]]:

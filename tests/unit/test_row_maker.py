@@ -28,9 +28,9 @@ def test_successes_have_the_figures_of_their_results() -> None:
         ],
         worker(),
     )
-    assert len(rows) == 2
+    assert rows.count == 2
     block = rows.take()
-    assert (len(rows), rows.errors) == (0, 0)
+    assert (rows.count, rows.errors) == (0, 0)
     assert block.operation.tolist() == [1, 0]
     assert block.worker.tolist() == [7, 7]
     assert block.object.tolist() == [4, 5]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import get_args
+from typing import cast, get_args
 
 import msgspec
 import pytest
@@ -339,6 +339,14 @@ def test_names_of_objects() -> None:
 def test_a_result_takes_few_bytes() -> None:
     result = wire.Result(123456, 0.01, 0.02, 12345.678, 4096, 0, "tx" + "0" * 32)
     assert len(wire.pack([result])) < 100
+
+
+def test_a_result_whose_other_fields_have_their_defaults_may_be_sent_as_a_brief_one() -> None:
+    briefs = [wire.Brief(1, 0.5, 0.5, 10.0), wire.Result(2, None, 0.5, 10.0, 4096, status=201)]
+    message = wire.Results(1, 2, 3, 10.0, 0, cast("list[wire.Result]", briefs))
+    received = wire.unpack_from_worker(wire.pack(message))
+    assert isinstance(received, wire.Results)
+    assert received.results == [wire.Result(1, 0.5, 0.5, 10.0), briefs[1]]
 
 
 def test_what_a_worker_may_list_fits_into_a_message() -> None:
