@@ -7,6 +7,7 @@ import io
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ _log = logging.getLogger(__name__)
 #: Option -> what the help says of it. The rest of an option is the name of its report, with hyphens.
 _OPTIONS = {
     "--json": "file for every number as JSON (doc/json-report.rst)",
+    "--html": "file for the report as a page with charts that opens offline (needs: pip install bokeh)",
     "--summary-md": "file for a short report in Markdown, as for a pull request",
 }
 _HELP = "{}; - is standard output, without the text report (default: none)"
@@ -47,10 +49,17 @@ class ReportFiles:
     @property
     def by(self) -> tuple[str, ...]:
         """The fields that the statistics for these reports keep apart."""
-        return ("worker", "storage_url") if self.wanted else ()
+        return ("worker", "storage_url") if self.over_time else ()
+
+    @property
+    def over_time(self) -> bool:
+        """Whether they need the course of the run, bin by bin."""
+        return any(name in {"json", "html"} for name, _ in self.wanted)
 
     def check(self, others: Sequence[Path | None], stats_file: Path | None) -> None:
         """Raise UsageError for files that cannot be written, beside the ``others`` of the command."""
+        if any(name == "html" for name, _ in self.wanted) and find_spec("bokeh") is None:
+            raise UsageError("--html needs Bokeh, which is not installed: pip install bokeh")
         outputs = [*(path for path in others if path), *self.paths]
         if self.on_standard_output and sum(map(output_file.is_standard_output, outputs)) > 1:
             raise UsageError("standard output (-) is given for two outputs")

@@ -52,7 +52,8 @@ class ReportPrinter:
         """Print the report of that name (None: none) on a stat file, and wait a little for its reader."""
         terminal.drain()  # both may go to one place, and are to be in order there
         try:
-            statistics = summarize(open_results(path), (*self._files.by, *groups_for(options)))
+            by = (*self._files.by, *groups_for(options))
+            statistics = summarize(open_results(path), by, over_time=self._files.over_time)
         except StatFileError as error:
             self._unreadable = error
             return

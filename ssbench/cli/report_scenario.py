@@ -65,7 +65,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     options = ReportOptions(*chosen_percentiles(arguments), verbose=verbose)
     with Profiling("ssbench-report") if arguments.profile else nullcontext():
         with reading(arguments.stats_file) as results:
-            statistics = summarize(results, (*files.by, *groups_for(options)))
+            by = (*files.by, *groups_for(options))
+            statistics = summarize(results, by, over_time=files.over_time)
         for warning in statistics.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)
         files.write(statistics, options)

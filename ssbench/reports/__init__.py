@@ -25,6 +25,13 @@ def _with_summary(first: Report) -> Report:
     return report
 
 
+def _html(statistics: RunStatistics, options: ReportOptions) -> str:
+    # Only here: Bokeh takes seconds to import, and need not be installed.
+    from ssbench.reports import html  # noqa: PLC0415
+
+    return html.report(statistics, options)
+
+
 #: Every report by its name.
 REPORTS: dict[str, Report] = {
     "both": _with_summary(text.table),
@@ -32,6 +39,7 @@ REPORTS: dict[str, Report] = {
     "table": text.table,
     "summary": summary.report,
     "csv": csv.report,
+    "html": _html,
     "json": json.report,
     "summary_md": markdown.report,
     "requests_per_second": requests_per_second.report,

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from ssbench.names import container_name, object_name
+from ssbench.results import RunDescription
+from ssbench.statistics import Slowest
+
 #: What would move the cursor of a terminal, break a line or could not be written.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -22,6 +26,18 @@ def utc(seconds: float | None) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError, OSError):
         return "N/A"
+
+
+def object_path(run: RunDescription, slowest: Slowest) -> str:
+    """Return container and object of an operation, as in ``ssbench_000017/tiny_000112``."""
+    scenario, container, name = run.scenario, slowest.container, slowest.object
+    if isinstance(container, int):
+        container = container_name(scenario.container_base, container, scenario.policy)
+    if isinstance(name, int):
+        classes = scenario.size_classes
+        known = slowest.size_class < len(classes)
+        name = object_name(classes[slowest.size_class].name if known else "?", name)
+    return f"{container or '?'}/{name or '?'}"
 
 
 def rank(percentile: float) -> str:

@@ -27,9 +27,11 @@ from ssbench.statistics import (
     Groups,
     Interval,
     Latencies,
+    OverTime,
     Part,
     RunStatistics,
     Slowest,
+    SlowOperation,
     Window,
 )
 from ssbench.statistics.collect import merge_figures
@@ -65,6 +67,8 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         operations=list(maker.operations()),
         course=_course(statistics.course),
         requests_by_second=list(_seconds(statistics)),
+        over_time=_over_time(statistics.over_time),
+        slowest=[maker.slow(each) for each in statistics.slowest],
         warmed_up=statistics.warmed_up,
         workers=list(maker.workers()),
         worker_count=statistics.worker_count,
@@ -187,6 +191,18 @@ class _Maker:
             vanished=figures.parts.vanished,
         )
 
+    def slow(self, each: SlowOperation) -> records.SlowOperation:
+        urls = self._statistics.run.storage_urls
+        return records.SlowOperation(
+            slowest=self._slowest(each.slowest),
+            first_byte=_number(each.first_byte),
+            started=_number(each.started),
+            bytes=each.size if each.size >= 0 else None,
+            retries=each.retries,
+            storage_url=urls[each.storage_url] if 0 <= each.storage_url < len(urls) else None,
+            address=each.address,
+        )
+
     def _slowest(self, slowest: Slowest) -> records.Slowest:
         operation, names = OPERATIONS.get(slowest.operation), self._class_names
         return records.Slowest(
@@ -284,6 +300,28 @@ def _course(course: Course | None) -> records.Course | None:
             warm_up=course.steadiness.warm_up,
         ),
         stalls=[records.Stall(start=stall.start, seconds=stall.seconds) for stall in course.stalls],
+    )
+
+
+def _over_time(over_time: OverTime | None) -> records.OverTime | None:
+    if over_time is None:
+        return None
+    return records.OverTime(
+        starts=over_time.starts.tolist(),
+        seconds=over_time.seconds.tolist(),
+        operations=[
+            records.SeriesOverTime(
+                operation=operation.name if operation else "all",
+                count=each.count.tolist(),
+                failed=each.failed.tolist(),
+                bytes=each.moved.tolist(),
+                p50=[_number(value) for value in each.p50.tolist()],
+                p99=[_number(value) for value in each.p99.tolist()],
+                max=[_number(value) for value in each.maximum.tolist()],
+            )
+            for code, each in over_time.operations.items()
+            if (operation := None if code is None else OPERATIONS.get(code)) or code is None
+        ],
     )
 
 

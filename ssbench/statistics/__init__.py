@@ -7,7 +7,9 @@
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latencies import Latencies, Slowest
+from ssbench.statistics.over_time import OverTime, Series
 from ssbench.statistics.parts import Part, Parts
+from ssbench.statistics.slowest import SlowOperation
 from ssbench.statistics.steadiness import Steadiness
 from ssbench.statistics.summary import (
     Course,
@@ -32,12 +34,15 @@ __all__ = [
     "Interval",
     "Latencies",
     "Line",
+    "OverTime",
     "Part",
     "Parts",
     "Results",
     "RunFacts",
     "RunStatistics",
     "Section",
+    "Series",
+    "SlowOperation",
     "Slowest",
     "Spread",
     "Stall",

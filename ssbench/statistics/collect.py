@@ -21,7 +21,9 @@ from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock
 from ssbench.results.block import is_constant
 from ssbench.statistics.by_second import BySecond, merge_seconds
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
+from ssbench.statistics.over_time import OverTimeCollector
 from ssbench.statistics.parts import Parts, parts_of, sum_of
+from ssbench.statistics.slowest import SlowestCollector
 from ssbench.statistics.tally import tally
 from ssbench.statistics.timeline import Timeline, Window
 
@@ -261,13 +263,13 @@ class Collector:
     numbers (stage, account, worker, storage_url, ...); raises ValueError for others. Results of the
     warm-up are only counted, in ``warmed_up``. ``current`` tells that the results are of today's
     format; without it there is no ``timeline``, and ``seconds`` counts the successes of each second
-    since 1970.
+    since 1970. With ``over_time`` they are counted over the time of the run too, and the slowest are kept.
 
     ``first_completed`` is the earliest completion, infinite without a result. ``workers`` counts the
     successes of each worker that has a result, ``retries`` causes.
     """
 
-    def __init__(self, by: Sequence[str] = (), *, current: bool = True) -> None:
+    def __init__(self, by: Sequence[str] = (), *, current: bool = True, over_time: bool = False) -> None:
         self.keys = tuple(dict.fromkeys((*ALWAYS, *by)))
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
@@ -278,6 +280,8 @@ class Collector:
         self.workers: Counter[int] = Counter()
         self.seconds: Counter[int] = Counter()
         self.timeline = Timeline() if current else None
+        self.over_time = OverTimeCollector() if over_time else None
+        self.slowest = SlowestCollector() if over_time else None
         self.retries: Counter[str] = Counter()
         self._errors: dict[str, _Cause] = {}
         self._groups: dict[tuple[int, ...], _Group] = {}
@@ -300,6 +304,9 @@ class Collector:
         tally(self.workers, block.worker[known], succeeded[known])
         if not self.timeline:
             tally(self.seconds, np.floor(block.completed[succeeded]).astype(np.int64))
+        if self.over_time and self.slowest:
+            self.over_time.add(block)
+            self.slowest.add(block, started, self.results)
         self._add_failures(block, started)
         self.results += len(block)
 

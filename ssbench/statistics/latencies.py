@@ -104,6 +104,16 @@ class Latencies:
         beyond = self.count * (100 - Fraction(str(rank))) / 100
         return bool(self.count) and (rank >= 100 or beyond >= MIN_BEYOND)
 
+    def histogram(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Return the edges of buckets, eight an octave, and how many latencies lie from one to the next."""
+        if not self.count:
+            return np.empty(0), np.empty(0, np.int64)
+        # With the step of the upper bits, whose order the parts have.
+        step = 1 << 49
+        low, high = (int(np.float64(value).view(np.int64)) // step for value in (self.minimum, self.maximum))
+        edges = (np.arange(low, high + 2) * step).view(np.float64)
+        return edges, np.diff(sum(part.searchsorted(edges) for part in self._parts))
+
     def _smallest(self, place: int) -> float:
         """Return the ``place``-th smallest value of all parts together.
 
@@ -135,7 +145,8 @@ def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
     return values.view("<u2")[3::4] if sys.byteorder == "little" else values.view(">u2")[::4]
 
 
-def _slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowest:
+def slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowest:
+    """Return the record of an operation in a block that has ``before`` results before it."""
     return Slowest(
         latency,
         before + row,
@@ -175,7 +186,7 @@ class LatencyCollector:
         values = latencies[reported]
         place = int(values.argmax())
         if self._slowest is None or values[place] > self._slowest.latency:
-            self._slowest = _slowest(block, int(rows[reported[place]]), float(values[place]), before)
+            self._slowest = slowest(block, int(rows[reported[place]]), float(values[place]), before)
         above = values > 0
         values = values[above]
         self._pending.append((values, block.completed[rows[reported[above]]]))
@@ -209,15 +220,15 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
     a pairwise algorithm for computing sample variances", 1979.
     """
     parts = list(parts)
-    slowest = max(
+    found = max(
         (part.slowest for part in parts if part.slowest),
-        key=lambda slowest: (slowest.latency, -slowest.arrival),
+        key=lambda each: (each.latency, -each.arrival),
         default=None,
     )
     parts = [part for part in parts if part.count]
     count = sum(part.count for part in parts)
     if not count:
-        return Latencies(0, math.nan, math.nan, math.nan, math.nan, slowest, ())
+        return Latencies(0, math.nan, math.nan, math.nan, math.nan, found, ())
     mean = math.fsum(part.mean * part.count for part in parts) / count
     squares = math.fsum(part.count * (part.deviation**2 + (part.mean - mean) ** 2) for part in parts)
     arrays = tuple(array for part in parts for array in part._parts)
@@ -227,7 +238,7 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
         max(part.maximum for part in parts),
         mean,
         math.sqrt(squares / count),
-        slowest,
+        found,
         arrays,
         LatencyTable.merged(part.by_second for part in parts),
     )

@@ -24,7 +24,9 @@ from ssbench.results import ResultBlock, RunDescription, RunSummary, WorkerFacts
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within, merge_figures
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.over_time import OverTime
 from ssbench.statistics.parts import Parts
+from ssbench.statistics.slowest import SlowOperation
 from ssbench.statistics.steadiness import Steadiness, steadiness
 from ssbench.statistics.timeline import EachSecond, Stall, Timeline, Window
 
@@ -159,7 +161,8 @@ class RunStatistics:
     ``cluster`` is what was seen of the cluster, None where nobody looked.
     ``current`` tells that the file is of today's format, which knows more than the older ones.
     ``fleet`` are the workers that were used, none in older formats. ``interrupted`` tells that the run was
-    ended before its time, ``complete`` that it has written its summary.
+    ended before its time, ``complete`` that it has written its summary. ``over_time`` and
+    ``slowest`` are there where they were asked for.
     """
 
     run: RunDescription
@@ -182,6 +185,8 @@ class RunStatistics:
     fleet: tuple[WorkerFacts, ...] = ()
     interrupted: bool = False
     complete: bool = True
+    over_time: OverTime | None = None
+    slowest: tuple[SlowOperation, ...] = ()
 
     @property
     def total(self) -> Section:
@@ -194,12 +199,13 @@ class RunStatistics:
         return 0.0 if self.start is None or self.end is None else max(0.0, self.end - self.start)
 
 
-def summarize(results: Results, by: Sequence[str] = ()) -> RunStatistics:
+def summarize(results: Results, by: Sequence[str] = (), *, over_time: bool = False) -> RunStatistics:
     """Read all results and count them; raises what ``results.blocks()`` raises.
 
     ``by`` names fields to keep apart in :attr:`RunStatistics.groups`, beside operation and size class.
+    With ``over_time`` :attr:`RunStatistics.over_time` and :attr:`RunStatistics.slowest` are there.
     """
-    collector = Collector(by, current=results.current)
+    collector = Collector(by, current=results.current, over_time=over_time)
     for block in results.blocks():
         collector.add(block)
     return make_statistics(collector, results)
@@ -245,7 +251,16 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
         fleet=summary.workers if summary else facts.run.workers,
         interrupted=summary is not None and summary.interrupted,
         complete=summary is not None or not facts.current,
+        over_time=_over_time(collector, window, total),
+        slowest=collector.slowest.finish() if collector.slowest else (),
     )
+
+
+def _over_time(collector: Collector, window: Window | None, total: Figures) -> OverTime | None:
+    if not collector.over_time or not collector.results:
+        return None
+    start = window.start if window else min(total.start, collector.first_completed)
+    return collector.over_time.finish(start, total.end)
 
 
 def _course(timeline: Timeline, window: Window, total: Figures, users: int) -> Course:

@@ -26,7 +26,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
 
 
 def report(path: Path, options: ReportOptions | None = None) -> dict[str, Any]:
-    statistics = summarize(open_results(path), ("worker", "storage_url"))
+    statistics = summarize(open_results(path), ("worker", "storage_url"), over_time=True)
     made: dict[str, Any] = json.loads(json_report.report(statistics, options or ReportOptions()))
     VALIDATOR.validate(made)
     return made
@@ -70,6 +70,11 @@ def test_every_part(tmp_path: Path) -> None:
     assert causes["HTTP 503"]["statuses"] == {"503": 1}
     assert causes["HTTP 503"]["operations"] == {"delete": 1}
     assert causes[LOST]["statuses"] == {"none": 1}
+    assert [each["slowest"]["trans_id"] for each in made["slowest"]] == ["tx1", "tx0"]
+    assert made["slowest"][0]["storage_url"] == "http://b/v1/x"
+    everything = made["over_time"]["operations"][0]
+    assert everything["operation"] == "all"
+    assert (sum(everything["count"]), sum(everything["failed"]), sum(everything["bytes"])) == (2, 2, 100)
     assert made["retries"] == [{"cause": "HTTP 503", "count": 1}]
     assert made["not_sendable"] == [{"operation": "delete", "size_class": "tiny", "count": 2}]
     assert made["cluster"]["servers"][0]["url"] == "http://h:6200"

@@ -1,0 +1,226 @@
+"""The report as one file of HTML, with charts to zoom into, that needs nothing from elsewhere.
+
+Its size does not grow with the run: curves over time have at most a thousand points
+(:mod:`ssbench.statistics.over_time`), tables at most two hundred rows. The charts are Bokeh's, whose script
+is 1.3 MB of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from ssbench.operations import OPERATIONS
+from ssbench.reports import html_cluster, html_tables
+from ssbench.reports.figures import utc
+from ssbench.reports.html_charts import COLOURS, GREY, RED, Chart, Curve
+from ssbench.reports.html_page import Part, page
+from ssbench.reports.options import ReportOptions
+from ssbench.reports.verdict import count, verdict
+from ssbench.statistics import Latencies, OverTime, RunStatistics, Series
+
+_MEGABYTE = 1e6
+_MILLISECOND = 1e-3
+
+#: Points of a curve of percentiles in each decade of what lies beyond.
+_POINTS = 10
+
+
+def report(statistics: RunStatistics, _options: ReportOptions) -> str:
+    """Return the page; the statistics are to have been counted with ``over_time``."""
+    found = verdict(statistics)
+    parts = [
+        Part("Operations", body=html_tables.operations(statistics)),
+        *_over_time(statistics),
+        *_latencies(statistics),
+    ]
+    for title, body in (
+        ("Warnings", html_tables.warnings(statistics.warnings)),
+        ("Errors", html_tables.errors(statistics)),
+        ("Slowest operations", html_tables.slowest(statistics)),
+        ("Workers", html_tables.workers(statistics)),
+        ("Storage URLs", html_tables.storage_urls(statistics)),
+    ):
+        if body:
+            parts.append(Part(title, body=body))
+    parts += html_cluster.parts(statistics)
+    parts.append(Part("Parameters", body=html_tables.parameters(statistics)))
+    headline = found.title[:1].upper() + found.title[1:]
+    return page(
+        statistics.run.scenario.name, found.tone.value, headline, found.sentences, _what(statistics), parts
+    )
+
+
+def _what(statistics: RunStatistics) -> str:
+    run, scenario = statistics.run, statistics.run.scenario
+    facts = [
+        count(scenario.user_count, "user"),
+        count(statistics.worker_count, "worker"),
+        f"{statistics.duration:,.1f} s from {utc(statistics.start)}",
+        f"policy {scenario.policy}" if scenario.policy else "",
+        ", ".join(run.storage_urls[:3]) + (", ..." if len(run.storage_urls) > 3 else ""),
+        f"ssbench {run.version}",
+    ]
+    return " \u00b7 ".join(filter(None, facts))
+
+
+def name_of(code: int | None) -> str:
+    """Return what a chart calls an operation, None being all of them."""
+    operation = OPERATIONS.get(code) if code is not None else None
+    return operation.name.upper() if operation else "ALL"
+
+
+def colour_of(code: int | None) -> str:
+    """Return the colour of an operation in all charts."""
+    return GREY if code is None else COLOURS[code % len(COLOURS)]
+
+
+def _over_time(statistics: RunStatistics) -> Iterator[Part]:
+    over_time = statistics.over_time
+    if over_time is None:
+        return
+    shaded = _shaded(statistics, over_time)
+    series = _ordered(over_time)
+    note = "Shaded: after the last moment of sending." if shaded else ""
+    yield Part(
+        "Over time",
+        [
+            Chart("Operations", "ops/s", _rates(over_time, series, bytes_=False), shaded=shaded, note=note),
+            Chart("Throughput", "MB/s", _rates(over_time, series, bytes_=True), digits=2, shaded=shaded),
+            *(
+                Chart(f"Latency of {name_of(code)}", "ms", curves, log=True, digits=2, shaded=shaded)
+                for code, each in series.items()
+                if code is not None and (curves := _latency(over_time, code, each))
+            ),
+        ],
+    )
+
+
+def _shaded(statistics: RunStatistics, over_time: OverTime) -> list[tuple[float, float, str]]:
+    """Return the drain and the stalls."""
+    course = statistics.course
+    if course is None:
+        return []
+    end = float(over_time.starts[-1] + over_time.seconds[-1])
+    drain = [(course.window.seconds, end, GREY)] if end > course.window.seconds else []
+    return drain + [(stall.start, stall.start + stall.seconds, RED) for stall in course.stalls[:50]]
+
+
+def _ordered(over_time: OverTime) -> Mapping[int | None, Series]:
+    """Return series in the order of the report, all together last."""
+    codes: list[int | None] = [each.code for each in OPERATIONS if each.code in over_time.operations]
+    if len(codes) != 1:
+        codes.append(None)
+    return {code: over_time.operations[code] for code in codes}
+
+
+def middles(over_time: OverTime) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return the middle of each bin."""
+    return over_time.starts + over_time.seconds / 2
+
+
+def _rates(over_time: OverTime, series: Mapping[int | None, Series], *, bytes_: bool) -> list[Curve]:
+    seconds = np.maximum(over_time.seconds, 1e-9)
+    return [
+        Curve(
+            name_of(code),
+            middles(over_time),
+            (each.moved / _MEGABYTE if bytes_ else each.count) / seconds,
+            colour_of(code),
+            width=1.2 if code is None else 1.8,
+        )
+        for code, each in series.items()
+        if code is None or not bytes_ or each.moved.any()
+    ]
+
+
+def _latency(over_time: OverTime, code: int, each: Series) -> list[Curve]:
+    """Return the percentiles of an operation over time, its failures marked above them."""
+    x, colour = middles(over_time), colour_of(code)
+    curves = [
+        Curve("p50", x, each.p50 / _MILLISECOND, colour, width=2.2),
+        Curve("p99", x, each.p99 / _MILLISECOND, colour, width=1.4, dash="dashed"),
+        Curve("max", x, each.maximum / _MILLISECOND, GREY, width=1.2, dash="dotted"),
+    ]
+    if np.isnan(each.maximum).all():
+        curves = []
+    if each.failed.any():
+        known = each.maximum[~np.isnan(each.maximum)]
+        usual = float(np.median(known)) if len(known) else 1.0
+        height = np.where(each.failed > 0, np.nan_to_num(each.maximum, nan=usual) / _MILLISECOND, np.nan)
+        curves.append(Curve("errors", x, height, RED, markers=True, shown=each.failed))
+    return curves
+
+
+def _latencies(statistics: RunStatistics) -> Iterator[Part]:
+    latencies = {
+        section.operation.code: section.lines[0].last_byte
+        for section in statistics.sections[1:]
+        if section.operation and section.lines[0].last_byte.count
+    }
+    if not latencies:
+        return
+    classes = [
+        Chart(
+            f"{section.operation.name.upper()} by size class",
+            "ms",
+            [
+                by_percentile(line.size_class, line.last_byte, COLOURS[place % len(COLOURS)])
+                for place, line in enumerate(section.lines[1:13])
+                if line.size_class and line.last_byte.count
+            ],
+            axis="percentile",
+            log=True,
+            digits=2,
+        )
+        for section in statistics.sections[1:]
+        if section.operation and len(section.lines) > 2 and section.lines[0].last_byte.count
+    ]
+    yield Part(
+        "Latency",
+        [
+            Chart(
+                "Latency by percentile",
+                "ms",
+                [by_percentile(name_of(code), each, colour_of(code)) for code, each in latencies.items()],
+                axis="percentile",
+                log=True,
+                digits=2,
+                note="To the right of where fewer than ten latencies lie beyond, chance decides.",
+            ),
+            Chart(
+                "Histogram of latencies",
+                "% of an operation in each eighth of an octave",
+                _histogram(latencies),
+                axis="ms",
+                digits=2,
+            ),
+            *classes,
+        ],
+    )
+
+
+def by_percentile(name: str, latencies: Latencies, colour: str) -> Curve:
+    """Return latency by percentile, from the least to the maximum; x is 1 / (1 - share)."""
+    last = max(latencies.count, 2)
+    x = np.unique(np.append(np.geomspace(1.0, last, int(_POINTS * np.log10(last)) + 2)[1:-1], [1.0, last]))
+    y = [latencies.minimum]
+    y += [latencies.percentile(round(100 - 100 / place, 7)) for place in x[1:-1].tolist()]
+    return Curve(name, x, np.array([*y, latencies.maximum]) / _MILLISECOND, colour, width=2.0)
+
+
+def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
+    """Return the share of each bucket, over the buckets of all operations."""
+    found = {code: each.histogram() for code, each in latencies.items()}
+    edges = np.unique(np.concatenate([each[0] for each in found.values()]))
+    middle = np.sqrt(edges[:-1] * edges[1:]) / _MILLISECOND
+    # Buckets are equal parts of an octave, which on the logarithmic axis are not of equal width.
+    eighths = 8 * np.log2(edges[1:] / edges[:-1])
+    curves = []
+    for code, (own, counts) in found.items():
+        shares = np.zeros(len(edges) - 1)
+        place = int(np.searchsorted(edges, own[0]))
+        shares[place : place + len(counts)] = 100 * counts / max(counts.sum(), 1)
+        curves.append(Curve(name_of(code), middle, shares / eighths, colour_of(code), width=1.8))
+    return curves

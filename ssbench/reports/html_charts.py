@@ -1,0 +1,269 @@
+"""Charts of a report in HTML, made with Bokeh: curves over a common x, with hover and zoom.
+
+Colours of text and grid are set by the script of the page (:mod:`ssbench.reports.html_page`), which knows
+whether the reader's screen is light or dark.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from bokeh.embed import components
+from bokeh.models import (
+    AdaptiveTicker,
+    BoxAnnotation,
+    ColumnDataSource,
+    CustomJSHover,
+    CustomJSTickFormatter,
+    DataRange1d,
+    FixedTicker,
+    HoverTool,
+    Range1d,
+)
+from bokeh.plotting import figure
+
+Floats = npt.NDArray[np.float64]
+
+#: Colours that are told apart on white and on black, with most kinds of colour blindness too.
+COLOURS = (
+    "#3b82c4",
+    "#2f9e6e",
+    "#d9861a",
+    "#a25bb5",
+    "#c9514b",
+    "#17a2b8",
+    "#8a8d2b",
+    "#8c6d5a",
+    "#6c7ae0",
+    "#d46a9f",
+)
+GREY = "#8b949e"
+RED = "#d64545"
+
+#: Few points are drawn as points too: a line through one of them shows nothing.
+_FEW = 60
+
+#: Where the axis of percentiles has its marks: 1 / (1 - share), and what stands there.
+_RANKS = {1: "0", 2: "50", 4: "75", 10: "90", 20: "95", 100: "99", 1e3: "99.9", 1e4: "99.99", 1e5: "99.999"}
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A series of a chart; NaN leaves a gap. ``hidden``: the reader has to ask for it.
+
+    ``markers`` draws points alone; ``shown`` are the numbers to tell of them instead of y.
+    """
+
+    name: str
+    x: Floats
+    y: Floats
+    colour: str
+    width: float = 1.6
+    dash: str = "solid"
+    hidden: bool = False
+    markers: bool = False
+    shown: npt.NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Curves in one frame. ``unit`` is that of y, ``digits`` how many of its decimals are shown.
+
+    ``axis``: what x is, ``time``, ``percentile`` (as 1 / (1 - share)) or ``ms``. Charts over time are
+    zoomed together. ``shaded`` are (start, end, colour) in x.
+    """
+
+    title: str
+    unit: str
+    curves: Sequence[Curve]
+    axis: str = "time"
+    log: bool = False
+    digits: int = 1
+    note: str = ""
+    shaded: Sequence[tuple[float, float, str]] = field(default_factory=tuple)
+
+
+def render(charts: Iterable[Chart]) -> tuple[str, list[str]]:
+    """Return the script of all charts, and the HTML of each; both are safe within a page."""
+    charts = list(charts)
+    if not charts:
+        return "", []
+    times = [curve.x for chart in charts if chart.axis == "time" for curve in chart.curves]
+    maker = _Maker(_bounds(times))
+    figures = [maker.figure(chart) for chart in charts]
+    script, places = components(figures, wrap_script=False)
+    # The data within must not end the element that it stands in.
+    script = script.replace("</", "<\\/").replace("<!--", "<\\!--")
+    names = [maker.names[place] for place in range(len(charts))]
+    blocks = [_block(chart, place, own) for chart, place, own in zip(charts, places, names, strict=True)]
+    return script, blocks
+
+
+def _block(chart: Chart, place: str, names: list[tuple[Curve, str]]) -> str:
+    buttons = "".join(_button(curve, name) for curve, name in names)
+    note = f"<p class=note>{html.escape(chart.note)}</p>" if chart.note else ""
+    head = f"{html.escape(chart.title)} <small>{html.escape(chart.unit)}</small>"
+    return f"<figure><figcaption>{head}</figcaption>{place}<div class=legend>{buttons}</div>{note}</figure>"
+
+
+def _button(curve: Curve, name: str) -> str:
+    """Return the button that shows and hides a curve."""
+    shown = "false" if curve.hidden else "true"
+    look = "markers" if curve.markers else curve.dash
+    return (
+        f'<button type=button class="series {look}" data-name={name} aria-pressed={shown}>'
+        f'<i style="--colour:{curve.colour}"></i>{html.escape(curve.name)}</button>'
+    )
+
+
+def _bounds(parts: Sequence[Floats]) -> tuple[float, float]:
+    lows = [float(part.min()) for part in parts if len(part)]
+    highs = [float(part.max()) for part in parts if len(part)]
+    low, high = min(lows, default=0.0), max(highs, default=1.0)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+class _Maker:
+    """Makes figures; ``names`` has those of the renderers of each."""
+
+    def __init__(self, times: tuple[float, float]) -> None:
+        low, high = times
+        margin = (high - low) / 50
+        self._times = Range1d(low - margin, high + margin, bounds=(low - margin, high + margin))
+        self._long = high >= 180
+        self._numbers = count()
+        self.names: list[list[tuple[Curve, str]]] = []
+
+    def figure(self, chart: Chart) -> Any:
+        made = figure(
+            height=290,
+            sizing_mode="stretch_width",
+            x_axis_type="linear" if chart.axis == "time" else "log",
+            y_axis_type="log" if chart.log else "linear",
+            x_range=self._times if chart.axis == "time" else DataRange1d(only_visible=True),
+            y_range=DataRange1d(only_visible=True, **({} if chart.log else {"start": 0})),
+            tools="xpan,xbox_zoom,xwheel_zoom,reset,save",
+            active_drag="xbox_zoom",
+            active_scroll=None,
+            toolbar_location="above",
+            background_fill_alpha=0,
+            border_fill_alpha=0,
+            outline_line_alpha=0,
+            min_border=4,
+        )
+        made.toolbar.logo = None
+        for start, end, colour in chart.shaded:
+            made.add_layout(BoxAnnotation(left=start, right=end, fill_color=colour, fill_alpha=0.15))
+        self._axes(made, chart)
+        self.names.append([(curve, f"curve{next(self._numbers)}") for curve in chart.curves])
+        if _common_x(chart.curves):
+            self._together(made, chart)
+        else:
+            self._apart(made, chart)
+        return made
+
+    def _axes(self, made: Any, chart: Chart) -> None:
+        made.xaxis.axis_label = {"time": "time after the first send", "percentile": "percentile"}.get(
+            chart.axis, chart.axis
+        )
+        made.grid.grid_line_dash = [2, 3]
+        made.yaxis.formatter = CustomJSTickFormatter(code="return ssbenchNumber(tick)")
+        if chart.axis == "time":
+            made.xaxis.ticker = AdaptiveTicker(base=60, mantissas=[1, 2, 5, 10, 15, 30], desired_num_ticks=6)
+            made.xaxis.formatter = CustomJSTickFormatter(
+                code=f"return ssbenchTime(tick, {str(self._long).lower()})"
+            )
+        elif chart.axis == "percentile":
+            made.xaxis.ticker = FixedTicker(ticks=list(_RANKS))
+            made.xaxis.major_label_overrides = _RANKS
+            made.xgrid.ticker = FixedTicker(ticks=list(_RANKS))
+        else:
+            made.xaxis.formatter = CustomJSTickFormatter(code="return ssbenchNumber(tick)")
+
+    def _together(self, made: Any, chart: Chart) -> None:
+        """Draw curves over the same x, with one box that tells all of them."""
+        columns = {f"y{place}": _short(curve.y) for place, curve in enumerate(chart.curves)}
+        x = chart.curves[0].x if chart.curves else np.empty(0)
+        source = ColumnDataSource({"x": _short(x), **columns})
+        for place, (curve, name) in enumerate(self.names[-1]):
+            _draw(made, curve, name, source, f"y{place}", points=chart.axis == "time")
+        reach = made.line("x", "at", source=source, line_alpha=0, name=f"hover{next(self._numbers)}")
+        known = np.nan_to_num(np.array([curve.y for curve in chart.curves if not curve.markers]), nan=0.0)
+        positive = known[known > 0]
+        source.data["at"] = np.full(len(x), np.median(positive) if len(positive) else 1.0, np.float32)
+        form = "0,0." + "0" * chart.digits if chart.digits else "0,0"
+        rows = []
+        for place, curve in enumerate(chart.curves):
+            if curve.shown is not None:
+                source.data[f"n{place}"] = _short(curve.shown)
+                rows.append((curve.name, f"@n{place}{{0,0}}"))
+            else:
+                rows.append((curve.name, f"@y{place}{{{form}}}"))
+        made.add_tools(
+            HoverTool(
+                renderers=[reach],
+                mode="vline",
+                visible=False,
+                line_policy="nearest",
+                tooltips=[("", "@x{custom}"), *rows],
+                formatters={"@x": self._moment(chart)},
+            )
+        )
+
+    def _moment(self, chart: Chart) -> CustomJSHover:
+        """Return what words x in the box."""
+        words = {
+            "time": f"ssbenchTime(value, {str(self._long).lower()})",
+            "percentile": "ssbenchRank(value)",
+        }.get(chart.axis, 'ssbenchNumber(value) + " ms"')
+        return CustomJSHover(code=f"return {words}")
+
+    def _apart(self, made: Any, chart: Chart) -> None:
+        """Draw curves that have an x each."""
+        for curve, name in self.names[-1]:
+            source = ColumnDataSource({"x": _short(curve.x), "y": _short(curve.y)})
+            drawn = _draw(made, curve, name, source, "y", points=chart.axis == "time")
+            made.add_tools(
+                HoverTool(
+                    renderers=drawn,
+                    tooltips=[("", "@x{custom}"), (curve.name, "@y{0,0.000}")],
+                    formatters={"@x": self._moment(chart)},
+                    line_policy="nearest",
+                    visible=False,
+                )
+            )
+
+
+def _common_x(curves: Sequence[Curve]) -> bool:
+    return all(np.array_equal(curve.x, curves[0].x) for curve in curves[1:])
+
+
+def _draw(
+    made: Any, curve: Curve, name: str, source: ColumnDataSource, column: str, *, points: bool
+) -> list[Any]:
+    """Draw a curve, with its points where these are few; what belongs to it has its name."""
+    common = {"source": source, "name": name, "visible": not curve.hidden}
+    drawn = []
+    if not curve.markers:
+        drawn.append(
+            made.line(
+                "x", column, line_color=curve.colour, line_width=curve.width, line_dash=curve.dash, **common
+            )
+        )
+    if curve.markers or (points and len(curve.x) <= _FEW):
+        marker = (
+            {"marker": "x", "size": 8, "line_width": 2} if curve.markers else {"size": 2 * curve.width + 1}
+        )
+        drawn.append(made.scatter("x", column, color=curve.colour, **marker, **common))
+    return drawn
+
+
+def _short(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Return numbers with the precision of a screen, in half of the bytes."""
+    return np.asarray(values, np.float32)

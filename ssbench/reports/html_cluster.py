@@ -1,0 +1,113 @@
+"""What was seen of the cluster beside a run, on the time line of the report in HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ssbench.cluster.judgments import Node, judge, nodes, sentences
+from ssbench.cluster.observation import Metric, Observation, State
+from ssbench.reports import html_tables
+from ssbench.reports.html_charts import COLOURS, Chart, Curve
+from ssbench.reports.html_page import Part, escape
+from ssbench.statistics import RunStatistics
+
+#: Curves and points of a chart, beyond which nodes and devices are left out and samples thinned out.
+_MOST_CURVES = 12
+_MOST_POINTS = 300
+
+_PUT = "object-server.PUT."
+_TIMING = ".timing"
+
+
+def parts(statistics: RunStatistics) -> Iterator[Part]:
+    """Yield the section; none where nobody looked at the cluster."""
+    observation, start = statistics.cluster, statistics.start
+    if observation is None or start is None:
+        return
+    shift = observation.began - start
+    found = nodes(observation)
+    charts = [
+        Chart("Load of the last minute", "", _of_nodes(found, shift, lambda state: state.load), digits=2),
+        Chart("TCP sockets in use", "", _of_nodes(found, shift, lambda state: state.tcp_in_use), digits=0),
+        Chart("Async pendings", "", _of_nodes(found, shift, lambda state: state.async_pending), digits=0),
+        Chart("Fullest device", "% used", _of_nodes(found, shift, _fullest), digits=1),
+        Chart("PUTs of object servers by device (statsd)", "ms/kB", _devices(observation, shift), digits=3),
+    ]
+    words = sentences(judge(observation), warnings=True) + sentences(judge(observation), warnings=False)
+    body = html_tables.warnings(words) + _versions(observation)
+    yield Part("Cluster", [chart for chart in charts if chart.curves], body)
+
+
+def _fullest(state: State) -> float | None:
+    shares = [100 * disk.used_share for disk in state.disks or () if disk.mounted]
+    return max(shares, default=None)
+
+
+def _of_nodes(found: list[Node], shift: float, value: Callable[[State], float | None]) -> list[Curve]:
+    """Return a curve for each node; where they are too many, for those with the highest values."""
+    curves = []
+    for node in found:
+        points: dict[float, float] = {}
+        for server in node.servers:
+            for state in (server.before, *server.during, server.after):
+                if state is not None and (number := value(state)) is not None:
+                    points[state.at] = max(number, points.get(state.at, number))
+        if points:
+            curves.append((node.name, points))
+    curves.sort(key=lambda each: -max(each[1].values()))
+    return [_curve(name, points, shift, place) for place, (name, points) in enumerate(curves[:_MOST_CURVES])]
+
+
+def _devices(observation: Observation, shift: float) -> list[Curve]:
+    """Return a curve for each device, the slowest ones where they are too many."""
+    if observation.statsd is None:
+        return []
+    found = []
+    for metric in observation.statsd.metrics:
+        device = _device(metric)
+        points = {each.at: each.total / each.count for each in metric.intervals if each.count}
+        if device is not None and points:
+            found.append((device, points))
+    found.sort(key=lambda each: -sum(each[1].values()) / len(each[1]))
+    return [_curve(name, points, shift, place) for place, (name, points) in enumerate(found[:_MOST_CURVES])]
+
+
+def _device(metric: Metric) -> str | None:
+    """Return the device that a metric is of, behind whatever stands before Swift's own name."""
+    source, there, rest = metric.name.partition(_PUT)
+    if not (there and metric.timer and rest.endswith(_TIMING)) or rest == "errors.timing":
+        return None
+    return source + rest.removesuffix(_TIMING)
+
+
+def _curve(name: str, points: dict[float, float], shift: float, place: int) -> Curve:
+    moments = sorted(points)
+    step = -(-len(moments) // _MOST_POINTS)
+    # The highest of those that are put together.
+    x = [moments[first] + shift for first in range(0, len(moments), step)]
+    y = [
+        max(points[moment] for moment in moments[first : first + step])
+        for first in range(0, len(moments), step)
+    ]
+    return Curve(name[:60], np.array(x), np.array(y), COLOURS[place % len(COLOURS)])
+
+
+def _versions(observation: Observation) -> str:
+    rows = [
+        [
+            escape(server.url),
+            escape(server.kind),
+            escape((server.last.version if server.last else None) or ""),
+            f"{server.asked:,}",
+            f"{server.unanswered:,}",
+        ]
+        for server in observation.servers
+    ]
+    rows += [
+        [escape(proxy.url), "proxy", escape(proxy.version or ""), "", ""] for proxy in observation.proxies
+    ]
+    return (
+        html_tables.table(("server", "kind", "version", "asked", "unanswered"), rows, texts=3) if rows else ""
+    )

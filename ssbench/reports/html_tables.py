@@ -1,0 +1,263 @@
+"""Tables of a report in HTML: operations and classes, workers, storage URLs, errors, slowest, parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from ssbench.operations import OPERATIONS
+from ssbench.reports.figures import object_path, utc
+from ssbench.reports.html_page import escape
+from ssbench.reports.key_figures import milliseconds
+from ssbench.reports.verdict import rate, share
+from ssbench.results import NO_WORKER
+from ssbench.statistics import Figures, Latencies, RunStatistics, SlowOperation
+from ssbench.statistics.summary import rates
+
+#: Rows of a table beyond this are only counted, and characters of the scenario file cut off: the page
+#: stays small whatever the run was.
+_MOST_ROWS = 200
+_MOST_TEXT = 20_000
+_MOST_CELL = 200
+_MOST_WARNINGS = 50
+_MOST_WARNING = 1000
+
+_MEGABYTE = 1e6
+_FIGURES = ("ops", "ops/s", "MB/s", "errors", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1, last: str = "") -> str:
+    """Return a table; its first ``texts`` columns are texts, the others numbers. All cells are safe HTML.
+
+    ``last`` is the class of its last row.
+    """
+    rows = list(rows)
+    names = "".join(
+        f"<th{'' if place < texts else ' class=number'}>{escape(head)}" for place, head in enumerate(heads)
+    )
+    lines = []
+    for number, row in enumerate(rows[:_MOST_ROWS]):
+        cells = "".join(
+            f"<td{'' if place < texts else ' class=number'}>{cell}" for place, cell in enumerate(row)
+        )
+        lines.append(f"<tr{f' class={last}' if last and number == len(rows) - 1 else ''}>{cells}")
+    more = len(rows) - _MOST_ROWS
+    note = f"<p class=note>and {more:,} more; --json has all of them</p>" if more > 0 else ""
+    body = "".join(lines)
+    return f"<div class=table><table><thead><tr>{names}</thead><tbody>{body}</tbody></table></div>{note}"
+
+
+def operations(statistics: RunStatistics) -> str:
+    """Return a row for each operation, and for each size class where there are several."""
+    rows = []
+    everything = statistics.total.count + statistics.total.failed
+    for section in (*statistics.sections[1:], statistics.total):
+        name = section.operation.name.upper() if section.operation else "ALL"
+        lines = section.lines if len(section.lines) > 2 and section.operation else section.lines[:1]
+        for line in lines:
+            rows.append(
+                [
+                    name,
+                    escape(line.size_class or ""),
+                    share(line.count + line.failed, everything).removesuffix(" %"),
+                    f"{line.count:,}",
+                    rate(line.requests_per_second),
+                    rate(line.moved_per_second / _MEGABYTE),
+                    _errors(line.failed),
+                    *_percentiles(line.last_byte),
+                ]
+            )
+    heads = ("operation", "size class", "%", *_FIGURES)
+    return table(heads, rows, texts=2, last="all") + (
+        "<p class=note>Latencies are those of the last byte, of successes. A dash stands where fewer than ten"
+        " latencies lie beyond a percentile.</p>"
+    )
+
+
+def workers(statistics: RunStatistics) -> str:
+    """Return a row for each worker."""
+    facts = {each.worker_id: each for each in statistics.fleet}
+    rows = []
+    for worker_id, figures in _by(statistics, "worker"):
+        fact = facts.get(worker_id)
+        rows.append(
+            [
+                "unknown" if worker_id == NO_WORKER else str(worker_id),
+                escape(fact.host) if fact else "",
+                *_figures(statistics, figures),
+                f"{fact.cpu_share:.0%}" if fact and fact.cpu_share is not None else "-",
+                milliseconds(fact.lag_p99) if fact else "-",
+            ]
+        )
+    return table(("worker", "host", *_FIGURES, "CPU of a core", "lag p99 ms"), rows, texts=2) if rows else ""
+
+
+def storage_urls(statistics: RunStatistics) -> str:
+    """Return a row for each storage URL; none where it is not known of any operation."""
+    urls = statistics.run.storage_urls
+    found = _by(statistics, "storage_url")
+    if not any(0 <= place < len(urls) for place, _ in found):
+        return ""
+    rows = [
+        [
+            escape(urls[place][:_MOST_CELL]) if 0 <= place < len(urls) else "unknown",
+            *_figures(statistics, figures),
+        ]
+        for place, figures in found
+    ]
+    return table(("storage URL", *_FIGURES), rows)
+
+
+def errors(statistics: RunStatistics) -> str:
+    """Return the causes of errors, of retries, and operations that could not be sent."""
+    parts = []
+    if statistics.errors:
+        total = statistics.total.count + statistics.total.failed
+        rows = []
+        for name, cause in statistics.errors.items():
+            of = [
+                f"{operation.name.upper()} {count:,}"
+                for code, count in sorted(cause.operations.items())
+                if (operation := OPERATIONS.get(code))
+            ]
+            statuses = [str(status) for status in sorted(cause.statuses) if status > 0]
+            rows.append(
+                [
+                    escape(name[:_MOST_CELL]),
+                    ", ".join(of),
+                    ", ".join(statuses[:5]),
+                    copied(cause.trans_id),
+                    f"{cause.count:,}",
+                    share(cause.count, total).removesuffix(" %"),
+                    milliseconds(cause.times.percentile(50)),
+                    milliseconds(cause.times.maximum),
+                ]
+            )
+        heads = ("cause", "operations", "HTTP status", "first transaction id", "errors", "% of all")
+        parts.append(table((*heads, "ms to fail: median", "max"), rows, texts=4))
+    if statistics.retries:
+        rows = [[escape(name[:_MOST_CELL]), f"{count:,}"] for name, count in statistics.retries.items()]
+        parts.append(table(("cause of retries", "retries"), rows))
+    if statistics.not_sendable:
+        rows = [[each.name.upper(), escape(name), f"{n:,}"] for each, name, n in statistics.not_sendable]
+        parts.append(table(("no object for", "size class", "not sent"), rows, texts=2))
+    return "".join(parts) or "<p>No operation failed, and none was tried again.</p>"
+
+
+def slowest(statistics: RunStatistics) -> str:
+    """Return the slowest operations, with transaction ids to copy."""
+    rows = [_slow(statistics, each) for each in statistics.slowest]
+    heads = ("operation", "object", "transaction id", "storage URL or server", "ms", "first byte", "at s")
+    return table((*heads, "bytes", "retries", "worker"), rows, texts=4) if rows else "<p>None.</p>"
+
+
+def _slow(statistics: RunStatistics, each: SlowOperation) -> list[str]:
+    slow, urls = each.slowest, statistics.run.storage_urls
+    operation = OPERATIONS.get(slow.operation)
+    where = each.address or (urls[each.storage_url] if 0 <= each.storage_url < len(urls) else "")
+    begun = slow.completed - slow.latency - (statistics.start or 0.0)
+    return [
+        operation.name.upper() if operation else str(slow.operation),
+        escape(object_path(statistics.run, slow)[:_MOST_CELL]),
+        copied(slow.trans_id),
+        escape(where[:_MOST_CELL]),
+        milliseconds(slow.latency),
+        milliseconds(each.first_byte),
+        f"{begun:.3f}",
+        f"{each.size:,}" if each.size >= 0 else "-",
+        str(each.retries),
+        "-" if slow.worker == NO_WORKER else str(slow.worker),
+    ]
+
+
+def copied(text: str | None) -> str:
+    """Return a text with a button that copies it."""
+    if not text:
+        return ""
+    return f"<code>{escape(text[:_MOST_CELL])}</code><button type=button class=copy>copy</button>"
+
+
+def parameters(statistics: RunStatistics) -> str:
+    """Return all that is known of how the run was done."""
+    run, scenario = statistics.run, statistics.run.scenario
+    known: list[tuple[str, object]] = [
+        ("scenario", scenario.name),
+        ("ssbench", run.version),
+        ("master", run.host),
+        ("run", run.run_id),
+        ("seed", run.seed),
+        ("first send", utc(statistics.start)),
+        ("last completion", utc(statistics.end)),
+        ("users", scenario.user_count),
+        ("operations", scenario.operation_count),
+        ("run seconds", scenario.run_seconds),
+        ("containers", scenario.container_count),
+        ("container base", scenario.container_base),
+        ("policy", scenario.policy),
+        ("delete after (s)", scenario.delete_after),
+        ("storage URLs", ", ".join(run.storage_urls)),
+        ("accounts", ", ".join(run.accounts)),
+        ("stages", ", ".join(run.stages)),
+        *((f"--{name.replace('_', '-')}", value) for name, value in run.options.items()),
+        *((name.replace("_", " "), f"{value:,.10g}") for name, value in statistics.counters.items()),
+    ]
+    rows = [
+        [escape(name), escape(str(value)[:_MOST_CELL])]
+        for name, value in known
+        if value is not None and value != ""
+    ]
+    classes = [
+        [
+            escape(each.name),
+            f"{each.size_min:,}",
+            f"{each.size_max:,}",
+            f"{each.initial_files:,}",
+            escape(", ".join(f"{name} {weight:g}" for name, weight in each.weights.items() if weight)),
+        ]
+        for each in scenario.size_classes
+    ]
+    heads = ("size class", "smallest (bytes)", "largest", "initial objects", "weights")
+    text = _file(scenario.data)
+    return table(("parameter", "value"), rows, texts=2) + table(heads, classes) + text
+
+
+def _file(data: object) -> str:
+    if not data:
+        return ""
+    text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
+    if len(text) > _MOST_TEXT:
+        text = text[:_MOST_TEXT] + "\n..."
+    lines = "\n".join(escape(line) for line in text.split("\n"))
+    return f"<details><summary>The scenario file</summary><pre>{lines}</pre></details>"
+
+
+def warnings(texts: Sequence[str]) -> str:
+    """Return warnings as a list; none where there are none."""
+    items = [f"<li>{escape(text[:_MOST_WARNING])}" for text in texts[:_MOST_WARNINGS]]
+    if len(texts) > _MOST_WARNINGS:
+        items.append(f"<li>and {len(texts) - _MOST_WARNINGS:,} more")
+    return f"<ul>{''.join(items)}</ul>" if items else ""
+
+
+def _by(statistics: RunStatistics, key: str) -> list[tuple[int, Figures]]:
+    groups = statistics.groups
+    return [(value, each) for (value,), each in groups.by(key).items()] if key in groups.keys else []
+
+
+def _figures(statistics: RunStatistics, figures: Figures) -> Iterator[str]:
+    operations_, moved = rates(figures, statistics.course.window if statistics.course else None)
+    yield f"{figures.count:,}"
+    yield rate(operations_)
+    yield rate(moved / _MEGABYTE)
+    yield _errors(figures.failed)
+    yield from _percentiles(figures.last_byte)
+
+
+def _percentiles(latencies: Latencies) -> Iterator[str]:
+    yield milliseconds(latencies.percentile(50))
+    for rank in (95, 99, 99.9, 100):
+        yield milliseconds(latencies.supported_percentile(rank))
+
+
+def _errors(number: int) -> str:
+    return f"<span class=bad-text>{number:,}</span>" if number else "0"

@@ -1,0 +1,207 @@
+"""What was done over the time of a run, in bins: operations, failures, bytes and latencies by operation.
+
+Memory does not grow with the run: when there are more than :data:`MOST_BINS` bins, each two become one.
+Latencies of a bin are counted in buckets, 32 an octave, so that its percentiles are within 1.6 % of
+the exact ones. Percentiles of the whole run are exact (:mod:`ssbench.statistics.latencies`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.results import ResultBlock
+
+#: More bins than this are never kept.
+MOST_BINS = 1024
+
+#: The width of a bin at first, in seconds. It is doubled as often as needed.
+FIRST_WIDTH = 1 / 16
+
+#: In a run of so many seconds or more, bins are of a second or more.
+_LONG_RUN = 20.0
+
+#: With fewer operations a bin than this, bins are made wider, but not beyond so few bins.
+_IN_A_BIN = 4
+_FEW_BINS = 8
+
+#: Buckets of latency: from 2**-20 s, a microsecond, 32 octaves of 32. The upper 17 bits of a float that is
+#: not negative are its exponent and so many parts of an octave.
+_BUCKETS = 1024
+_SHIFT = 47
+_FIRST_BUCKET = int(np.float64(2.0**-20).view(np.uint64)) >> _SHIFT
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A number for each bin. Latencies are of successes, in seconds, NaN where there are none.
+
+    ``count`` is of successes, ``failed`` of failures, ``moved`` the bytes of successes.
+    """
+
+    count: Ints
+    failed: Ints
+    moved: Ints
+    p50: Floats
+    p99: Floats
+    maximum: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """Bins in order, without gaps: where each begins, in seconds after the first send, and its length.
+
+    ``operations`` is keyed by code, None being all together. What ended after the window is in it too.
+    """
+
+    starts: Floats
+    seconds: Floats
+    operations: Mapping[int | None, Series]
+
+
+@dataclass(slots=True)
+class _Bin:
+    """What ended in a bin, of one operation."""
+
+    count: int = 0
+    failed: int = 0
+    moved: int = 0
+    maximum: float = 0.0
+    buckets: Ints = field(default_factory=lambda: np.zeros(_BUCKETS, np.int64))
+
+    def take(self, other: _Bin) -> None:
+        self.count += other.count
+        self.failed += other.failed
+        self.moved += other.moved
+        self.maximum = max(self.maximum, other.maximum)
+        self.buckets += other.buckets
+
+
+class OverTimeCollector:
+    """Counts results into bins, which are kept by the number of their widths since 1970."""
+
+    def __init__(self) -> None:
+        self.width = FIRST_WIDTH
+        self._bins: dict[int, dict[int, _Bin]] = {}
+        self._first: int | None = None
+        self._last = 0
+
+    def add(self, block: ResultBlock) -> None:
+        """Count the results of a block, which must not be empty."""
+        completed = block.completed
+        self._make_room(float(completed.min()), float(completed.max()))
+        numbers = np.floor(completed / self.width).astype(np.int64)
+        operation = np.asarray(block.operation)
+        for code in np.unique(operation).tolist():
+            rows = np.flatnonzero(operation == code)
+            self._add(self._bins.setdefault(code, {}), block, rows, numbers[rows])
+
+    def _make_room(self, earliest: float, latest: float) -> None:
+        """Widen bins until those from the first to the last completion are not too many."""
+        while True:
+            first, last = int(earliest // self.width), int(latest // self.width)
+            if self._first is not None:
+                first, last = min(first, self._first), max(last, self._last)
+            if last - first < MOST_BINS:
+                self._first, self._last = first, last
+                return
+            self.width *= 2
+            if self._first is not None:
+                self._first, self._last = self._first // 2, self._last // 2
+            self._bins = {code: _halved(bins) for code, bins in self._bins.items()}
+
+    def _add(
+        self, bins: dict[int, _Bin], block: ResultBlock, rows: npt.NDArray[np.intp], numbers: Ints
+    ) -> None:
+        low = int(numbers.min())
+        places = numbers - low
+        span = int(places.max()) + 1
+        failed = block.failed[rows]
+        latencies = np.where(failed, np.nan, block.last_byte[rows])
+        known = latencies > 0
+        buckets = (latencies[known].view(np.uint64) >> np.uint64(_SHIFT)).astype(np.int64) - _FIRST_BUCKET
+        keys = places[known] * _BUCKETS + np.clip(buckets, 0, _BUCKETS - 1)
+        table = np.bincount(keys, minlength=span * _BUCKETS).reshape(span, _BUCKETS)
+        total = np.bincount(places, minlength=span)
+        failures = np.bincount(places, failed, span).astype(np.int64)
+        moved = np.bincount(places, np.where(failed, 0, np.maximum(block.size[rows], 0)), span)
+        maximum = np.zeros(span)
+        np.maximum.at(maximum, places[known], latencies[known])
+        for place in np.flatnonzero(total).tolist():
+            count, lost = int(total[place]), int(failures[place])
+            new = _Bin(count - lost, lost, int(moved[place]), float(maximum[place]), table[place])
+            old = bins.get(low + place)
+            if old is None:
+                new.buckets = table[place].copy()
+                bins[low + place] = new
+            else:
+                old.take(new)
+
+    def finish(self, start: float, end: float) -> OverTime:
+        """Return the bins from the first send to the last completion."""
+        width, bins = self.width, self._bins
+        least = 1.0 if end - start >= _LONG_RUN else 0.0
+        count = sum(each.count + each.failed for found in bins.values() for each in found.values())
+        # In fewer bins each has something to show.
+        most = max(_FEW_BINS, count // _IN_A_BIN)
+        while width < least or (end - start) / width > most:
+            width, bins = 2 * width, {code: _halved(each) for code, each in bins.items()}
+        # A bin before the first send can be there where a worker's clock was corrected.
+        first = min(int(start // width), *(min(each) for each in bins.values()))
+        numbers = np.arange(first, int(end // width) + 1)
+        starts = np.where(numbers == start // width, start, numbers * width)
+        ends = np.minimum((numbers + 1) * width, end)
+        together: dict[int, _Bin] = {}
+        for each in bins.values():
+            _merge(together, each)
+        by_code: list[tuple[int | None, dict[int, _Bin]]] = [(None, together), *bins.items()]
+        return OverTime(
+            starts=starts - start,
+            seconds=np.maximum(ends - starts, 0.0),
+            operations={code: _series(each, numbers) for code, each in by_code},
+        )
+
+
+def _merge(into: dict[int, _Bin], bins: Mapping[int, _Bin]) -> None:
+    for number, one in bins.items():
+        into.setdefault(number, _Bin()).take(one)
+
+
+def _halved(bins: Mapping[int, _Bin]) -> dict[int, _Bin]:
+    """Return bins of twice the width, which are new ones."""
+    wider: dict[int, _Bin] = {}
+    for number, one in bins.items():
+        wider.setdefault(number // 2, _Bin()).take(one)
+    return wider
+
+
+def _series(bins: Mapping[int, _Bin], numbers: Ints) -> Series:
+    empty = _Bin()
+    rows = [bins.get(number, empty) for number in numbers.tolist()]
+    return Series(
+        count=np.array([row.count for row in rows], np.int64),
+        failed=np.array([row.failed for row in rows], np.int64),
+        moved=np.array([row.moved for row in rows], np.int64),
+        p50=np.array([_percentile(row, 50) for row in rows]),
+        p99=np.array([_percentile(row, 99) for row in rows]),
+        maximum=np.array([row.maximum or np.nan for row in rows]),
+    )
+
+
+def _percentile(row: _Bin, rank: float) -> float:
+    """Return the middle of the bucket that has the percentile, by the rule of exact ones."""
+    sums = np.cumsum(row.buckets)
+    if not sums[-1]:
+        return np.nan
+    bucket = int(np.searchsorted(sums, np.ceil(sums[-1] * rank / 100)))
+    return min((_edge(bucket) + _edge(bucket + 1)) / 2, row.maximum)
+
+
+def _edge(bucket: int) -> float:
+    return float(np.uint64((bucket + _FIRST_BUCKET) << _SHIFT).view(np.float64))

@@ -1,0 +1,182 @@
+"""The report as a page of HTML, without a browser: what is in it, what is not, how large it gets."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from full_run import write_full_run
+from old_formats import failure, msgpack_file, success
+from result_rows import block, many
+
+from ssbench.cli import report_files
+from ssbench.cli.master import main
+from ssbench.reports import ReportOptions
+from ssbench.results import Failure, WorkerFacts
+from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.statistics import RunStatistics, summarize
+
+html = pytest.importorskip("ssbench.reports.html", reason="Bokeh is not installed")
+
+DATA = Path(__file__).parents[1] / "data"
+MOST_BYTES = 2_000_000
+
+
+class Page(HTMLParser):
+    """What a page would load, its headings and its texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.tags: list[str] = []
+        self.headings: list[str] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._open.append(tag)
+        self.loads += [
+            value or "" for name, value in attrs if name in {"src", "href", "action", "data", "srcset"}
+        ]
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        where = self._open[-1] if self._open else ""
+        if where in {"h1", "h2", "figcaption"}:
+            self.headings.append(data.strip())
+        if where not in {"script", "style"}:
+            self.texts.append(data)
+
+
+def statistics(path: Path) -> RunStatistics:
+    return summarize(open_results(path), ("worker", "storage_url"), over_time=True)
+
+
+def page(numbers: RunStatistics) -> tuple[str, Page]:
+    text = html.report(numbers, ReportOptions())
+    assert len(text.encode()) < MOST_BYTES
+    made = Page(text)
+    assert made.loads == ["data:,"]
+    assert "iframe" not in made.tags
+    assert "link" in made.tags
+    return text, made
+
+
+def test_every_part_and_nothing_that_a_name_could_do(tmp_path: Path) -> None:
+    text, made = page(statistics(write_full_run(tmp_path / "run.stat.gz")))
+    titles = ["Operations", "Over time", "Latency", "Warnings", "Errors", "Slowest operations"]
+    for heading in (
+        *titles,
+        "Workers",
+        "Storage URLs",
+        "Cluster",
+        "Parameters",
+        "Latency of READ",
+        "Throughput",
+    ):
+        assert heading in made.headings, heading
+    assert "Füll <b>&|" in made.headings
+    assert "w </script> @all" in made.texts
+    assert "2 of 4 operations failed (50.0 %): 1 x HTTP 503, 1 x lost worker." in made.texts
+    assert "tx1" in made.texts
+    assert {"b", "img"}.isdisjoint(made.tags)
+    assert made.tags.count("script") == text.count("</script>") == 3
+
+
+@pytest.mark.parametrize("name", ["version-1-known.stat.gz", "version-1-noop.stat.gz"])
+def test_short_runs(name: str) -> None:
+    _, made = page(statistics(DATA / name))
+    assert "Over time" in made.headings
+    assert ("Latency" in made.headings) == ("known" in name)
+
+
+OLD = {
+    "mixed": [success(0, 1e9), success(1, 1e9 + 3), failure(2, 1e9 + 1)],
+    "one": [success()],
+    "errors": [failure()],
+    "empty": [],
+}
+
+
+@pytest.mark.parametrize("results", OLD.values(), ids=OLD)
+def test_old_files(tmp_path: Path, results: list[dict[str, object]]) -> None:
+    path = tmp_path / "old.stat"
+    path.write_bytes(msgpack_file([results]))
+    _, made = page(statistics(path))
+    assert ("Over time" in made.headings) == bool(results)
+
+
+def test_names_in_the_data_of_charts_end_no_script(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    classes = tuple(SizeClass(name, 1, 1, 1, {"read": 1.0}) for name in ("</script><img src=x>", "<!--"))
+    writer = RunResultsWriter(path, RunDescription(Scenario("s", classes, 1, operation_count=2)))
+    writer.add(block([(1, n % 2, 1, 0, n, 1, 0.1, 0.2, 1e9 + n, 200, 0) for n in range(8)], [None] * 8))
+    writer.end(RunSummary(1e9 + 9))
+    text, made = page(statistics(path))
+    assert "img" not in made.tags
+    assert text.count("</script>") == text.count("<script>") == 3
+    assert "<!--" not in text.replace("<!DOCTYPE", "")
+
+
+def large(path: Path) -> Path:
+    """A run of twelve days, with more of everything than there will ever be."""
+    names = [f"class{number}" for number in range(3)]
+    classes = tuple(SizeClass(name, 1, 10, 1, (1.0, 1.0, 1.0, 1.0)) for name in names)
+    scenario = Scenario("l" * 3000, classes, 10**6, run_seconds=1e6, data={"text": "x" * 10**6})
+    urls = tuple(f"http://{number}.example/{'u' * 500}" for number in range(300))
+    writer = RunResultsWriter(path, RunDescription(scenario, storage_urls=urls, options={"o": "p" * 10**6}))
+    count, random = 20_000, np.random.default_rng(3)
+    for first in range(0, count, 20_000):
+        here = np.arange(20_000)
+        failures = {row: Failure(f"cause {row} {'c' * 300}", "", {}) for row in range(0, 4000, 10)}
+        last = random.lognormal(-3, 2, len(here))
+        last[list(failures)] = np.nan
+        columns = {
+            "operation": here % 4,
+            "size_class": here % 3,
+            "worker": here % 210,
+            "last_byte": last,
+            "completed": 1e9 + (first + here) * 1e6 / count,
+            "storage_url": here % 210,
+            "trans_id": ["t" * 900] * len(here),
+        }
+        made = many(range(len(here)), **columns)
+        made.failures.update(failures)
+        writer.add(made)
+    warnings = tuple(f"{number} {'w' * 5000}" for number in range(1000))
+    facts = tuple(WorkerFacts(number, "h" * 100) for number in range(300))
+    writer.end(RunSummary(1e9 + 1e6, warnings=warnings, workers=facts))
+    return path
+
+
+def test_a_run_of_any_length_stays_small(tmp_path: Path) -> None:
+    text, made = page(statistics(large(tmp_path / "run.stat.gz")))
+    assert "and 10 more; --json has all of them" in made.texts
+    assert len(text.encode()) > 1_300_000
+
+
+def test_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "report.html"
+    arguments = ["report-scenario", "-s", str(DATA / "version-1-known.stat.gz"), "--html", str(file)]
+    assert main(arguments) == 0
+    assert f"Wrote {file}" in capsys.readouterr().err
+    assert file.read_text().startswith("<!DOCTYPE html>")
+    assert main(arguments) == 2
+    assert f"{file}: exists already" in capsys.readouterr().err
+
+
+def test_without_bokeh(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(report_files, "find_spec", lambda _name: None)
+    for command in (["report-scenario", "-s", "x"], ["run-scenario", "-f", "very_small", "--workers", "1"]):
+        assert main([*command, "--html", "report.html"]) == 2
+        *_, line = capsys.readouterr().err.splitlines()
+        assert line == "ERROR:--html needs Bokeh, which is not installed: pip install bokeh"

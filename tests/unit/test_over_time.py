@@ -1,0 +1,84 @@
+"""What was done over time: nothing is lost in bins, however long a run is, and their percentiles are near."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from result_rows import block, many
+
+from ssbench.results import Failure
+from ssbench.statistics.over_time import FIRST_WIDTH, MOST_BINS, OverTime, OverTimeCollector
+from ssbench.statistics.slowest import MOST, SlowestCollector
+
+START = 1_700_000_000.3
+
+
+def counted(
+    completed: list[float], latency: float = 0.01, each: int = 1
+) -> tuple[OverTime, OverTimeCollector]:
+    collector = OverTimeCollector()
+    for first in range(0, len(completed), each):
+        part = np.array(completed[first : first + each]) + START
+        collector.add(many(range(len(part)), operation=1, last_byte=latency, completed=part, size=5))
+    return collector.finish(START, START + max(completed)), collector
+
+
+@given(st.lists(st.floats(0, 10**6), min_size=1, max_size=60), st.integers(1, 7))
+def test_nothing_is_lost_and_bins_are_few(completed: list[float], each: int) -> None:
+    over_time, collector = counted(completed, each=each)
+    series = over_time.operations[1]
+    assert series.count.sum() == len(completed)
+    assert series.moved.sum() == 5 * len(completed)
+    assert over_time.operations[None].count.tolist() == series.count.tolist()
+    assert len(over_time.starts) <= MOST_BINS
+    assert collector.width % FIRST_WIDTH == 0
+    ends = over_time.starts + over_time.seconds
+    assert np.allclose(ends[:-1], over_time.starts[1:], atol=1e-5)
+    assert abs(ends[-1] - max(completed)) < 1e-5
+    shown = series.p50[~np.isnan(series.p50)]
+    assert len(shown)
+    assert np.all(np.abs(shown / 0.01 - 1) < 0.016)
+
+
+def test_a_long_run_has_bins_of_a_second_or_more() -> None:
+    over_time, _ = counted(np.linspace(0.0, 30.0, 3001).tolist(), each=1000)
+    assert over_time.seconds[1:-1].tolist() == [1.0] * (len(over_time.starts) - 2)
+    assert over_time.operations[1].count[1:-1].tolist() == [100] * (len(over_time.starts) - 2)
+
+
+def test_failures_and_percentiles_of_a_bin() -> None:
+    collector = OverTimeCollector()
+    latencies = np.arange(1, 1001) / 1000
+    collector.add(many(range(1000), operation=1, last_byte=latencies, completed=START, size=1))
+    made = many(range(2), operation=3, last_byte=np.nan, completed=START, size=7)
+    made.failures.update({0: Failure("x", "", {}), 1: Failure("x", "", {})})
+    collector.add(made)
+    over_time = collector.finish(START, START + 0.001)
+    reads = over_time.operations[1]
+    assert reads.count[0] == 1000
+    assert abs(reads.p50[0] - 0.5) < 0.01
+    assert abs(reads.p99[0] - 0.99) < 0.02
+    assert reads.maximum[0] == 1.0
+    deletes = over_time.operations[3]
+    assert (deletes.count[0], deletes.failed[0], deletes.moved[0]) == (0, 2, 0)
+    assert np.isnan(deletes.p50[0])
+    assert over_time.operations[None].failed[0] == 2
+
+
+def test_the_slowest_in_order() -> None:
+    collector = SlowestCollector()
+    random = np.random.default_rng(1)
+    latencies = random.permutation(np.arange(1, 301))
+    for first in range(0, 300, 50):
+        part = latencies[first : first + 50]
+        rows = [(1, 0, 1, 0, 7, 10, 0.1, float(value), 1e9 + value, 200, 0) for value in part]
+        made = block(rows, [f"tx{value}" for value in part], {0: Failure("x", "", {})})
+        collector.add(made, made.started, first)
+    failed = set(latencies[::50].tolist())
+    expected = [value for value in range(300, 0, -1) if value not in failed][:MOST]
+    found = collector.finish()
+    assert [each.slowest.latency for each in found] == expected
+    assert [each.slowest.trans_id for each in found] == [f"tx{value}" for value in expected]
+    assert latencies[found[0].slowest.arrival] == expected[0]
+    assert found[0].started == 1e9
