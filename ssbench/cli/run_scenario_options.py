@@ -255,6 +255,10 @@ def _recon_interval(text: str) -> float:
     return interval
 
 
+def _batch_size(text: str) -> int | None:
+    return None if text == "auto" else positive_int(text)
+
+
 def _add_fleet(parser: argparse.ArgumentParser) -> None:
     zmq_options.add_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     group = parser.add_argument_group("fleet")
@@ -262,9 +266,9 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--batch-size",
         metavar="N",
-        type=positive_int,
-        default=1,
-        help="jobs in one message to a worker (default: %(default)s)",
+        type=_batch_size,
+        default="auto",
+        help="most jobs in one message to a worker, or 'auto': as many as it needs (default: %(default)s)",
     )
     group.add_argument(
         "--expect-workers",

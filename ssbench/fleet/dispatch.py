@@ -1,47 +1,44 @@
-"""Which worker holds which job, which workers are lost, which jobs are to be sent again.
+"""Which worker holds which job, which jobs are to be sent again.
 
 Pure: the dispatcher knows no socket and is told the time, so that "the worker dies at this moment" is a
-unit test. The fleet feeds it what arrives and asks it what to do. What happens to workers it reports as
-:mod:`ssbench.fleet.events`.
-
-The rules, which make every job end exactly once:
+unit test. The fleet feeds it what arrives and asks it what to do. Who is there is the business of
+:mod:`ssbench.fleet.membership`, who is to get how many that of :mod:`ssbench.fleet.shares`. The rules, which
+make every job end exactly once:
 
 * A job gets a new number each time it is sent. A result settles the number it names, if it comes from
   the worker that the job was sent to. A number that is not in flight (a late result, one of another
   run, an invented one), and one that another worker has, settles nothing and is counted.
-* A worker is ready, and gets jobs, once it has answered a ping: only then both directions are known to
-  work. Each heartbeat interval it gets another one.
-* A worker is sent no more jobs than its share of the limit, and than it says it has room for: one that
-  hangs keeps what it was sent, and takes nothing from the others.
+* A worker runs no more jobs at once than its share of the limit, and than it says it has room for. It holds
+  some ahead (:mod:`ssbench.fleet.ahead`), so that none of its users is idle. One that hangs keeps what it was
+  sent, and takes nothing from the others.
+* A worker begins jobs in the order in which they were sent, and its results say which was the last one.
 * A worker claims a batch that it was sent in a heartbeat, or with a result or a handback. It sends its
   results before the heartbeat that no longer lists their batch, so a batch that it has claimed and
-  leaves out is lost; all are when it serves no run, or another one.
-* A worker whose heartbeats, or whose answers to pings, have not come for
-  :data:`~ssbench.fleet.wire.LOST_AFTER` seconds is lost, with all batches that it was sent. Once it answers a
-  ping again it is used again; its late results are known by their old numbers.
-* A batch that has not been claimed within that time after it was sent is lost: its connection broke.
-* A worker that holds a job for longer than any can take is not used any more, whatever its heartbeats say.
-* Of two workers with one id the later one waits. It is refused when a heartbeat of the earlier one comes more
-  than a heartbeat interval after it joined, and used when the earlier one is lost or has ended: a worker that
-  was killed and started again at once is used.
+  leaves out is dropped; all are when it serves no run, or another one.
+* A batch that has not been claimed within :data:`~ssbench.fleet.wire.LOST_AFTER` seconds after it was sent
+  was dropped: its connection broke.
+* Of jobs that were dropped, or were with a worker that was lost, those are lost that may have begun: the
+  first ones, as many as its share, and those up to the last one that it said had begun. The others go to the
+  head of the backlog.
+* A worker that holds a job for longer than any can take, from when it can have begun, is not used any more,
+  whatever its heartbeats say.
 """
 
 from __future__ import annotations
 
-import enum
 import math
-import secrets
-from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Container, Sequence
+from functools import partial
 
 from ssbench.fleet import events
 from ssbench.fleet.history import History
-from ssbench.fleet.pace import share_out
-from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, Heartbeat, Job
-from ssbench.fleet.worker_state import ClockOffset, WorkerState
+from ssbench.fleet.membership import MOST_WORKERS, NotReady
+from ssbench.fleet.shares import Shares
+from ssbench.fleet.wire import LOST_AFTER, Job
+from ssbench.fleet.worker_state import Batch, WorkerState
 
-#: Most workers that are kept; strangers can pretend to be any number.
-MOST_WORKERS = 4096
+__all__ = ["MOST_WORKERS", "Batch", "Dispatcher", "Entry", "NotReady", "Task"]
 
 #: What is to be done: (kind, size class, container, object number, bytes).
 Task = tuple[int, int, int, int, int]
@@ -51,44 +48,16 @@ Task = tuple[int, int, int, int, int]
 Entry = tuple[Task, "Batch", History | None]
 
 
-class Batch:
-    """A message of jobs on its way or with a worker. The jobs' numbers follow one another."""
-
-    __slots__ = ("first", "remaining", "sent_at", "size", "waits_since", "worker")
-
-    def __init__(self, first: int, size: int, sent_at: float, worker: WorkerState) -> None:
-        self.first = first
-        self.size = size
-        self.remaining = size
-        self.sent_at = sent_at
-        #: When the wait for its claim began: as it was sent, or later by what the master was held up.
-        self.waits_since = sent_at
-        self.worker = worker
-
-
-class NotReady(enum.Enum):
-    """Why a worker whose heartbeats arrive is not ready."""
-
-    NEW = enum.auto()
-    #: Another worker, which may still live, has its id.
-    SAME_ID = enum.auto()
-    #: It does not answer pings.
-    UNREACHABLE = enum.auto()
-
-
-class Dispatcher:
+class Dispatcher(Shares):
     """Keeps account of the jobs and the workers of one master.
 
-    ``limit`` is how many jobs at once the workers share among them; it may be changed. ``master`` is the
-    number that the pings of this master carry.
+    ``limit`` is how many jobs at once the workers run among them.
     """
 
     def __init__(self, limit: int = 0) -> None:
-        self.master = secrets.randbits(62) + 1
-        self.workers: dict[int, WorkerState] = {}
+        super().__init__(limit)
         self.in_flight: dict[int, Entry] = {}
         self.backlog: deque[tuple[Task, History | None]] = deque()
-        self.events: list[events.Event] = []
         self.late_results = 0
         #: Results and jobs handed back that were with another worker than the one that named them.
         self.foreign_results = 0
@@ -97,75 +66,39 @@ class Dispatcher:
         #: Seconds after which a worker that still holds a job is not used any more; no job takes that long.
         self.longest_job = math.inf
         self.handed_back = 0
+        #: Jobs of lost workers that had not begun and went to others.
+        self.passed_on = 0
         self._batches: dict[int, Batch] = {}
-        self._turn: deque[WorkerState] = deque()
         self._next_id = 1
-        self._limit = limit
-        self._capacity = 0
-        #: Whether shares and capacity have to be counted again: workers came, went or changed.
-        self._changed = False
         #: Tasks that were lost and not taken yet, each with the worker that had it.
         self.lost: list[tuple[Task, WorkerState]] = []
-        self._holders: dict[int, WorkerState] = {}
-        self._full = False
-        self._ticked: float | None = None
 
     def begin(self, limit: int, now: float) -> list[WorkerState]:
         """Begin another run with a limit of its own; call it while no job is in flight.
 
-        Counts start from 0, and every worker has to answer a ping again before it is used: it may have
-        gone while nobody listened. Events that nobody took are dropped. Returns the workers that were ready
-        before.
+        Counts start from 0, and every worker has to answer a ping again before it is used. Returns the
+        workers that were ready before.
         """
-        self._limit = limit
-        self.events.clear()
-        self.late_results = self.foreign_results = self.invalid_results = self.handed_back = 0
-        self._ticked = now
-        former = self.living()
-        for worker in self.workers.values():
-            worker.begin(now)
-        self._changed = True
-        return former
+        self.limit = limit
+        self.in_hand, self.keeps_ahead = None, True
+        self.late_results = self.foreign_results = self.invalid_results = 0
+        self.handed_back = self.passed_on = 0
+        return self._begin(now)
 
     # -- jobs ---------------------------------------------------------------------------------
 
     @property
-    def limit(self) -> int:
-        """How many jobs at once the workers share among them."""
-        return self._limit
+    def oldest_begun(self) -> float | None:
+        """When the job in flight that began first can have begun, to a batch."""
+        batches = self._batches.values()
+        first = next((batch.began_at for batch in batches), None)
+        return min((batch.began_at for batch in batches if self._has_begun(batch)), default=first)
 
-    @limit.setter
-    def limit(self, limit: int) -> None:
-        if limit != self._limit:
-            self._limit = limit
-            self._changed = True
-
-    @property
-    def capacity(self) -> int:
-        """How many jobs the workers that are ready can run at once."""
-        if self._changed:
-            self._share_out()
-        return self._capacity
-
-    @property
-    def oldest_sent(self) -> float | None:
-        """When the oldest batch in flight was sent."""
-        return next((batch.sent_at for batch in self._batches.values()), None)
-
-    def next_worker(self) -> WorkerState | None:
-        """Return the worker whose turn it is of those that may be sent more; None if there is none.
-
-        It may be sent ``quota - outstanding`` jobs.
-        """
-        if self._changed:
-            self._share_out()
-        turn = self._turn
-        for _ in range(len(turn)):
-            worker = turn[0]
-            turn.rotate(-1)
-            if worker.outstanding < worker.quota and not worker.away:
-                return worker
-        return None
+    @staticmethod
+    def _has_begun(batch: Batch) -> bool:
+        """Whether a job of the batch has begun, as far as is known."""
+        worker = batch.worker
+        return batch.first <= worker.begun or worker.outstanding <= worker.share_told
 
     def send(
         self, tasks: Sequence[Task], now: float, worker: WorkerState, histories: Sequence[History | None] = ()
@@ -174,9 +107,15 @@ class Dispatcher:
 
         ``histories`` are those of tasks that are sent again, one for each task, or empty.
         """
+        if self._changed:
+            self._share_out()
         first = self._next_id
         self._next_id = first + len(tasks)
         batch = self._batches[first] = Batch(first, len(tasks), now, worker)
+        worker.unacknowledged.append(batch)
+        worker.unbegun.append(batch)
+        worker.share_told = worker.share
+        worker.recalled = False
         worker.outstanding += len(tasks)
         in_flight = self.in_flight
         jobs: list[Job] = []
@@ -190,7 +129,10 @@ class Dispatcher:
     def unsend(self, first: int) -> None:
         """Take back a batch that could not be sent; its tasks go to the head of the backlog."""
         batch = self._batches.pop(first)
-        batch.worker.outstanding -= batch.size
+        worker = batch.worker
+        worker.unacknowledged.pop()
+        worker.unbegun.pop()
+        worker.outstanding -= batch.size
         for number in reversed(range(first, first + batch.size)):
             task, _, history = self.in_flight.pop(number)
             self.backlog.appendleft((task, history))
@@ -243,17 +185,24 @@ class Dispatcher:
         """Put a settled task at the end of the backlog, to be sent once more."""
         self.backlog.append((task, history))
 
-    def hand_back(self, job_ids: Iterable[int], worker: WorkerState, capacity: int) -> None:
-        """Put jobs that a worker did not begin at the head of the backlog; it has room for ``capacity``."""
+    def hand_back(
+        self, job_ids: Sequence[int], worker: WorkerState, capacity: int, *, asked: bool = False
+    ) -> None:
+        """Put jobs that a worker did not begin at the head of the backlog; it runs ``capacity`` at once.
+
+        ``asked``: it was asked to.
+        """
         self._set_capacity(worker, capacity)
-        # Whatever it says: one that hands back all it gets is not tried more often than ten times a second.
-        worker.away = True
-        for job_id in job_ids:
+        if not asked:
+            # Whatever it says: one that hands back all it gets is tried no more than ten times a second.
+            worker.away = True
+        for job_id in reversed(job_ids):
             if job_id in self.in_flight:
                 entry = self.settle(job_id, worker)
                 if entry is not None:
-                    self.handed_back += 1
+                    self.handed_back += not asked
                     self.backlog.appendleft((entry[0], entry[2]))
+        self.note_room(worker)
 
     def take_lost(self) -> list[tuple[Task, WorkerState]]:
         """The tasks that were lost since the last call, each with the worker that had it.
@@ -263,28 +212,47 @@ class Dispatcher:
         lost, self.lost = self.lost, []
         return lost
 
-    def abandon(self) -> list[Task]:
-        """Forget all that is in flight or in the backlog, because the phase ends; return it."""
-        tasks = [entry[0] for entry in self.in_flight.values()] + [task for task, _ in self.backlog]
-        for batch in list(self._batches.values()):
-            self._close(batch)
-        for _, batch, _ in self.in_flight.values():
-            batch.worker.outstanding -= 1
-        self.in_flight.clear()
+    def abandon(self) -> tuple[list[Task], list[Task]]:
+        """Forget all that is in flight or in the backlog, because the phase ends.
+
+        Returns what may have begun, and what has not.
+        """
+        passed_on = self.passed_on
+        for worker in dict.fromkeys(batch.worker for batch in self._batches.values()):
+            self._lose(worker)
+        self.passed_on = passed_on
+        begun = [task for task, _ in self.take_lost()] + [task for task, past in self.backlog if past]
+        not_begun = [task for task, past in self.backlog if not past]
         self.backlog.clear()
-        return tasks
+        return begun, not_begun
 
     def _close(self, batch: Batch) -> None:
         del self._batches[batch.first]
         batch.worker.batches.discard(batch.first)
 
-    def _lose(self, batch: Batch) -> None:
-        for number in range(batch.first, batch.first + batch.size):
-            entry = self.in_flight.pop(number, None)
-            if entry is not None:
-                batch.worker.outstanding -= 1
-                self.lost.append((entry[0], batch.worker))
-        self._close(batch)
+    def _lose(self, worker: WorkerState, firsts: Container[int] | None = None) -> int:
+        """A worker no longer has some batches (None: all). Return how many jobs were lost."""
+        lost, place, not_begun = 0, 0, []
+        for batch in [batch for batch in self._batches.values() if batch.worker is worker]:
+            if firsts is not None and batch.first not in firsts:
+                place += batch.remaining
+                continue
+            for number in range(batch.first, batch.first + batch.size):
+                entry = self.in_flight.pop(number, None)
+                if entry is None:
+                    continue
+                worker.outstanding -= 1
+                if number <= worker.begun or place < worker.share_told:
+                    self.lost.append((entry[0], worker))
+                    lost += 1
+                else:
+                    not_begun.append((entry[0], entry[2]))
+                place += 1
+            self._close(batch)
+        self.passed_on += len(not_begun)
+        self.backlog.extendleft(reversed(not_begun))
+        self.note_room(worker)
+        return lost
 
     @staticmethod
     def _claim(worker: WorkerState, batch: Batch) -> None:
@@ -292,213 +260,55 @@ class Dispatcher:
         if worker is batch.worker and worker.ready:
             worker.batches.add(batch.first)
 
-    # -- workers ------------------------------------------------------------------------------
-
-    def living(self) -> list[WorkerState]:
-        """Return the workers that can be given work."""
-        return [worker for worker in self.workers.values() if worker.ready]
-
-    def known(self, instance: int) -> WorkerState | None:
-        """Return the worker of that instance, if anything has come from it."""
-        return self.workers.get(instance)
-
-    def refused(self) -> list[WorkerState]:
-        """Return the refused workers that still send something."""
-        return [worker for worker in self.workers.values() if worker.refused and worker.alive]
-
-    def to_ping(self, now: float) -> list[WorkerState]:
-        """Return the workers whose next ping is due."""
-        due = now - HEARTBEAT_SECONDS
-        return [
-            worker
-            for worker in self.workers.values()
-            if worker.alive and worker.pinged <= due and not worker.refused
-        ]
-
-    def heartbeat(self, beat: Heartbeat, run_id: int, now: float) -> None:
-        """Take in a heartbeat: its worker is alive, holds batches and has received a ping."""
-        worker = self.workers.get(beat.instance) or self._enter(
-            WorkerState(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
-        )
-        if worker is None or worker.ended:
-            return
-        if not worker.alive:
-            worker.alive, worker.since = True, now
-            # A machine that was suspended has a clock that stood still meanwhile.
-            worker.offset = ClockOffset()
-        worker.last_seen = now
-        if worker.refused:
-            return
-        if beat.master == self.master:
-            worker.answered(beat.ping, now)
-        self._set_capacity(worker, beat.capacity)
-        worker.load.observe(beat.clock, beat.cpu, beat.lag)
-        worker.offset.observe(beat.clock, now)
-        if not worker.ready and now - worker.reached <= LOST_AFTER:
-            self._admit(worker)
-        self._compare(worker, beat.held if beat.run_id == run_id else [])
-
-    def refuse(self, instance: int, worker_id: int, host: str, reason: str, now: float) -> None:
-        """Refuse a worker for good; ``reason`` continues a sentence about it ("has the id of ...")."""
-        worker = self.workers.get(instance) or self._enter(
-            WorkerState(worker_id, instance, host, 0, "", 0, now)
-        )
-        if worker is None:
-            return
-        worker.last_seen = now
-        worker.alive = not worker.ended
-        if not worker.refused:
-            self._withdraw(worker)
-            worker.refusal = reason
-            self.events.append(events.Refused(worker, reason))
-
-    def leave(self, instance: int, reason: str) -> None:
-        """Take note that a worker ends, or that its process has ended; ``reason`` is for the user."""
-        worker = self.workers.get(instance)
-        if worker is not None:
-            self._end(worker, events.Left(worker, reason))
-
-    def _end(self, worker: WorkerState, event: events.Event) -> None:
-        if worker.ended:
-            return
-        worker.ended = True
-        worker.alive = False
-        if worker.ready:
-            self._withdraw(worker)
-            self.events.append(event)
+    # -- time passes --------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
-        """Find the workers and batches that are lost by now; call it several times a second.
-
-        A master that was itself stopped, or got no CPU, has received nothing meanwhile; its own gap
-        does not count against the workers.
-        """
-        if self._ticked is not None and now - self._ticked > HEARTBEAT_SECONDS:
-            gap = now - self._ticked
-            for worker in self.workers.values():
-                worker.forgive(gap)
-            for batch in self._batches.values():
-                batch.waits_since += gap
-        self._ticked = now
-        for worker in self.workers.values():
-            worker.away = False  # try again
-            if worker.alive:
-                self._look_at(worker, now)
+        """Find the workers and batches that are lost by now; call it several times a second."""
+        super().tick(now)
         self._find_overdue(now)
         self._find_unconfirmed(now)
+        if not self._changed:
+            for worker in self.living():
+                self.note_room(worker)  # it may have been away
+
+    def _forgive(self, gap: float) -> None:
+        super()._forgive(gap)
+        for batch in self._batches.values():
+            batch.waits_since += gap
 
     def _find_overdue(self, now: float) -> None:
-        late = {batch.worker for batch in self._batches.values() if now - batch.sent_at > self.longest_job}
+        seen: set[WorkerState] = set()
+        late: dict[WorkerState, None] = {}
+        for batch in self._batches.values():
+            worker = batch.worker
+            # Its oldest batch has begun, whatever it says.
+            begun = worker not in seen or batch.first <= worker.begun
+            seen.add(worker)
+            if begun and now - batch.began_at > self.longest_job:
+                late[worker] = None
         for worker in late:
-            self._end(worker, events.Overdue(worker, self.longest_job, worker.outstanding))
+            self._end(worker, partial(events.Overdue, worker, self.longest_job))
 
     def _find_unconfirmed(self, now: float) -> None:
-        unclaimed = [
-            batch
-            for batch in self._batches.values()
-            if now - batch.waits_since > LOST_AFTER and batch.first not in batch.worker.batches
-        ]
-        lost: Counter[WorkerState] = Counter()
-        for batch in unclaimed:
-            lost[batch.worker] += batch.remaining
-            self._lose(batch)
-        self.events += (events.Unconfirmed(worker, jobs) for worker, jobs in lost.items())
+        unclaimed: dict[WorkerState, set[int]] = {}
+        for batch in self._batches.values():
+            if now - batch.waits_since > LOST_AFTER and batch.first not in batch.worker.batches:
+                unclaimed.setdefault(batch.worker, set()).add(batch.first)
+        for worker, firsts in unclaimed.items():
+            if jobs := self._lose(worker, firsts):
+                self.events.append(events.Unconfirmed(worker, jobs))
 
-    def not_ready(self, now: float) -> list[tuple[WorkerState, NotReady]]:
-        """Return the workers whose heartbeats arrive and that cannot be used, and why."""
-        found = []
-        for worker in self.workers.values():
-            if not worker.alive or worker.ready or worker.refused:
-                continue
-            if now - worker.reached <= LOST_AFTER:
-                why = NotReady.SAME_ID
-            elif now - worker.since <= 2 * HEARTBEAT_SECONDS:
-                why = NotReady.NEW
-            else:
-                why = NotReady.UNREACHABLE
-            found.append((worker, why))
-        return found
-
-    def _look_at(self, worker: WorkerState, now: float) -> None:
-        silence = now - worker.last_seen
-        # Where both directions fail, its last heartbeat may be a little younger than its last answer.
-        silent = silence > 2 * HEARTBEAT_SECONDS
-        if worker.ready and now - worker.reached > LOST_AFTER:
-            jobs = worker.outstanding
-            self._withdraw(worker)
-            worker.told = not silent
-            self.events.append(
-                events.Lost(worker, silence, jobs)
-                if silent
-                else events.CutOff(worker, now - worker.reached, jobs)
-            )
-        unreachable = not (silent or worker.refused) and now - max(worker.reached, worker.since) > LOST_AFTER
-        if unreachable and not worker.told:
-            worker.told = True
-            self.events.append(events.Unreachable(worker))
-        if silence > LOST_AFTER:
-            worker.alive = False
-
-    def _admit(self, worker: WorkerState) -> None:
-        """Use a worker that can be reached, unless another one has its id."""
-        holder = self._holders.get(worker.worker_id)
-        if holder is None or not holder.ready:
-            self._holders[worker.worker_id] = worker
-            self.events.append(events.Back(worker) if worker.used else events.Joined(worker, worker.capacity))
-            worker.ready = worker.used = True
-            worker.told = False
-            self._changed = True
-        elif holder.last_seen > worker.since + HEARTBEAT_SECONDS:
-            reason = (
-                f"has the id of the worker on {holder.host} (pid {holder.pid});"
-                " give each worker an id of its own"
-            )
-            self.refuse(worker.instance, worker.worker_id, worker.host, reason, worker.last_seen)
-
-    def _enter(self, worker: WorkerState) -> WorkerState | None:
-        if len(self.workers) >= MOST_WORKERS:
-            forgotten = next((other for other in self.workers.values() if not other.alive), None)
-            if forgotten is None:
-                if not self._full:
-                    self._full = True
-                    self.events.append(events.Full(worker))
-                return None
-            del self.workers[forgotten.instance]
-            if self._holders.get(forgotten.worker_id) is forgotten:
-                del self._holders[forgotten.worker_id]
-        self.workers[worker.instance] = worker
-        return worker
+    # -- what Membership asks for -------------------------------------------------------------
 
     def _compare(self, worker: WorkerState, held: Sequence[int]) -> None:
         for first in held:
             batch = self._batches.get(first)
             if batch is not None:
                 self._claim(worker, batch)
-        jobs = 0
-        for first in worker.batches.difference(held):
-            jobs += self._batches[first].remaining
-            self._lose(self._batches[first])
-        if jobs:
+        dropped = worker.batches.difference(held)
+        if dropped and (jobs := self._lose(worker, dropped)):
             self.events.append(events.Dropped(worker, jobs))
 
-    def _withdraw(self, worker: WorkerState) -> None:
-        worker.ready = False
-        for batch in list(self._batches.values()):
-            if batch.worker is worker:
-                self._lose(batch)
-        self._changed = True
-
-    def _set_capacity(self, worker: WorkerState, capacity: int) -> None:
-        if worker.capacity != capacity:
-            worker.capacity = capacity
-            self._changed = True
-
-    def _share_out(self) -> None:
-        # Only when somebody asks: thousands of workers may join between two questions.
-        self._changed = False
-        living = self.living()
-        self._turn = deque(living)
-        capacities = [worker.capacity for worker in living]
-        self._capacity = sum(capacities)
-        for worker, share in zip(living, share_out(self._limit, capacities), strict=True):
-            worker.quota = share
+    def _withdraw(self, worker: WorkerState) -> int:
+        super()._withdraw(worker)
+        return self._lose(worker)

@@ -137,11 +137,32 @@ class Fleet:
             if histories
             else []
         )
-        if self._send_message(worker, self._header + wire.pack(wire.JobBatch(first, jobs, again))):
+        batch = wire.JobBatch(first, jobs, again, worker.share, worker.ahead.low)
+        if self._send_message(worker, self._header + wire.pack(batch)):
             return True
         dispatcher.unsend(first)
         worker.away = True
         return False
+
+    def tell_shares(self) -> None:
+        """Tell workers with jobs how many they may run at once, where that has changed."""
+        for worker in self.dispatcher.living():
+            if worker.share != worker.share_told and worker.outstanding:
+                notice = wire.pack_notice(wire.Share(self.parameters.run_id, worker.share))
+                if self._send_message(worker, notice):
+                    worker.share_told = worker.share
+
+    def recall(self) -> None:
+        """Ask all workers for the jobs that have not begun, and send no more than can begin at once.
+
+        Call it again some times a second: a worker that is not connected at the moment is asked later.
+        What they hand back comes into the backlog.
+        """
+        self.dispatcher.keeps_ahead = False
+        notice = wire.pack_notice(wire.Recall(self.parameters.run_id))
+        for worker in self.dispatcher.living():
+            if worker.outstanding and not worker.recalled:
+                worker.recalled = self._send_message(worker, notice)
 
     def _send_message(self, worker: WorkerState, message: bytes) -> bool:
         try:
@@ -231,10 +252,10 @@ class Fleet:
             if history is not None or result.cause is not None:
                 special.append((len(ended), batch.sent_at, history))
             ended.append((task, result))
-        if last_batch is None:
-            return None
-        dispatcher.settled(last_batch, count)
-        return Arrival(worker, now, message.generation, ended, special)
+        if last_batch is not None:
+            dispatcher.settled(last_batch, count)
+        dispatcher.note_progress(worker, len(ended), message.begun, (message.received, message.held), now)
+        return Arrival(worker, now, message.generation, ended, special) if ended else None
 
     def _take_news(self, message: wire.FromWorker, now: float) -> None:
         dispatcher = self.dispatcher
@@ -245,7 +266,7 @@ class Fleet:
         elif isinstance(message, wire.Handback):
             worker = dispatcher.known(message.instance)
             if worker is not None and message.run_id == self.parameters.run_id:
-                dispatcher.hand_back(message.job_ids, worker, message.capacity)
+                dispatcher.hand_back(message.job_ids, worker, message.capacity, asked=message.asked)
 
     def _drop(self, error: WireError) -> None:
         few = len(self.dispatcher.refused()) < _MOST_REFUSED

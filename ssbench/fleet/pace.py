@@ -6,8 +6,9 @@ decides how much load there is. What is planned for fits this interface:
 * *Stages* change :meth:`Pace.users` with the time.
 * An *open loop* of N operations a second makes :meth:`Pace.room` the number of operations due by now,
   less those sent, and :meth:`Pace.wait` the seconds until the next one is due.
-* With *jobs ahead*, workers get more jobs than they have users: ``room`` grows by the number ahead, and
-  so do the shares (:func:`share_out`).
+
+Jobs that workers hold ahead of their users (:mod:`ssbench.fleet.ahead`) are not a pace's business: the loop
+leaves out of ``in_flight`` as many as workers may hold.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ class Pace(Protocol):
     def room(self, now: float, sent: int, in_flight: int, capacity: int) -> int:
         """How many more jobs may be sent now; none if it is not positive.
 
-        ``sent`` is how many the phase has sent so far, ``in_flight`` how many of them have not ended,
-        ``capacity`` how many operations the workers that are there can run at once.
+        ``sent`` is how many new tasks the phase has sent so far, ``in_flight`` how many jobs are with workers
+        beyond those that they may hold ahead; negative while they hold fewer. ``capacity`` is how many
+        operations the workers that are there can run at once.
         """
 
     def wait(self, now: float, sent: int) -> float:
@@ -50,7 +52,7 @@ class ClosedLoop:
     """A constant number of users, each of which begins its next operation when one has ended."""
 
     user_count: int
-    batch_size: int = 1
+    batch_size: int = MOST_IN_BATCH
 
     def __post_init__(self) -> None:
         if self.batch_size > MOST_IN_BATCH:
@@ -67,14 +69,14 @@ class ClosedLoop:
 
 
 def share_out(total: int, capacities: Sequence[int]) -> list[int]:
-    """Divide ``total`` jobs among workers; returns the share of each.
+    """Divide ``total`` users among workers; returns the share of each.
 
-    All get the same, but no worker more than its capacity: what it has no room for goes to the others.
-    Each gets at least 1 (if it has room), so the shares may add up to more than ``total``.
+    All get the same, give or take one, but no worker more than its capacity: what it has no room for goes
+    to the others.
     """
     shares = [0] * len(capacities)
     left = total
     for place, worker in enumerate(sorted(range(len(capacities)), key=capacities.__getitem__)):
-        shares[worker] = min(capacities[worker], max(1, -(-left // (len(capacities) - place))))
+        shares[worker] = min(capacities[worker], -(-left // (len(capacities) - place)))
         left -= shares[worker]
     return shares

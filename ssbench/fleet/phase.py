@@ -27,7 +27,16 @@ class Phase(Protocol):
         """Return at most ``count`` tasks to send now."""
 
     def exhausted(self, now: float) -> bool:
-        """Return whether no more tasks are to be sent. Changes nothing."""
+        """Return whether no new tasks are to be sent. Changes nothing."""
+
+    def cut_short(self, now: float) -> bool:
+        """Return whether what has not begun is not to be done any more; only where it is exhausted."""
+
+    def take_back(self, tasks: Sequence[Task]) -> None:
+        """Take back tasks that have not begun and will not be sent again."""
+
+    def sent_again(self, now: float) -> None:
+        """Take note that tasks were sent after it was exhausted: some that had not begun, or that failed."""
 
     def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         """Take in results: these tasks succeeded or failed."""

@@ -62,10 +62,10 @@ class Standstill:
         """The most frequent cause since the last success."""
         return self._causes.most_common(1)[0][0] if self._causes else None
 
-    def hopeless(self, now: float, oldest_sent: float | None) -> bool:
-        """Return whether to abandon the phase; ``oldest_sent`` is when the oldest job in flight was sent."""
+    def hopeless(self, now: float, oldest_begun: float | None) -> bool:
+        """Return whether to abandon the phase; ``oldest_begun`` is when the oldest job under way began."""
         if not self.give_up_after or not self._causes or now - self.succeeded_at < self.give_up_after:
             return False
-        return oldest_sent is None or (
-            oldest_sent >= self._first_failure and now - oldest_sent <= self._longest_failure
+        return oldest_begun is None or (
+            oldest_begun >= self._first_failure and now - oldest_begun <= self._longest_failure
         )

@@ -10,8 +10,9 @@ three:
    again, so a worker may join at any time.
 3. :class:`JobBatch`: the jobs.
 
-A notice is an array of two: the version, and a :class:`Ping`, :class:`Refusal` or :class:`Exit`. It holds
-nothing secret: the token travels with jobs only, and jobs go only to a worker that has answered a ping.
+A notice is an array of two: the version, and a :class:`Ping`, :class:`Refusal`, :class:`Exit`, :class:`Share`
+or :class:`Recall`. It holds nothing secret: the token travels with jobs only, and jobs go only to a worker
+that has answered a ping.
 
 Results socket (worker PUSH, master PULL): a message is one msgpack frame, an array whose first
 element tells what it is: :class:`Heartbeat`, :class:`Results`, :class:`Handback`, :class:`Goodbye`.
@@ -32,7 +33,7 @@ from msgspec import Meta, Struct
 from ssbench.errors import ProtocolError, WireError
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 3
+PROTOCOL = 4
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -105,12 +106,16 @@ class RunParameters(Struct, array_like=True, frozen=True):
 class JobBatch(Struct, array_like=True, frozen=True):
     """The rest of a work message: jobs, and the history of those that are sent again.
 
-    ``histories`` is empty or holds (retries, seconds since the first attempt) for each job.
+    ``histories`` is empty or holds (retries, seconds since the first attempt) for each job. ``users`` is how
+    many jobs of the run the worker may run at once from now on, if it has room for them; the others wait
+    there. Results are sent at once when no more than ``low`` jobs wait, and may be gathered before that.
     """
 
     batch_id: Count
     jobs: Annotated[list[Job], Meta(max_length=MAX_JOBS)]
     histories: Annotated[list[tuple[Count, Seconds]], Meta(max_length=MAX_JOBS)] = []
+    users: Small = MAX_JOBS
+    low: Small = MAX_JOBS
 
 
 class Ping(Struct, array_like=True, frozen=True, tag=1):
@@ -130,7 +135,20 @@ class Exit(Struct, array_like=True, frozen=True, tag=3):
     """Tell a worker to end (kill-workers)."""
 
 
-Notice = Ping | Refusal | Exit
+class Share(Struct, array_like=True, frozen=True, tag=4):
+    """Tell a worker how many jobs of a run it may run at once from now on, as a batch does."""
+
+    run_id: Count
+    users: Small
+
+
+class Recall(Struct, array_like=True, frozen=True, tag=5):
+    """Ask a worker to hand back the jobs of a run that have not begun."""
+
+    run_id: Count
+
+
+Notice = Ping | Refusal | Exit | Share | Recall
 
 
 class Rare(Struct, array_like=True, frozen=True, gc=False):
@@ -191,7 +209,7 @@ class Result(Brief, array_like=True, frozen=True, gc=False):
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     """Answers a ping; sent unasked on joining, and when no ping has come for a while.
 
-    ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs it can have at once,
+    ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs it can run at once,
     ``held`` the batches that it has not finished, ``cpu`` the CPU seconds its main thread has used so far.
     ``lag`` counts the ticks of its event loop since the last heartbeat by how late they came: element 0
     those up to 1 ms late, element k those from 2**(k-1) up to 2**k ms, the last all later ones. Counts add
@@ -219,7 +237,8 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
     """Finished jobs, of one or several batches; some of the results may be sent as :class:`Brief`.
 
     ``generation`` is that of the parameters now, or an earlier one under which a job began whose token
-    was refused.
+    was refused. ``begun`` is the number of the last job that has begun. ``received`` is the last batch that
+    came, ``held`` seconds before this was sent.
     """
 
     run_id: Count
@@ -228,12 +247,16 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
     clock: Clock
     generation: Count
     results: Annotated[list[Result], Meta(max_length=MAX_RESULTS)]
+    begun: Count = 0
+    received: Count = 0
+    held: Seconds = 0.0
 
 
 class Handback(Struct, array_like=True, frozen=True, tag=3):
-    """Jobs that were not begun: there was no room for them, or they piled up while the worker was stopped.
+    """Jobs that were not begun: there was no room for them, they piled up while the worker was stopped, or
+    a :class:`Recall` asked for them (``asked``).
 
-    ``capacity`` is as in a :class:`Heartbeat`: the worker is sent no more than that.
+    ``capacity`` is as in a :class:`Heartbeat`: the worker runs no more than that at once.
     """
 
     run_id: Count
@@ -241,6 +264,7 @@ class Handback(Struct, array_like=True, frozen=True, tag=3):
     instance: Count
     capacity: Small
     job_ids: Numbers
+    asked: bool = False
 
 
 class Goodbye(Struct, array_like=True, frozen=True, tag=4):

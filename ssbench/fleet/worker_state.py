@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ssbench.fleet.ahead import Ahead
 from ssbench.fleet.wire import LAG_BUCKETS, work_address
 
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
@@ -38,6 +40,25 @@ class ClockOffset:
         if difference < self._smallest:
             self._smallest = difference
             self.seconds = min(self._smallest_before, difference)
+
+
+class Batch:
+    """A message of jobs on its way or with a worker. The jobs' numbers follow one another."""
+
+    __slots__ = ("began_at", "completed", "first", "remaining", "sent_at", "size", "waits_since", "worker")
+
+    def __init__(self, first: int, size: int, sent_at: float, worker: WorkerState) -> None:
+        self.first = first
+        self.size = size
+        self.remaining = size
+        self.sent_at = sent_at
+        #: When the wait for its claim began: as it was sent, or later by what the master was held up.
+        self.waits_since = sent_at
+        #: When the last of its jobs began that has begun, as far as is known; no earlier than it did.
+        self.began_at = sent_at
+        self.worker = worker
+        #: How many jobs of the worker had ended when it was sent.
+        self.completed = worker.completed
 
 
 class Load:
@@ -90,11 +111,16 @@ class WorkerState:
 
     ``alive``: its heartbeats arrive. ``ready``: what is sent to it arrives too, and nobody else has its id;
     only then it gets jobs. ``used``: it has been ready. ``ended`` and ``refusal`` (why it is not used) are
-    set for good. ``capacity`` is what it says it can take, ``quota`` how many jobs it may be sent,
-    ``outstanding`` how many of those have not ended. ``away`` is set until the next tick when its
-    connection for work is not there, or when it has handed jobs back; ``told`` once the user knows that it
-    cannot be reached. ``foreign_results`` named jobs that others have, ``invalid_results`` had figures that
-    cannot be.
+    set for good. ``capacity`` is how many jobs it can run at once. ``away`` is set until the next tick when
+    its connection for work is not there, or when it has handed jobs back; ``told`` once the user knows that
+    it cannot be reached. ``foreign_results`` named jobs that others have, ``invalid_results`` had figures
+    that cannot be.
+
+    ``share`` is how many jobs it may run at once, ``share_told`` what it knows of that, ``most`` how many it
+    may be sent, with those ``ahead``. ``outstanding`` have not ended, ``completed`` ended in this run, and
+    ``begun`` is the number of the last one that has begun. ``unacknowledged`` are the batches that it has
+    not said to have received, ``unbegun`` those with jobs that may not have begun. ``in_turn``: it is
+    in line for more jobs; ``recalled``: it was asked to hand back what has not begun.
 
     ``since`` is when its heartbeats began to arrive, ``pinged`` when it was last sent a ping, ``echo`` when
     the last ping that it answered was sent and ``reached`` when that answer came. ``turn_round`` is the
@@ -116,8 +142,17 @@ class WorkerState:
     ended: bool = False
     away: bool = False
     told: bool = False
-    quota: int = 0
+    share: int = 0
+    share_told: int = 0
+    most: int = 0
     outstanding: int = 0
+    completed: int = 0
+    begun: int = 0
+    in_turn: bool = False
+    recalled: bool = False
+    ahead: Ahead = field(default_factory=Ahead)
+    unacknowledged: deque[Batch] = field(default_factory=deque)
+    unbegun: deque[Batch] = field(default_factory=deque)
     foreign_results: int = 0
     invalid_results: int = 0
     pinged: float = -math.inf
@@ -149,7 +184,35 @@ class WorkerState:
         self.since = self.last_seen = now
         self.pinged = self.reached = -math.inf
         self.foreign_results = self.invalid_results = 0
+        self.completed = 0
+        self.ahead = Ahead()
+        self.unacknowledged.clear()
+        self.unbegun.clear()
         self.load.clear()
+
+    def acknowledged(self, batch_id: int, held: float, now: float) -> bool:
+        """Take note that it had received a batch ``held`` seconds before it said so.
+
+        Returns whether it is to hold more or fewer jobs ahead. Call this
+        when the results of the same message are counted in ``completed``.
+        """
+        waiting, changed = self.unacknowledged, False
+        while waiting and waiting[0].first <= batch_id:
+            batch = waiting.popleft()
+            if batch.first == batch_id:
+                changed = self.ahead.observe(self.completed - batch.completed, now - batch.sent_at, held)
+        return changed
+
+    def has_begun(self, job_id: int, now: float) -> None:
+        """Take note that this job has begun, and all that were sent to it before."""
+        self.begun = max(self.begun, job_id)
+        waiting = self.unbegun
+        while waiting and waiting[0].first <= job_id:
+            batch = waiting[0]
+            batch.began_at = now
+            if batch.first + batch.size > job_id + 1:
+                break
+            waiting.popleft()
 
     def answered(self, sent: float, now: float) -> None:
         """Take note of a heartbeat that repeats the ping sent then; only the first one is its answer."""

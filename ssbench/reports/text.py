@@ -201,6 +201,8 @@ def _notes(statistics: RunStatistics) -> Iterator[str]:
         notes.append(f"small population: {count['waited']} operations waited for a free object")
     if count["not_begun"]:
         notes.append(f"{count['not_begun']} operations still waited for a free object at the end; not sent")
+    if count["passed_on"]:
+        notes.append(f"{count['passed_on']} operations of lost workers had not begun; others did them")
     if count["expired"]:
         notes.append(f"{count['expired']} objects were no longer used: their delete_after had passed")
     if notes:

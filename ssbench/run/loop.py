@@ -36,6 +36,8 @@ _TICK = 0.1
 
 #: Seconds to wait for results when a phase has no task to give, although there is room.
 _NO_TASKS = 0.001
+#: The same when all users are busy.
+_NO_TASKS_AHEAD = 0.01
 
 #: With no worker left for this long the run ends (seconds, on top of those that make a worker lost).
 _NOBODY_LEFT = 4.0
@@ -85,6 +87,10 @@ class Loop:
         self._said_at = -math.inf
         self._somebody_at = clock()
         self._running = self._at_once = False
+        #: Whether the phase sends no new tasks.
+        self._draining = False
+        #: Whether the backlog was sent from after that.
+        self._resent = False
 
     def wait_for_workers(self, expected: Callable[[], int], timeout: float, advice: str) -> None:
         """Return once ``expected()`` workers are ready, or fewer after ``timeout`` seconds.
@@ -155,15 +161,21 @@ class Loop:
                 if now >= self._next_tick:
                     self._tick(now)
                     phase.tick(now)
-                    self._check(now, phase, draining=drain_began is not None)
+                    self._check(now, phase)
                 if dispatcher.lost:
                     self._settle_lost(phase, now)
                 if phase.exhausted(now):
                     if drain_began is None:
                         drain_began = self._said_at = now
+                        self._draining = True
+                        fleet.recall()
+                    if dispatcher.backlog and phase.cut_short(now):
+                        self._take_back(phase)
                     if self._drained(phase, now - drain_began):
                         return self._standstill
                     timeout = self._send(None, now)
+                    if self._resent:
+                        phase.sent_again(now)
                 else:
                     timeout = self._send(phase, now)
                 phase.catch_up()
@@ -176,8 +188,10 @@ class Loop:
     def _begin(self, now: float, give_up_after: float) -> None:
         self._standstill = Standstill(give_up_after, now)
         self._sent = 0
+        self._draining = False
         self._said_at = now
         self.fleet.dispatcher.limit = self.pace.users(now)
+        self.fleet.dispatcher.keeps_ahead = True
         if self.fleet.dispatcher.living():
             self._somebody_at = now
 
@@ -189,6 +203,16 @@ class Loop:
         drain_timeout = phase.drain_timeout
         return drain_timeout is not None and seconds > drain_timeout
 
+    def _take_back(self, phase: Phase) -> None:
+        """Give back to a phase that was cut short what has not begun; what was tried before is sent again."""
+        backlog = self.fleet.dispatcher.backlog
+        tasks = [task for task, history in backlog if history is None]
+        if tasks:
+            tried = [each for each in backlog if each[1] is not None]
+            backlog.clear()
+            backlog.extend(tried)
+            phase.take_back(tasks)
+
     def _abandon(self, phase: Phase) -> None:
         """Report to the phase what has not ended."""
         dispatcher = self.fleet.dispatcher
@@ -197,9 +221,11 @@ class Loop:
         unauthorized = [task for task, _ in self._unauthorized.take()]
         if unauthorized:
             phase.lost(unauthorized, abandoned=UNAUTHORIZED)
-        abandoned = dispatcher.abandon()
-        if abandoned:
-            phase.lost(abandoned, abandoned=UNFINISHED if dispatcher.living() else LOST)
+        begun, not_begun = dispatcher.abandon()
+        phase.take_back(not_begun)
+        if begun:
+            phase.lost(begun, abandoned=UNFINISHED if dispatcher.living() else LOST)
+        if begun or not_begun:
             # Workers drop what they still have of it, and have their slots free for the next phase.
             self.fleet.forget_jobs()
         self.news.tell(self.fleet.take_events(), self._clock(), all_of_it=True)
@@ -212,12 +238,13 @@ class Loop:
         fleet, dispatcher, pace = self.fleet, self.fleet.dispatcher, self.pace
         if self._renewal.under_way:
             return _TICK
-        room = pace.room(now, self._sent, len(dispatcher.in_flight), dispatcher.capacity)
+        self._resent = False
+        room = pace.room(now, self._sent, len(dispatcher.in_flight) - dispatcher.ahead, dispatcher.capacity)
         while room > 0:
             worker = dispatcher.next_worker()
             if worker is None:
                 return _TICK
-            most = min(pace.batch_size, worker.quota - worker.outstanding, room)
+            most = min(pace.batch_size, dispatcher.room(worker), room)
             tasks: Sequence[Task]
             histories: Sequence[History | None] = ()
             if dispatcher.backlog:
@@ -227,10 +254,11 @@ class Loop:
             else:
                 tasks = phase.next_tasks(most)
                 if not tasks:
-                    return _NO_TASKS
+                    return _NO_TASKS if worker.outstanding < worker.share else _NO_TASKS_AHEAD
+                self._sent += len(tasks)
             if fleet.send(worker, tasks, now, histories):
                 room -= len(tasks)
-                self._sent += len(tasks)
+                self._resent = phase is None
         wait = pace.wait(now, self._sent)
         return wait if wait < _TICK else _TICK
 
@@ -281,6 +309,8 @@ class Loop:
         if arrival.generation >= self.fleet.parameters.generation and not self._renewal.under_way:
             _log.info("Swift no longer takes the token; authenticating again")
             self._renewal.start()
+            # What has not begun would only be refused too.
+            self.fleet.recall()
         return True
 
     # -- time passes --------------------------------------------------------------------------
@@ -303,6 +333,7 @@ class Loop:
             self._standstill.failed(AUTHENTICATION, renewal.error, 0.0, now)
             self._say_renewal_failed(now, first=not before)
         if not renewal.under_way:
+            self.fleet.dispatcher.keeps_ahead = not self._draining
             for task, history in self._unauthorized.take():
                 self.fleet.dispatcher.send_again(task, history)
 
@@ -316,18 +347,21 @@ class Loop:
             return
         self._renewal_said_at = now
 
-    def _check(self, now: float, phase: Phase, *, draining: bool) -> None:
+    def _check(self, now: float, phase: Phase) -> None:
         """Raise what ends the phase early; say what it waits for."""
         dispatcher, standstill = self.fleet.dispatcher, self._standstill
         dispatcher.limit = self.pace.users(now)
+        self.fleet.tell_shares()
+        if self._draining:
+            self.fleet.recall()
         if dispatcher.living():
             self._somebody_at = now
         elif now - self._somebody_at > _NOBODY_LEFT:
             raise WorkerError("all workers are gone")
-        if standstill.hopeless(now, dispatcher.oldest_sent):
+        if standstill.hopeless(now, dispatcher.oldest_begun):
             why = texts.abandoned(standstill, now)
             raise WorkerError(why) if standstill.main_cause == LOST else ClusterError(why)
-        stands_still = draining or now - standstill.succeeded_at >= _SAY_SECONDS
+        stands_still = self._draining or now - standstill.succeeded_at >= _SAY_SECONDS
         if stands_still and now - self._said_at >= _SAY_SECONDS:
             self._said_at = now
             holders = [worker for worker in dispatcher.living() if worker.outstanding]
@@ -340,7 +374,7 @@ class Loop:
         for task, worker in self.fleet.dispatcher.take_lost():
             self._standstill.failed(LOST, _whose(worker), LOST_AFTER, now)
             for again in phase.lost([task], abandoned=None, worker=worker):
-                self.fleet.dispatcher.send_again(again, None)
+                self.fleet.dispatcher.send_again(again, History(1, now, {LOST: 1}))
 
     def note_strange_results(self) -> None:
         """Add to the warnings, for the report, what was ignored or counted as an error, and whose it was."""

@@ -44,9 +44,10 @@ class RunOptions:
     """How a scenario is run. Times are in seconds.
 
     ``seed`` draws the same operations again (None: a random one). ``noop`` does everything but the requests.
-    ``keep_objects`` leaves what the run created. ``batch_size`` is jobs a message, ``block_size`` the bytes
-    that a worker sends or receives at once. ``request_timeout`` bounds a whole attempt of a request (None:
-    three times ``network_timeout``). A request that failed for a passing reason is tried again ``retries``
+    ``keep_objects`` leaves what the run created. ``batch_size`` is the most jobs of a message (None: as many
+    as there are to send), ``block_size`` the bytes that a worker sends or receives at once.
+    ``request_timeout`` bounds a whole attempt of a request (None: three times ``network_timeout``). A request
+    that failed for a passing reason is tried again ``retries``
     times, one that found no object ``retry_404`` times. ``give_up_after`` ends a run in which nothing
     succeeds any more (0: never). With ``mark_transactions`` transaction ids in Swift's logs end in a mark of
     the run. The run begins with ``expect_workers`` (None: the local ones, or the first
@@ -61,7 +62,7 @@ class RunOptions:
     seed: int | None = None
     noop: bool = False
     keep_objects: bool = False
-    batch_size: int = 1
+    batch_size: int | None = None
     block_size: int = 65536
     connect_timeout: float = 10.0
     network_timeout: float = 20.0

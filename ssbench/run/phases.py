@@ -66,6 +66,15 @@ class _Errand:
     def exhausted(self, now: float) -> bool:
         return self._exhausted or self._stop()
 
+    def cut_short(self, now: float) -> bool:
+        return self._stop()
+
+    def take_back(self, tasks: Sequence[Task]) -> None:
+        pass  # those that were not done are the others
+
+    def sent_again(self, now: float) -> None:
+        pass
+
     @property
     def drain_timeout(self) -> float | None:
         return _STOPPED_DRAIN if self._stop() else None
@@ -188,6 +197,8 @@ class Benchmark:
         self._enough = enough
         self.count = 0
         self.lost_jobs = 0
+        #: Operations that workers had in hand at the end and had not begun; they are not among those drawn.
+        self.taken_back = 0
         self.began = time.monotonic()
         #: When its stages begin.
         self.start = self.began + (LEAD if plan and plan[0].rate else 0.0)
@@ -232,6 +243,17 @@ class Benchmark:
         if self._ends_at is not None:
             return now >= self._ends_at
         return self._wanted is not None and self._state.drawn >= self._wanted and not self._state.waiting
+
+    def cut_short(self, now: float) -> bool:
+        return self._stop() or (self._ends_at is not None and now >= self._ends_at)
+
+    def take_back(self, tasks: Sequence[Task]) -> None:
+        for operation, size_class, container, number, _ in tasks:
+            self._state.take_back(operation, size_class, container, number)
+        self.taken_back += len(tasks)
+
+    def sent_again(self, now: float) -> None:
+        self._sending_at = now
 
     @property
     def drain_timeout(self) -> float | None:

@@ -7,13 +7,12 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.errors import ClusterError, SsbenchError, WorkerError
 from ssbench.fleet.fleet import Fleet
-from ssbench.fleet.pace import ClosedLoop
+from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop
 from ssbench.names import container_name, run_mark
 from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
@@ -83,11 +82,6 @@ class Run:
         self._run_id = secrets.randbits(62) + 1
         self._mark = run_mark(self._run_id) if options.mark_transactions else None
         self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
-        self._batch_size = min(options.batch_size, scenario.user_count)
-        if self._batch_size < options.batch_size:
-            _log.warning(
-                "A batch of %d is cut to the user count, %d", options.batch_size, scenario.user_count
-            )
         self._fleet = fleet
         self._former = fleet.begin(
             run_parameters(self._run_id, self._mark, scenario, options, tokens.session if tokens else None),
@@ -96,7 +90,7 @@ class Run:
         self._news = News(work_port)
         self._loop = Loop(
             fleet,
-            ClosedLoop(scenario.user_count, self._batch_size),
+            ClosedLoop(scenario.user_count, options.batch_size or MOST_IN_BATCH),
             self._news,
             tokens.renewal() if tokens is not None else TokenRenewal(None),
             options.give_up_after,
@@ -144,9 +138,8 @@ class Run:
             _log.warning("Interrupted before the benchmark began")
             return self._outcome(None)
         self._fleet.look_after_descriptors(time.monotonic())
-        options = replace(self._options, batch_size=self._batch_size)
         writer = RunResultsWriter(
-            path, describe(self._run_id, self._scenario, self._seed, self._fleet, self._bench, options)
+            path, describe(self._run_id, self._scenario, self._seed, self._fleet, self._bench, self._options)
         )
         nothing_to_delete = self._options.noop or self._options.keep_objects
         self._if_interrupted = (

@@ -85,6 +85,8 @@ def summarize(
             "foreign_results": dispatcher.foreign_results,
             "invalid_results": dispatcher.invalid_results,
             "handed_back": dispatcher.handed_back,
+            "passed_on": dispatcher.passed_on,
+            "taken_back": benchmark.taken_back,
             "drawn": state.drawn,
             "waited": state.waits,
             "not_begun": state.waiting,

@@ -2,9 +2,10 @@
 
 One process, one thread, gevent. The hub watches the file descriptor of the work socket and reads it
 without blocking (plain zmq; zmq.green costs twice as much). Jobs go to the engine of the run
-(:mod:`ssbench.worker.engine.contract`); this module knows no requests. Results go to an outbox, which is
-sent once a turn of the event loop: no result waits for a batch to fill, and those that end together are
-sent together.
+(:mod:`ssbench.worker.engine.contract`); this module knows no requests. It has more jobs than users, so that
+none of them waits for the master. Results go to an outbox. It is sent in the same turn of the event loop
+when few jobs are left, because the master is to send more. Otherwise, where operations are fast, results are
+gathered for :data:`_GATHER` seconds, so that they need fewer messages.
 
 A worker serves one master after another. It drops the jobs of a run when the parameters of another run
 arrive, when the connection to the master ends, and when it was itself stopped or starved for so long that
@@ -32,6 +33,7 @@ from msgspec.structs import replace
 from ssbench import __version__
 from ssbench.errors import ExitCode, ProtocolError, WireError
 from ssbench.fleet import wire
+from ssbench.fleet.ahead import MOST_AHEAD
 from ssbench.fleet.sockets import WorkerSockets, has_message
 from ssbench.fleet.wire import (
     LAG_BUCKETS,
@@ -49,6 +51,13 @@ _log = logging.getLogger(__name__)
 
 #: Seconds between two ticks that measure how late the event loop is.
 _TICK = 0.02
+
+#: Results wait for others for so long (seconds), where the master refills at so many jobs or more.
+_GATHER = 0.004
+_GATHER_FROM = 16
+
+#: More jobs than can wait.
+_AT_ALL_TIMES = sys.maxsize
 
 #: Most messages that one turn of the event loop takes in, and most results in one message.
 _MESSAGES_A_TURN = 200
@@ -97,6 +106,10 @@ class Worker:
         self._outbox: list[Brief] = []
         self._refused_generation = sys.maxsize
         self._flush_due = False
+        #: Results are sent at once when no more jobs wait.
+        self._tell_at = _AT_ALL_TIMES
+        #: The last batch that came, and when.
+        self._received = (0, 0.0)
         self._lag = [0] * LAG_BUCKETS
         self._expected_tick = 0.0
         self._done = gevent.event.AsyncResult()
@@ -104,6 +117,7 @@ class Worker:
         self._host = network.gethostname()[:255]
         self._ping = wire.Ping(0, 0.0)
         self._beat_now = gevent.event.Event()
+        self._gathering = self._hub.loop.timer(_GATHER)
         self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
         self._beat_at = 0.0
         self._after_jobs = after_jobs
@@ -132,6 +146,7 @@ class Worker:
             self._receive()
             self._forget_run()
             self._connections.stop()
+            self._gathering.close()
             watcher.stop()
             watcher.close()
             self._sockets.close()
@@ -141,9 +156,7 @@ class Worker:
         """End: hand back jobs that have not begun, and tell the master. The others are lost."""
         if not self._done.ready():
             _log.info("Exiting: %s", reason)
-            self._flush()
-            if self._engine is not None and (not_begun := self._engine.cancel()):
-                self._hand_back(self._run_id, [job_id for _, job_id in not_begun])
+            self._hand_back_not_begun(asked=False)
             self._send(wire.Goodbye(self._options.worker_id, self._instance, reason))
             self._done.set(code)
 
@@ -276,6 +289,12 @@ class Worker:
         if isinstance(notice, wire.Ping):
             self._ping = notice
             self._beat_now.set()
+        elif isinstance(notice, wire.Share):
+            if self._engine is not None and notice.run_id == self._run_id:
+                self._engine.share(notice.users)
+        elif isinstance(notice, wire.Recall):
+            if notice.run_id == self._run_id:
+                self._hand_back_not_begun(asked=True)
         elif isinstance(notice, wire.Refusal):
             self.stop(f"the master refuses this worker: it {notice.reason}", ExitCode.USAGE)
         else:
@@ -299,6 +318,7 @@ class Worker:
         engine, self._engine = self._engine, None
         self._header, self._run_id = b"", 0
         self._ticker.stop()
+        self._gathering.stop()
         self._held.clear()
         self._outbox.clear()
         self._refused_generation = sys.maxsize
@@ -311,7 +331,7 @@ class Worker:
             return
         if batch.batch_id in self._held:
             raise WireError(f"batch {batch.batch_id} came twice")
-        room = self._options.concurrency - engine.busy - engine.waiting
+        room = self._options.concurrency + MOST_AHEAD - engine.busy - engine.waiting
         if room < len(jobs):
             room = max(room, 0)
             self._hand_back(self._run_id, _ids(jobs[room:]))
@@ -319,11 +339,21 @@ class Worker:
                 return
             batch = replace(batch, jobs=jobs[:room], histories=batch.histories[:room])
         self._held[batch.batch_id] = len(batch.jobs)
+        self._received = (batch.batch_id, time.monotonic())
+        self._tell_at = batch.low if batch.low >= _GATHER_FROM else _AT_ALL_TIMES
         engine.submit(batch)
 
-    def _hand_back(self, run_id: int, job_ids: list[int]) -> None:
+    def _hand_back(self, run_id: int, job_ids: list[int], *, asked: bool = False) -> None:
         capacity = self._options.concurrency
-        self._send(wire.Handback(run_id, self._options.worker_id, self._instance, capacity, job_ids))
+        self._send(wire.Handback(run_id, self._options.worker_id, self._instance, capacity, job_ids, asked))
+
+    def _hand_back_not_begun(self, *, asked: bool) -> None:
+        self._flush()
+        not_begun = self._engine.cancel() if self._engine is not None else []
+        for batch_id, _ in not_begun:
+            self._count(batch_id, 1)
+        if not_begun:
+            self._hand_back(self._run_id, [job_id for _, job_id in not_begun], asked=asked)
 
     def _hand_back_all(self, header: bytes, batch: bytes) -> None:
         """Hand back all jobs of a message; raises WireError."""
@@ -334,21 +364,35 @@ class Worker:
     # -- results go out -----------------------------------------------------------------------
 
     def _ended(self, batch_id: int, results: Sequence[Brief], refused: int | None = None) -> None:
-        self._outbox += results
-        left = self._held[batch_id] - len(results)
+        outbox = self._outbox
+        outbox += results
+        self._count(batch_id, len(results))
+        if refused is not None:
+            self._refused_generation = min(self._refused_generation, refused)
+        if self._flush_due:
+            return
+        engine = self._engine
+        if engine is None or (waiting := engine.waiting) <= self._tell_at:
+            # Until more jobs come the master is told again when half of them are left.
+            if self._tell_at < _AT_ALL_TIMES:
+                self._tell_at = waiting // 2
+            self._flush_due = True
+            self._hub.loop.run_callback(self._flush)
+        elif len(outbox) == len(results):
+            self._gathering.start(self._flush)
+
+    def _count(self, batch_id: int, ended: int) -> None:
+        left = self._held[batch_id] - ended
         if left:
             self._held[batch_id] = left
         else:
             del self._held[batch_id]
-        if refused is not None:
-            self._refused_generation = min(self._refused_generation, refused)
-        if not self._flush_due:
-            self._flush_due = True
-            self._hub.loop.run_callback(self._flush)
 
     def _flush(self) -> None:
         self._flush_due = False
-        if not self._outbox or self._engine is None:
+        self._gathering.stop()
+        engine = self._engine
+        if not self._outbox or engine is None:
             return
         results, self._outbox = self._outbox, []
         if self._after_jobs is not None:
@@ -358,6 +402,8 @@ class Worker:
                 callback()
         generation = min(self._generation, self._refused_generation)
         self._refused_generation = sys.maxsize
+        received, since = self._received
+        now = time.monotonic()
         for start in range(0, len(results), _RESULTS_A_MESSAGE):
             # If the master has vanished this fails; the run is dropped when the connection ends.
             self._send(
@@ -365,9 +411,12 @@ class Worker:
                     self._run_id,
                     self._options.worker_id,
                     self._instance,
-                    time.monotonic(),
+                    now,
                     generation,
                     cast("list[Result]", results[start : start + _RESULTS_A_MESSAGE]),
+                    engine.begun,
+                    received,
+                    now - since,
                 )
             )
 

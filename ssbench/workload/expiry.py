@@ -49,6 +49,10 @@ class Expiry:
         expires, new = self._expires[size_class], self._in_flight.pop((size_class, number))
         expires[number] = new if ok else min(new, expires[number])
 
+    def not_written(self, size_class: int, number: int) -> None:
+        """Note that the create or update was not sent after all."""
+        del self._in_flight[size_class, number]
+
     def passed(self, size_class: int, number: int, now: float) -> bool:
         """Return whether an object counts as expired."""
         return self._expires[size_class][number] <= self._age(now)

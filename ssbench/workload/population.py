@@ -109,6 +109,8 @@ class RunState:
         self._oldest: list[Iterator[int]] = [iter(array("I")) for _ in classes]
         #: How many reads of each object are in flight; of objects in the queue.
         self._reading: list[dict[int, int]] = [{} for _ in classes]
+        #: The size that an object being updated had before, by size class and number.
+        self._sizes_before: dict[tuple[int, int], int] = {}
         #: How many objects are out of the queue for an update.
         self._updating = [0 for _ in classes]
         #: Operations that wait for any object of their class.
@@ -264,6 +266,7 @@ class RunState:
 
     def _begin_update(self, index: int, number: int, size: int, now: float) -> None:
         self._updating[index] += 1
+        self._sizes_before[index, number] = self._sizes[index][number]
         self._sizes[index][number] = size
         if self._expiry is not None:
             self._expiry.handed_out(index, number, now)
@@ -287,6 +290,7 @@ class RunState:
                 self._expiry.written(size_class, number, ok)
             if effect is _REWRITES:
                 self._updating[size_class] -= 1
+                del self._sizes_before[size_class, number]
                 if not ok:
                     self._uncertain.add((size_class, number))
                 if self._uncertain and (size_class, number) in self._uncertain:
@@ -305,6 +309,27 @@ class RunState:
                     self._count_readers(size_class, number, readers)
             else:
                 finished(operation, size_class, container, number, result.cause is None)
+
+    def take_back(self, operation: int, size_class: int, container: int, number: int) -> None:
+        """Undo an operation of :meth:`next_jobs` that will not be carried out, in place of :meth:`finished`.
+
+        It is not among those drawn any more. Its object is at the end of the queue; one that it would have
+        created does not exist.
+        """
+        self.drawn -= 1
+        effect = self._effects[operation]
+        if effect is _READS:
+            self.finished(operation, size_class, container, number, ok=True)
+            return
+        if self._expiry is not None and effect is not _REMOVES:
+            self._expiry.not_written(size_class, number)
+        if effect is _REWRITES:
+            self._updating[size_class] -= 1
+            self._sizes[size_class][number] = self._sizes_before.pop((size_class, number))
+        if effect is _ADDS:
+            self._containers[size_class][number] = self._gone
+        else:
+            self._append(size_class, number)
 
     def _count_readers(self, index: int, number: int, readers: int) -> None:
         """Note that one of several reads of an object has ended, or a read of a reserved object."""

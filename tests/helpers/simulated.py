@@ -7,6 +7,7 @@ tested as it is, minutes of a run in milliseconds.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -35,13 +36,17 @@ def never(_job: Job, _parameters: RunParameters) -> Result | None:
 
 
 class SimulatedWorker:
-    """Runs each job in ``seconds``, all at once, and answers pings until it is ``stopped``."""
+    """Runs each job in ``seconds``, as many at once as it has users, until it is ``stopped``; answers pings.
+
+    It takes ``way`` seconds for a message to go to it or come from it.
+    """
 
     def __init__(self, network: Network, instance: int, capacity: int) -> None:
         self.instance = instance
         self.capacity = capacity
         self.answer: Answer = success
         self.seconds = 0.01
+        self.way = 0.0
         self.stopped = False
         self.connected = True
         #: What it was sent: the jobs of each batch, and notices.
@@ -51,6 +56,9 @@ class SimulatedWorker:
         self._network = network
         self._held: dict[int, int] = {}
         self._ping = (0, 0.0)
+        self._waiting: deque[tuple[int, Job, RunParameters]] = deque()
+        self.users = self.busy = self.most_busy = self.begun = 0
+        self._received = (0, 0.0)
 
     def heartbeat(self) -> None:
         if self.stopped:
@@ -75,10 +83,16 @@ class SimulatedWorker:
         )
 
     def send(self, message: wire.FromWorker) -> None:
-        """Send something; it arrives at once."""
-        self._network.arrives(0.0, wire.pack(message))
+        """Send something; it arrives at once, or after its way."""
+        self._network.arrives(self.way, wire.pack(message))
 
     def receive(self, message: bytes) -> None:
+        if self.way:
+            self._network.at(self.way, lambda: self._take(message))
+        else:
+            self._take(message)
+
+    def _take(self, message: bytes) -> None:
         if self.stopped:
             return
         notice = wire.unpack_notice(message)
@@ -86,33 +100,71 @@ class SimulatedWorker:
             self._ping = (notice.master, notice.sent)
             self.heartbeat()
         elif notice is not None:
+            if isinstance(notice, wire.Share):
+                self.users = notice.users
+            if isinstance(notice, wire.Recall):
+                self._hand_back()
             self.notices.append(notice)
         else:
             beginning, packed = wire.split_work(message)
             parameters = wire.unpack_parameters(beginning)
             if parameters.run_id != self.parameters.run_id:
                 self._held.clear()
+                self._waiting.clear()
+                self.busy = 0
             self.parameters = parameters
             self._begin(wire.unpack_batch(packed), parameters)
 
     def _begin(self, batch: wire.JobBatch, parameters: RunParameters) -> None:
         self.batches.append(batch)
         self._held[batch.batch_id] = len(batch.jobs)
-        for job in batch.jobs:
-            self._network.at(self.seconds, lambda job=job: self._end(batch.batch_id, job, parameters))
+        self._received = (batch.batch_id, self._network.now)
+        self.users = batch.users
+        self._waiting.extend((batch.batch_id, job, parameters) for job in batch.jobs)
+        self._begin_more()
+
+    def _begin_more(self) -> None:
+        while self._waiting and self.busy < min(self.users, self.capacity):
+            self.busy += 1
+            self.most_busy = max(self.busy, self.most_busy)
+            work = self._waiting.popleft()
+            self.begun = work[1][0]
+            self._network.at(self.seconds, lambda work=work: self._end(*work))
+
+    def _hand_back(self) -> None:
+        job_ids = [job[0] for _, job, _ in self._waiting]
+        for batch, _, _ in self._waiting:
+            self._count(batch)
+        self._waiting.clear()
+        self.send(
+            wire.Handback(self.parameters.run_id, self.instance, self.instance, self.capacity, job_ids, True)
+        )
+
+    def _count(self, batch: int) -> None:
+        self._held[batch] -= 1
+        if not self._held[batch]:
+            del self._held[batch]
 
     def _end(self, batch: int, job: Job, parameters: RunParameters) -> None:
         result = None if self.stopped else self.answer(job, parameters)
         if result is None or batch not in self._held:
             return
-        self._held[batch] -= 1
-        if not self._held[batch]:
-            del self._held[batch]
+        self._count(batch)
+        self.busy -= 1
+        self._begin_more()
         now = self._network.now
         result = structs.replace(result, completed=now)
         self.send(
             wire.Results(
-                parameters.run_id, self.instance, self.instance, now, parameters.generation, [result]
+                parameters.run_id,
+                self.instance,
+                self.instance,
+                now,
+                parameters.generation,
+                [result],
+                self.begun,
+                self._received[0],
+                now - self._received[1],
             )
         )
 

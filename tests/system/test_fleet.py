@@ -25,6 +25,7 @@ from runs import INITIAL, TOKEN, alive, children, listens, outcome, store, wait_
 
 from ssbench.errors import ExitCode
 from ssbench.fleet import wire
+from ssbench.fleet.ahead import MOST_AHEAD
 from ssbench.operations import REMOVE
 
 
@@ -272,12 +273,13 @@ def test_what_there_is_no_room_for_is_handed_back_with_how_much_there_is(fleet: 
         fleet.worker(5, "-c", 4)
         address = address_of_next(results)
         header = wire.pack_parameters(wire.RunParameters(7, storage_urls=[options[1]], size_classes=["tiny"]))
-        jobs = [(number, REMOVE.code, 0, 0, 1, 0) for number in range(1, 7)]
+        most = 4 + MOST_AHEAD
+        jobs = [(number, REMOVE.code, 0, 0, 1, 0) for number in range(1, most + 3)]
         try:
             work.send_multipart([address, header + wire.pack(wire.JobBatch(1, jobs))])
             while not isinstance(message := wire.unpack_from_worker(results.recv()), wire.Handback):
                 assert results.poll(10_000)
-            assert (message.job_ids, message.capacity) == ([5, 6], 4)
+            assert (message.job_ids, message.capacity) == ([most + 1, most + 2], 4)
             assert asked.wait(10)
             # A ping is answered at once, with what is held.
             work.send_multipart([address, wire.pack_notice(wire.Ping(77, 1.5))])

@@ -215,6 +215,74 @@ def test_unsent_tasks_keep_their_place_and_their_past() -> None:
     assert list(dispatcher.backlog) == [(task(0), history), (task(1), None), (task(9), None)]
 
 
+def test_of_a_lost_worker_only_what_may_have_begun_is_lost() -> None:
+    dispatcher = joined(1, 2, limit=4)
+    worker = worker_of(dispatcher, 1)
+    first, _ = send(dispatcher, tasks(2), 0.0, to=1)
+    second, _ = send(dispatcher, [task(number) for number in range(2, 6)], 0.0, to=1)
+    assert worker.share == 2
+    dispatcher.settle(first, worker)
+    # Two more than its share: it says that it has begun the third.
+    dispatcher.note_progress(worker, 1, second, (second, 0.0), 0.1)
+    dispatcher.leave(1, "has ended")
+    assert lost_numbers(dispatcher) == [(1, 1), (2, 1)]
+    assert [each[3] for each, _ in dispatcher.backlog] == [3, 4, 5]
+    assert (dispatcher.passed_on, dispatcher.in_flight) == (3, {})
+
+
+def test_of_a_dropped_batch_only_what_may_have_begun_is_lost() -> None:
+    dispatcher = joined(1, limit=2)
+    first, _ = send(dispatcher, tasks(1), 0.0)
+    history = History(1, 0.0, {"HTTP 401": 1})
+    second, _ = send(dispatcher, [task(number) for number in range(1, 5)], 0.0, [history] * 4, to=1)
+    hear(dispatcher, beat(1, [first, second]), 0.5)
+    hear(dispatcher, beat(1, [first]), 1.0)
+    assert lost_numbers(dispatcher) == [(1, 1)]
+    assert dispatcher.events == [events.Dropped(worker_of(dispatcher, 1), 1)]
+    assert list(dispatcher.backlog) == [(task(number), history) for number in (2, 3, 4)]
+
+
+def test_a_job_that_waits_ahead_is_not_overdue() -> None:
+    dispatcher = joined(1, limit=1)
+    dispatcher.longest_job = 50.0
+    worker = worker_of(dispatcher, 1)
+    first, _ = send(dispatcher, tasks(1), 0.0)
+    second, _ = send(dispatcher, tasks(2), 0.0, to=1)
+    for now in range(1, 131):
+        held = [batch for batch in (first, second) if batch in dispatcher._batches]
+        hear(dispatcher, beat(1, held), now)
+        dispatcher.tick(now)
+        if now == 40:
+            dispatcher.settle(first, worker)
+            dispatcher.note_progress(worker, 1, second, (second, 39.0), now)
+        if now == 85:
+            dispatcher.settle(second, worker)
+            dispatcher.note_progress(worker, 1, second + 1, (second, 84.0), now)
+    assert dispatcher.oldest_begun == 85.0
+    assert kinds(dispatcher) == []
+    hear(dispatcher, beat(1, [second]), 135.5)
+    dispatcher.tick(135.5)
+    assert dispatcher.events == [events.Overdue(worker, 50.0, 1)]
+
+
+def test_without_jobs_ahead_a_worker_gets_what_it_can_begin() -> None:
+    dispatcher = joined(1, limit=4)
+    dispatcher.keeps_ahead = False
+    worker = worker_of(dispatcher, 1)
+    assert (dispatcher.next_worker(), dispatcher.room(worker), dispatcher.ahead) == (worker, 4, 0)
+    send(dispatcher, tasks(4), 0.0)
+    assert dispatcher.next_worker() is None
+    dispatcher.keeps_ahead = True
+    assert (dispatcher.next_worker(), dispatcher.room(worker), dispatcher.ahead) == (worker, 2, 2)
+
+
+def test_all_workers_together_may_have_a_given_number_in_hand() -> None:
+    dispatcher = joined(1, 2, limit=4)
+    dispatcher.in_hand = 20
+    assert dispatcher.ahead == 16
+    assert [each.most for each in dispatcher.living()] == [10, 10]
+
+
 def test_the_batches_of_a_silent_worker_are_lost_with_it() -> None:
     dispatcher = joined(1, 2)
     first, _ = send(dispatcher, tasks(2), 0.0)
@@ -256,23 +324,28 @@ def test_a_worker_gets_its_share_and_no_more_than_it_has_room_for() -> None:
     for instance, capacity in ((1, 64), (2, 3), (3, 64)):
         hear(dispatcher, beat(instance, capacity=capacity), 0.0)
     assert dispatcher.capacity == 131
-    assert [worker.quota for worker in dispatcher.living()] == [9, 3, 8]
-    sent = Counter()
-    while room(dispatcher) and (worker := dispatcher.next_worker()) is not None:
+    assert [worker.share for worker in dispatcher.living()] == [9, 3, 8]
+    sent: Counter[int] = Counter()
+    while sent.total() < 20 and (worker := dispatcher.next_worker()) is not None:
         dispatcher.send(tasks(1), 0.0, worker)
         sent[worker.instance] += 1
-    assert sent.total() == 20
-    assert sent[2] == 3
-    assert (sent[1], sent[3]) == (9, 8)
+    assert sent == {1: 9, 2: 3, 3: 8}
+    # Then all get jobs ahead.
+    while (worker := dispatcher.next_worker()) is not None:
+        dispatcher.send(tasks(1), 0.0, worker)
+    assert [worker.outstanding - worker.share for worker in dispatcher.living()] == [2, 2, 2]
     # One that stands still gets nothing more, and the others all that they can do.
     for first in [
         first for first, (_, batch, _) in dispatcher.in_flight.items() if batch.worker.instance != 1
     ]:
-        dispatcher.settle(first, dispatcher.in_flight[first][1].worker)
-    while room(dispatcher) and (worker := dispatcher.next_worker()) is not None:
+        worker = dispatcher.in_flight[first][1].worker
+        dispatcher.settle(first, worker)
+        dispatcher.note_room(worker)
+    sent.clear()
+    while (worker := dispatcher.next_worker()) is not None:
         dispatcher.send(tasks(1), 0.0, worker)
-    assert worker_of(dispatcher, 1).outstanding == sent[1]
-    assert not room(dispatcher)
+        sent[worker.instance] += 1
+    assert sent == {2: 5, 3: 10}
 
 
 def test_a_worker_that_is_not_connected_is_passed_over_for_a_while() -> None:
@@ -292,14 +365,14 @@ def test_a_worker_that_claims_its_jobs_for_ever_is_used_no_more() -> None:
         hear(dispatcher, beat(1, [first]), now)
         hear(dispatcher, beat(2), now)
         dispatcher.tick(now)
-    assert dispatcher.oldest_sent == 0.0
+    assert dispatcher.oldest_begun == 0.0
     assert kinds(dispatcher) == []
     dispatcher.tick(50.5)
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
     assert dispatcher.events == [events.Overdue(worker_of(dispatcher, 1), 50.0, 2)]
     hear(dispatcher, beat(1, [first]), 51.0)
     assert [worker.worker_id for worker in dispatcher.living()] == [2]
-    assert dispatcher.oldest_sent is None
+    assert dispatcher.oldest_begun is None
 
 
 def test_a_batch_that_its_owner_leaves_out_is_lost() -> None:
@@ -349,7 +422,7 @@ def test_after_a_handback_a_worker_is_sent_no_more_than_it_has_room_for() -> Non
     first, _ = send(dispatcher, tasks(10), 0.0)
     worker = worker_of(dispatcher, 1)
     dispatcher.hand_back(range(first + 3, first + 10), worker, 3)
-    assert (room(dispatcher), worker.outstanding, worker.quota) == (0, 3, 3)
+    assert (room(dispatcher), worker.outstanding, worker.share) == (0, 3, 3)
     assert dispatcher.next_worker() is None
     dispatcher.settle(first, worker)
     assert dispatcher.next_worker() is None  # not before the next tick
@@ -365,7 +438,7 @@ def test_what_a_worker_hands_back_goes_to_others() -> None:
     dispatcher.hand_back(range(first, first + 6), worker_of(dispatcher, 1), 0)
     other = worker_of(dispatcher, 2)
     assert {dispatcher.next_worker() for _ in range(3)} == {other}
-    assert other.quota == 10
+    assert other.share == 10
 
 
 def test_a_lost_worker_that_speaks_is_used_again_and_its_late_results_are_dropped() -> None:
@@ -577,7 +650,7 @@ def test_abandoning_returns_all_that_is_in_flight_or_in_line() -> None:
     first, _ = send(dispatcher, tasks(2), 0.0)
     dispatcher.send_again(task(7), None)
     hear(dispatcher, beat(1, [first]), 0.1)
-    assert dispatcher.abandon() == [task(0), task(1), task(7)]
+    assert dispatcher.abandon() == ([task(0), task(1)], [task(7)])
     hear(dispatcher, beat(1, []), 0.2)
     assert lost_numbers(dispatcher) == []
     assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
@@ -747,7 +820,8 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule()
     def abandon(self) -> None:
-        self.ended.extend(each[3] for each in self.dispatcher.abandon())
+        begun, not_begun = self.dispatcher.abandon()
+        self.ended.extend(each[3] for each in begun + not_begun)
 
     @rule(again=st.booleans())
     def take_lost(self, again: bool) -> None:
@@ -787,12 +861,14 @@ class AnyOrder(RuleBasedStateMachine):
         assert {
             each.instance: each.outstanding for each in dispatcher.workers.values() if each.outstanding
         } == (outstanding)
-        quotas = [each.quota for each in living]
-        assert all(1 <= each.quota <= each.capacity or not each.capacity for each in living)
-        assert sum(quotas) >= min(dispatcher.limit, capacity)
+        assert all(each.share <= each.capacity for each in living)
+        assert sum(each.share for each in living) == min(dispatcher.limit, capacity)
+        assert dispatcher.ahead == sum(each.most - each.share for each in living)
         following = dispatcher.next_worker()
-        able = [each for each in living if each.outstanding < each.quota and not each.away]
-        assert (following in able) if able else following is None
+        able = [each for each in living if each.outstanding < each.most and not each.away]
+        assert following is None or following in able
+        if any(each.outstanding < each.share for each in able):
+            assert following is not None
         open_batches = dispatcher._batches
         assert {id(batch) for _, batch, _ in dispatcher.in_flight.values()} == {
             id(batch) for batch in open_batches.values()
@@ -850,7 +926,7 @@ def test_another_run_uses_only_workers_that_answer_again_and_counts_from_zero() 
     assert dispatcher.next_worker() is None
     hear(dispatcher, beat(1), 3600.3)
     assert room(dispatcher) == 10
-    assert worker_of(dispatcher, 1).quota == 10
+    assert worker_of(dispatcher, 1).share == 10
     for quarters in range(1, int(4 * LOST_AFTER) + 2):
         hear(dispatcher, beat(1), 3600.3 + quarters / 4)
         dispatcher.tick(3600.3 + quarters / 4)

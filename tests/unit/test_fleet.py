@@ -187,6 +187,7 @@ def test_a_second_run_counts_from_zero_with_the_same_workers(network: Network) -
     fleet.dispatcher.abandon()
     assert fleet.begin(RunParameters(run_id=99), [10]) == [state(fleet)]
     assert (fleet.dispatcher.late_results, fleet.invalid_messages) == (0, 0)
+    fleet.dispatcher.limit = 1
     assert not fleet.dispatcher.living()
     turn(fleet, network)
     assert fleet.dispatcher.living() == [state(fleet)]

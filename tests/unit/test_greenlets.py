@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import gevent
 import pytest
 from fault_server import FaultServer, Reply, Request
+from msgspec import structs
 
 from ssbench.fleet.wire import JobBatch, Result, RunParameters
 from ssbench.operations import READ
@@ -48,7 +49,7 @@ class Results:
         self.refused: list[int | None] = []
 
     def __call__(self, batch_id: int, results: list[Result], refused: int | None = None) -> None:
-        self.ended += [(batch_id, result.job_id, result.cause) for result in results]
+        self.ended += [(batch_id, result.job_id, getattr(result, "cause", None)) for result in results]
         self.refused.append(refused)
 
 
@@ -136,6 +137,24 @@ def test_a_job_begins_at_once_where_a_slot_is_idle(engine: Engine, gate: Gate, r
 
     in_hub(submit)
     assert busy == [1]
+
+
+def test_no_more_jobs_go_on_than_there_are_users(engine: Engine, gate: Gate, results: Results) -> None:
+    in_hub(lambda: engine.submit(structs.replace(jobs(1, 4), users=1)))
+    until(lambda: gate.waiting == 1)
+    assert (engine.busy, engine.waiting, engine.begun) == (1, 3, 100)
+    in_hub(lambda: engine.share(2))
+    until(lambda: gate.waiting == 2)
+    assert (engine.busy, engine.waiting, engine.begun) == (2, 2, 101)
+    # Fewer: what goes on is not stopped, and the slot above takes no other job.
+    in_hub(lambda: engine.share(1))
+    gate.open.set()
+    until(lambda: len(results.ended) == 4 and not engine.busy)
+    assert [job for _, job, _ in results.ended[2:]] == [102, 103]
+    gate.open.clear()
+    in_hub(lambda: engine.submit(structs.replace(jobs(2, 5), users=100)))
+    until(lambda: gate.waiting == SLOTS)
+    assert (engine.busy, engine.waiting) == (SLOTS, 2)
 
 
 def test_cancel_takes_back_what_has_not_begun(engine: Engine, gate: Gate, results: Results) -> None:

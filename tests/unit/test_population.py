@@ -243,6 +243,22 @@ def test_the_order_holds_over_many_arrays(monkeypatch):
             alive ^= {number} if code in {CREATE.code, DELETE.code} else set()
 
 
+def test_what_is_taken_back_leaves_everything_as_it_was():
+    workload, state = make((1, 1, 1, 1))
+    sizes = {}
+    for index, _, number, size in workload.initial_objects():
+        state.add_initial(index, number, size)
+        sizes[number] = size
+    for _ in range(30):
+        jobs = state.next_jobs(4)
+        for code, index, container, number, size in jobs:
+            if code == READ.code:
+                assert size == sizes[number]
+            state.take_back(code, index, container, number)
+    assert state.drawn == state.waiting + state.not_sendable.total()
+    assert list(state.leftovers()) == []
+
+
 # -- Expiry ---------------------------------------------------------------------------------------
 
 
@@ -381,6 +397,18 @@ class AnyOrder(RuleBasedStateMachine):
             self.uncertain.add(key)
         elif code == DELETE.code and ok and key not in self.uncertain:
             self.possible.discard(key)
+
+    @rule(place=st.integers(0, 1000))
+    def take_back_one(self, place):
+        if not self.in_flight:
+            return
+        code, index, container, number, _ = self.in_flight.pop(place % len(self.in_flight))
+        self.state.take_back(code, index, container, number)
+        self.handed_out -= 1
+        if code == CREATE.code:
+            self.possible.discard((index, number))
+        elif code == DELETE.code:
+            self.exists.add((index, number))
 
     @invariant()
     def every_operation_is_accounted_for(self):

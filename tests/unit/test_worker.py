@@ -25,6 +25,7 @@ from ssbench.fleet.wire import (
     Results,
     RunParameters,
 )
+from ssbench.worker import worker
 from ssbench.worker.engine.contract import Ended
 from ssbench.worker.worker import Worker, WorkerOptions
 
@@ -43,11 +44,18 @@ class Answers:
     def __init__(self, parameters: RunParameters, slots: int, ended: Ended) -> None:
         assert slots == CONCURRENCY
         self.parameters = [parameters]
-        self.ended = ended
+        self._ended = ended
         self.submitted: list[JobBatch] = []
         self.kept: list[tuple[int, int]] = []
         self.closed = False
+        self.begun = 0
+        self.users = 0
         self.made.append(self)
+
+    def ended(self, batch_id: int, results: list[Result], refused: int | None = None) -> None:
+        done = {result.job_id for result in results}
+        self.kept = [each for each in self.kept if each[1] not in done]
+        self._ended(batch_id, results, refused)
 
     @property
     def busy(self) -> int:
@@ -63,6 +71,9 @@ class Answers:
             self.kept += [(batch.batch_id, job[0]) for job in batch.jobs]
         else:
             self.ended(batch.batch_id, [answer(job[0]) for job in batch.jobs])
+
+    def share(self, users: int) -> None:
+        self.users = users
 
     def update(self, parameters: RunParameters) -> None:
         self.parameters.append(parameters)
@@ -168,7 +179,10 @@ def test_results_of_an_engine_that_answers_at_once(bench: Bench, engine: type[An
     assert (beat.run_id, beat.held, beat.capacity, beat.master) == (5, [], CONCURRENCY, 3)
 
 
-def test_jobs_beyond_the_concurrency_are_handed_back(bench: Bench, engine: type[Answers]) -> None:
+def test_jobs_beyond_what_a_worker_holds_are_handed_back(
+    bench: Bench, engine: type[Answers], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "MOST_AHEAD", 0)
     engine.slots = 2
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
     bench.batch(RunParameters(5), JobBatch(20, jobs(20, 3), [(place, 0.0) for place in range(3)]))
@@ -189,6 +203,43 @@ def test_jobs_beyond_the_concurrency_are_handed_back(bench: Bench, engine: type[
     while (beat := bench.next(Heartbeat)).ping != 2.5:
         pass
     assert beat.held == [20]
+
+
+def test_jobs_that_have_not_begun_are_handed_back_when_the_master_asks(
+    bench: Bench, engine: type[Answers]
+) -> None:
+    engine.slots = 2
+    bench.batch(RunParameters(5), JobBatch(10, jobs(10, 5), users=2))
+    bench.send(wire.pack_notice(wire.Recall(4)))  # of another run
+    bench.send(wire.pack_notice(wire.Share(5, 3)))
+    bench.send(wire.pack_notice(wire.Recall(5)))
+    handback = bench.next(Handback)
+    assert (handback.run_id, handback.job_ids, handback.asked) == (5, [12, 13, 14], True)
+    (only,) = engine.made
+    assert only.users == 3
+    only.ended(10, [answer(10), answer(11)])
+    assert len(bench.next(Results).results) == 2
+    bench.send(wire.pack_notice(Ping(3, 2.5)))
+    while (beat := bench.next(Heartbeat)).ping != 2.5:
+        pass
+    assert beat.held == []
+
+
+def test_results_say_what_has_begun_and_what_has_come(bench: Bench, engine: type[Answers]) -> None:
+    engine.slots = 2
+    bench.batch(RunParameters(5), JobBatch(10, jobs(10, 30), low=20))
+    while not (engine.made and engine.made[0].submitted):
+        gevent.sleep(0.001)
+    (only,) = engine.made
+    only.begun = 13
+    # There is no hurry while more jobs wait: both come in one message.
+    only.ended(10, [answer(10)])
+    gevent.sleep(0)
+    only.ended(10, [answer(11)])
+    message = bench.next(Results)
+    assert [result.job_id for result in message.results] == [10, 11]
+    assert (message.begun, message.received) == (13, 10)
+    assert 0.0 <= message.held < 60.0
 
 
 def test_later_parameters_of_a_run_go_to_its_engine_and_refusals_name_the_token(

@@ -5,15 +5,9 @@ closes it when the run ends; it decides how many jobs it accepts from the master
 refuses one. All calls come from one thread, and none may block it: an engine works between them, as
 greenlets on the worker's event loop do.
 
-Where the work to come fits in:
-
-- *Jobs ahead*: the worker accepts more jobs than there are slots. They wait in the engine, in the order in
-  which they were submitted, and a slot that has finished a job begins the next one without the worker.
-  :attr:`Engine.waiting` tells the worker how many are left, and :meth:`Engine.cancel` takes them back when
-  a timed run or a stage ends.
-- *Due times* (open loop): a time for each job becomes a field of :class:`~ssbench.fleet.wire.JobBatch`, as
-  the history of jobs is. The queue of the engine is then ordered by it, and a timer begins the first one
-  when it is due. The worker and the outcomes do not change, except that a result says when it was due.
+It runs as many jobs at once as the worker has users, which may be fewer than it has slots. The others wait in
+the engine, in the order in which they were submitted, and a slot that has finished a job begins the next
+one without the worker.
 
 How late the event loop runs is measured by the worker, not by the engine: it delays every engine alike.
 """
@@ -48,15 +42,22 @@ class Engine(Protocol):
     #: Slots in use: jobs that have begun and not ended.
     busy: int
 
+    #: The number of the last job that has begun; the largest, where they do not begin in order.
+    begun: int
+
     @property
     def waiting(self) -> int:
         """How many jobs were submitted and have not begun."""
 
     def submit(self, batch: JobBatch) -> None:
-        """Carry out the jobs of a batch; a job begins at once if a slot is free.
+        """Carry out the jobs of a batch; a job begins at once if a user is free.
 
-        Whatever goes wrong with a job is told by its result. Called from the event loop.
+        From now on there are ``batch.users`` of them. Whatever goes wrong with a job is told by its result.
+        Called from the event loop.
         """
+
+    def share(self, users: int) -> None:
+        """Run at most so many jobs at once from now on. Those that go on are not stopped."""
 
     def update(self, parameters: RunParameters) -> None:
         """Use later parameters of the same run, such as a new token, for jobs that begin from now on."""

@@ -15,12 +15,17 @@ class NoopEngine:
 
     def __init__(self, _parameters: RunParameters, _slots: int, ended: Ended) -> None:
         self.busy = 0
+        self.begun = 0
         self.waiting = 0
         self._ended = ended
 
     def submit(self, batch: JobBatch) -> None:
         now = time.monotonic()
+        self.begun = batch.jobs[-1][0]
         self._ended(batch.batch_id, [Brief(job[0], 0.0, 0.0, now) for job in batch.jobs])
+
+    def share(self, users: int) -> None:
+        pass
 
     def update(self, parameters: RunParameters) -> None:
         pass

@@ -1,0 +1,221 @@
+"""How many operations are in flight at the server, of as many as there are users.
+
+    python bench/in_flight.py [--rounds N] [--seconds S] [--users N] [--against FOLDER] [--only WORD ...]
+
+Real masters and two workers over a server of some lines, which answers each request after a fixed time and
+adds up how many it has. "link" puts a relay that delays all that passes by 25 ms each way (a turn takes
+50 ms) between the master and each worker. "one user" is a single user and a server that answers at once:
+there the share of the time is printed in which the worker has an operation under way, by its own clock.
+``--against`` names another checkout, whose program is run by turns with this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from saving import save
+from yardsticks import free_port
+
+from ssbench.run_results import open_results
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
+from relay import Relay
+
+HERE = Path(__file__).parents[1]
+
+
+class Case(NamedTuple):
+    """``delay`` and ``service`` are milliseconds: one way between master and worker, and of a request."""
+
+    name: str
+    users: int
+    service: float
+    delay: float = 0.0
+
+
+class Counting(asyncio.Protocol):
+    """A connection; ``area`` is how many were in flight times for how long, of all connections."""
+
+    count = 0
+    area = 0.0
+    changed = 0.0
+    service = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self.received = b""
+
+    @classmethod
+    def add(cls, change: int) -> None:
+        now = time.monotonic()
+        cls.area += cls.count * (now - cls.changed)
+        cls.count += change
+        cls.changed = now
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        head, end, body = self.received.partition(b"\r\n\r\n")
+        if not end:
+            return
+        method = head.split(b" ", 1)[0]
+        if method != b"GET":
+            if method == b"PUT" and len(body) < int(
+                head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]
+            ):
+                return
+            self.reply(b"")
+        elif b"/area" in head.split(b"\r\n", 1)[0]:
+            self.add(0)
+            self.reply(f"{self.changed} {self.area}".encode())
+        else:
+            self.add(1)
+            if self.service:
+                asyncio.get_running_loop().call_later(self.service, self.end)
+            else:
+                self.end()
+        self.received = b""
+
+    def end(self) -> None:
+        self.add(-1)
+        self.reply(b"x" * 100)
+
+    def reply(self, body: bytes) -> None:
+        self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+
+def _serve(port: int, service: float) -> None:
+    async def main() -> None:
+        Counting.service = service
+        server = await asyncio.get_running_loop().create_server(Counting, "127.0.0.1", port)
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+@contextmanager
+def store(service: float) -> Iterator[str]:
+    port = free_port()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port, service), daemon=True)
+    process.start()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.join()
+
+
+def area(url: str) -> tuple[float, float]:
+    with urllib.request.urlopen(f"{url}/area") as answer:
+        when, total = answer.read().split()
+    return float(when), float(total)
+
+
+def ran(program: Path, case: Case, seconds: float) -> float:
+    """Run a case; return what was in flight by the number of users."""
+    environment = {**os.environ, "PYTHONPATH": str(program)}
+    python = [sys.executable, "-m"]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = stack.enter_context(store(case.service / 1000))
+        ports = [free_port(), free_port()]
+        scenario = {
+            "name": "In flight",
+            "sizes": [{"name": "tiny", "size_min": 100, "size_max": 100}],
+            "initial_files": {"tiny": 1000},
+            "run_seconds": seconds,
+            "crud_profile": [0, 1, 0, 0],
+            "user_count": case.users,
+            "container_count": 2,
+        }
+        (folder / "scenario.json").write_text(json.dumps(scenario))
+        stats = folder / "stat.gz"
+        workers = min(2, case.users)
+        command = [*python, "ssbench.cli.master", "run-scenario", "-f", folder / "scenario.json", "-s", stats]
+        command += ["-S", f"{url}/v1/AUTH_x", "-T", "token", "--expect-workers", workers]
+        command += [
+            f"--zmq-work-port={ports[0]}",
+            f"--zmq-results-port={ports[1]}",
+            "--zmq-bind-ip=127.0.0.1",
+        ]
+        with (folder / "said").open("wb") as said:
+            master = subprocess.Popen(
+                [str(each) for each in command], env=environment, stdout=subprocess.DEVNULL, stderr=said
+            )
+        stack.callback(master.wait)
+        stack.callback(master.kill)
+        if case.delay:
+            ports = [stack.enter_context(Relay(port, case.delay / 1000)).port for port in ports]
+        for number in range(workers):
+            command = [*python, "ssbench.cli.worker", f"--zmq-work-port={ports[0]}"]
+            command += [f"--zmq-results-port={ports[1]}", str(number)]
+            worker = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+            stack.callback(worker.wait)
+            stack.callback(worker.terminate)
+        deadline = time.monotonic() + 120
+        while b"Starting the benchmark" not in (folder / "said").read_bytes():
+            if time.monotonic() > deadline or master.poll() is not None:
+                sys.exit((folder / "said").read_text())
+            time.sleep(0.05)
+        time.sleep(1.0)  # what is ahead has settled
+        before = area(url)
+        time.sleep(seconds - 2.0)
+        after = area(url)
+        if master.wait(60):
+            sys.exit((folder / "said").read_text())
+        if case.service:
+            return (after[1] - before[1]) / (after[0] - before[0]) / case.users
+        blocks = list(open_results(stats).blocks())
+        busy = sum(float(np.nansum(block.last_byte)) for block in blocks)
+        completed = np.concatenate([block.completed for block in blocks])
+        return busy / float(completed.max() - completed.min()) / case.users
+
+
+def spread(values: list[float]) -> str:
+    return f"{statistics.median(values):.3f} ({min(values):.3f}-{max(values):.3f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--users", type=int, default=8)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--only", nargs="*", default=[""], metavar="WORD")
+    parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "in_flight.json")
+    options = parser.parse_args()
+    cases = [
+        Case("5 ms", options.users, 5.0),
+        Case("5 ms, link", options.users, 5.0, 25.0),
+        Case("one user", 1, 0.0),
+    ]
+    programs = [HERE] + ([options.against] if options.against else [])
+    results = {}
+    for case in cases:
+        if not any(word in case.name for word in options.only):
+            continue
+        found: dict[str, list[float]] = {str(program): [] for program in programs}
+        for _ in range(options.rounds):
+            for program in programs:
+                found[str(program)].append(ran(program, case, options.seconds))
+        results[case.name] = found
+        print(f"{case.name:12}  " + "   against ".join(spread(each) for each in found.values()), flush=True)
+    save(options.json, results=results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""How many jobs a worker holds ahead of its users, so that no user waits for a turn through the master.
+
+Pure. While a message goes to a worker and its results come back, the worker ends so many jobs: its rate
+times its turn-round time. If more than that wait in its queue when the master hears that the queue is
+short, the next ones are there before it is empty. Both figures are measured together: when a worker
+acknowledges a batch, the master knows how many jobs of that worker ended since it sent the batch, and what
+part of that time the worker already had it.
+
+So slow operations have next to nothing ahead of them, and fast ones, or those of workers behind a slow
+link, have as much as they need. A few milliseconds are added to each turn-round time: that makes messages of
+fast operations large, and is no job at all where operations are slow.
+"""
+
+from __future__ import annotations
+
+import math
+
+#: What a worker may hold ahead at most. More makes nothing cheaper, and a worker at 30,000 operations a
+#: second behind a link of 100 ms needs about as much.
+MOST_AHEAD = 8192
+
+#: What is held in reserve over the jobs that end in one turn-round time: for a time that varies, a share;
+#: for numbers that vary by chance, twice their root (as of independent events).
+_SHARE = 1.25
+_ROOTS = 2.0
+
+#: Added to the turn-round time (seconds).
+_MORE = 0.006
+
+#: What a new measurement counts for: a larger one much, because users would be idle, a smaller one little.
+_UP, _DOWN = 0.5, 0.1
+
+
+class Ahead:
+    """What one worker is to hold beyond its share of the users.
+
+    It is sent jobs when no more than ``low`` wait there, until ``high`` do: messages hold several.
+    """
+
+    __slots__ = ("_ended", "high", "low")
+
+    def __init__(self) -> None:
+        self._ended = 0.0
+        self._follow()
+
+    def observe(self, ended: int, seconds: float, held: float) -> bool:
+        """Take note that a batch was acknowledged; return whether ``high`` has changed.
+
+        It was sent so many ``seconds`` ago, the worker had it for the last ``held`` of them, and ``ended``
+        of its jobs ended meanwhile.
+        """
+        if seconds <= 0.0:
+            return False
+        ended_on_the_way = ended * (max(0.0, seconds - held) + _MORE) / seconds
+        difference = ended_on_the_way - self._ended
+        self._ended += difference * (_UP if difference > 0 else _DOWN)
+        before = self.high
+        self._follow()
+        return self.high != before
+
+    def _follow(self) -> None:
+        reserve = _SHARE * self._ended + _ROOTS * math.sqrt(self._ended)
+        self.low = min(1 + math.ceil(reserve), MOST_AHEAD // 2)
+        self.high = 2 * self.low
