@@ -87,6 +87,11 @@ port = _number(int, 1, 65535, "a port number from 1 to 65535")
 percentile = _number(float, 1, 100, "a percentile from 1 to 100")
 
 
+def warm_up(text: str) -> float | str:
+    """Parse a time of 0 or more, or ``auto``."""
+    return text if text == "auto" else float(seconds_or_0(text))
+
+
 def share(text: str) -> float:
     """Parse a percentage above 0 and below 100, as in 2% or 2, and return it as a share."""
     parsed: float = _number(float, 1e-6, 99.999999, "a percentage such as 2%")(text.strip().removesuffix("%"))

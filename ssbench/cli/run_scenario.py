@@ -28,6 +28,7 @@ from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
 from ssbench.screen.progress import ResultCharacters
 from ssbench.screen.progress_line import ProgressLine
+from ssbench.statistics.cut import AUTOMATIC
 from ssbench.statistics.until import Until
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
         policy=arguments.policy,
         rate=arguments.rate,
         arrivals=arguments.arrivals,
-        warmup=arguments.warmup,
+        warmup=0.0 if arguments.warmup == AUTOMATIC else arguments.warmup,
         think_time=arguments.think_time,
     )
 
@@ -146,6 +147,7 @@ def _run_options(arguments: argparse.Namespace) -> RunOptions:
         mark_transactions=not arguments.no_trans_id_extra,
         expect_workers=arguments.expect_workers,
         worker_timeout=arguments.worker_timeout,
+        find_warmup=arguments.warmup == AUTOMATIC,
         stats_file=arguments.stats_file,
         force=arguments.force,
         profile=arguments.profile,

@@ -22,6 +22,7 @@ from ssbench.cli.options import (
     seconds_or_0,
     share,
     size,
+    warm_up,
     whole_seconds_or_0,
 )
 from ssbench.errors import ExitCode
@@ -92,8 +93,9 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--warmup",
         metavar="SECONDS",
-        type=seconds_or_0,
-        help="leave the results of this time from the beginning on out of the report (default: 0)",
+        type=warm_up,
+        help="leave the results of this time from the beginning on out of the report; auto: as long as the"
+        " rate shows, in runs of a minute or more (default: 0)",
     )
     group.add_argument(
         "--until",

@@ -50,8 +50,9 @@ class RunOptions:
     that failed for a passing reason is tried again ``retries``
     times, one that found no object ``retry_404`` times. ``give_up_after`` ends a run in which nothing
     succeeds any more (0: never). With ``mark_transactions`` transaction ids in Swift's logs end in a mark of
-    the run. The run begins with ``expect_workers`` (None: the local ones, or the first
-    of others), or with fewer after ``worker_timeout``.
+    the run. With ``find_warmup`` reports look for the warm-up by themselves. The run begins with
+    ``expect_workers`` (None: the local ones, or the first of others), or with fewer after
+    ``worker_timeout``.
 
     Results go to ``stats_file`` (None: a new file in /tmp/ssbench-results), which is overwritten only with
     ``force``. With ``profile`` the benchmark is profiled.
@@ -73,6 +74,7 @@ class RunOptions:
     mark_transactions: bool = True
     expect_workers: int | None = None
     worker_timeout: float = 60.0
+    find_warmup: bool = False
     stats_file: Path | None = None
     force: bool = False
     profile: bool = False
@@ -104,6 +106,7 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None) -> dict[str
         "retry_404": run.retry_404,
         "give_up_after": run.give_up_after,
         "noop": run.noop,
+        "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,
         "keep_objects": run.keep_objects,
         "local_workers": bench.workers or None,

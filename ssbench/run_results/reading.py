@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from ssbench.errors import StatFileError
 from ssbench.results import ResultBlock, RunDescription, RunSummary
@@ -39,6 +39,10 @@ class RunResults(ABC):
         except DamageError as error:
             raise StatFileError(f"{self.path}: {stream.damage or error}") from None
         self.size_classes = [size_class.name for size_class in self.run.scenario.size_classes]
+
+    def again(self) -> Self:
+        """Open the file once more, from its beginning; raises StatFileError."""
+        return type(self)(Stream(self.path))
 
     def close(self) -> None:
         """Close the file; :meth:`blocks` does it too when it has come to its end."""

@@ -261,21 +261,30 @@ class Collector:
 
     Results are kept apart by :data:`ALWAYS` and by the fields named in ``by``, which must be
     numbers (stage, account, worker, storage_url, ...); raises ValueError for others. Results of the
-    warm-up are only counted, in ``warmed_up``. ``current`` tells that the results are of today's
-    format; without it there is no ``timeline``, and ``seconds`` counts the successes of each second
-    since 1970. With ``over_time`` they are counted over the time of the run too, and the slowest are kept.
+    warm-up are only counted, in ``warmed_up``; so are those sent before ``begin``. ``current`` tells that
+    the results are of today's format; without it there is no ``timeline``, and ``seconds`` counts the
+    successes of each second since 1970. With ``over_time`` they are counted over the time of the run too,
+    and the slowest are kept.
 
     ``first_completed`` is the earliest completion, infinite without a result. ``workers`` counts the
     successes of each worker that has a result, ``retries`` causes.
     """
 
-    def __init__(self, by: Sequence[str] = (), *, current: bool = True, over_time: bool = False) -> None:
+    def __init__(
+        self,
+        by: Sequence[str] = (),
+        *,
+        current: bool = True,
+        begin: float | None = None,
+        over_time: bool = False,
+    ) -> None:
         self.keys = tuple(dict.fromkeys((*ALWAYS, *by)))
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
                 raise ValueError(f"results cannot be grouped by {name}")
         self.results = 0
         self.warmed_up = 0
+        self._begin = begin
         self.first_completed = math.inf
         self.workers: Counter[int] = Counter()
         self.seconds: Counter[int] = Counter()
@@ -311,9 +320,11 @@ class Collector:
         self.results += len(block)
 
     def _without_warm_up(self, block: ResultBlock) -> ResultBlock:
-        if "marks" not in block.given:
+        if "marks" not in block.given and self._begin is None:
             return block
         warm_up = block.marks & Mark.WARM_UP != 0
+        if self._begin is not None:
+            warm_up |= np.fmin(block.started, block.completed) < self._begin
         self.warmed_up += int(warm_up.sum())
         return block.select(np.flatnonzero(~warm_up)) if warm_up.any() else block
 

@@ -23,6 +23,16 @@ class Steadiness:
     steady: bool
     warm_up: int | None
 
+    def warning(self) -> str | None:
+        """Say that the run was not steady; None where it was, or nothing is known."""
+        if self.steady or self.drift is None:
+            return None
+        change = 50 * (self.drift.low + self.drift.high)
+        return (
+            f"the run was not steady by its end: its rate {'rose' if change > 0 else 'fell'} by"
+            f" {abs(change):.0f} % a minute; a longer run, or --warmup, would say more"
+        )
+
 
 def steadiness(series: Series) -> Steadiness:
     """Judge the successes of whole seconds."""

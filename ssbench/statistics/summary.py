@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +24,7 @@ from ssbench.operations import OPERATIONS, Operation
 from ssbench.results import ResultBlock, RunDescription, RunSummary, WorkerFacts
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within, merge_figures
 from ssbench.statistics.confidence import Interval
+from ssbench.statistics.cut import AUTOMATIC, find_cut
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.over_time import OverTime
 from ssbench.statistics.parts import Parts
@@ -32,6 +34,11 @@ from ssbench.statistics.timeline import EachSecond, Stall, Timeline, Window
 
 #: Longer stretches without a completion do not go into the requests of each second one by one.
 _MAX_GAP_SECONDS = 86400
+
+_NO_CUT = (
+    "no warm-up was left out (--warmup auto): none was seen, or the run was shorter than a minute or not"
+    " steady by its half"
+)
 
 
 class RunFacts(Protocol):
@@ -58,6 +65,12 @@ class Results(RunFacts, Protocol):
 
     def blocks(self) -> Iterable[ResultBlock]:
         """Yield the results in order of arrival."""
+
+    def again(self) -> Results:
+        """Return the same results, to be read from their beginning once more."""
+
+    def close(self) -> None:
+        """Read no more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +218,20 @@ def summarize(results: Results, by: Sequence[str] = (), *, over_time: bool = Fal
     ``by`` names fields to keep apart in :attr:`RunStatistics.groups`, beside operation and size class.
     With ``over_time`` :attr:`RunStatistics.over_time` and :attr:`RunStatistics.slowest` are there.
     """
-    collector = Collector(by, current=results.current, over_time=over_time)
+    automatic = results.run.options.get("warmup") == AUTOMATIC
+    begin = _cut(results) if automatic else None
+    collector = Collector(by, current=results.current, begin=begin, over_time=over_time)
     for block in results.blocks():
         collector.add(block)
-    return make_statistics(collector, results)
+    statistics = make_statistics(collector, results)
+    if not automatic or begin is not None:
+        return statistics
+    return replace(statistics, warnings=(*statistics.warnings, _NO_CUT))
+
+
+def _cut(results: Results) -> float | None:
+    with closing(results.again()) as first_reading:
+        return find_cut(first_reading.blocks())
 
 
 def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
@@ -224,6 +247,8 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
             sections.append(_section(operation, own, names, window))
     total = merge_figures(leaves.values())
     start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
+    course = _course(timeline, window, total, facts.run.scenario.user_count) if timeline and window else None
+    unsteady = course.steadiness.warning() if course and not facts.run.scenario.stages else None
     return RunStatistics(
         run=facts.run,
         current=facts.current,
@@ -241,10 +266,8 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
             for code, size_class, times in (summary.not_sendable if summary else ())
             if (known := OPERATIONS.get(code)) and size_class < len(names)
         ),
-        warnings=tuple(facts.warnings),
-        course=_course(timeline, window, total, facts.run.scenario.user_count)
-        if timeline and window
-        else None,
+        warnings=(*facts.warnings, *([unsteady] if unsteady else [])),
+        course=course,
         warmed_up=collector.warmed_up,
         counters=summary.counters if summary else {},
         cluster=summary.cluster if summary else None,

@@ -64,6 +64,8 @@ def test_an_upper_end_with_nothing_beyond_it_is_open():
 def test_a_run_that_slows_down_is_not_steady():
     judged = steadiness(np.linspace(100, 80, 60))
     assert not judged.steady
+    assert "its rate fell by 23 % a minute" in judged.warning()
+    assert steadiness(np.full(60, 100.0)).warning() is None
     assert judged.warm_up is None
     assert steadiness(np.full(60, 100.0)).warm_up == 0
     assert steadiness(np.full(59, 100.0)).warm_up is None

@@ -1,0 +1,75 @@
+"""Finding the warm-up of a run."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import noise
+import numpy as np
+import pytest
+
+from ssbench.results import ResultBlock, RunDescription
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.statistics import summarize
+from ssbench.statistics.cut import find_cut
+
+SCENARIO = Scenario("s", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=120)
+
+
+def block(counts, start=1e9):
+    """Reads of 10 ms, so many in each second."""
+    completed = np.concatenate(
+        [start + second + (np.arange(count) + 0.5) / count for second, count in enumerate(counts)]
+    )
+    latency = np.full(len(completed), 0.01)
+    ones = np.ones(len(completed), int)
+    columns = {"operation": ones, "completed": completed, "first_byte": latency, "last_byte": latency}
+    return ResultBlock(len(completed), columns)
+
+
+class Results:
+    size_classes = ("small",)
+    summary = None
+    warnings = ()
+    current = True
+
+    def __init__(self, counts, options):
+        self.run = RunDescription(SCENARIO, options=options)
+        self._counts = counts
+
+    def blocks(self):
+        yield block(self._counts[:50])
+        yield block(self._counts[50:], 1e9 + 50)
+
+    def again(self):
+        return SimpleNamespace(blocks=self.blocks, close=lambda: None)
+
+
+def warming(seconds=120):
+    level = 200 * (1 - 0.5 * np.exp(-np.arange(seconds) / 8))
+    return (level + noise.correlated(np.random.default_rng(3), 1, seconds, 0.5, 2)[0]).astype(int)
+
+
+def test_the_warm_up_is_left_out_where_that_was_asked_for():
+    counts = warming()
+    whole = summarize(Results(counts, {}))
+    cut = summarize(Results(counts, {"warmup": "auto"}))
+    assert whole.warmed_up == 0
+    seconds = cut.start - whole.start
+    assert 15 <= seconds <= 50
+    assert seconds == pytest.approx(whole.course.steadiness.warm_up, abs=0.02)
+    assert cut.warmed_up == pytest.approx(sum(counts[: round(seconds)]), abs=3)
+    assert cut.total.requests_per_second == pytest.approx(200, rel=0.02)
+    assert not cut.warnings
+
+
+def test_a_run_without_one_says_so():
+    steady = np.full(90, 100)
+    found = summarize(Results(steady, {"warmup": "auto"}))
+    assert found.warmed_up == 0
+    assert "no warm-up was left out" in found.warnings[0]
+
+
+def test_nothing_is_found_in_nothing():
+    assert find_cut([]) is None
+    assert find_cut([ResultBlock(0, {"completed": np.empty(0)})]) is None
