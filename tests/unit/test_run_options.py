@@ -28,6 +28,7 @@ def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
     elsewhere = {
         *("seed", "expect_workers", "worker_timeout", "stats_file", "force", "profile"),
         "mark_transactions",  # is kept as trans_id_extra
+        "find_warmup",  # is kept as warmup
     }
     assert {field.name for field in dataclasses.fields(RunOptions)} - elsewhere <= set(kept)
 
