@@ -10,6 +10,7 @@
     ├── ClusterError             3  Swift was unreachable, or refused a request
     │   └── AuthenticationError  3  no token could be obtained
     ├── WorkerError              4  no worker connected, or all of them were lost
+    ├── TooManyErrorsError       5  a run failed more operations than it may
     └── WireError                1  a message could not be read
         └── ProtocolError        1  a peer uses another version of the protocol
 
@@ -32,6 +33,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     CLUSTER = 3
     WORKERS = 4
+    THRESHOLD = 5
     INTERRUPTED = 130
 
 
@@ -73,6 +75,12 @@ class WorkerError(SsbenchError):
     """No worker connected in time, or all workers were lost."""
 
     exit_code = ExitCode.WORKERS
+
+
+class TooManyErrorsError(SsbenchError):
+    """More operations failed than a run may (``--max-errors``)."""
+
+    exit_code = ExitCode.THRESHOLD
 
 
 class WireError(SsbenchError):

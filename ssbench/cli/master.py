@@ -44,6 +44,7 @@ _HELP = ("help", "--help", "-h")
 _EXIT_CODES = (
     "Exit codes: 0: all went well. 1: it ran to its end, but something failed. 2: the command line or a file"
     " is wrong. 3: Swift was unreachable, or refused a request. 4: no worker connected, or all were lost."
+    " 5: a condition of --fail-if holds, or more operations failed than --max-errors allows."
     " 130: interrupted."
 )
 _TOPICS = "'ssbench-master help auth' lists the options of authentication. "

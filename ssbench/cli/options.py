@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ssbench import quantities
+from ssbench import conditions, quantities
+from ssbench.conditions import Condition
 from ssbench.errors import ExitCode
 from ssbench.suggestions import did_you_mean
 
@@ -141,6 +142,28 @@ def chosen_report(arguments: argparse.Namespace) -> tuple[str, bool]:
         return "csv", False
     name = arguments.report or ("full" if arguments.verbose else "both")
     return name, arguments.verbose or name == "full"
+
+
+def condition(text: str) -> Condition:
+    """Parse a condition on the figures of a run."""
+    try:
+        return conditions.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_fail_if(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--fail-if``."""
+    parser.add_argument(
+        "--fail-if",
+        type=condition,
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="exit with code 5 where the figures of the run are so: 'read.p99 > 200ms', 'errors > 0.1%%',"
+        " 'rate < 500', 'create.mb_per_s < 100'; see doc/reports.rst (any number of times; default: what the"
+        " scenario says)",
+    )
 
 
 def chosen_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[float, ...]]:

@@ -19,7 +19,7 @@ from ssbench.reports import ReportOptions, groups_for, write_report
 from ssbench.run_results import open_results
 from ssbench.screen import terminal
 from ssbench.screen.channel import Channel
-from ssbench.statistics import summarize
+from ssbench.statistics import Judgment, judge_run, summarize
 
 #: Seconds to wait for the reader of the report before the run goes on, and at the end of the program.
 _AT_FIRST_SECONDS = 2.0
@@ -37,13 +37,15 @@ class Trouble:
 class ReportPrinter:
     """Prints one report, and writes those for files; raises no errors.
 
-    ``files_written`` tells that these all were; it is complete after :meth:`trouble`.
+    ``files_written`` tells that these all were; it is complete after :meth:`trouble`. ``judgments`` are what
+    came of the scenario's conditions.
     """
 
     def __init__(self, files: ReportFiles) -> None:
         self._files = files
         self._streams: Callable[[], bool] = lambda: True
         self.files_written = True
+        self.judgments: tuple[Judgment, ...] = ()
         out = sys.stdout  # None when it is closed; typeshed does not know
         self._channel = Channel(out.fileno(), out.encoding) if out else Channel(None)
         self._unreadable: StatFileError | None = None
@@ -57,6 +59,7 @@ class ReportPrinter:
         except StatFileError as error:
             self._unreadable = error
             return
+        self.judgments = judge_run(statistics)
         if name is not None:
             write_report(name, statistics, options, cast("TextIO", self._channel))
             self._channel.drain(_AT_FIRST_SECONDS)

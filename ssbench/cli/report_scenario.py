@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ssbench.cli import output_file, report_files
 from ssbench.cli.options import (
+    add_fail_if,
     add_force,
     add_percentiles,
     add_report,
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_percentiles(parser)
     add_report(parser)
+    add_fail_if(parser)
     parser.add_argument(
         "-r",
         "--rps-histogram",
@@ -54,21 +56,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
+    from ssbench.cli import thresholds
     from ssbench.cli.stat_file import reading
     from ssbench.reports import ReportOptions, groups_for, write_report
-    from ssbench.statistics import summarize
+    from ssbench.statistics import judge_run, summarize
 
     files = report_files.chosen(arguments)
     report_file = arguments.report_file or (None if files.on_standard_output else Path("-"))
     files.check([report_file, arguments.rps_histogram], arguments.stats_file)
     name, verbose = chosen_report(arguments)
-    options = ReportOptions(*chosen_percentiles(arguments), verbose=verbose)
+    options = ReportOptions(*chosen_percentiles(arguments), verbose=verbose, fail_if=tuple(arguments.fail_if))
     with Profiling("ssbench-report") if arguments.profile else nullcontext():
         with reading(arguments.stats_file) as results:
             by = (*files.by, *groups_for(options))
             statistics = summarize(results, by, over_time=files.over_time)
         for warning in statistics.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)
+        thresholds.check(arguments.fail_if, statistics)
+        judgments = judge_run(statistics, arguments.fail_if)
         files.write(statistics, options)
         if report_file:
             with output_file.writing(report_file, force=arguments.force) as out:
@@ -76,4 +81,5 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         if arguments.rps_histogram:
             with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)
-    return ExitCode.OK
+    thresholds.log(judgments, in_report=report_file is not None and name in thresholds.WITH_SUMMARY)
+    return ExitCode.THRESHOLD if any(judgment.failed for judgment in judgments) else ExitCode.OK

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import __version__
-from ssbench.cli import auth_options, invocation, report_files, zmq_options
+from ssbench.cli import auth_options, invocation, report_files, thresholds, zmq_options
 from ssbench.cli.options import chosen_percentiles, chosen_report
 from ssbench.cli.output_file import standard_output
 from ssbench.cli.report_printer import ReportPrinter
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         )
     scenario = _scenario(arguments)
     _log.info("ssbench %s: %s", __version__, scenario.name)
-    report = _Report(arguments)
+    report = _Report(arguments, judges=bool(scenario.fail_if))
     with _observer(arguments) as observer, Bench(_bench_options(arguments)) as bench:
         outcome = bench.run(
             scenario,
@@ -103,6 +103,7 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
         container_count=arguments.container_count,
         delete_after=arguments.delete_after,
         policy=arguments.policy,
+        fail_if=[condition.text for condition in arguments.fail_if],
         rate=arguments.rate,
         arrivals=arguments.arrivals,
         warmup=0.0 if arguments.warmup == AUTOMATIC else arguments.warmup,
@@ -144,6 +145,7 @@ def _run_options(arguments: argparse.Namespace) -> RunOptions:
         retries=arguments.retries,
         retry_404=arguments.retry_404,
         give_up_after=arguments.give_up_after,
+        max_errors=arguments.max_errors,
         mark_transactions=not arguments.no_trans_id_extra,
         expect_workers=arguments.expect_workers,
         worker_timeout=arguments.worker_timeout,
@@ -157,7 +159,8 @@ def _run_options(arguments: argparse.Namespace) -> RunOptions:
 class _Report:
     """The report of a run, printed before the run deletes what it created."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    def __init__(self, arguments: argparse.Namespace, *, judges: bool) -> None:
+        self._judges = judges
         self._files = report_files.chosen(arguments)
         self._files.check([], arguments.stats_file)
         name, verbose = chosen_report(arguments)
@@ -169,7 +172,7 @@ class _Report:
         """Print the report of a complete stat file, and say where that is."""
         if outcome.path is None:
             return
-        if self._name or self._files.wanted:
+        if self._name or self._files.wanted or self._judges:
             self._printer = ReportPrinter(self._files)
             self._printer.print(outcome.path, self._name, self._options)
         _log.info("Results saved to %s", outcome.path)
@@ -178,7 +181,9 @@ class _Report:
     def finish(self, outcome: RunOutcome) -> ExitCode:
         """Say whether the report was not printed; returns the exit code, changed where a disk was full."""
         trouble = self._printer.trouble() if self._printer is not None else None
-        code = outcome.exit_code
+        judgments = self._printer.judgments if self._printer is not None else ()
+        thresholds.log(judgments, in_report=self._name in thresholds.WITH_SUMMARY)
+        code = thresholds.exit_code(outcome, judgments)
         if self._printer is not None and not self._printer.files_written and code is ExitCode.OK:
             code = ExitCode.FAILED
         if trouble is None or outcome.path is None:

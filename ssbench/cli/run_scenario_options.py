@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ssbench.cli import auth_options, report_files, zmq_options
 from ssbench.cli.options import (
+    add_fail_if,
     add_force,
     add_percentiles,
     add_report,
@@ -26,6 +27,8 @@ from ssbench.cli.options import (
     whole_seconds_or_0,
 )
 from ssbench.errors import ExitCode
+from ssbench.run import error_limit
+from ssbench.run.error_limit import ErrorLimit
 
 USAGE = "%(prog)s -f FILE [option ...]"
 
@@ -182,6 +185,13 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
         help="send no X-Trans-Id-Extra, by which transaction ids in Swift's logs end in a mark of the run",
     )
     group.add_argument(
+        "--max-errors",
+        metavar="N",
+        type=_error_limit,
+        help="end the run when more than N operations have failed, or more than N%% of those that ended"
+        " (default: never)",
+    )
+    group.add_argument(
         "--give-up-after",
         metavar="SECONDS",
         type=seconds_or_0,
@@ -189,6 +199,13 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
         help="end the run when nothing has succeeded for this many seconds; 0 means never"
         " (default: %(default)g)",
     )
+
+
+def _error_limit(text: str) -> ErrorLimit:
+    try:
+        return error_limit.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:
@@ -204,6 +221,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
     add_report(group)
     add_percentiles(group)
+    add_fail_if(group)
     report_files.add_arguments(group)
     group.add_argument(
         "--progress",

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ssbench.conditions import Condition
+
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
     """``percentile`` is the one to show in the table, above 0 and up to 100; ``more`` stand behind it.
 
     With ``verbose`` the summary has size classes, workers and storage URLs. ``encoding`` is that of the
-    output: what it lacks is replaced, or not used.
+    output: what it lacks is replaced, or not used. ``fail_if`` are conditions besides those of the scenario.
     """
 
     percentile: float = 95.0
     more: tuple[float, ...] = ()
     verbose: bool = False
     encoding: str = "utf-8"
+    fail_if: tuple[Condition, ...] = ()

@@ -27,7 +27,7 @@ from ssbench.reports.columns import (
 from ssbench.reports.figures import printable, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.scenario.model import Scenario
-from ssbench.statistics import Cause, Line, RunStatistics, Section, Slowest
+from ssbench.statistics import Cause, Line, RunStatistics, Section, Slowest, judge_run
 
 #: More size classes, causes and warnings than these are counted.
 _MOST_CLASSES = 6
@@ -61,6 +61,8 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     yield from _failures(statistics)
     yield from _slowest(statistics)
     yield from _warnings(statistics)
+    for judgment in judge_run(statistics, options.fail_if):
+        yield from paragraph(f"fail-if {printable(judgment.text)}")
 
 
 def _sections(statistics: RunStatistics) -> Sequence[Section]:
@@ -84,9 +86,14 @@ def _title(statistics: RunStatistics) -> str:
 
 def _ending(statistics: RunStatistics) -> str:
     """How the run ended, where that was not as it should."""
-    if statistics.complete and not statistics.interrupted:
+    if statistics.interrupted:
+        word = "INTERRUPTED"
+    elif statistics.ended_early:
+        word = "ENDED EARLY"
+    elif not statistics.complete:
+        word = "INCOMPLETE"
+    else:
         return ""
-    word = "INTERRUPTED" if statistics.interrupted else "INCOMPLETE"
     return f" - {word} after {statistics.duration:.0f} s{_of(statistics)}"
 
 

@@ -73,7 +73,7 @@ class RunSummary:
     the run stopped handing out operations, in seconds since 1970; None where it is not known. ``cluster``
     is what was seen of the cluster, None where nobody looked; a stat file has it in a record of its own.
     ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
-    not known.
+    not known. ``ended_early`` is why the run gave up before its time, None where it did not.
     """
 
     ended: float
@@ -86,3 +86,4 @@ class RunSummary:
     sent_until: float | None = None
     cluster: Observation | None = None
     stages: tuple[StageFacts, ...] = ()
+    ended_early: str | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ssbench.errors import UsageError
 from ssbench.fleet.addresses import BindAddress
+from ssbench.run.error_limit import ErrorLimit
 from ssbench.swift.credentials import Credentials
 
 
@@ -49,10 +50,10 @@ class RunOptions:
     ``request_timeout`` bounds a whole attempt of a request (None: three times ``network_timeout``). A request
     that failed for a passing reason is tried again ``retries``
     times, one that found no object ``retry_404`` times. ``give_up_after`` ends a run in which nothing
-    succeeds any more (0: never). With ``mark_transactions`` transaction ids in Swift's logs end in a mark of
-    the run. With ``find_warmup`` reports look for the warm-up by themselves. The run begins with
-    ``expect_workers`` (None: the local ones, or the first of others), or with fewer after
-    ``worker_timeout``.
+    succeeds any more (0: never), and so do more failures than ``max_errors`` allows (None: never). With
+    ``mark_transactions`` transaction ids in Swift's logs end in a mark of the run. With ``find_warmup``
+    reports look for the warm-up by themselves. The run begins with ``expect_workers`` (None: the local ones,
+    or the first of others), or with fewer after ``worker_timeout``.
 
     Results go to ``stats_file`` (None: a new file in /tmp/ssbench-results), which is overwritten only with
     ``force``. With ``profile`` the benchmark is profiled.
@@ -78,6 +79,7 @@ class RunOptions:
     stats_file: Path | None = None
     force: bool = False
     profile: bool = False
+    max_errors: ErrorLimit | None = None
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "block_size", "expect_workers"):
@@ -105,6 +107,7 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None) -> dict[str
         "retries": run.retries,
         "retry_404": run.retry_404,
         "give_up_after": run.give_up_after,
+        "max_errors": None if run.max_errors is None else str(run.max_errors),
         "noop": run.noop,
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,

@@ -18,6 +18,7 @@ from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
 from ssbench.results import LOST, Sink
+from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.placement import Placement
 from ssbench.run.row_maker import RowMaker
 from ssbench.scenario.model import Stage
@@ -175,6 +176,8 @@ class Benchmark:
     given, or when ``stop()`` or ``enough()`` is true; only the former interrupts it. It starts with its
     making, and in an open loop as much later as operations are handed out before they are due. ``plan`` and
     ``warmup`` are those of the scenario. ``drain_timeout`` is that of a phase that is not stopped.
+    It is stopped too when more operations have failed than ``max_errors`` allows; then ``too_many_errors`` is
+    true.
     """
 
     what = "operations"
@@ -192,9 +195,12 @@ class Benchmark:
         plan: Sequence[Stage] = (),
         warmup: float = 0.0,
         enough: Callable[[], bool] = lambda: False,
+        max_errors: ErrorLimit | None = None,
     ) -> None:
         self._drain_timeout = drain_timeout
         self._enough = enough
+        self._max_errors = max_errors
+        self.too_many_errors = False
         self.count = 0
         self.lost_jobs = 0
         #: Operations that workers had in hand at the end and had not begun; they are not among those drawn.
@@ -208,7 +214,7 @@ class Benchmark:
         self._state = state
         self._sinks = sinks
         self._expires = state.expires
-        self._stop = stop
+        self._stop_asked = stop
         self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
         self._rows = RowMaker(self.epoch, storage_urls, with_due=any(stage.rate for stage in plan))
         placement = Placement(plan, self.epoch + self.start, warmup)
@@ -216,6 +222,9 @@ class Benchmark:
         self._wanted = operation_count if run_seconds is None else None
         self._ends_at = None if run_seconds is None else self.start + run_seconds
         self._sending_at = self.began
+
+    def _stop(self) -> bool:
+        return self.too_many_errors or self._stop_asked()
 
     @property
     def errors(self) -> int:
@@ -277,6 +286,8 @@ class Benchmark:
             if self._placement is not None:
                 block = self._placement.place(block)
             self.count += len(block)
+            if self._max_errors is not None and self._max_errors.exceeded(self.errors, self.count):
+                self.too_many_errors = True
             for sink in self._sinks:
                 sink.add(block)
 

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.errors import ClusterError, SsbenchError, WorkerError
+from ssbench.errors import ClusterError, SsbenchError, TooManyErrorsError, WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop
 from ssbench.names import container_name, run_mark
@@ -303,9 +303,11 @@ class Run:
             drain_timeout=drain_timeout if scenario.run_seconds is not None else None,
             storage_urls=len(self._fleet.parameters.storage_urls),
             enough=lambda: goal is not None and goal.reached(),
+            max_errors=self._options.max_errors,
         )
         try:
             standstill = self._loop.run(benchmark)
+            self._note_too_many_errors(benchmark)
             if standstill.longest >= _LONG_STANDSTILL:
                 self._news.warn(
                     f"Operations failed and none succeeded for {standstill.longest:.0f} s of the run"
@@ -353,7 +355,16 @@ class Run:
             observation,
             warnings=self._news.warnings,
             interrupted=self._stop(),
+            ended_early=None if self._error is None else str(self._error),
         )
+
+    def _note_too_many_errors(self, benchmark: Benchmark) -> None:
+        if benchmark.too_many_errors:
+            self._error = TooManyErrorsError(
+                f"more operations failed than --max-errors {self._options.max_errors} allows:"
+                f" {benchmark.errors:,} of {benchmark.count:,}"
+            )
+            self._news.warn(f"The run ended early: {self._error}")
 
     def _say_what_stays(self) -> None:
         """Log what a run leaves that ends before its clean-up."""

@@ -68,6 +68,7 @@ def summarize(
     *,
     warnings: Iterable[str],
     interrupted: bool,
+    ended_early: str | None,
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended. ``uploads`` is None in a no-op run."""
     dispatcher = fleet.dispatcher
@@ -95,6 +96,7 @@ def summarize(
         },
         sent_until=benchmark.sent_until,
         cluster=observation,
+        ended_early=ended_early,
     )
 
 

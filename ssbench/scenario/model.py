@@ -64,7 +64,8 @@ class Scenario:
     ``rate`` operations a second make an open loop, in which operations are due at moments that ``arrivals``
     tells the rule of: evenly, or as a Poisson process. The first ``warmup`` seconds are left out of reports.
     A user of a closed loop pauses for ``think_time`` seconds after each operation.
-    ``data`` is the scenario file's own content, as plain data.
+    ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
+    (:mod:`ssbench.conditions`) under which a run fails.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Scenario:
     stages: tuple[Stage, ...] = ()
     warmup: float = 0.0
     think_time: float = 0.0
+    fail_if: tuple[str, ...] = ()
 
     @property
     def plan(self) -> tuple[Stage, ...]:

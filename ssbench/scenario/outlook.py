@@ -39,6 +39,8 @@ def outlook(scenario: Scenario) -> Iterator[str]:
         yield f"    {times}{name} ({share:.1%})"
     if scenario.delete_after:
         yield f"  objects expire {scenario.delete_after:,} s after they were written"
+    for condition in scenario.fail_if:
+        yield f"  the run fails if {condition}"
     sent, received = _moved(scenario)
     yield f"  an operation sends {_amount(sent)} and receives {_amount(received)} on average"
     yield from _time(scenario, initial, uploaded, sent + received)

@@ -7,11 +7,13 @@ those of the command line. The keys of the file are in :mod:`ssbench.scenario.ru
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from ssbench.conditions import parse, unknown_class
 from ssbench.errors import ScenarioError, UsageError
 from ssbench.scenario import load as scenario_load
 from ssbench.scenario import text as scenario_text
@@ -75,12 +77,13 @@ def override(
     arrivals: str | None = None,
     warmup: float | None = None,
     think_time: float | None = None,
+    fail_if: Sequence[str] = (),
 ) -> Scenario:
     """Replace values of a scenario with those of the command line; None means not given.
 
     ``run_seconds`` wins over ``operation_count``, and either replaces both of the file. ``delete_after`` 0
-    means none. Raises UsageError for a value that would be wrong in a file too, and for one that does not
-    go together with the others.
+    means none. ``fail_if``, conditions in plain form, come behind those of the file. Raises UsageError for a
+    value that would be wrong in a file too, and for one that does not go together with the others.
     """
     given: dict[str, Any] = {
         "user_count": user_count,
@@ -108,6 +111,10 @@ def override(
         changes["run_seconds"] = None
     if delete_after == 0:
         changes["delete_after"] = None
+    for text in fail_if:
+        if wrong := unknown_class(parse(text), [each.name for each in scenario.size_classes]):
+            raise UsageError(f"fail-if: {wrong}")
+    changes["fail_if"] = tuple(dict.fromkeys((*scenario.fail_if, *fail_if)))
     changed = replace(scenario, **changes)
     for path, wrong in scenario_load.contradictions(scenario_load.given(changed), changed.stages):
         raise UsageError(f"{_spell(path)}: {wrong}")
@@ -165,6 +172,9 @@ class _Checker:
         used = [entry for entry in classes if initial.get(entry.get("name", ""))]
         if data.get("crud_profile") is None and any(not entry["has_profile"] for entry in used):
             self._fault((), f"crud_profile: missing, expected {WEIGHTS.expected} (or one in each size class)")
+        for text in values.get("fail_if", ()):
+            if wrong := unknown_class(parse(text), [entry.get("name", "") for entry in used]):
+                self._fault(("fail_if",), f"fail_if: {wrong}")
         if self._document.faults:
             return None
         values["delete_after"] = values.get("delete_after") or None

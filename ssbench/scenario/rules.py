@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ssbench import quantities
+from ssbench import conditions, quantities
 from ssbench.operations import OPERATIONS
 from ssbench.scenario.model import CRUD
 
@@ -22,15 +22,18 @@ class Rule(NamedTuple):
     """What a value must be: a test, and a description for messages.
 
     ``parse`` turns a text with a unit into a number, or raises ValueError; where it is None, no unit is
-    allowed.
+    allowed. ``convert`` does so with any value.
     """
 
     accepts: Callable[[object], bool]
     words: str | Callable[[], str]
     parse: Callable[[str], float] | None = None
+    convert: Callable[[object], object] | None = None
 
     def read(self, value: object) -> object:
         """Return a number for a text with a unit, any other value unchanged; raises ValueError."""
+        if self.convert is not None:
+            return self.convert(value)
         # A number in quotes is a text in YAML, and was always refused.
         if self.parse is None or not isinstance(value, str) or not value.strip()[-1:].isalpha():
             return value
@@ -127,6 +130,14 @@ def _whole_seconds(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
+def _conditions(value: object) -> object:
+    """Return conditions as texts; what is no list of texts is left as it is."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        return value
+    return tuple(conditions.parse(text).text for text in texts)
+
+
 _TEXT = Rule(_is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
 _LABEL = Rule(_is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)")
 _CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
@@ -166,6 +177,11 @@ SCENARIO_RULES = {
     "arrivals": _ARRIVALS,
     "warmup": _SECONDS_OR_0,
     "think_time": _SECONDS_OR_0,
+    "fail_if": Rule(
+        lambda value: isinstance(value, tuple),
+        "a list of conditions, such as 'read.p99 > 200ms'",
+        convert=_conditions,
+    ),
 }
 CLASS_RULES = {"name": _LABEL, "size_min": _SIZE, "size_max": _SIZE, "crud_profile": WEIGHTS}
 STAGE_RULES = {
@@ -192,6 +208,7 @@ MAY_BE_NULL = {
     "stages",
     "warmup",
     "think_time",
+    "fail_if",
 }
 
 

@@ -22,6 +22,7 @@ from ssbench.statistics.summary import (
     make_statistics,
     summarize,
 )
+from ssbench.statistics.thresholds import Judgment, judge, judge_run
 from ssbench.statistics.timeline import EachSecond, Stall, Window
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Figures",
     "Groups",
     "Interval",
+    "Judgment",
     "Latencies",
     "Line",
     "OverTime",
@@ -49,6 +51,8 @@ __all__ = [
     "Steadiness",
     "Window",
     "Within",
+    "judge",
+    "judge_run",
     "make_statistics",
     "summarize",
 ]

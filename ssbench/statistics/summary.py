@@ -174,8 +174,8 @@ class RunStatistics:
     ``cluster`` is what was seen of the cluster, None where nobody looked.
     ``current`` tells that the file is of today's format, which knows more than the older ones.
     ``fleet`` are the workers that were used, none in older formats. ``interrupted`` tells that the run was
-    ended before its time, ``complete`` that it has written its summary. ``over_time`` and
-    ``slowest`` are there where they were asked for.
+    ended before its time by a signal, ``ended_early`` that it ended itself, ``complete`` that it has written
+    its summary. ``over_time`` and ``slowest`` are there where they were asked for.
     """
 
     run: RunDescription
@@ -200,6 +200,7 @@ class RunStatistics:
     complete: bool = True
     over_time: OverTime | None = None
     slowest: tuple[SlowOperation, ...] = ()
+    ended_early: bool = False
 
     @property
     def total(self) -> Section:
@@ -276,6 +277,7 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
         complete=summary is not None or not facts.current,
         over_time=_over_time(collector, window, total),
         slowest=collector.slowest.finish() if collector.slowest else (),
+        ended_early=summary is not None and summary.ended_early is not None,
     )
 
 

@@ -41,6 +41,23 @@ def assert_reported(run: Program, fleet: Fleet, code: ExitCode) -> None:
         assert run.err.index("Results saved to") < run.err.index("Deleting the")
 
 
+def test_too_many_errors_end_a_run_with_its_report_and_thresholds(fleet: Fleet, tmp_path: Path) -> None:
+    rule = Store(0.005)
+    rule.fault = lambda request: Reply(503) if is_object(request) and request.method == "GET" else None
+    with FaultServer(rule=rule) as server:
+        scenario = write_scenario(tmp_path, fail_if=["create.p50 > 100s"], **GROWS)
+        limits = ("--retries", 0, "--max-errors", 20, "--fail-if", "errors > 1%", "--report", "both")
+        run = fleet.run(scenario, "--workers", 1, "-r", 600, *limits, "-S", server.url, "-T", TOKEN)
+        assert_reported(run, fleet, ExitCode.THRESHOLD)
+        assert len(rule.objects()) == INITIAL  # what it created is deleted
+    found = outcome(fleet.stats)
+    assert 20 < found.causes["HTTP 503"] < 2000
+    summary = run.out.partition("\nfleet - ENDED EARLY after ")[2]
+    assert re.search(r"^! The run ended early: more operations failed than --max-errors 20", summary, re.M)
+    assert re.search(r"^fail-if create.p50 > 100s: ok \([\d.]+ms\)$", summary, re.M)
+    assert re.search(r"^fail-if errors > 1%: FAILED \([\d.]+%\)$", summary, re.M)
+
+
 def test_a_store_that_dies_for_good_ends_the_run_with_its_report(fleet: Fleet, tmp_path: Path) -> None:
     with FaultServer(rule=Store()) as server:
         fleet.worker(1, "-c", 8)

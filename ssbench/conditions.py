@@ -1,0 +1,214 @@
+"""Conditions on the figures of a run, as people write them: ``read.p99 > 200ms``, ``errors > 0.1%``.
+
+::
+
+    [OPERATION.[SIZE CLASS.]]FIGURE RELATION LIMIT
+
+Without an operation, or with ``total``, a condition is about all operations. Where changes are allowed, a
+limit may be one: ``read.p99 > +10%``. What the figures of a run are, and whether a condition that holds is
+good or bad, is up to who asks.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from ssbench import quantities
+from ssbench.operations import OPERATIONS
+from ssbench.suggestions import did_you_mean
+
+
+class Unit(Enum):
+    """What a limit is a number of."""
+
+    SECONDS = "s"
+    SHARE = "%"  # of operations; 0.01 is 1 %
+    COUNT = ""
+    PER_SECOND = "/s"
+    MEGABYTES_PER_SECOND = "MB/s"
+    CHANGE = "change"  # relative: 0.1 is +10 %
+
+
+#: Names of figures that are no latency, and their units; of a latency they are in :data:`_LATENCY`.
+_FIGURES = {
+    "rate": Unit.PER_SECOND,
+    "mb_per_s": Unit.MEGABYTES_PER_SECOND,
+    "errors": Unit.COUNT,
+    "retries": Unit.COUNT,
+    "count": Unit.COUNT,
+}
+#: Figures whose limit may be a share.
+_SHARES = ("errors", "retries")
+_LATENCY = re.compile(r"(first_)?(?:mean|max|p(\d{1,3}(?:\.\d{1,6})?))\Z", re.ASCII)
+
+_RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_PARTS = re.compile(r"(?P<subject>.*?)\s*(?P<relation>[<>]=?)\s*(?P<limit>[^<>=]*)\Z", re.DOTALL)
+_NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,9})?\Z", re.ASCII)
+_CHANGE = re.compile(r"([+-])\s*(\d{1,6}(?:\.\d{1,6})?)\s*%\Z", re.ASCII)
+
+#: Names of all operations together.
+_TOTAL = ("total", "all")
+_MOST_CHARACTERS = 200
+
+_KNOWN = (*_FIGURES, "mean", "max", "p50", "p95", "p99", "p99.9", "first_p99", "first_mean", "first_max")
+EXAMPLES = "such as 'read.p99 > 200ms', 'errors > 0.1%', 'rate < 500' or 'create.mb_per_s < 100'"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on a figure.
+
+    ``operation`` is the name of one, None for all; ``size_class`` None for all of the operation. ``limit``
+    is in ``unit``. ``text`` is the condition in a plain form, which :func:`parse` reads again.
+    """
+
+    operation: str | None
+    size_class: str | None
+    figure: str
+    relation: str
+    limit: float
+    unit: Unit
+    text: str
+
+    def holds(self, value: float) -> bool:
+        """Return whether it holds of a value, in the unit of the limit."""
+        return bool(_RELATIONS[self.relation](value, self.limit))
+
+    @property
+    def relative(self) -> bool:
+        """Whether the limit is a change against another run."""
+        return self.unit is Unit.CHANGE
+
+    @property
+    def rank(self) -> float | None:
+        """The rank of a percentile, 100 for ``max``; None for another figure."""
+        found = _LATENCY.match(self.figure)
+        if found is None:
+            return None
+        return 100.0 if self.figure.endswith("max") else float(found[2]) if found[2] else None
+
+    @property
+    def first_byte(self) -> bool:
+        """Whether a latency is to the first byte."""
+        return self.figure.startswith("first_")
+
+    def spell(self, value: float) -> str:
+        """Return a value of the figure with its unit."""
+        return _spell(value, self.unit)
+
+
+def parse(text: str, *, relative: bool = False) -> Condition:
+    """Return a condition; raises ValueError, whose text says in one line what is wrong.
+
+    With ``relative`` a limit may be a change.
+    """
+    parts = _PARTS.match(text.strip()) if len(text) <= _MOST_CHARACTERS else None
+    if parts is None or not parts["subject"]:
+        raise ValueError(f"{text[:_MOST_CHARACTERS]!r} is not a condition, {EXAMPLES}")
+    names, percentile, rank = _split(parts["subject"].strip())
+    operation, size_class = _subject(names, text)
+    figure = percentile + rank
+    usual = _unit(figure, text)
+    if size_class is not None and figure == "retries":
+        raise ValueError(f"{text!r}: retries are not counted by size class")
+    written = parts["limit"].strip()
+    limit, unit = _limit(written, figure, usual, text, relative=relative)
+    subject = ".".join(each for each in (operation, size_class, figure) if each)
+    plain = f"{subject} {parts['relation']} {written}"
+    return Condition(operation, size_class, figure, parts["relation"], limit, unit, plain)
+
+
+def unknown_class(condition: Condition, size_classes: Iterable[str]) -> str | None:
+    """Return what is wrong where a condition is about a size class that does not exist, else None."""
+    known = list(size_classes)
+    if condition.size_class is None or condition.size_class in known:
+        return None
+    return (
+        f"{condition.text!r}: {condition.size_class!r} is not a size class ({', '.join(known)})"
+        + did_you_mean(condition.size_class, known)
+    )
+
+
+def parse_all(text: str, *, relative: bool = False) -> tuple[Condition, ...]:
+    """Return conditions with ``and`` between them; raises ValueError."""
+    return tuple(parse(part, relative=relative) for part in re.split(r"\s+and\s+", text.strip()))
+
+
+def _split(subject: str) -> tuple[list[str], str, str]:
+    """Return what stands before the figure, and the figure in two parts: a percentile may have a dot."""
+    found = re.search(r"(?:^|\.)((?:first_)?p)(\d+\.\d+)\Z", subject, re.ASCII)
+    if found:
+        return [name for name in (subject[: found.start()],) if name], found[1], found[2]
+    before, _, figure = subject.rpartition(".")
+    return [name for name in (before,) if name], figure.lower(), ""
+
+
+def _subject(names: list[str], text: str) -> tuple[str | None, str | None]:
+    if not names:
+        return None, None
+    operation, _, size_class = names[0].partition(".")
+    known = [each.name for each in OPERATIONS.drawn]
+    if operation.lower() in _TOTAL:
+        if size_class:
+            raise ValueError(f"{text!r}: size classes are of one operation, as in read.{size_class}.p99")
+        return None, None
+    if operation.lower() not in known:
+        raise ValueError(
+            f"{text!r}: {operation!r} is not an operation ({', '.join((*known, 'total'))})"
+            + did_you_mean(operation, (*known, "total"))
+        )
+    return operation.lower(), size_class or None
+
+
+def _unit(figure: str, text: str) -> Unit:
+    if figure in _FIGURES:
+        return _FIGURES[figure]
+    found = _LATENCY.match(figure)
+    if found is None or (found[2] is not None and not 0 < float(found[2]) <= 100):
+        raise ValueError(
+            f"{text!r}: {figure!r} is not a figure ({', '.join((*_FIGURES, 'mean', 'max', 'p99'))}; first_"
+            f" before a latency is that of the first byte){did_you_mean(figure, _KNOWN)}"
+        )
+    return Unit.SECONDS
+
+
+def _limit(limit: str, figure: str, usual: Unit, text: str, *, relative: bool) -> tuple[float, Unit]:
+    if change := _CHANGE.match(limit):
+        if not relative:
+            raise ValueError(f"{text!r}: a change such as {limit!r} needs two runs: see compare")
+        return float(change[1] + change[2]) / 100, Unit.CHANGE
+    if usual is Unit.SECONDS:
+        if not limit[-1:].isalpha():
+            raise ValueError(f"{text!r}: the limit of {figure} needs a unit, such as 200ms or 2s")
+        try:
+            seconds = quantities.seconds(limit)
+        except ValueError as error:
+            raise ValueError(f"{text!r}: {error}") from None
+        if seconds < 0:
+            raise ValueError(f"{text!r}: a latency is never below 0")
+        return seconds, usual
+    if limit.endswith("%") and figure in _SHARES and _NUMBER.match(limit[:-1].strip()):
+        share = float(limit[:-1]) / 100
+        if share > 1 and figure == "errors":
+            raise ValueError(f"{text!r}: there are never more than 100% errors")
+        return share, Unit.SHARE
+    number = limit.removesuffix(usual.value).strip()
+    if not _NUMBER.match(number):
+        suffixes = " or a share such as 0.1%" if figure in _SHARES else ""
+        raise ValueError(f"{text!r}: the limit of {figure} is a number such as 500{usual.value}{suffixes}")
+    return float(number), usual
+
+
+def _spell(value: float, unit: Unit) -> str:
+    if math.isinf(value):
+        return "inf"
+    if unit is Unit.SECONDS:
+        return f"{1000 * value:.6g}ms" if value < 1 else f"{value:.6g}s"
+    if unit in {Unit.SHARE, Unit.CHANGE}:
+        return f"{100 * value:{'+' if unit is Unit.CHANGE else ''}.4g}%"
+    return f"{value:.6g}{unit.value}" if unit is not Unit.COUNT else f"{value:.10g}"

@@ -1,0 +1,98 @@
+"""Conditions (:mod:`ssbench.conditions`) against the numbers of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ssbench.conditions import Condition, Unit, parse
+from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.summary import Line, RunStatistics, Section
+
+_MEGABYTE = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """A condition under which a run fails, and what came; None where the run has no such figure.
+
+    A figure that is not there fails: nobody can say that it was good.
+    """
+
+    condition: Condition
+    value: float | None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run fails by it."""
+        return self.value is None or self.condition.holds(self.value)
+
+    @property
+    def text(self) -> str:
+        """One line for people, without ``fail-if``."""
+        came = "not measured" if self.value is None else self.condition.spell(self.value)
+        return f"{self.condition.text}: {'FAILED' if self.failed else 'ok'} ({came})"
+
+
+def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> tuple[Judgment, ...]:
+    """Return what came of each condition; none of them may be a change."""
+    return tuple(Judgment(condition, value(statistics, condition)) for condition in conditions)
+
+
+def judge_run(statistics: RunStatistics, more: Iterable[Condition] = ()) -> tuple[Judgment, ...]:
+    """Return what came of the conditions of the run's scenario, and of more."""
+    conditions = {condition.text: condition for condition in (*_of_scenario(statistics), *more)}
+    return judge(statistics, conditions.values())
+
+
+def _of_scenario(statistics: RunStatistics) -> Iterator[Condition]:
+    for text in statistics.run.scenario.fail_if:
+        with suppress(ValueError):  # of a stat file that a later version has written
+            yield parse(text)
+
+
+def value(statistics: RunStatistics, condition: Condition) -> float | None:
+    """Return the figure that a condition names, in its unit; None where the run has none.
+
+    Of a change it is the figure itself, in the unit that it has without one.
+    """
+    section = _section(statistics, condition.operation)
+    line = _line(section, condition.size_class) if section else None
+    if section is None or line is None:
+        return None
+    if condition.rank is not None or condition.figure.endswith("mean"):
+        return _latency(line.first_byte if condition.first_byte else line.last_byte, condition)
+    plain = {
+        "rate": line.requests_per_second,
+        "mb_per_s": line.moved_per_second / _MEGABYTE,
+        "count": float(line.count),
+    }
+    if condition.figure in plain:
+        return plain[condition.figure]
+    if condition.figure == "retries":
+        return _of(section.retries, section.count, condition.unit)
+    return _of(line.failed, line.count + line.failed, condition.unit)
+
+
+def _of(number: int, everything: int, unit: Unit) -> float | None:
+    if unit is Unit.COUNT:
+        return float(number)
+    return number / everything if everything else None
+
+
+def _latency(latencies: Latencies, condition: Condition) -> float | None:
+    seconds = latencies.mean if condition.rank is None else latencies.percentile(condition.rank)
+    return None if math.isnan(seconds) else seconds
+
+
+def _section(statistics: RunStatistics, operation: str | None) -> Section | None:
+    for section in statistics.sections:
+        if (section.operation.name if section.operation else None) == operation:
+            return section
+    return None
+
+
+def _line(section: Section, size_class: str | None) -> Line | None:
+    return next((line for line in section.lines if line.size_class == size_class), None)

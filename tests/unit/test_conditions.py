@@ -1,0 +1,301 @@
+"""Conditions on figures: what is read, what is refused and with which words, and what comes of them."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from result_rows import block, row
+
+from ssbench import conditions
+from ssbench.cli import thresholds
+from ssbench.cli.master import main
+from ssbench.conditions import Unit, parse, parse_all
+from ssbench.errors import ClusterError, ExitCode, ScenarioError, UsageError
+from ssbench.results import Failure
+from ssbench.run import RunOutcome
+from ssbench.run.error_limit import ErrorLimit
+from ssbench.run.error_limit import parse as parse_limit
+from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.reading import load, override
+from ssbench.statistics import Judgment, RunStatistics, judge, judge_run, summarize
+
+WEIGHTS = (1.0, 1.0, 1.0, 1.0)
+CLASSES = (SizeClass("small", 1000, 1000, 1, WEIGHTS), SizeClass("big.one", 9000, 9000, 1, WEIGHTS))
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "figure", "relation", "limit", "unit"),
+    [
+        ("read.p99 > 200ms", ("read", None), "p99", ">", 0.2, Unit.SECONDS),
+        ("READ.P99>=1m30s", ("read", None), "p99", ">=", 90.0, Unit.SECONDS),
+        (" total.rate<500 ", (None, None), "rate", "<", 500.0, Unit.PER_SECOND),
+        ("rate < 500/s", (None, None), "rate", "<", 500.0, Unit.PER_SECOND),
+        ("errors > 0.1%", (None, None), "errors", ">", 0.001, Unit.SHARE),
+        ("all.errors > 3", (None, None), "errors", ">", 3.0, Unit.COUNT),
+        (
+            "create.mb_per_s <= 100.5MB/s",
+            ("create", None),
+            "mb_per_s",
+            "<=",
+            100.5,
+            Unit.MEGABYTES_PER_SECOND,
+        ),
+        ("read.small.p99.9 > 2 s", ("read", "small"), "p99.9", ">", 2.0, Unit.SECONDS),
+        ("read.big.one.max > 2s", ("read", "big.one"), "max", ">", 2.0, Unit.SECONDS),
+        ("first_p50 > 3ms", (None, None), "first_p50", ">", 0.003, Unit.SECONDS),
+        ("delete.retries > 5 %", ("delete", None), "retries", ">", 0.05, Unit.SHARE),
+        ("p100 > 1s", (None, None), "p100", ">", 1.0, Unit.SECONDS),
+    ],
+)
+def test_what_is_read(text, subject, figure, relation, limit, unit):
+    found = parse(text)
+    assert (found.operation, found.size_class) == subject
+    assert (found.figure, found.relation, found.unit) == (figure, relation, unit)
+    assert found.limit == pytest.approx(limit)
+    assert parse(found.text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is not a condition, such as 'read.p99 > 200ms'"),
+        ("read.p99", "is not a condition"),
+        ("p99 = 3s", "is not a condition"),
+        (
+            "reed.p99 > 1s",
+            "'reed' is not an operation (create, read, update, delete, total); did you mean read?",
+        ),
+        ("read.p9x > 1s", "'p9x' is not a figure"),
+        ("read.rat < 5", "did you mean rate?"),
+        ("p0 > 1s", "'p0' is not a figure"),
+        ("p101 > 1s", "'p101' is not a figure"),
+        ("p99 > 200", "the limit of p99 needs a unit"),
+        ("p99 > 1e3", "the limit of p99 needs a unit"),
+        ("p99 > 5x", "'x' is not a unit of time"),
+        ("p99 > 5%", "the limit of p99 needs a unit"),
+        ("rate > 5%", "the limit of rate is a number such as 500/s"),
+        ("rate > -5", "the limit of rate is a number"),
+        ("errors > 101%", "never more than 100%"),
+        ("total.small.p99 > 1s", "size classes are of one operation"),
+        ("read.small.retries > 1", "not counted by size class"),
+        ("read.p99 > +10%", "needs two runs"),
+        ("x" * 500 + " > 1s", "is not a condition"),
+    ],
+)
+def test_what_is_refused_is_told_in_one_line(text, words):
+    with pytest.raises(ValueError, match=r".") as error:
+        parse(text)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 500
+
+
+def test_a_change_where_there_are_two_runs():
+    found = parse("read.p99 > +10%", relative=True)
+    assert found.relative
+    assert found.limit == pytest.approx(0.1)
+    assert found.holds(0.11)
+    assert not found.holds(0.09)
+    assert parse("rate < -5%", relative=True).holds(-0.06)
+    assert parse("rate < 5", relative=True).unit is Unit.PER_SECOND
+
+
+def test_several_with_and():
+    assert [each.text for each in parse_all("read.p99 <= 50ms and errors <= 0.1%")] == [
+        "read.p99 <= 50ms",
+        "errors <= 0.1%",
+    ]
+
+
+@settings(max_examples=200)
+@given(
+    st.text(max_size=40)
+    | st.from_regex(r"[a-z]{0,6}\.?[a-z_p0-9.]{1,8} ?[<>]=? ?[+-]?[0-9.]{1,5}[a-z%/]{0,3}")
+)
+def test_any_text_is_a_condition_or_a_line_that_says_why_not(text):
+    try:
+        found = parse(text, relative=True)
+    except ValueError:
+        return
+    assert parse(found.text, relative=True) == found
+    assert found.spell(found.limit)
+    assert found.rank is None or 0 < found.rank <= 100
+
+
+# -- against a run ------------------------------------------------------------------------------
+
+
+def run(path: Path, fail_if: tuple[str, ...] = ()) -> RunStatistics:
+    """1,000 small reads in 10 s of 1 to 1,000 ms, every hundredth failed, and one create without latency."""
+    scenario = Scenario("s", CLASSES, user_count=1, operation_count=1, fail_if=fail_if)
+    writer = RunResultsWriter(path, RunDescription(scenario))
+    last = [0.001 * (number + 1) for number in range(1000)]
+    rows = [
+        row(operation=1, size=1000, first_byte=each / 2, last_byte=each, completed=1e9 + each + number / 100)
+        for number, each in enumerate(last)
+    ]
+    failures = {number: Failure("HTTP 503", "", {"HTTP 503": 2}) for number in range(0, 1000, 100)}
+    writer.add(block(rows, failures=failures))
+    writer.end(RunSummary(ended=1e9 + 10))
+    return summarize(open_results(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "failed"),
+    [
+        ("read.p50 > 400ms", 0.5005, True),
+        ("read.p50 > 600ms", 0.5005, False),
+        ("read.small.first_max > 0.4s", 0.5, True),
+        ("mean < 1ms", 0.5, False),
+        ("errors > 0.9%", 0.01, True),
+        ("errors > 1%", 0.01, False),
+        ("read.errors > 9", 10, True),
+        ("count < 991", 990, True),
+        ("rate < 50", 90.0, False),
+        ("read.mb_per_s < 0.05", 0.09, False),
+    ],
+)
+def test_a_run_is_judged(tmp_path, text, value, failed):
+    (judgment,) = judge(run(tmp_path / "run.stat.gz"), [parse(text)])
+    assert judgment.value == pytest.approx(value, rel=0.02)
+    assert judgment.failed is failed
+    assert judgment.text.startswith(f"{text}: {'FAILED' if failed else 'ok'} (")
+
+
+@pytest.mark.parametrize("text", ["create.p99 > 1s", "read.big.one.p99 > 1s", "create.errors > 1%"])
+def test_what_was_not_measured_fails(tmp_path, text):
+    (judgment,) = judge(run(tmp_path / "run.stat.gz"), [parse(text)])
+    assert judgment.failed
+    assert judgment.text == f"{text}: FAILED (not measured)"
+
+
+def test_conditions_of_the_scenario_are_judged_again_and_once(tmp_path):
+    found = run(tmp_path / "run.stat.gz", ("errors > 5%", "no condition at all"))
+    first, second = judge_run(found, [parse("errors > 5%"), parse("rate < 1")])
+    assert first.text == "errors > 5%: ok (1%)"
+    assert second.text.startswith("rate < 1: ok (")
+
+
+def test_report_scenario_exits_with_5_and_prints_each(tmp_path, capsys):
+    path = tmp_path / "run.stat.gz"
+    run(path, ("errors > 5%",))
+    command = ["report-scenario", "-s", str(path), "--report", "summary"]
+    assert main(command) == ExitCode.OK
+    assert capsys.readouterr().out.splitlines()[-1] == "fail-if errors > 5%: ok (1%)"
+    assert main([*command, "--fail-if", "read.p50 > 100ms", "--fail-if", "rate < 1"]) == ExitCode.THRESHOLD
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-3:-1] == [
+        "fail-if errors > 5%: ok (1%)",
+        "fail-if read.p50 > 100ms: FAILED (501ms)",
+    ]
+    assert "ERROR:fail-if read.p50 > 100ms: FAILED (501ms)\n" in err
+    assert "rate < 1" not in err
+    assert main([*command[:3], "--csv", "--fail-if", "rate < 1"]) == ExitCode.OK
+    assert "INFO:fail-if rate < 1: ok (" in capsys.readouterr().err
+
+
+def test_a_size_class_that_does_not_exist_is_a_wrong_command_line(tmp_path, capsys):
+    path = tmp_path / "run.stat.gz"
+    run(path)
+    assert main(["report-scenario", "-s", str(path), "--fail-if", "read.smal.p99 > 1s"]) == ExitCode.USAGE
+    assert "'smal' is not a size class (small, big.one); did you mean small?" in capsys.readouterr().err
+
+
+# -- scenarios, exit codes ----------------------------------------------------------------------
+
+
+SCENARIO = """\
+name: s
+sizes: [{name: small, size_min: 1, size_max: 1}]
+initial_files: {small: 1}
+operation_count: 1
+user_count: 1
+crud_profile: [1, 1, 1, 1]
+"""
+
+
+def scenario(path: Path, fail_if: str) -> Scenario:
+    file = path / "scenario.yaml"
+    file.write_text(f"{SCENARIO}fail_if: {fail_if}\n")
+    return load(str(file))
+
+
+def test_a_scenario_has_conditions_and_the_command_line_adds_to_them(tmp_path):
+    assert scenario(tmp_path, "errors > 1%").fail_if == ("errors > 1%",)
+    found = scenario(tmp_path, "[READ.p99 >2s, read.small.max > 5s]")
+    assert found.fail_if == ("read.p99 > 2s", "read.small.max > 5s")
+    assert override(found, fail_if=["read.p99 > 2s", "rate < 1"]).fail_if == (*found.fail_if, "rate < 1")
+    assert scenario(tmp_path, "").fail_if == ()
+    with pytest.raises(UsageError, match="'x' is not a size class"):
+        override(found, fail_if=["read.x.p99 > 2s"])
+
+
+@pytest.mark.parametrize(
+    ("fail_if", "words"),
+    [
+        ("[p99 > 200]", "scenario.yaml:7: fail_if: 'p99 > 200': the limit of p99 needs a unit"),
+        ("3", "scenario.yaml:7: fail_if: expected a list of conditions, such as 'read.p99 > 200ms', not 3"),
+        ("[3]", "expected a list of conditions"),
+        ("[read.big.p99 > 1s]", "'big' is not a size class (small)"),
+    ],
+)
+def test_a_wrong_condition_in_a_scenario_has_its_line(tmp_path, fail_if, words):
+    with pytest.raises(ScenarioError) as error:
+        scenario(tmp_path, fail_if)
+    assert words in str(error.value)
+
+
+def judgment(text: str, value: float) -> Judgment:
+    return Judgment(parse(text), value)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "judgments", "code"),
+    [
+        ({}, [], ExitCode.OK),
+        ({"errors": 1}, [], ExitCode.FAILED),
+        ({}, [judgment("rate < 5", 4)], ExitCode.THRESHOLD),
+        ({"errors": 1}, [judgment("rate < 5", 6)], ExitCode.FAILED),
+        ({"errors": 1}, [judgment("errors > 1%", 0.001)], ExitCode.OK),
+        ({"errors": 1}, [judgment("read.errors > 1%", 0.001)], ExitCode.FAILED),
+        ({"errors": 1, "trouble": True}, [judgment("errors > 1%", 0.001)], ExitCode.FAILED),
+        ({"interrupted": True}, [judgment("rate < 5", 4)], ExitCode.INTERRUPTED),
+        ({"error": ClusterError("gone")}, [judgment("rate < 5", 4)], ExitCode.CLUSTER),
+    ],
+)
+def test_exit_codes(outcome, judgments, code):
+    assert thresholds.exit_code(RunOutcome(run_id=1, seed=1, **outcome), judgments) == code
+
+
+def test_what_no_report_shows_is_logged(caplog):
+    with caplog.at_level(logging.INFO):
+        thresholds.log([judgment("rate < 5", 6), judgment("rate < 5", 4)], in_report=False)
+    assert caplog.messages == ["fail-if rate < 5: ok (6/s)", "fail-if rate < 5: FAILED (4/s)"]
+
+
+# -- --max-errors -------------------------------------------------------------------------------
+
+
+def test_how_many_errors_a_run_may_have():
+    assert parse_limit("0") == ErrorLimit(count=0)
+    assert parse_limit("0").exceeded(1, 1)
+    assert not parse_limit("10").exceeded(10, 10)
+    share = parse_limit("1 %")
+    assert share == ErrorLimit(share=0.01)
+    assert str(share) == "1%"
+    assert not share.exceeded(99, 99)
+    assert not share.exceeded(1, 100)
+    assert share.exceeded(2, 100)
+    for wrong in ("", "-1", "1.5", "101%", "%", "x", "1e3", "٣"):
+        with pytest.raises(ValueError, match=r"such as 100 or 0\.5%"):
+            parse_limit(wrong)
+
+
+def test_all_examples_are_conditions():
+    for text in conditions.EXAMPLES.split("'")[1::2]:
+        assert parse(text)
