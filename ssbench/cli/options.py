@@ -161,7 +161,7 @@ def add_fail_if(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
         default=[],
         metavar="CONDITION",
         help="exit with code 5 where the figures of the run are so: 'read.p99 > 200ms', 'errors > 0.1%%',"
-        " 'rate < 500', 'create.mb_per_s < 100'; see doc/reports.rst; any number of times, beside those of the"
+        " 'rate < 500', 'create.mb_per_s < 100'; see doc/reports.rst; more than once, beside those of the"
         " scenario (default: none)",
     )
 
