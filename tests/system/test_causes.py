@@ -199,14 +199,14 @@ def test_a_wrong_certificate_is_refused_in_one_line_unless_told_otherwise(
     }[fault]()
     with FaultServer(rule=Store(), tls=context) as server:
         run = https_run(fleet, tmp_path, server, certificates)
-        assert run.end(30) == ExitCode.CLUSTER, run.err
+        assert run.end() == ExitCode.CLUSTER, run.err
         errors = re.findall("ERROR:.*", run.err)
         assert len(errors) == 1
         assert "certificate" in errors[0]
         assert "Traceback" not in run.err
         assert TOKEN not in str(server.requests)
         insecure = https_run(fleet, tmp_path, server, certificates, "--insecure")
-        assert insecure.end(30) == ExitCode.OK, insecure.err
+        assert insecure.end() == ExitCode.OK, insecure.err
 
 
 def test_a_certificate_that_turns_wrong_is_a_cause(
@@ -220,7 +220,7 @@ def test_a_certificate_that_turns_wrong_is_a_cause(
         server.drop_connections()
         run.wait_for("X{20}")
         server.tls = certificates.server()
-        assert run.end(30) in {ExitCode.FAILED}, run.err
+        assert run.end() in {ExitCode.FAILED}, run.err
     found = outcome(fleet.stats)
     assert found.causes["TLS certificate"] >= 20
     assert causes_in(run.out)["TLS certificate"][0] == found.causes["TLS certificate"]

@@ -209,7 +209,7 @@ def test_ctrl_c_tells_what_was_done(swift_environment, account, container_base):
         while len(account.get_container(name)[1]) > 90:
             assert time.monotonic() < deadline
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert re.search(r"^INFO:Deleted 0 containers and \d+ objects", errors, re.MULTILINE)
     assert errors.endswith("ERROR:Interrupted; run it again to delete the rest\n")
@@ -486,7 +486,7 @@ def test_asks_on_a_terminal(fault_server, stand_in, answer):
         assert len(stand_in.containers) == 2
         os.write(controller, answer)
         rest = read_until(controller, None)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     yes = answer.lower().startswith(b"y")
     assert (b"Deleted 2 containers and 1 objects" in rest) is yes
     assert (b"Nothing was deleted" in rest) is not yes
@@ -497,7 +497,7 @@ def test_yes_asks_nothing_and_a_bar_is_drawn(fault_server, stand_in):
     stand_in.hold({"ssbench_000000": [f"o{number}" for number in range(3000)]})
     with on_a_terminal("cleanup-containers", "--yes", *at(fault_server)) as (process, controller):
         shown = read_until(controller, None)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     assert b"Delete" not in shown.replace(b"Deleted", b"")
     assert b"Cleaning up" in shown
     assert b"/3001" in shown
@@ -507,5 +507,5 @@ def test_quiet_asks_but_draws_nothing(fault_server, stand_in):
     stand_in.hold({"ssbench_000000": [f"o{number}" for number in range(300)]})
     with on_a_terminal("-q", "cleanup-containers", "--yes", *at(fault_server)) as (process, controller):
         shown = read_until(controller, None)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     assert shown == b""

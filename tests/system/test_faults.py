@@ -46,9 +46,6 @@ from ssbench.local_swift import LocalSwift
 HELPERS = Path(__file__).parents[1] / "helpers"
 LOST = "lost worker"
 
-#: Seconds within which a loss has to be told, on a loaded machine too.
-SOON = wire.LOST_AFTER + 25
-
 
 def counted(fleet: Fleet, operations: int) -> dict[str | None, int]:
     """The causes of a run's results, which together are the operations asked for."""
@@ -65,7 +62,7 @@ def test_a_killed_worker_is_named_and_its_operations_are_lost(fleet: Fleet, tmp_
         run = fleet.run(write_scenario(tmp_path, operation_count=700), "--expect-workers", 2, *options)
         run.wait_for(r"[._]{40}")
         victim.process.kill()
-        run.wait_for(rf"WARNING:Worker 2 on \S+ \(pid {victim.process.pid}\) has not been heard of", SOON)
+        run.wait_for(rf"WARNING:Worker 2 on \S+ \(pid {victim.process.pid}\) has not been heard of")
         assert run.end() == ExitCode.FAILED, run.err
     causes = counted(fleet, 700)
     assert set(causes) == {None, LOST}
@@ -98,7 +95,7 @@ def test_a_stopped_worker_is_lost_and_used_again_when_it_wakes(fleet: Fleet, tmp
         run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
         run.wait_for(r"[._]{40}")
         sleeper.signal(signal.SIGSTOP)
-        run.wait_for("WARNING:Worker 2 .* has not been heard of", SOON)
+        run.wait_for("WARNING:Worker 2 .* has not been heard of")
         sleeper.signal(signal.SIGCONT)
         run.wait_for("INFO:Worker 2 .* is back and is used again")
         wait_for_results_of(2, outcome(fleet.stats).workers[2] + 40, fleet.stats)
@@ -116,16 +113,16 @@ def test_a_worker_that_is_held_up_shortly_loses_nothing(fleet: Fleet, tmp_path: 
         fleet.worker(1, "-c", 4)
         sleeper = fleet.worker(2, "-c", 4)
         run = fleet.run(
-            write_scenario(tmp_path, crud_profile=[1, 0, 0, 0]), "-r", 7, "--expect-workers", 2, *options
+            write_scenario(tmp_path, crud_profile=[1, 0, 0, 0]), "-r", 600, "--expect-workers", 2, *options
         )
         run.wait_for(r"[._]{40}")
         sleeper.signal(signal.SIGSTOP)
         threading.Event().wait(2.6)
         sleeper.signal(signal.SIGCONT)
-        assert run.end() == ExitCode.OK, run.err
-    found = outcome(fleet.stats)
-    assert set(found.causes) == {None}
-    assert found.workers[2] > 40
+        wait_for_results_of(2, outcome(fleet.stats).workers[2] + 40, fleet.stats)
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
+    assert set(outcome(fleet.stats).causes) == {None}
 
 
 def test_all_workers_gone_ends_the_run_with_a_report(fleet: Fleet, tmp_path: Path) -> None:
@@ -135,7 +132,7 @@ def test_all_workers_gone_ends_the_run_with_a_report(fleet: Fleet, tmp_path: Pat
         run.wait_for(r"[._]{40}")
         for worker in workers:
             worker.process.kill()
-        assert run.end(SOON) == ExitCode.WORKERS
+        assert run.end() == ExitCode.WORKERS
     assert "all workers are gone" in run.err
     assert "Distribution of requests per worker-ID" in run.out
     found = outcome(fleet.stats)
@@ -180,7 +177,9 @@ def test_a_killed_master_leaves_a_file_that_can_be_read_and_no_local_workers(
 def test_a_fleet_outlives_a_killed_master_and_serves_the_next(fleet: Fleet, tmp_path: Path) -> None:
     with store(0.3) as (_, options):
         workers = [fleet.worker(number, "-c", 4) for number in (1, 2)]
-        scenario = write_scenario(tmp_path, operation_count=40, crud_profile=[1, 0, 0, 0])
+        scenario = write_scenario(
+            tmp_path, initial_files={"tiny": 8}, operation_count=40, crud_profile=[1, 0, 0, 0]
+        )
         run = fleet.run(scenario, "-r", 600, "--expect-workers", 2, *options)
         run.wait_for(r"_{8}")
         run.process.kill()
@@ -195,12 +194,14 @@ def test_a_fleet_outlives_a_killed_master_and_serves_the_next(fleet: Fleet, tmp_
 def test_a_stopped_master_blames_nobody(fleet: Fleet, tmp_path: Path) -> None:
     with store(0.05) as (_, options):
         fleet.worker(1, "-c", 8)
-        run = fleet.run(write_scenario(tmp_path), "-r", 8, *options)
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, *options)
         run.wait_for(r"[._]{40}")
         run.signal(signal.SIGSTOP)
-        threading.Event().wait(5)
+        threading.Event().wait(wire.LOST_AFTER + 0.5)
         run.signal(signal.SIGCONT)
-        assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+        wait_for_results_of(1, outcome(fleet.stats).workers[1] + 40, fleet.stats)
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
     assert "has not been heard of" not in run.err
     found = outcome(fleet.stats)
     assert set(found.causes) <= {None, LOST}
@@ -335,9 +336,9 @@ def test_floods_that_break_off_do_no_harm(fleet: Fleet, tmp_path: Path) -> None:
     # More than is taken in meanwhile: libzmq stops to read them, and then they break.
     with store(0.02) as (_, options):
         fleet.worker(1, "-c", 8)
-        run = fleet.run(write_scenario(tmp_path), "-r", 9, *options)
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, *options)
         run.wait_for(r"[._]{40}")
-        floods = [(fleet.work_port, zmq.DEALER), (fleet.results_port, zmq.PUSH)] * 2
+        floods = [(fleet.work_port, zmq.DEALER), (fleet.results_port, zmq.PUSH)]
         for (port, kind), size in itertools.product(floods, (0, 1000)):
             with zmq.Context() as context, context.socket(kind) as flood:
                 flood.linger = 300
@@ -346,7 +347,9 @@ def test_floods_that_break_off_do_no_harm(fleet: Fleet, tmp_path: Path) -> None:
                 for _ in range(60_000):
                     flood.send(bytes(size))
         assert run.process.poll() is None, run.err
-        assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+        wait_for_results_of(1, outcome(fleet.stats).workers[1] + 40, fleet.stats)
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
     assert set(outcome(fleet.stats).causes) <= {None, "HTTP 404"}
 
 
@@ -355,7 +358,7 @@ def test_a_lie_in_the_name_of_nobody_settles_nothing(fleet: Fleet, tmp_path: Pat
     # about results for jobs that are in flight, under each number that they may have.
     with store(0.3) as (rule, options):
         fleet.worker(1, "-c", 8)
-        run = fleet.run(write_scenario(tmp_path, operation_count=60), *options)
+        run = fleet.run(write_scenario(tmp_path, initial_files={"tiny": 16}, operation_count=60), *options)
         run.wait_for("Starting the benchmark")
         lies = [
             [wire.pack(wire.Results(0, 1, instance, 1.0, 0, [wire.Result(job, 9.0, 9.0, 1.0)]))]
@@ -421,7 +424,7 @@ def test_a_worker_that_is_cut_off_is_lost_and_comes_back(tmp_path: Path) -> None
         run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
         run.wait_for(r"[._]{40}")
         subprocess.run(["ip", "link", "set", link, "down"], check=True)
-        run.wait_for("WARNING:Worker 2 .* has not been heard of", SOON)
+        run.wait_for("WARNING:Worker 2 .* has not been heard of")
         far.wait_for("The connection to the master has ended")
         subprocess.run(["ip", "link", "set", link, "up"], check=True)
         run.wait_for("INFO:Worker 2 .* is back and is used again")
@@ -454,10 +457,10 @@ def test_an_unreachable_cluster_is_told_in_time(tmp_path: Path, own_swift: Local
             run = fleet.run(write_scenario(tmp_path), "--workers", 1, *credentials(own_swift))
             # With a token there is no authentication to fail: the containers tell.
             told = other.run(write_scenario(tmp_path), "--workers", 1, "-S", own_swift.storage_url, "-T", "x")
-            assert run.end(SOON) == ExitCode.CLUSTER
+            assert run.end() == ExitCode.CLUSTER
             assert len(re.findall("ERROR:.*", run.err)) == 1
             assert "Traceback" not in run.err
-            assert told.end(SOON) == ExitCode.CLUSTER
+            assert told.end() == ExitCode.CLUSTER
             assert "Traceback" not in told.err
     finally:
         own_swift.proxy.start()
@@ -466,12 +469,16 @@ def test_an_unreachable_cluster_is_told_in_time(tmp_path: Path, own_swift: Local
 def test_a_proxy_that_goes_and_comes_again_takes_all_tokens_with_it(
     fleet: Fleet, tmp_path: Path, own_swift: LocalSwift, container_base: str
 ) -> None:
-    scenario = write_scenario(tmp_path, container_base=container_base)
-    run = fleet.run(scenario, "-r", 7, "--workers", 2, *credentials(own_swift))
+    # A few users: what counts is that it goes on, not how much Swift can do.
+    scenario = write_scenario(tmp_path, container_base=container_base, user_count=3)
+    run = fleet.run(scenario, "-r", 600, "--workers", 2, *credentials(own_swift))
     run.wait_for(r"[._]{40}")
     own_swift.proxy.restart()
     run.wait_for("authenticating again")
-    assert run.end() in {ExitCode.OK, ExitCode.FAILED}, run.err
+    done = results_so_far(fleet.stats)
+    wait_until(lambda: results_so_far(fleet.stats) > done + 100, "results with a new token")
+    run.signal(signal.SIGINT)
+    assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)
     assert "Traceback" not in run.err
     assert found.retried["HTTP 401"] > 0
@@ -481,10 +488,10 @@ def test_a_proxy_that_goes_and_comes_again_takes_all_tokens_with_it(
 
 
 def test_tokens_that_expire_all_the_time(fleet: Fleet, tmp_path: Path, container_base: str) -> None:
-    scenario = write_scenario(tmp_path, container_base=container_base)
+    scenario = write_scenario(tmp_path, container_base=container_base, user_count=2)
     with LocalSwift(token_life=2) as swift:
         began = time.monotonic()
-        run = fleet.run(scenario, "-r", 6, "--workers", 2, *credentials(swift))
+        run = fleet.run(scenario, "-r", 5, "--workers", 2, *credentials(swift))
         assert run.end() == ExitCode.OK, run.err
         seconds = time.monotonic() - began
     found = outcome(fleet.stats)
@@ -519,13 +526,15 @@ def test_a_token_is_renewed_where_nothing_is_to_be_retried(fleet: Fleet, tmp_pat
 def test_an_object_server_that_is_down_is_counted_errors(
     fleet: Fleet, tmp_path: Path, own_swift: LocalSwift, container_base: str
 ) -> None:
-    scenario = write_scenario(tmp_path, container_base=container_base)
+    scenario = write_scenario(tmp_path, container_base=container_base, user_count=3)
     fleet.worker(1, "-c", 8)
-    run = fleet.run(scenario, "-r", 6, "--retries", 2, *credentials(own_swift))
+    run = fleet.run(scenario, "-r", 600, "--retries", 1, *credentials(own_swift))
     run.wait_for(r"[._]{40}")
     own_swift.object_servers[0].kill()
     try:
-        assert run.end() == ExitCode.FAILED, run.err
+        wait_until(lambda: outcome(fleet.stats).causes["HTTP 503"] > 3, "failures")
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
     finally:
         own_swift.object_servers[0].start()
     found = outcome(fleet.stats)

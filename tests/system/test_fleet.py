@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from ssbench.operations import REMOVE
 
 def address_of_next(results: zmq.Socket[bytes]) -> bytes:
     """Where to send work for the worker that says hello next."""
-    assert results.poll(20_000)
+    assert results.poll(60_000)
     hello = wire.unpack_from_worker(results.recv())
     assert isinstance(hello, wire.Heartbeat)
     return wire.work_address(hello.instance)
@@ -51,7 +50,7 @@ def results_of(results: zmq.Socket[bytes], count: int) -> dict[int, int]:
     """Wait for the results of so many jobs; the generation that each job's message names."""
     found: dict[int, int] = {}
     while len(found) < count:
-        assert results.poll(10_000)
+        assert results.poll(60_000)
         message = wire.unpack_from_worker(results.recv())
         if isinstance(message, wire.Results):
             for result in message.results:
@@ -93,13 +92,13 @@ def test_one_fleet_serves_one_master_after_another(fleet: Fleet, tmp_path: Path)
     assert "2 workers exited" in killer.err
     assert "WARNING" not in killer.err
     for worker in workers:
-        assert worker.end(10) == ExitCode.OK
+        assert worker.end() == ExitCode.OK
         assert "the master told this worker to" in worker.err
 
 
 def test_kill_workers_says_so_when_nobody_is_there(fleet: Fleet) -> None:
     killer = fleet.kill_workers()
-    assert killer.end(15) == ExitCode.OK
+    assert killer.end() == ExitCode.OK
     assert "No worker connected" in killer.err
 
 
@@ -161,7 +160,7 @@ def test_of_two_workers_with_one_id_the_second_is_refused(fleet: Fleet, tmp_path
             rf"WARNING:Worker 1 .*pid {second.process.pid}\) is refused: it has the id of"
             rf" .*pid {first.process.pid}\)"
         )
-        assert second.end(10) == ExitCode.USAGE
+        assert second.end() == ExitCode.USAGE
         assert "the master refuses this worker: it has the id of" in second.err
         assert run.end() == ExitCode.OK
     assert first.process.poll() is None
@@ -183,7 +182,7 @@ def test_a_worker_of_another_version_is_refused_by_the_master(fleet: Fleet, tmp_
             rf" this master {wire.PROTOCOL}"
         )
         # What it is told, it can read: the first element is the version in every version.
-        assert work.poll(5000)
+        assert work.poll(60_000)
         assert msgspec.msgpack.decode(work.recv())[0] == wire.PROTOCOL
         assert run.end() == ExitCode.WORKERS
 
@@ -197,12 +196,12 @@ def test_a_worker_ends_when_the_master_is_of_another_version(
         worker = fleet.worker(5)
         address = address_of_next(results)
         work.send_multipart([address, msgspec.msgpack.encode([version, "anything"]), *rest])
-        assert worker.end(10) == ExitCode.USAGE
+        assert worker.end() == ExitCode.USAGE
         assert f"the master speaks protocol {version}" in worker.err
-        goodbyes = []
-        while results.poll(1000):
-            goodbyes.append(wire.unpack_from_worker(results.recv()))
-        assert isinstance(goodbyes[-1], wire.Goodbye)
+        message = None
+        while not isinstance(message, wire.Goodbye):  # its last message, after some heartbeats perhaps
+            assert results.poll(60_000)
+            message = wire.unpack_from_worker(results.recv())
 
 
 def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
@@ -249,11 +248,11 @@ def test_slots_of_an_abandoned_run_are_free_for_the_next_at_once(fleet: Fleet) -
             jobs = [(10 * run_id + place, REMOVE.code, 0, 0, 1, 0) for place in range(4)]
             batch = wire.JobBatch(run_id, jobs)
             work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack(batch)])
-            wait_until(lambda run_id=run_id: rule.counts["DELETE"] == 4 * run_id, "the requests", 5)
+            wait_until(lambda run_id=run_id: rule.counts["DELETE"] == 4 * run_id, "the requests")
             rule.fault = rule.fault if run_id == 1 else lambda _: None
         handed_back = []
         ended = 0
-        while ended < 4 and results.poll(5000):
+        while ended < 4 and results.poll(60_000):
             message = wire.unpack_from_worker(results.recv())
             handed_back += [message] if isinstance(message, wire.Handback) else []
             ended += len(message.results) if isinstance(message, wire.Results) else 0
@@ -266,7 +265,7 @@ def test_what_there_is_no_room_for_is_handed_back_with_how_much_there_is(fleet: 
 
         def fault(_request: Request) -> Reply:
             asked.set()
-            stall.wait(20)
+            stall.wait(60)
             return Reply(204)
 
         rule.fault = fault
@@ -278,13 +277,13 @@ def test_what_there_is_no_room_for_is_handed_back_with_how_much_there_is(fleet: 
         try:
             work.send_multipart([address, header + wire.pack(wire.JobBatch(1, jobs))])
             while not isinstance(message := wire.unpack_from_worker(results.recv()), wire.Handback):
-                assert results.poll(10_000)
+                assert results.poll(60_000)
             assert (message.job_ids, message.capacity) == ([most + 1, most + 2], 4)
-            assert asked.wait(10)
+            assert asked.wait(60)
             # A ping is answered at once, with what is held.
             work.send_multipart([address, wire.pack_notice(wire.Ping(77, 1.5))])
             while (message := wire.unpack_from_worker(results.recv())).master != 77:
-                assert results.poll(10_000)
+                assert results.poll(60_000)
             assert (message.ping, message.held, message.capacity) == (1.5, [1], 4)
         finally:
             stall.set()
@@ -317,7 +316,7 @@ Worker(WorkerOptions(5, 4), sockets, make_engine, (1, fail)).run()
                 batch = wire.JobBatch(number, [(number, REMOVE.code, 0, 0, 1, 0)])
                 work.send_multipart([address, wire.pack_parameters(parameters) + wire.pack(batch)])
                 wait_until(failing.exists, "the failure")
-            _, said = worker.communicate(timeout=10)
+            _, said = worker.communicate(timeout=60)
         finally:
             worker.kill()
     assert worker.returncode == 1
@@ -352,7 +351,7 @@ def test_a_local_worker_that_dies_at_start_is_told_with_the_end_of_its_log(
     run = fleet.run(
         write_scenario(tmp_path), "--noop", "--workers", 2, environment={"GEVENT_LOOP": "no-such-loop"}
     )
-    assert run.end(20) == ExitCode.WORKERS
+    assert run.end() == ExitCode.WORKERS
     assert (
         len(re.findall(r"ERROR:Local worker [01] ended with exit code \d+; the end of its log", run.err)) == 2
     )
@@ -389,19 +388,17 @@ def test_sigterm_does_what_ctrl_c_does(fleet: Fleet, tmp_path: Path) -> None:
 def test_a_second_interrupt_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> None:
     with store() as (rule, options):
         stalls = re.compile(r"/tiny_(?!000001)")
-        rule.fault = lambda request: Reply(delay=40) if stalls.search(request.target) else None
-        # Nobody answers: the first interrupt waits for what is in flight, the second does not.
-        run = fleet.run(
-            write_scenario(tmp_path, initial_files={"tiny": 1}), "-r", 600, "--workers", 2, *options
-        )
+        rule.fault = lambda request: Reply(delay=100) if stalls.search(request.target) else None
+        # Nobody answers: the first interrupt waits for what is in flight, longer than this test does; the
+        # second does not.
+        scenario = write_scenario(tmp_path, initial_files={"tiny": 1})
+        run = fleet.run(scenario, "-r", 600, "--network-timeout", 200, "--workers", 2, *options)
         wait_until(lambda: rule.counts["PUT"] > 3, "operations")
         workers = children(run.process.pid)
         run.signal(signal.SIGINT)
         run.wait_for("WARNING:Interrupted: no more operations are sent; .* leaves them there")
-        began = time.monotonic()
         run.signal(signal.SIGINT)
-        assert run.end(10) == ExitCode.INTERRUPTED
-        assert time.monotonic() - began < 8  # with one interrupt it would be twelve
+        assert run.end() == ExitCode.INTERRUPTED
     assert re.search(r"WARNING:\d+ objects that the run created are still there", run.err)
     assert "Traceback" not in run.err
     wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
@@ -431,7 +428,7 @@ RunState.finished = interrupted
         *("--noop", "--workers", 2, "-u", 64, "--batch-size", 8),
         environment={"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])},
     )
-    assert run.end(20) == ExitCode.INTERRUPTED
+    assert run.end() == ExitCode.INTERRUPTED
     found = outcome(fleet.stats)
     counters, not_sendable = found.summary.counters, sum(count for *_, count in found.summary.not_sendable)
     assert found.count + not_sendable + counters["not_begun"] == counters["drawn"]
@@ -441,7 +438,7 @@ def test_an_interrupt_while_it_waits_for_workers(fleet: Fleet, tmp_path: Path) -
     run = fleet.run(write_scenario(tmp_path), "--noop")
     run.wait_for("Waiting for workers")
     run.signal(signal.SIGINT)
-    assert run.end(5) == ExitCode.INTERRUPTED
+    assert run.end() == ExitCode.INTERRUPTED
     assert "Traceback" not in run.err
 
 
@@ -507,7 +504,7 @@ def test_a_port_in_use_is_one_line(fleet: Fleet, tmp_path: Path) -> None:
     first = fleet.run(scenario, "--noop")
     wait_until(lambda: listens(fleet.work_port), "the first master's port")
     second = fleet.run(scenario, "--noop")
-    assert second.end(10) == ExitCode.USAGE
+    assert second.end() == ExitCode.USAGE
     assert re.search(
         rf"ERROR:cannot bind tcp://127.0.0.1:{fleet.work_port}: Address already in use", second.err
     )

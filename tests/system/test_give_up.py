@@ -244,7 +244,7 @@ def test_a_clean_up_that_stands_still_heeds_ctrl_c(
 ) -> None:
     stands = standing_still(fault_server, what)
     run = fleet.master("cleanup-containers", "-S", fault_server.url, "-T", "token", "-c", 1)
-    assert stands.wait(30)
+    assert stands.wait(60)
     run.signal(signal.SIGINT)
     interrupted = time.monotonic()
     assert run.end() == ExitCode.INTERRUPTED, run.err

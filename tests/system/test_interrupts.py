@@ -22,7 +22,7 @@ def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(fleet: Fleet, tmp_path: Pat
         )
         wait_until(lambda: len(rule.objects()) > INITIAL + 20, "created objects")
         run.signal(signal.SIGHUP)
-        assert run.end(20) == 130
+        assert run.end() == 130
         assert len(rule.objects()) == INITIAL
     assert "WARNING:The terminal is closed: no more operations are sent" in run.err
     summary = run.out.partition("\n\nfleet - INTERRUPTED after ")[2]
@@ -43,7 +43,7 @@ def test_nohup_keeps_a_closed_terminal_from_a_run(fleet: Fleet, tmp_path: Path) 
         )
         wait_until(lambda: len(rule.objects()) > INITIAL + 20, "created objects")
         run.signal(signal.SIGHUP)
-        assert run.end(20) == 0, run.err
+        assert run.end() == 0, run.err
     assert outcome(fleet.stats).count == 200
 
 
@@ -59,7 +59,7 @@ def test_ctrl_c_in_the_final_clean_up_says_what_is_left(fleet: Fleet, tmp_path: 
         run = fleet.run(write_scenario(tmp_path, **CREATES), "-o", 300, "--workers", 1, *options)
         wait_until(lambda: rule.counts["DELETE"] > 10, "the clean-up")
         run.signal(signal.SIGINT)
-        assert run.end(20) == 130, run.err
+        assert run.end() == 130, run.err
     assert "WARNING:Interrupted: no more objects are deleted; the others stay" in run.err
     (left,) = re.findall(r"WARNING:(\d+) .*objects that the run created are still there", run.err)
     assert 0 < int(left) < 300

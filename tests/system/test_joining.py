@@ -115,7 +115,7 @@ def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path:
         results.send(wire.pack(hello))
         refusal = None
         while refusal is None:
-            assert work.poll(20_000)
+            assert work.poll(60_000)
             message = work.recv()
             assert TOKEN.encode() not in message
             match wire.unpack_notice(message):

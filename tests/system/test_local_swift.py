@@ -23,7 +23,7 @@ from ssbench.errors import ClusterError, UsageError
 from ssbench.local_swift import Layout, LocalSwift, cluster, processes
 
 
-def wait_until(condition, timeout=15.0):
+def wait_until(condition, timeout=60.0):
     deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -230,7 +230,7 @@ def test_nothing_is_left_when_the_parent_is_killed(ending):
             os.kill(servers[-1], signal.SIGSTOP)
             # As Ctrl-C in a terminal does it, to the whole process group.
             os.killpg(parent.pid, ending)
-            parent.wait(30)
+            parent.wait(60)
         finally:
             parent.kill()
         wait_until(lambda: not any(map(running, servers)))
@@ -347,7 +347,7 @@ def test_by_hand_until_ctrl_c(command, tmp_path):
     connection = swiftclient.Connection(*answer.stdout.split(), retries=0)
     connection.put_container("c", headers={"X-Storage-Policy": "b"})
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert errors == f"INFO:Swift with a and b in {tmp_path}, logs in {tmp_path}/log; Ctrl-C ends it\n"
     with pytest.raises(requests.ConnectionError):
@@ -358,7 +358,7 @@ def test_by_hand_with_a_file_to_wait_for(command, tmp_path):
     variables = tmp_path / "swift.env"
     variables.write_text("mine")
     refused = command("--env-file", str(variables))
-    assert "exists already" in refused.communicate(timeout=30)[1]
+    assert "exists already" in refused.communicate(timeout=60)[1]
     assert variables.read_text() == "mine"
     process = command("--env-file", str(variables), "--force")
     wait_until(lambda: process.poll() is not None or (variables.exists() and variables.read_text() != "mine"))
@@ -367,7 +367,7 @@ def test_by_hand_with_a_file_to_wait_for(command, tmp_path):
         f"export {name}" for name in ("ST_AUTH", "ST_USER", "ST_KEY", "SWIFT_LOGS", "SWIFT_RECON")
     ]
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30)[0] == ""
+    assert process.communicate(timeout=60)[0] == ""
     assert process.returncode == 0
     assert not list(tmp_path.iterdir())
 

@@ -710,7 +710,7 @@ def test_server_that_comes_back(make_client: MakeClient, fault_server: FaultServ
     asking = gevent.spawn(get, client, fault_server)
     gevent.sleep(0.2)
     fault_server.start()
-    outcome = asking.get(timeout=20)
+    outcome = asking.get(timeout=60)
     assert outcome.cause is None
     assert outcome.retries == outcome.retried["connect refused"] > 0
 
@@ -806,7 +806,7 @@ def test_closing_the_client_ends_what_is_under_way(
     asking.append(gevent.spawn(put, client, fault_server, 50_000_000))
     gevent.sleep(0.2)
     client.close()
-    gevent.joinall(asking, timeout=5)
+    gevent.joinall(asking, timeout=60)
     assert all(one.dead for one in asking)
     assert {one.value.cause for one in asking} <= {"closed", "HTTP 503"}
     assert not client._shared.connections
@@ -846,7 +846,7 @@ def test_closing_the_client_while_a_request_ends_by_itself(
     gevent.sleep(0.1)
     asking.kill(block=False)  # done before what close() asks for
     client.close()
-    asking.join(timeout=5)
+    asking.join(timeout=60)
     gevent.sleep(0)
     assert asking.dead
     assert not client._shared.connections

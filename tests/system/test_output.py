@@ -67,7 +67,7 @@ def test_ctrl_c_that_kills_the_reader_too_cleans_up_and_keeps_the_exit_code(
         os.killpg(tee.pid, signal.SIGINT)
         tee.wait(10)
         os.killpg(run.process.pid, signal.SIGINT)
-        assert run.end(20) == 130, run.err
+        assert run.end() == 130, run.err
         assert len(rule.objects()) == INITIAL
     assert why_not_printed(run, fleet.stats) == "Broken pipe"
     assert "Traceback" not in run.err
@@ -104,7 +104,7 @@ def test_ctrl_c_without_a_reader_of_standard_error_ends_the_run_as_ever(fleet: F
         wait_until(lambda: len(rule.objects()) > INITIAL + 20, "created objects")
         reading.close()
         run.signal(signal.SIGINT)
-        assert run.end(20) == 130
+        assert run.end() == 130
         assert len(rule.objects()) == INITIAL
     assert outcome(fleet.stats).summary.interrupted
 

@@ -224,7 +224,7 @@ def test_an_interrupted_run_reports_and_leaves_nothing(fleet, swift, account, co
     run = fleet.run(scenario, "--workers", 2, environment=environment(swift))
     run.wait_for(r"@ >= 10 s.*\n\n?[._]{20}")
     run.signal(signal.SIGINT)
-    assert run.end(30) == 130, run.err
+    assert run.end() == 130, run.err
     statistics = numbers(fleet.stats)
     assert f"Count:{statistics.total.count:6d}" in run.out
     assert "Traceback" not in run.err
@@ -238,7 +238,7 @@ def test_twice_ends_it_at_once(fleet, swift, container_base, tmp_path):
     run.wait_for(r"@ >= 10 s.*\n\n?[._]{5}")
     run.signal(signal.SIGINT)
     run.signal(signal.SIGTERM)
-    assert run.end(15) == 130, run.err
+    assert run.end() == 130, run.err
     assert "Traceback" not in run.err
 
 
