@@ -120,6 +120,8 @@ class Pool:
     def _resolve(self) -> list[Address]:
         """Return the addresses of the host, which are looked up once."""
         if not self._addresses:
+            self._addresses = self._numeric()
+        if not self._addresses:
             host, closing = self._endpoint.host, self._shared.closing
             lookup = gevent.spawn(self._look_up)
             try:
@@ -135,6 +137,19 @@ class Pool:
                 raise AttemptError(NAME_RESOLUTION, f"{host}: {found}")
             self._addresses = found
         return list(self._addresses)
+
+    def _numeric(self) -> list[Address]:
+        """Return the address that the host is itself, so that no thread has to look it up; else nothing."""
+        try:
+            found = socket.getaddrinfo(
+                self._endpoint.host,
+                self._endpoint.port,
+                type=socket.SOCK_STREAM,
+                flags=socket.AI_NUMERICHOST,
+            )
+        except (OSError, UnicodeError):
+            return []
+        return [(family, address) for family, _, _, _, address in found]
 
     def _look_up(self) -> list[Address] | Exception:
         """Return the addresses or the error, because gevent prints an exception that leaves a greenlet."""

@@ -20,6 +20,9 @@ from ssbench.run_results import open_results
 
 _TX = "tx{:021x}-0065f0aa00"
 
+#: Bytes of each object.
+_SIZE = 5000
+
 #: What happens to reads, and what it is called: None for no error at all.
 FAULTS: tuple[tuple[str | None, Reply], ...] = (
     ("HTTP 429", Reply(429, retry_after="0.2", body=b"slow down")),
@@ -35,10 +38,10 @@ FAULTS: tuple[tuple[str | None, Reply], ...] = (
     ("bad response", Reply(body=b"abcdefgh", claim=3)),
     ("bad response", Reply(raw=b"SSH-2.0-OpenSSH_9.2\r\n")),
     ("bad response", Reply(raw=b"HTTP/1.1 200 OK\r\n" + b"X-More: yes\r\n" * 100, endless=True)),
-    (None, Reply(body=bytes(5000), chunked=True)),
-    (None, Reply(body=b"a" * 5000, gzipped=True)),
-    (None, Reply(body=b"abc", closes=True)),
-    (None, Reply(body=b"abc", unframed=True)),
+    ("wrong size", Reply(body=bytes(_SIZE), gzipped=True)),
+    (None, Reply(body=bytes(_SIZE), chunked=True)),
+    (None, Reply(body=bytes(_SIZE), closes=True)),
+    (None, Reply(body=bytes(_SIZE), unframed=True)),
 )
 #: Those that have no transaction id, because no whole head of an answer came.
 _NO_HEAD = {"reset", "closed"}
@@ -70,6 +73,7 @@ def test_each_fault_is_counted_by_its_cause_with_a_transaction_id(fleet: Fleet, 
         fleet.worker(1, "-c", 40)
         scenario = write_scenario(
             tmp_path,
+            sizes=[{"name": "tiny", "size_min": _SIZE, "size_max": _SIZE}],
             initial_files={"tiny": count},
             operation_count=2 * count,
             crud_profile=[0, 1, 0, 0],

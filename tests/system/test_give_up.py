@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import signal
@@ -117,7 +118,9 @@ def test_uploads_that_never_succeed_are_given_up(fleet: Fleet, tmp_path: Path) -
 def test_slow_operations_are_told_and_waited_for(fleet: Fleet, tmp_path: Path) -> None:
     with store() as (rule, options):
         fleet.worker(1, "-c", 8)
-        rule.fault = lambda request: Reply(delay=7.0) if request.method == "GET" else None
+        rule.fault = lambda request: (
+            dataclasses.replace(rule.answer(request), delay=7.0) if request.method == "GET" else None
+        )
         scenario = write_scenario(tmp_path, operation_count=8, crud_profile=[0, 1, 0, 0])
         run = fleet.run(scenario, "--give-up-after", 1, *options)
         run.wait_for(

@@ -15,6 +15,7 @@ import gevent.socket
 import pytest
 import swiftclient
 from fault_server import FaultServer, Reply, black_hole
+from fresh_client import FreshClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,12 +32,11 @@ MakeClient = Callable[..., Client]
 @pytest.fixture
 def make_client() -> Iterator[MakeClient]:
     """Clients with short time-outs and few retries, closed at the end."""
-    gevent.socket.getaddrinfo("127.0.0.1", 80)  # the first look-up starts threads, which takes a while
     clients = []
 
     def make(**settings: Any) -> Client:
         defaults = {"connect_timeout": 20.0, "network_timeout": 5.0, "max_connections": 8, "retries": 3}
-        clients.append(Client(ClientSettings(**{**defaults, **settings})))
+        clients.append(FreshClient(ClientSettings(**{**defaults, **settings})))
         return clients[-1]
 
     yield make
@@ -578,7 +578,7 @@ FRAGMENTS = [
     upload=st.booleans(),
 )
 def test_whatever_a_server_says_for_ever_the_attempt_ends(start: bytes, again: bytes, upload: bool) -> None:
-    client = Client(ClientSettings(request_timeout=0.15, network_timeout=30, retries=0))
+    client = FreshClient(ClientSettings(request_timeout=0.15, network_timeout=30, retries=0))
     with FaultServer() as server:
         server.default = Reply(raw=again, lead=start, endless=True, pause=0.02)
         began = time.monotonic()

@@ -14,6 +14,7 @@ import gevent.pool
 import gevent.socket
 import pytest
 from fault_server import Certificates, FaultServer, Reply
+from fresh_client import FreshClient
 
 from ssbench.errors import UsageError
 from ssbench.swift.objects import Client, ClientSettings
@@ -34,7 +35,7 @@ def make_client(certificates: Certificates) -> Iterator[MakeClient]:
             "retries": 1,
             "ca_certificates": certificates.pem,
         }
-        clients.append(Client(ClientSettings(**{**defaults, **settings})))
+        clients.append(FreshClient(ClientSettings(**{**defaults, **settings})))
         return clients[-1]
 
     yield make
@@ -117,7 +118,6 @@ def test_server_without_tls(make_client: MakeClient) -> None:
 
 
 def test_handshake_times_out(make_client: MakeClient) -> None:
-    gevent.socket.getaddrinfo("127.0.0.1", 443)  # the first look-up starts threads, which takes a while
     client = make_client(connect_timeout=0.5, retries=0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         outcome = client.request(f"https://127.0.0.1:{silent.getsockname()[1]}/v1", "GET", "c", "o")

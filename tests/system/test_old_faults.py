@@ -6,6 +6,7 @@ counted in test_statistics and test_population, deleting in test_cleanup.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import resource
 import socket
@@ -63,7 +64,9 @@ def test_no_result_waits_for_others(fleet: Fleet, tmp_path: Path) -> None:
     """A batch of two of which one takes its time: the other's result is there long before."""
     with store() as (rule, options):
         rule.fault = lambda request: (
-            Reply(delay=4) if request.target.endswith("tiny_000002") and request.method == "GET" else None
+            dataclasses.replace(rule.answer(request), delay=4)
+            if request.target.endswith("tiny_000002") and request.method == "GET"
+            else None
         )
         fleet.worker(1, "-c", 2)
         scenario = write_scenario(
