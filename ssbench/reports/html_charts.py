@@ -58,6 +58,7 @@ class Curve:
     """A series of a chart; NaN leaves a gap. ``hidden``: the reader has to ask for it.
 
     ``markers`` draws points alone; ``shown`` are the numbers to tell of them instead of y.
+    ``pointed`` draws points beside the line.
     """
 
     name: str
@@ -69,14 +70,15 @@ class Curve:
     hidden: bool = False
     markers: bool = False
     shown: npt.NDArray[np.int64] | None = None
+    pointed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Curves in one frame. ``unit`` is that of y, ``digits`` how many of its decimals are shown.
 
-    ``axis``: what x is, ``time``, ``percentile`` (as 1 / (1 - share)) or ``ms``. Charts over time are
-    zoomed together. ``shaded`` are (start, end, colour) in x.
+    ``axis``: what x is, ``time``, ``percentile`` (as 1 / (1 - share)) or the unit of a logarithmic one.
+    Charts over time are zoomed together. ``shaded`` are (start, end, colour) in x.
     """
 
     title: str
@@ -221,7 +223,7 @@ class _Maker:
         words = {
             "time": f"ssbenchTime(value, {str(self._long).lower()})",
             "percentile": "ssbenchRank(value)",
-        }.get(chart.axis, 'ssbenchNumber(value) + " ms"')
+        }.get(chart.axis, f'ssbenchNumber(value) + " {chart.axis}"')
         return CustomJSHover(code=f"return {words}")
 
     def _apart(self, made: Any, chart: Chart) -> None:
@@ -256,7 +258,7 @@ def _draw(
                 "x", column, line_color=curve.colour, line_width=curve.width, line_dash=curve.dash, **common
             )
         )
-    if curve.markers or (points and len(curve.x) <= _FEW):
+    if curve.markers or curve.pointed or (points and len(curve.x) <= _FEW):
         marker = (
             {"marker": "x", "size": 8, "line_width": 2} if curve.markers else {"size": 2 * curve.width + 1}
         )

@@ -104,6 +104,11 @@ class Latencies:
         beyond = self.count * (100 - Fraction(str(rank))) / 100
         return bool(self.count) and (rank >= 100 or beyond >= MIN_BEYOND)
 
+    def share_within(self, limit: float) -> float:
+        """Return the share of latencies up to a limit; 0 without any."""
+        within = sum(int(np.count_nonzero(part <= limit)) for part in self._parts)
+        return within / self.count if self.count else 0.0
+
     def histogram(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """Return the edges of buckets, eight an octave, and how many latencies lie from one to the next."""
         if not self.count:
