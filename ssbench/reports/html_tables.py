@@ -11,7 +11,7 @@ from ssbench.reports.html_page import escape
 from ssbench.reports.key_figures import milliseconds
 from ssbench.reports.verdict import rate, share
 from ssbench.results import NO_WORKER
-from ssbench.statistics import Figures, Latencies, RunStatistics, SlowOperation
+from ssbench.statistics import Figures, Interval, Latencies, RunStatistics, SlowOperation
 from ssbench.statistics.summary import rates
 
 #: Rows of a table beyond this are only counted, and characters of the scenario file cut off: the page
@@ -62,16 +62,42 @@ def operations(statistics: RunStatistics) -> str:
                     share(line.count + line.failed, everything).removesuffix(" %"),
                     f"{line.count:,}",
                     rate(line.requests_per_second),
+                    _interval(line.rate_interval),
                     rate(line.moved_per_second / _MEGABYTE),
                     _errors(line.failed),
                     *_percentiles(line.last_byte),
                 ]
             )
-    heads = ("operation", "size class", "%", *_FIGURES)
+    first, second, *others = _FIGURES
+    heads = ("operation", "size class", "%", first, second, "95 % interval", *others)
     return table(heads, rows, texts=2, last="all") + (
         "<p class=note>Latencies are those of the last byte, of successes. A dash stands where fewer than ten"
-        " latencies lie beyond a percentile.</p>"
+        " latencies lie beyond a percentile, or where a run was too short for an interval.</p>"
+        + _parts(statistics)
     )
+
+
+def _interval(interval: Interval | None) -> str:
+    return "-" if interval is None else f"{rate(max(0.0, interval.low))} to {rate(interval.high)}"
+
+
+def _parts(statistics: RunStatistics) -> str:
+    """Return how much of the latencies was connecting and pauses; none where nothing was."""
+    rows = [
+        [
+            section.operation.name.upper() if section.operation else "ALL",
+            *(
+                cell
+                for part in (section.parts.connecting, section.parts.pausing)
+                for cell in (f"{part.count:,}", f"{part.seconds:.3f}", milliseconds(part.longest))
+            ),
+            f"{section.resent:,}",
+        ]
+        for section in (*statistics.sections[1:], statistics.total)
+        if section.parts.connecting.count or section.parts.pausing.count or section.resent
+    ]
+    heads = ("in the latencies of", "connected", "s in all", "longest ms", "paused", "s in all", "longest ms")
+    return table((*heads, "sent again"), rows) if rows else ""
 
 
 def workers(statistics: RunStatistics) -> str:
@@ -190,6 +216,11 @@ def parameters(statistics: RunStatistics) -> str:
         ("last completion", utc(statistics.end)),
         ("users", scenario.user_count),
         ("operations", scenario.operation_count),
+        ("rate (ops/s)", scenario.rate),
+        ("arrivals", scenario.arrivals if scenario.is_open else None),
+        ("warm-up (s)", scenario.warmup or None),
+        ("think time (s)", scenario.think_time or None),
+        ("stages", "; ".join(f"{each.seconds:g} s: {each}" for each in scenario.stages)),
         ("run seconds", scenario.run_seconds),
         ("containers", scenario.container_count),
         ("container base", scenario.container_base),
@@ -197,7 +228,6 @@ def parameters(statistics: RunStatistics) -> str:
         ("delete after (s)", scenario.delete_after),
         ("storage URLs", ", ".join(run.storage_urls)),
         ("accounts", ", ".join(run.accounts)),
-        ("stages", ", ".join(run.stages)),
         *((f"--{name.replace('_', '-')}", value) for name, value in run.options.items()),
         *((name.replace("_", " "), f"{value:,.10g}") for name, value in statistics.counters.items()),
     ]

@@ -250,6 +250,14 @@ def _run(statistics: RunStatistics) -> records.Run:
             users=scenario.user_count,
             operation_count=scenario.operation_count,
             run_seconds=scenario.run_seconds,
+            rate=scenario.rate,
+            arrivals=scenario.arrivals,
+            warmup=scenario.warmup,
+            think_time=scenario.think_time,
+            plan=[
+                records.Stage(seconds=_number(each.seconds), users=each.users, rate=each.rate)
+                for each in scenario.plan
+            ],
             containers=scenario.container_count,
             container_base=scenario.container_base,
             container_concurrency=scenario.container_concurrency,

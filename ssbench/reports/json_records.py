@@ -286,13 +286,34 @@ class SizeClass(Record, frozen=True, kw_only=True):
     weights: dict[str, float]
 
 
+class Stage(Record, frozen=True, kw_only=True):
+    """A part of a run with a load of its own, which changes evenly from the first number to the second.
+
+    ``users`` may be in flight at most. ``rate`` is operations a second, null in a closed loop. ``seconds`` is
+    null in a run that ends with a number of operations.
+    """
+
+    seconds: Seconds | None
+    users: tuple[int, int] | None
+    rate: tuple[float, float] | None
+
+
 class Scenario(Record, frozen=True, kw_only=True):
-    """What the scenario asks for, with what the command line changed. ``file`` is the file's own content."""
+    """What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
+
+    ``rate`` is operations a second in an open loop, null in a closed one. ``plan`` has the stages, or one for
+    the whole run.
+    """
 
     name: str
     users: Count
     operation_count: Count | None
     run_seconds: Seconds | None
+    rate: PerSecond | None
+    arrivals: str
+    warmup: Seconds
+    think_time: Seconds
+    plan: list[Stage]
     containers: Count
     container_base: str
     container_concurrency: Count
