@@ -14,7 +14,7 @@ import tracemalloc
 
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload.draws import Workload
-from ssbench.workload.population import RunState
+from ssbench.workload.population import Population
 
 ROUNDS = 7
 INVENTORY = 2_000_000
@@ -31,9 +31,9 @@ def scenario(initial: int) -> Scenario:
     )
 
 
-def prepared(initial: int) -> RunState:
+def prepared(initial: int) -> Population:
     drawn = scenario(initial)
-    state = RunState(drawn, Workload(drawn, 1))
+    state = Population(drawn, Workload(drawn, 1))
     for index, size_class in enumerate(drawn.size_classes):
         for number in range(1, size_class.initial_files + 1):
             state.add_initial(index, number, 4096)

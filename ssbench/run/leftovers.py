@@ -13,7 +13,7 @@ from ssbench.run.news import News
 from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
 from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
-from ssbench.workload.population import RunState
+from ssbench.workload.population import Population
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _RETRIES = 2
 
 
 def delete_leftovers(
-    scenario: Scenario, state: RunState, fleet: Fleet, loop: Loop, news: News, *, gave_up: bool
+    scenario: Scenario, state: Population, fleet: Fleet, loop: Loop, news: News, *, gave_up: bool
 ) -> bool:
     """Delete what the run created, and say what is left; returns whether nothing is.
 

@@ -23,7 +23,7 @@ from ssbench.run.placement import Placement
 from ssbench.run.row_maker import RowMaker
 from ssbench.scenario.model import Stage
 from ssbench.screen.bars import Bar
-from ssbench.workload.population import RunState
+from ssbench.workload.population import Population
 
 #: How many results are gathered before they are handed over. One message at a time costs some
 #: microseconds a message; many thousands at once keep the workers waiting.
@@ -118,7 +118,7 @@ class InitialUploads(_Errand):
     def __init__(
         self,
         objects: Iterator[tuple[int, int, int, int]],
-        state: RunState,
+        state: Population,
         bar: Bar,
         stop: Callable[[], bool],
     ) -> None:
@@ -184,7 +184,7 @@ class Benchmark:
 
     def __init__(
         self,
-        state: RunState,
+        state: Population,
         sinks: Sequence[Sink],
         stop: Callable[[], bool],
         *,

@@ -30,7 +30,7 @@ from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
 from ssbench.workload.draws import Workload
-from ssbench.workload.population import RunState
+from ssbench.workload.population import Population
 
 if TYPE_CHECKING:
     from ssbench.cluster.observation import Observation
@@ -97,7 +97,7 @@ class Run:
         )
         self._loop.on_tick = self._look_after_local_workers
         self._workload = Workload(scenario, self._seed)
-        self._state = RunState(scenario, self._workload)
+        self._state = Population(scenario, self._workload)
         self._uploads: InitialUploads | None = None
         self._benchmark: Benchmark | None = None
         self._summary: RunSummary | None = None

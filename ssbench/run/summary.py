@@ -20,7 +20,7 @@ from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.scenario.model import Scenario
 from ssbench.screen import terminal
-from ssbench.workload.population import RunState
+from ssbench.workload.population import Population
 
 if TYPE_CHECKING:
     from ssbench.cluster.observation import Observation
@@ -61,7 +61,7 @@ def late_warnings(workers: Iterable[WorkerState], observation: Observation | Non
 
 def summarize(
     fleet: Fleet,
-    state: RunState,
+    state: Population,
     uploads: InitialUploads | None,
     benchmark: Benchmark,
     observation: Observation | None,

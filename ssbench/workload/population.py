@@ -56,7 +56,7 @@ class Result(Protocol):
 Target = tuple[int, int, int, int, int]
 
 
-class RunState:
+class Population:
     """The objects of a run, from its initial objects to those that are left at the end.
 
     ``drawn`` counts the operations taken from the workload. Each was returned by :meth:`next_jobs`, or is

@@ -425,8 +425,8 @@ def test_a_second_interrupt_at_the_worst_moment_loses_no_result(fleet: Fleet, tm
     (tmp_path / "sitecustomize.py").write_text(
         """
 import itertools, signal
-from ssbench.workload.population import RunState
-finished, calls = RunState.finished, itertools.count()
+from ssbench.workload.population import Population
+finished, calls = Population.finished, itertools.count()
 
 def interrupted(*arguments, **named):
     if next(calls) == 5_000:
@@ -434,7 +434,7 @@ def interrupted(*arguments, **named):
         signal.raise_signal(signal.SIGINT)
     finished(*arguments, **named)
 
-RunState.finished = interrupted
+Population.finished = interrupted
 """
     )
     run = fleet.run(

@@ -17,7 +17,7 @@ from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.reading import load
 from ssbench.screen.progress import characters, legend
 from ssbench.workload.draws import Workload
-from ssbench.workload.population import RunState
+from ssbench.workload.population import Population
 
 HEAD = Operation(code=200, name="head", method="HEAD", effect=Effect.READS, times_first_byte=True)
 
@@ -70,7 +70,7 @@ def test_one_more_operation_leaves_the_draws_of_others_as_they_were(monkeypatch:
 
 def test_an_operation_that_looks_may_overlap_and_expects_no_bytes(head: Operation) -> None:
     drawn = scenario({"head": 1, "read": 1}, initial=1)
-    state = RunState(drawn, Workload(drawn, 1))
+    state = Population(drawn, Workload(drawn, 1))
     state.add_initial(0, 1, 15)
     jobs = state.next_jobs(50)
     assert {(code, number, size) for code, _, _, number, size in jobs} == {(READ.code, 1, 15), (200, 1, 0)}

@@ -15,30 +15,30 @@ from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload import population
 from ssbench.workload.draws import Workload
 from ssbench.workload.expiry import margin
-from ssbench.workload.population import RunState, Target
+from ssbench.workload.population import Population, Target
 
 USERS = 4
 
 
 def make(
     *profiles: tuple[float, ...], initial: int = 3, delete_after: int | None = None, seed: int = 1
-) -> tuple[Workload, RunState]:
+) -> tuple[Workload, Population]:
     classes = tuple(SizeClass(str(n), 1, 9, initial, profile) for n, profile in enumerate(profiles))
     scenario = Scenario(
         "test", classes, USERS, operation_count=10, container_count=5, delete_after=delete_after
     )
     workload = Workload(scenario, seed)
-    return workload, RunState(scenario, workload)
+    return workload, Population(scenario, workload)
 
 
-def filled(*profiles: tuple[float, ...], initial: int = 3, delete_after: int | None = None) -> RunState:
+def filled(*profiles: tuple[float, ...], initial: int = 3, delete_after: int | None = None) -> Population:
     workload, state = make(*profiles, initial=initial, delete_after=delete_after)
     for index, _, number, size in workload.initial_objects():
         state.add_initial(index, number, size)
     return state
 
 
-def end(state: RunState, *jobs: Target, ok: bool = True) -> None:
+def end(state: Population, *jobs: Target, ok: bool = True) -> None:
     state.ended((job, Result(0, None, 0.1, 1.0, cause=None if ok else "timeout")) for job in jobs)
 
 
