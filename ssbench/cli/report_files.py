@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 _OPTIONS = {
     "--json": "file for every number as JSON (doc/json-report.rst)",
     "--html": "file for the report as a page with charts that opens offline (needs: pip install bokeh)",
+    "--junit": "file for JUnit XML, as for CI: a test case for each condition of --fail-if",
     "--summary-md": "file for a short report in Markdown, as for a pull request",
 }
 _HELP = "{}; - is standard output, without the text report (default: none)"

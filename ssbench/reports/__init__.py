@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TextIO
 
-from ssbench.reports import csv, json, markdown, requests_per_second, summary, text
+from ssbench.reports import csv, json, junit, markdown, requests_per_second, summary, text
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics
 
@@ -41,6 +41,7 @@ REPORTS: dict[str, Report] = {
     "csv": csv.report,
     "html": _html,
     "json": json.report,
+    "junit": junit.report,
     "summary_md": markdown.report,
     "requests_per_second": requests_per_second.report,
 }

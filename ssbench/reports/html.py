@@ -27,9 +27,9 @@ _MILLISECOND = 1e-3
 _POINTS = 10
 
 
-def report(statistics: RunStatistics, _options: ReportOptions) -> str:
+def report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the page; the statistics are to have been counted with ``over_time``."""
-    found = verdict(statistics)
+    found = verdict(statistics, options.fail_if)
     parts = [
         Part("Operations", body=html_tables.operations(statistics)),
         *_over_time(statistics),

@@ -33,6 +33,7 @@ from ssbench.statistics import (
     Slowest,
     SlowOperation,
     Window,
+    judge_run,
 )
 from ssbench.statistics.collect import merge_figures
 from ssbench.statistics.summary import intervals, rates
@@ -81,6 +82,16 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         storage_urls=list(maker.storage_urls()),
         errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
         retries=[records.RetryCause(cause=name, count=count) for name, count in statistics.retries.items()],
+        thresholds=[
+            records.Threshold(
+                condition=judgment.condition.text,
+                limit=judgment.condition.limit,
+                unit=judgment.condition.unit.value,
+                value=None if judgment.value is None else _number(judgment.value),
+                failed=judgment.failed,
+            )
+            for judgment in judge_run(statistics, options.fail_if)
+        ],
         not_sendable=[
             records.NotSendable(operation=operation.name, size_class=size_class, count=count)
             for operation, size_class, count in statistics.not_sendable

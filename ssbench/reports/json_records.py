@@ -259,6 +259,19 @@ class RetryCause(Record, frozen=True, kw_only=True):
     count: Count
 
 
+class Threshold(Record, frozen=True, kw_only=True):
+    """A condition under which the run fails, and what came, in its unit (a share is a part of 1).
+
+    ``value`` is null where it was not measured, which fails too.
+    """
+
+    condition: str
+    limit: float
+    unit: str
+    value: float | None
+    failed: bool
+
+
 class NotSendable(Record, frozen=True, kw_only=True):
     """Operations that were drawn while no object existed for them."""
 
@@ -379,6 +392,7 @@ class Report(Record, frozen=True, kw_only=True):
     storage_urls: list[StorageUrl]
     errors: list[ErrorCause]
     retries: list[RetryCause]
+    thresholds: list[Threshold]
     not_sendable: list[NotSendable]
     counters: dict[str, float]
     warnings: list[str]

@@ -9,7 +9,7 @@ from ssbench.reports.figures import printable, utc
 from ssbench.reports.key_figures import milliseconds
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import Tone, count, rate, share, verdict
-from ssbench.statistics import Latencies, RunStatistics
+from ssbench.statistics import Latencies, RunStatistics, judge_run
 
 _MARKS = {Tone.GOOD: "\u2705", Tone.DOUBTFUL: "\u26a0\ufe0f", Tone.BAD: "\u274c"}
 _MEGABYTE = 1e6
@@ -18,13 +18,13 @@ _MEGABYTE = 1e6
 _SPECIAL = re.compile(r"([\\`*_\[\]#|<>&~$])")
 
 
-def report(statistics: RunStatistics, _options: ReportOptions) -> str:
+def report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report."""
-    found = verdict(statistics)
+    found = verdict(statistics, options.fail_if)
     name = escape(statistics.run.scenario.name)
     lines = [f"### {_MARKS[found.tone]} {name}: {escape(found.title)}", "", _what(statistics), ""]
     lines += [*_table(statistics), ""]
-    if found.tone is not Tone.GOOD:
+    if found.tone is not Tone.GOOD or judge_run(statistics, options.fail_if):
         lines += [*(f"- {escape(sentence)}" for sentence in found.sentences), ""]
     lines += _errors(statistics)
     lines += _warnings(statistics)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from ssbench.conditions import Condition
 from ssbench.reports.key_figures import milliseconds
-from ssbench.statistics import Latencies, RunStatistics, Section
+from ssbench.statistics import Latencies, RunStatistics, Section, judge_run
 
 _MEGABYTE = 1e6
 
@@ -30,19 +31,24 @@ class Verdict:
     sentences: tuple[str, ...]
 
 
-def verdict(statistics: RunStatistics) -> Verdict:
-    """Judge a run by what its own statistics say."""
+def verdict(statistics: RunStatistics, conditions: Iterable[Condition] = ()) -> Verdict:
+    """Judge a run by what its own statistics say, and by conditions besides those of its scenario."""
     total = statistics.total
     if statistics.start is None:
         return Verdict(Tone.BAD, "no result", ("There is no result in this stat file.",))
-    bad = [*_ends(statistics), *_failures(statistics)]
+    judgments = judge_run(statistics, conditions)
+    missed = [f"fail-if {judgment.text}." for judgment in judgments if judgment.failed]
+    met = [f"fail-if {judgment.text}." for judgment in judgments if not judgment.failed]
+    bad = [*missed, *_ends(statistics), *_failures(statistics)]
     doubts = list(_doubts(statistics))
     tone = Tone.BAD if bad else Tone.DOUBTFUL if doubts else Tone.GOOD
     title = f"{rates(total)}; {count(total.failed, 'error')}"
     if statistics.interrupted:
         title = f"interrupted: {title}"
-    good = () if bad else (f"All {total.count:,} operations succeeded.",)
-    return Verdict(tone, title, (*bad, *good, *_latencies(statistics), *doubts))
+    if missed:
+        title = f"{count(len(missed), 'threshold')} missed: {title}"
+    good = () if total.failed or not total.count else (f"All {total.count:,} operations succeeded.",)
+    return Verdict(tone, title, (*bad, *good, *met, *_latencies(statistics), *doubts))
 
 
 def rates(section: Section) -> str:
@@ -75,6 +81,8 @@ def _ends(statistics: RunStatistics) -> Iterator[str]:
         yield "The run was killed, or its disk was full: this is what it had written until then."
     elif statistics.interrupted:
         yield f"The run was interrupted after {statistics.duration:,.0f} s."
+    elif statistics.ended_early:
+        yield f"The run ended itself after {statistics.duration:,.0f} s, before its time; a warning says why."
 
 
 def _failures(statistics: RunStatistics) -> Iterator[str]:
