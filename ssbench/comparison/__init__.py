@@ -1,0 +1,22 @@
+"""Compares runs, and says no more than was measured (``doc/comparing.rst``).
+
+:func:`figures_of` reduces the statistics of a run to what is compared; :func:`compare` takes two groups of
+runs, :func:`compare_sides` the two sides of one run. Files, screens and formats are others' business, but
+for :mod:`ssbench.comparison.formats`, which makes texts of a :class:`Comparison`.
+"""
+
+from ssbench.comparison.change import Change
+from ssbench.comparison.compare import Comparison, Row, compare
+from ssbench.comparison.figures import FIGURES, Figure, RunFigures, Sample, figures_of
+
+__all__ = [
+    "FIGURES",
+    "Change",
+    "Comparison",
+    "Figure",
+    "Row",
+    "RunFigures",
+    "Sample",
+    "compare",
+    "figures_of",
+]

@@ -1,0 +1,119 @@
+"""What is compared of a run: a few figures of each operation and size class, and what it was a run of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ssbench.statistics import Interval, Latencies, Line, RunStatistics
+
+#: (operation, size class): "ALL" is all operations, None all classes.
+Key = tuple[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure. ``unit`` divides values for people; ``more_is_faster`` is None where it is a share."""
+
+    name: str
+    title: str
+    unit: float
+    more_is_faster: bool | None
+
+
+#: Every figure that is compared, by its name, in the order of reports.
+FIGURES = {
+    each.name: each
+    for each in (
+        Figure("rate", "ops/s", 1.0, True),
+        Figure("mb_per_s", "MB/s", 1e6, True),
+        Figure("p50", "p50 ms", 1e-3, False),
+        Figure("p95", "p95 ms", 1e-3, False),
+        Figure("p99", "p99 ms", 1e-3, False),
+        Figure("errors", "errors %", 0.01, None),
+    )
+}
+_RANKS = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A figure of one run. ``half`` is half the width of its interval, of the logarithm; None: not known."""
+
+    value: float
+    half: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """The figures of a run, and the facts that two runs should have in common to be compared."""
+
+    name: str
+    rows: Mapping[Key, Mapping[str, Sample]]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def figures_of(statistics: RunStatistics, name: str) -> RunFigures:
+    """Return the figures of a run that is called ``name``; classes where an operation has several."""
+    rows: dict[Key, Mapping[str, Sample]] = {}
+    for section in (*statistics.sections[1:], statistics.total):
+        operation = section.operation.name.upper() if section.operation else "ALL"
+        lines = section.lines if section.operation and len(section.lines) > 2 else section.lines[:1]
+        for line in lines:
+            rows[operation, line.size_class] = dict(_samples(line))
+    warnings = [f"{name}: {warning}" for warning in statistics.warnings]
+    return RunFigures(name, rows, _facts(statistics), tuple(warnings))
+
+
+def _samples(line: Line) -> list[tuple[str, Sample]]:
+    found = []
+    if 0 < line.requests_per_second < math.inf:
+        found.append(("rate", _sample(line.requests_per_second, line.rate_interval)))
+        if line.moved_per_second:
+            found.append(("mb_per_s", _sample(line.moved_per_second, line.moved_interval)))
+    for name, rank in _RANKS.items():
+        if (sample := _percentile(line.last_byte, rank)) is not None:
+            found.append((name, sample))
+    if line.count + line.failed:
+        found.append(("errors", Sample(line.failed / (line.count + line.failed))))
+    return found
+
+
+def _percentile(latencies: Latencies, rank: float) -> Sample | None:
+    value = latencies.supported_percentile(rank)
+    return None if value is None else _sample(value, latencies.interval(rank))
+
+
+def _sample(value: float, interval: Interval | None) -> Sample:
+    if interval is None or math.isinf(interval.high) or interval.low <= 0:
+        return Sample(value)
+    return Sample(value, max(math.log(interval.high / value), math.log(value / interval.low)))
+
+
+def _facts(statistics: RunStatistics) -> dict[str, str]:
+    run, scenario = statistics.run, statistics.run.scenario
+    hosts = sorted({worker.host for worker in (statistics.fleet or run.workers) if worker.host})
+    seconds = "" if scenario.run_seconds is None else f"{scenario.run_seconds:g} s"
+    return {
+        "scenario": scenario.name,
+        "sizes": ", ".join(
+            f"{each.name} {each.size_min}-{each.size_max} x {each.initial_files}"
+            for each in scenario.size_classes
+        ),
+        "mix": ", ".join(
+            f"{each.name} {'/'.join(f'{weight:g}' for weight in each.weights.values())}"
+            for each in scenario.size_classes
+        ),
+        "users": str(scenario.user_count),
+        "rate": "" if scenario.rate is None else f"{scenario.rate:g}/s",
+        "length": seconds or f"{scenario.operation_count} operations",
+        "containers": str(scenario.container_count),
+        "policy": scenario.policy or "",
+        "seed": "" if run.seed is None else str(run.seed),
+        "storage URL": ", ".join(run.storage_urls),
+        "ssbench": run.version,
+        "master": run.host,
+        "workers": " on ".join([str(statistics.worker_count), *([", ".join(hosts)] if hosts else [])]),
+    }
