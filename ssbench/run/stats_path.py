@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import re
 import stat
@@ -26,6 +27,38 @@ def default_name(scenario: Scenario, now: float) -> str:
     seconds = "-" if scenario.run_seconds is None else f"{scenario.run_seconds:g}"
     when = time.strftime("%Y-%m-%d.%H%M%S", time.localtime(now))
     return f"{name}.u{scenario.user_count}.o{operations}.r{seconds}.{when}.stat.gz"
+
+
+def labelled(given: Path | None, scenario: Scenario, label: str, now: float) -> Path:
+    """Return the name of the stat file of one run of several: ``NAME.LABEL.stat.gz``.
+
+    NAME is the ``given`` one without its endings, or that of a new file in the usual folder for runs that
+    began at ``now``. Raises StatFileError where no file can have the name.
+    """
+    stem = _stem(own_folder("ssbench-results") / default_name(scenario, now) if given is None else given)
+    return stem.with_name(f"{stem.name}.{label}.stat.gz")
+
+
+def check_unused(given: Path, labels: str) -> None:
+    """Raise StatFileError where stat files of several runs exist whose labels begin like this."""
+    stem = _stem(given)
+    there = sorted(stem.parent.glob(f"{glob.escape(f'{stem.name}.{labels}')}*.stat.gz"))
+    if there:
+        raise StatFileError(
+            f"{there[0]}: exists already; give another name, or --force to overwrite such files"
+        )
+
+
+def _stem(given: Path) -> Path:
+    """Return a name without its endings."""
+    try:
+        if not given.name or given.is_dir():
+            raise StatFileError(f"{given}: is a folder; a file is expected")
+    except OSError as error:
+        raise StatFileError(f"{given}: cannot be written: {error.strerror}") from None
+    if "\0" in str(given):
+        raise StatFileError(f"{str(given)!r}: no file can have this name here")
+    return given.with_name(given.name.removesuffix(".gz").removesuffix(".stat") or given.name)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.errors import StatFileError
-from ssbench.run.stats_path import default_name, reserve
+from ssbench.run.stats_path import check_unused, default_name, labelled, reserve
 from ssbench.scenario.reading import load
 
 SCENARIO = load("very_small")
@@ -73,3 +73,38 @@ def test_runs_of_the_same_second_have_files_of_their_own(
 
 def test_a_default_name_can_be_encoded() -> None:
     os.fsencode(default_name(replace(SCENARIO, name="\ud83d" + "é" * 300), NOW))
+
+
+@pytest.mark.parametrize("name", ["sweep", "sweep.stat", "sweep.stat.gz", "sweep.gz"])
+def test_several_runs_have_labels_in_their_names(tmp_path: Path, name: str) -> None:
+    path = labelled(tmp_path / name, SCENARIO, "users-4", NOW)
+    assert path == tmp_path / "sweep.users-4.stat.gz"
+    check_unused(tmp_path / name, "users-")
+    path.touch()
+    check_unused(tmp_path / name, "run-")
+    with pytest.raises(
+        StatFileError, match=r"users-4\.stat\.gz: exists already; give another name, or --force"
+    ):
+        check_unused(tmp_path / name, "users-")
+
+
+def test_several_runs_without_a_name_have_the_usual_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    path = labelled(None, SCENARIO, "run-1", NOW)
+    usual = default_name(SCENARIO, NOW).removesuffix(".stat.gz")
+    assert path == tmp_path / "ssbench-results" / f"{usual}.run-1.stat.gz"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("FOLDER", "is a folder"),
+        ("FOLDER/" + "x" * 300, "cannot be written: File name too long"),
+        ("FOLDER/a\0b", "no file can have this name here"),
+    ],
+)
+def test_what_several_stat_files_cannot_be_named(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(StatFileError, match=message):
+        labelled(Path(name.replace("FOLDER", str(tmp_path))), SCENARIO, "users-4", NOW)

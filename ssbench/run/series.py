@@ -1,0 +1,66 @@
+"""Several runs over one bench: the same initial objects for all of them, a stat file for each."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ssbench.results import Goal, Sink
+from ssbench.run.bench import Bench
+from ssbench.run.options import RunOptions
+from ssbench.run.outcome import RunOutcome
+from ssbench.run.stats_path import check_unused, labelled
+from ssbench.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from ssbench.cluster.observer import Observer
+
+
+class Series:
+    """Runs that differ as the caller says.
+
+    All have one seed, that of ``options`` or a new one, so that they have the same initial objects where
+    their scenarios do. Their stat files are ``NAME.KIND-WHAT.stat.gz``, NAME being the one of ``options`` or
+    a new one; where a run is of the same WHAT as one before, a number follows.
+
+    Raises StatFileError, before anything is run, where a stat file of that NAME and KIND exists and may not
+    be overwritten.
+    """
+
+    def __init__(self, bench: Bench, options: RunOptions, kind: str) -> None:
+        self._bench = bench
+        self._options = replace(options, seed=secrets.randbits(32) if options.seed is None else options.seed)
+        self._kind = kind
+        self._began = time.time()
+        self._runs: Counter[str] = Counter()
+        if options.stats_file is not None and not options.force:
+            check_unused(options.stats_file, f"{kind}-")
+
+    def run(
+        self,
+        scenario: Scenario,
+        what: str,
+        *,
+        sinks: Sequence[Sink] = (),
+        on_measured: Callable[[RunOutcome], None] | None = None,
+        observer: Observer | None = None,
+        goal: Goal | None = None,
+    ) -> RunOutcome:
+        """Carry out a run and return how it went; see :meth:`ssbench.run.bench.Bench.run`."""
+        label = f"{self._kind}-{what}"
+        self._runs[label] += 1
+        if self._runs[label] > 1:
+            label += f".{self._runs[label]}"
+        path = labelled(self._options.stats_file, scenario, label, self._began)
+        return self._bench.run(
+            scenario,
+            replace(self._options, stats_file=path),
+            sinks=sinks,
+            on_measured=on_measured,
+            observer=observer,
+            goal=goal,
+        )
