@@ -32,7 +32,7 @@ from collections.abc import Container, Sequence
 from functools import partial
 
 from ssbench.fleet import events
-from ssbench.fleet.history import History
+from ssbench.fleet.history import History, tried
 from ssbench.fleet.membership import MOST_WORKERS, NotReady
 from ssbench.fleet.shares import Shares
 from ssbench.fleet.wire import LOST_AFTER, Job
@@ -101,17 +101,24 @@ class Dispatcher(Shares):
         return batch.first <= worker.begun or worker.outstanding <= worker.share_told
 
     def send(
-        self, tasks: Sequence[Task], now: float, worker: WorkerState, histories: Sequence[History | None] = ()
+        self,
+        tasks: Sequence[Task],
+        now: float,
+        worker: WorkerState,
+        histories: Sequence[History | None] = (),
+        dues: Sequence[float | None] = (),
     ) -> tuple[int, list[Job]]:
         """Record a batch of tasks as sent now to a worker; return its number and the jobs for the wire.
 
-        ``histories`` are those of tasks that are sent again, one for each task, or empty.
+        ``histories`` are those of tasks that are sent again, one for each task, or empty; ``dues`` are when
+        they are due.
         """
         if self._changed:
             self._share_out()
         first = self._next_id
         self._next_id = first + len(tasks)
         batch = self._batches[first] = Batch(first, len(tasks), now, worker)
+        batch.dues = dues
         worker.unacknowledged.append(batch)
         worker.unbegun.append(batch)
         worker.share_told = worker.share
@@ -134,8 +141,7 @@ class Dispatcher(Shares):
         worker.unbegun.pop()
         worker.outstanding -= batch.size
         for number in reversed(range(first, first + batch.size)):
-            task, _, history = self.in_flight.pop(number)
-            self.backlog.appendleft((task, history))
+            self.backlog.appendleft(_to_send(number, self.in_flight.pop(number)))
 
     def settle(self, job_id: int, worker: WorkerState) -> Entry | None:
         """Take note that a worker says a job has ended.
@@ -201,7 +207,7 @@ class Dispatcher(Shares):
                 entry = self.settle(job_id, worker)
                 if entry is not None:
                     self.handed_back += not asked
-                    self.backlog.appendleft((entry[0], entry[2]))
+                    self.backlog.appendleft(_to_send(job_id, entry))
         self.note_room(worker)
 
     def take_lost(self) -> list[tuple[Task, WorkerState]]:
@@ -221,8 +227,9 @@ class Dispatcher(Shares):
         for worker in dict.fromkeys(batch.worker for batch in self._batches.values()):
             self._lose(worker)
         self.passed_on = passed_on
-        begun = [task for task, _ in self.take_lost()] + [task for task, past in self.backlog if past]
-        not_begun = [task for task, past in self.backlog if not past]
+        begun = [task for task, _ in self.take_lost()]
+        begun += [task for task, history in self.backlog if tried(history)]
+        not_begun = [task for task, history in self.backlog if not tried(history)]
         self.backlog.clear()
         return begun, not_begun
 
@@ -246,7 +253,7 @@ class Dispatcher(Shares):
                     self.lost.append((entry[0], worker))
                     lost += 1
                 else:
-                    not_begun.append((entry[0], entry[2]))
+                    not_begun.append(_to_send(number, entry))
                 place += 1
             self._close(batch)
         self.passed_on += len(not_begun)
@@ -312,3 +319,12 @@ class Dispatcher(Shares):
     def _withdraw(self, worker: WorkerState) -> int:
         super()._withdraw(worker)
         return self._lose(worker)
+
+
+def _to_send(number: int, entry: Entry) -> tuple[Task, History | None]:
+    """Return what goes into the backlog for a job that has not begun: it is still due when it was."""
+    task, batch, history = entry
+    due = batch.due(number)
+    if history is None and due is not None:
+        history = History(0, 0.0, {}, due=due)
+    return task, history

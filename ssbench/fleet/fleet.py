@@ -18,7 +18,7 @@ from ssbench.errors import ProtocolError, WireError
 from ssbench.fleet import wire
 from ssbench.fleet.dispatch import Batch, Dispatcher, Task
 from ssbench.fleet.events import Event, InvalidMessage, Scarce
-from ssbench.fleet.history import History
+from ssbench.fleet.history import History, spent
 from ssbench.fleet.plausible import Bounds
 from ssbench.fleet.sockets import MasterSockets, has_message
 from ssbench.fleet.wire import Result, RunParameters
@@ -77,6 +77,8 @@ class Fleet:
         self._sockets = sockets
         self._clock = clock
         self._header = b""
+        #: The first due time of the run, from which those that workers get count.
+        self._start: float | None = None
         self._bounds = Bounds((), 0)
         self._receive_timeout = -1.0
         self._told_at = self._told_scarce_at = -math.inf
@@ -97,6 +99,7 @@ class Fleet:
         """
         self.parameters = parameters
         self.invalid_messages = 0
+        self._start = None
         self._header = wire.pack_parameters(parameters)
         retries = parameters.retries + parameters.retry_404
         self._bounds = Bounds(tuple(largest_objects), retries)
@@ -123,26 +126,47 @@ class Fleet:
     # -- work ---------------------------------------------------------------------------------
 
     def send(
-        self, worker: WorkerState, tasks: Sequence[Task], now: float, histories: Sequence[History | None] = ()
+        self,
+        worker: WorkerState,
+        tasks: Sequence[Task],
+        now: float,
+        histories: Sequence[History | None] = (),
+        dues: Sequence[float] = (),
     ) -> bool:
         """Send a batch of tasks to a worker.
 
         Returns False if its connection is not there at this moment; the tasks are in the backlog then.
-        ``histories`` holds one for each task, if any of them has one.
+        ``histories`` holds one for each task, if any of them has one. ``dues`` are when new tasks are due, by
+        the master's clock; those of others are in their histories.
         """
         dispatcher = self.dispatcher
-        first, jobs = dispatcher.send(tasks, now, worker, histories)
-        again = (
-            [(each.retries, max(0.0, now - each.began)) if each else (0, 0.0) for each in histories]
-            if histories
-            else []
-        )
-        batch = wire.JobBatch(first, jobs, again, worker.share, worker.ahead.low)
+        moments: Sequence[float | None] = dues
+        again: list[tuple[int, float]] = []
+        if histories:
+            again = [spent(each, now) for each in histories]
+            moments = [None if each is None else each.due for each in histories]
+        start, seconds = self._to_worker(worker, moments)
+        first, jobs = dispatcher.send(tasks, now, worker, histories, moments if seconds else ())
+        batch = wire.JobBatch(first, jobs, again, worker.share, worker.ahead.low, start, seconds)
         if self._send_message(worker, self._header + wire.pack(batch)):
             return True
         dispatcher.unsend(first)
         worker.away = True
         return False
+
+    def _to_worker(
+        self, worker: WorkerState, moments: Sequence[float | None]
+    ) -> tuple[float, list[float | None]]:
+        """Return due times as a worker takes them: a moment of its clock, and seconds after that."""
+        first = next((moment for moment in moments if moment is not None), None)
+        if first is None:
+            return 0.0, []
+        if self._start is None:
+            self._start = first
+        start = self._start
+        return worker.start_of(start), [
+            None if moment is None else max(0.0, moment - start) for moment in moments
+        ]
 
     def tell_shares(self) -> None:
         """Tell workers with jobs how many they may run at once, where that has changed."""

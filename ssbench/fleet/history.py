@@ -1,4 +1,4 @@
-"""The history of a job that is sent again because its token was refused."""
+"""The history of a job that is sent again, because its token was refused or its worker was lost."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ class History:
     ``began`` is the master's monotonic clock at the start of its first attempt, ``retries`` the number
     of attempts that failed, ``retried`` their causes with counts. ``connecting`` and ``pausing`` are the
     seconds spent on that; ``ended`` is when the last of those attempts did, None where nobody knows.
+    ``due`` is when it was due, by the master's monotonic clock, None in a closed loop. A task that has not
+    begun has a history only where it has a due time, without retries.
     """
 
     retries: int
@@ -24,6 +26,7 @@ class History:
     connecting: float = 0.0
     pausing: float = 0.0
     ended: float | None = None
+    due: float | None = None
 
     def add_to(self, result: Result, sent_at: float) -> Result:
         """Return the result with the causes of earlier attempts and the pauses since added to its own.
@@ -31,6 +34,8 @@ class History:
         ``sent_at`` is when the job was sent again: what it waited for a token is a pause. The worker was told
         the number of retries and the time spent, so these are included already.
         """
+        if not self.retries:
+            return result
         retried = dict(self.retried)
         for cause, count in (result.retried or {}).items():
             retried[cause] = retried.get(cause, 0) + count
@@ -53,4 +58,19 @@ def after_failure(result: Result, cause: str, history: History | None, now: floa
     retried[cause] = retried.get(cause, 0) + 1
     began = history.began if history else now - (result.last_byte or 0.0)
     rare = result.rare or Rare()
-    return History(result.retries + 1, began, retried, rare.connecting, rare.pausing, now)
+    due = None if result.late is None else began - result.late
+    if history is not None:
+        due = history.due
+    return History(result.retries + 1, began, retried, rare.connecting, rare.pausing, now, due)
+
+
+def tried(history: History | None) -> bool:
+    """Return whether a task with that history has begun before."""
+    return history is not None and history.retries > 0
+
+
+def spent(history: History | None, now: float) -> tuple[int, float]:
+    """Return what a worker is told of a task that is sent now: retries, seconds since its first attempt."""
+    if history is None or not history.retries:
+        return 0, 0.0
+    return history.retries, max(0.0, now - history.began)

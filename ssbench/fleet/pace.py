@@ -46,6 +46,12 @@ class Pace(Protocol):
     def wait(self, now: float, sent: int) -> float:
         """Seconds until there is room without any result; infinity if only results make room."""
 
+    def in_hand(self, now: float) -> int | None:
+        """How many jobs all workers together may have, with those ahead; None: as many as they need."""
+
+    def dues(self, first: int, count: int) -> Sequence[float]:
+        """When the new tasks from number ``first`` on are due, which are sent now; empty in a closed loop."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
@@ -66,6 +72,12 @@ class ClosedLoop:
 
     def wait(self, now: float, sent: int) -> float:  # noqa: D102
         return math.inf
+
+    def in_hand(self, now: float) -> int | None:  # noqa: D102
+        return None
+
+    def dues(self, first: int, count: int) -> Sequence[float]:  # noqa: D102
+        return ()
 
 
 def share_out(total: int, capacities: Sequence[int]) -> list[int]:

@@ -47,7 +47,7 @@ class Bounds:
         """
         task, batch, history = entry
         first, last = result.first_byte, result.last_byte
-        age = now - (batch.sent_at if history is None else history.began)
+        age = now - (history.began if history is not None and history.retries else batch.sent_at)
         if last is None:
             if result.cause is None or first is not None:
                 return "it has no last byte"

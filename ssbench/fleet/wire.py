@@ -79,7 +79,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ``generation`` goes up when the token changes during a run. Time-outs are seconds, ``delete_after``
     whole seconds; they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
     ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``.
-    ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``.
+    ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``. A user waits ``think_time``
+    after a job before it begins the next, except where jobs have due times.
     """
 
     run_id: Count
@@ -101,6 +102,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     retry_404: Count = 0
     size_ranges: list[tuple[Count, Count]] = []
     trans_id_extra: str | None = None
+    think_time: Seconds = 0.0
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
@@ -109,6 +111,8 @@ class JobBatch(Struct, array_like=True, frozen=True):
     ``histories`` is empty or holds (retries, seconds since the first attempt) for each job. ``users`` is how
     many jobs of the run the worker may run at once from now on, if it has room for them; the others wait
     there. Results are sent at once when no more than ``low`` jobs wait, and may be gathered before that.
+    In an open loop ``dues`` holds when each job is due: seconds after ``start``, a moment of that worker's
+    monotonic clock; None for one that has no due time. In a closed loop it is empty.
     """
 
     batch_id: Count
@@ -116,6 +120,8 @@ class JobBatch(Struct, array_like=True, frozen=True):
     histories: Annotated[list[tuple[Count, Seconds]], Meta(max_length=MAX_JOBS)] = []
     users: Small = MAX_JOBS
     low: Small = MAX_JOBS
+    start: Clock = 0.0
+    dues: Annotated[list[Seconds | None], Meta(max_length=MAX_JOBS)] = []
 
 
 class Ping(Struct, array_like=True, frozen=True, tag=1):
@@ -363,6 +369,8 @@ def unpack_batch(frame: bytes) -> JobBatch:
         raise WireError(f"job batch: {error}") from None
     if batch.histories and len(batch.histories) != len(batch.jobs):
         raise WireError(f"job batch: {len(batch.histories)} histories of {len(batch.jobs)} jobs")
+    if batch.dues and len(batch.dues) != len(batch.jobs):
+        raise WireError(f"job batch: {len(batch.dues)} due times of {len(batch.jobs)} jobs")
     return batch
 
 

@@ -13,6 +13,9 @@ from ssbench.fleet.wire import LAG_BUCKETS, work_address
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
 CLOCK_WINDOW = 30.0
 
+#: Due times count from another moment of a worker's clock when that differs by so many seconds.
+_DRIFT = 0.01
+
 #: What a new turn-round time counts for in the average of them.
 TURN_ROUND_WEIGHT = 0.25
 
@@ -45,7 +48,17 @@ class ClockOffset:
 class Batch:
     """A message of jobs on its way or with a worker. The jobs' numbers follow one another."""
 
-    __slots__ = ("began_at", "completed", "first", "remaining", "sent_at", "size", "waits_since", "worker")
+    __slots__ = (
+        "began_at",
+        "completed",
+        "dues",
+        "first",
+        "remaining",
+        "sent_at",
+        "size",
+        "waits_since",
+        "worker",
+    )
 
     def __init__(self, first: int, size: int, sent_at: float, worker: WorkerState) -> None:
         self.first = first
@@ -59,6 +72,12 @@ class Batch:
         self.worker = worker
         #: How many jobs of the worker had ended when it was sent.
         self.completed = worker.completed
+        #: When each of its jobs is due, in an open loop.
+        self.dues: Sequence[float | None] = ()
+
+    def due(self, number: int) -> float | None:
+        """Return when a job is due, by the master's monotonic clock; None in a closed loop."""
+        return self.dues[number - self.first] if self.dues else None
 
 
 class Load:
@@ -124,7 +143,8 @@ class WorkerState:
 
     ``since`` is when its heartbeats began to arrive, ``pinged`` when it was last sent a ping, ``echo`` when
     the last ping that it answered was sent and ``reached`` when that answer came. ``turn_round`` is the
-    moving average of the seconds between the two.
+    moving average of the seconds between the two. ``start`` is the moment of its clock from which due times
+    count.
     """
 
     worker_id: int
@@ -160,6 +180,7 @@ class WorkerState:
     reached: float = -math.inf
     turn_round: float | None = None
     batches: set[int] = field(default_factory=set)
+    start: float = -math.inf
     offset: ClockOffset = field(default_factory=ClockOffset)
     load: Load = field(default_factory=Load)
     address: bytes = field(init=False)
@@ -189,6 +210,13 @@ class WorkerState:
         self.unacknowledged.clear()
         self.unbegun.clear()
         self.load.clear()
+
+    def start_of(self, moment: float) -> float:
+        """Return a moment of the master's clock by the worker's; the same until the clocks drift apart."""
+        start = moment - self.offset.seconds
+        if abs(start - self.start) > _DRIFT:
+            self.start = start
+        return self.start
 
     def acknowledged(self, batch_id: int, held: float, now: float) -> bool:
         """Take note that it had received a batch ``held`` seconds before it said so.

@@ -40,7 +40,7 @@ def delete_leftovers(
     ends_at = time.monotonic() + _LAST_SECONDS if interrupted else float("inf")
     give_up_after = min(loop.give_up_after, _LAST_SECONDS) if gave_up else loop.give_up_after
     loop.interrupted.clear()
-    fleet.forget_jobs(retries=min(fleet.parameters.retries, _RETRIES))
+    fleet.forget_jobs(retries=min(fleet.parameters.retries, _RETRIES), think_time=0.0)
     _log.info(
         "Deleting the %d objects that the run created%s",
         count,

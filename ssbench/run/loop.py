@@ -18,7 +18,7 @@ import msgspec
 from ssbench.errors import ClusterError, WorkerError
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.fleet import Arrival, Fleet
-from ssbench.fleet.history import History
+from ssbench.fleet.history import History, tried
 from ssbench.fleet.pace import Pace
 from ssbench.fleet.phase import Phase
 from ssbench.fleet.standstill import Standstill
@@ -206,11 +206,11 @@ class Loop:
     def _take_back(self, phase: Phase) -> None:
         """Give back to a phase that was cut short what has not begun; what was tried before is sent again."""
         backlog = self.fleet.dispatcher.backlog
-        tasks = [task for task, history in backlog if history is None]
+        tasks = [task for task, history in backlog if not tried(history)]
         if tasks:
-            tried = [each for each in backlog if each[1] is not None]
+            rest = [each for each in backlog if tried(each[1])]
             backlog.clear()
-            backlog.extend(tried)
+            backlog.extend(rest)
             phase.take_back(tasks)
 
     def _abandon(self, phase: Phase) -> None:
@@ -231,36 +231,53 @@ class Loop:
         self.news.tell(self.fleet.take_events(), self._clock(), all_of_it=True)
 
     def _send(self, phase: Phase | None, now: float) -> float:
-        """Send what there is room for: the backlog first, then tasks of the phase (None: no more).
+        """Send what there is room for: the backlog first, then new tasks of the phase (None: no more).
 
         Returns how many seconds to wait for results at most.
         """
-        fleet, dispatcher, pace = self.fleet, self.fleet.dispatcher, self.pace
+        dispatcher, pace = self.fleet.dispatcher, self.pace
+        self._resent = False
         if self._renewal.under_way:
             return _TICK
-        self._resent = False
+        dispatcher.in_hand = pace.in_hand(now)
+        if dispatcher.backlog:
+            self._send_backlog(now)
+        if phase is None:
+            return _TICK
         room = pace.room(now, self._sent, len(dispatcher.in_flight) - dispatcher.ahead, dispatcher.capacity)
+        if room > 0:
+            timeout = self._send_new(phase, room, now)
+            if timeout is not None:
+                return timeout
+        wait = pace.wait(now, self._sent)
+        return wait if wait < _TICK else _TICK
+
+    def _send_backlog(self, now: float) -> None:
+        dispatcher = self.fleet.dispatcher
+        while dispatcher.backlog and (worker := dispatcher.next_worker()) is not None:
+            tasks, histories = self._from_backlog(min(self.pace.batch_size, dispatcher.room(worker)))
+            self._resent |= self.fleet.send(worker, tasks, now, histories)
+
+    def _send_new(self, phase: Phase, room: int, now: float) -> float | None:
+        """Send ``room`` new tasks; returns how many seconds to wait for results if it cannot."""
+        fleet, dispatcher, pace = self.fleet, self.fleet.dispatcher, self.pace
+        batch_size = pace.batch_size
+        if dispatcher.in_hand is not None:
+            # What is due together goes to all workers.
+            batch_size = min(batch_size, -(-room // max(1, len(dispatcher.living()))))
         while room > 0:
             worker = dispatcher.next_worker()
             if worker is None:
                 return _TICK
-            most = min(pace.batch_size, dispatcher.room(worker), room)
-            tasks: Sequence[Task]
-            histories: Sequence[History | None] = ()
-            if dispatcher.backlog:
-                tasks, histories = self._from_backlog(most)
-            elif phase is None:
-                return _TICK
-            else:
-                tasks = phase.next_tasks(most)
-                if not tasks:
-                    return _NO_TASKS if worker.outstanding < worker.share else _NO_TASKS_AHEAD
-                self._sent += len(tasks)
-            if fleet.send(worker, tasks, now, histories):
-                room -= len(tasks)
-                self._resent = phase is None
-        wait = pace.wait(now, self._sent)
-        return wait if wait < _TICK else _TICK
+            tasks = phase.next_tasks(min(batch_size, dispatcher.room(worker), room))
+            if not tasks:
+                return _NO_TASKS if worker.outstanding < worker.share else _NO_TASKS_AHEAD
+            dues = pace.dues(self._sent, len(tasks))
+            self._sent += len(tasks)
+            if not fleet.send(worker, tasks, now, (), dues):
+                return 0.0
+            room -= len(tasks)
+        return None
 
     def _from_backlog(self, most: int) -> tuple[list[Task], list[History | None]]:
         backlog = self.fleet.dispatcher.backlog

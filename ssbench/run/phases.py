@@ -254,7 +254,7 @@ class Benchmark:
         return self._wanted is not None and self._state.drawn >= self._wanted and not self._state.waiting
 
     def cut_short(self, now: float) -> bool:
-        return self._stop() or (self._ends_at is not None and now >= self._ends_at)
+        return self._stop() or self._enough() or (self._ends_at is not None and now >= self._ends_at)
 
     def take_back(self, tasks: Sequence[Task]) -> None:
         for operation, size_class, container, number, _ in tasks:

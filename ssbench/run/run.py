@@ -290,6 +290,8 @@ class Run:
         drain_timeout = self._options.connect_timeout + self._options.network_timeout + _LAST_OPERATIONS
         for worker in self._fleet.dispatcher.living():
             worker.load.clear()
+        if scenario.think_time:
+            self._fleet.change(think_time=scenario.think_time)
         sinks = [*more_sinks, writer]
         goal = self._goal
         if goal is not None:

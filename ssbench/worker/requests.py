@@ -191,8 +191,11 @@ def builder(operation: Operation) -> Builder:
     return BUILDERS.get(operation.code) or _PLAIN.get(operation.method, ask)
 
 
-def as_result(job_id: int, outcome: Outcome, storage_url: int) -> Result:
-    """Return the result of a job for the master; ``storage_url`` is the place of the one it used."""
+def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None = None) -> Result:
+    """Return the result of a job for the master.
+
+    ``storage_url`` is the place of the one it used, ``due`` when it was to begin, by the monotonic clock.
+    """
     trans_id = outcome.trans_id
     rare = None
     if outcome.connecting or outcome.pausing or outcome.last_attempt is not None:
@@ -215,4 +218,11 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int) -> Result:
         outcome.spent,
         outcome.resent,
         rare,
+        None if due is None else _late(outcome, due),
     )
+
+
+def _late(outcome: Outcome, due: float) -> float:
+    """Return how long after it was due a job began: its first attempt, where there were several."""
+    took = outcome.last_byte if outcome.spent is None else outcome.spent
+    return max(0.0, outcome.completed - (took or 0.0) - due)

@@ -337,7 +337,7 @@ class Worker:
             self._hand_back(self._run_id, _ids(jobs[room:]))
             if not room:
                 return
-            batch = replace(batch, jobs=jobs[:room], histories=batch.histories[:room])
+            batch = replace(batch, jobs=jobs[:room], histories=batch.histories[:room], dues=batch.dues[:room])
         self._held[batch.batch_id] = len(batch.jobs)
         self._received = (batch.batch_id, time.monotonic())
         self._tell_at = batch.low if batch.low >= _GATHER_FROM else _AT_ALL_TIMES

@@ -8,7 +8,7 @@ from simulated import Network, SimulatedWorker, failure
 from ssbench.fleet import events, wire
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.fleet import Arrival, Fleet
-from ssbench.fleet.history import History
+from ssbench.fleet.history import History, tried
 from ssbench.fleet.wire import LAG_BUCKETS, Refusal, Result, RunParameters
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import INVALID
@@ -192,6 +192,24 @@ def test_a_second_run_counts_from_zero_with_the_same_workers(network: Network) -
     turn(fleet, network)
     assert fleet.dispatcher.living() == [state(fleet)]
     assert run_jobs(fleet, network, tasks(1), []).ended
+
+
+def test_due_times_are_of_the_workers_clock_and_stay_when_a_job_is_handed_back(network: Network) -> None:
+    fleet = ready(network, 1, 2)
+    now = network.now
+    network.workers[state(fleet).address].clock = 5000.0
+    turn(fleet, network, 1.1)
+    assert fleet.send(state(fleet), tasks(3), now, (), [now + 1.0, now + 1.5, now + 2.0])
+    batch = network.workers[state(fleet).address].batches[-1]
+    assert batch.start == pytest.approx(now + 1.0 + 5000.0)
+    assert batch.dues == pytest.approx([0.0, 0.5, 1.0])
+    fleet.dispatcher.hand_back([batch.batch_id + 1], state(fleet), 10, asked=True)
+    ((task, history),) = fleet.dispatcher.backlog
+    assert not tried(history)
+    assert fleet.send(state(fleet, 2), [task], now, [history])
+    other = network.workers[state(fleet, 2).address].batches[-1]
+    assert other.start == pytest.approx(now + 1.0)
+    assert (other.dues, other.histories) == (pytest.approx([0.5]), [(0, 0.0)])
 
 
 def test_that_descriptors_are_scarce_is_reported_once_a_minute(network: Network) -> None:

@@ -47,10 +47,12 @@ class Results:
     def __init__(self) -> None:
         self.ended: list[tuple[int, int, str | None]] = []
         self.refused: list[int | None] = []
+        self.all: list[Result] = []
 
     def __call__(self, batch_id: int, results: list[Result], refused: int | None = None) -> None:
         self.ended += [(batch_id, result.job_id, getattr(result, "cause", None)) for result in results]
         self.refused.append(refused)
+        self.all += results
 
 
 def jobs(batch_id: int, count: int) -> JobBatch:
@@ -155,6 +157,69 @@ def test_no_more_jobs_go_on_than_there_are_users(engine: Engine, gate: Gate, res
     in_hub(lambda: engine.submit(structs.replace(jobs(2, 5), users=100)))
     until(lambda: gate.waiting == SLOTS)
     assert (engine.busy, engine.waiting) == (SLOTS, 2)
+
+
+def test_jobs_begin_when_they_are_due_and_say_how_late(
+    engine: Engine, gate: Gate, parameters: RunParameters, results: Results
+) -> None:
+    gate.open.set()
+    start = time.monotonic()
+    # Not in the order of their numbers: one of them was sent again.
+    batch = structs.replace(jobs(1, 4), start=start, dues=[0.15, 0.05, 0.1, None])
+    in_hub(lambda: engine.submit(batch))
+    until(lambda: results.ended)
+    assert engine.waiting == 3
+    until(lambda: len(results.ended) == 4)
+    assert [job for _, job, _ in results.ended] == [103, 101, 102, 100]
+    assert results.all[0].late is None
+    for result, due in zip(results.all[1:], (0.05, 0.1, 0.15), strict=True):
+        assert result.late is not None
+        assert result.last_byte is not None
+        assert result.completed - result.last_byte - result.late == pytest.approx(start + due, abs=1e-6)
+    assert engine.begun == 103
+
+
+def test_jobs_that_are_due_wait_for_a_user_and_none_is_dropped(
+    engine: Engine, gate: Gate, results: Results
+) -> None:
+    batch = structs.replace(jobs(1, 5), start=time.monotonic() - 1.0, dues=[0.0, 0.1, 0.2, 0.3, 1e6], users=1)
+    in_hub(lambda: engine.submit(batch))
+    until(lambda: gate.waiting == 1)
+    assert (engine.busy, engine.waiting) == (1, 4)
+    gate.open.set()
+    until(lambda: len(results.ended) == 4)
+    assert [job for _, job, _ in results.ended] == [100, 101, 102, 103]
+    lates = [result.late for result in results.all]
+    assert all(late is not None and late >= 0.7 for late in lates)
+    assert engine.cancel() == [(1, 104)]
+    assert engine.waiting == 0
+
+
+def test_a_user_thinks_after_each_job(parameters: RunParameters, gate: Gate, results: Results) -> None:
+    gate.open.set()
+    engine = GreenletEngine(structs.replace(parameters, think_time=0.1), SLOTS, results)
+    try:
+        in_hub(lambda: engine.submit(structs.replace(jobs(1, 3), users=1)))
+        until(lambda: len(results.ended) == 3)
+        ends = [result.completed for result in results.all]
+        begins = [result.completed - (result.last_byte or 0.0) for result in results.all]
+        assert all(begin - end >= 0.0999 for end, begin in zip(ends, begins[1:], strict=False))
+        # It is not free before it has thought.
+        assert engine.busy == 1
+        until(lambda: engine.busy == 0)
+    finally:
+        engine.close()
+
+
+def test_a_no_op_job_ends_when_it_is_due(parameters: RunParameters, results: Results) -> None:
+    engine = make_engine(RunParameters(**{**_fields(parameters), "noop": True}), SLOTS, results)
+    start = time.monotonic()
+    in_hub(lambda: engine.submit(structs.replace(jobs(3, 3), start=start, dues=[0.05, None, 1e6])))
+    assert [job for _, job, _ in results.ended] == [301]
+    until(lambda: len(results.ended) == 2)
+    assert results.all[1].completed - (results.all[1].late or 0.0) == pytest.approx(start + 0.05)
+    assert engine.cancel() == [(3, 302)]
+    engine.close()
 
 
 def test_cancel_takes_back_what_has_not_begun(engine: Engine, gate: Gate, results: Results) -> None:

@@ -7,7 +7,9 @@ greenlets on the worker's event loop do.
 
 It runs as many jobs at once as the worker has users, which may be fewer than it has slots. The others wait in
 the engine, in the order in which they were submitted, and a slot that has finished a job begins the next
-one without the worker.
+one without the worker. Jobs with a due time begin in order of that, when it has come and a user is free; none
+is dropped, and their results say how late they began. With a think time, a user waits for so long between two
+jobs.
 
 How late the event loop runs is measured by the worker, not by the engine: it delays every engine alike.
 """

@@ -3,7 +3,8 @@
 There are at most as many slots as the worker has concurrency, made when they are first needed. A job
 that is submitted while a slot is idle begins at once: the event loop switches straight into the slot, and
 back when the slot first waits. Through a queue and an event it would take a turn of the loop more. A slot
-that has ended a job takes the next one from the queue, unless the worker's share of the users has shrunk.
+that has ended a job takes the next one from the queue, unless the worker's share of the users has shrunk. In
+an open loop a job waits for its time (:mod:`ssbench.worker.engine.due`) and for a user.
 """
 
 # ruff: noqa: D102 - the methods are documented in Engine
@@ -17,12 +18,11 @@ import gevent
 from gevent import getcurrent
 
 from ssbench.fleet.wire import Job, JobBatch, RunParameters
+from ssbench.swift.outcome import Outcome
 from ssbench.worker.engine.contract import Ended, Engine
+from ssbench.worker.engine.due import DueJobs, Work
 from ssbench.worker.engine.noop import NoopEngine
 from ssbench.worker.requests import Run, as_result
-
-#: A job to carry out: the id of its batch, itself, and its history.
-_Work = tuple[int, Job, tuple[int, float] | None]
 
 
 class GreenletEngine:
@@ -36,70 +36,104 @@ class GreenletEngine:
         self._slots = slots
         #: How many jobs may run at once.
         self._users = slots
-        self._queue: deque[_Work] = deque()
+        self._queue: deque[Work] = deque()
+        #: Jobs that wait for their time; none of them begins before one of the queue.
+        self._due = DueJobs(self._begin_due)
         self._idle: list[gevent.Greenlet] = []
         self._closed = False
         self._hub = gevent.get_hub()
 
     @property
     def waiting(self) -> int:
-        return len(self._queue)
+        return len(self._queue) + len(self._due)
 
     def submit(self, batch: JobBatch) -> None:
-        batch_id, histories = batch.batch_id, batch.histories
-        if histories:
-            self._queue += zip(repeat(batch_id), batch.jobs, histories)
+        batch_id, histories = batch.batch_id, batch.histories or repeat(None)
+        if batch.dues:
+            for job, history, due in zip(batch.jobs, histories, batch.dues):  # noqa: B905 - one is endless
+                if due is None:
+                    self._queue.append((batch_id, job, history, None))
+                else:
+                    moment = batch.start + due
+                    self._due.add(moment, (batch_id, job, history, moment))
         else:
-            self._queue += zip(repeat(batch_id), batch.jobs, repeat(None))
+            self._queue += zip(repeat(batch_id), batch.jobs, histories, repeat(None))
         self.share(batch.users)
 
     def share(self, users: int) -> None:
         self._users = users = min(users, self._slots)
-        queue, idle = self._queue, self._idle
         # A slot may end its job at once, and take more from the queue.
-        while queue and self.busy < users:
+        while self.busy < users and (work := self._next()) is not None:
             self.busy += 1
-            if idle:
-                idle.pop().switch(queue.popleft())
+            if self._idle:
+                self._idle.pop().switch(work)
             else:
-                gevent.spawn(self._slot, queue.popleft())
+                gevent.spawn(self._slot, work)
+
+    def _next(self) -> Work | None:
+        """Take the next job that may begin; None if there is none."""
+        if self._queue:
+            return self._queue.popleft()
+        return self._due.take() if self._due else None
+
+    def _begin_due(self) -> None:
+        self.share(self._users)
 
     def update(self, parameters: RunParameters) -> None:
         self._run.parameters = parameters
 
     def cancel(self) -> list[tuple[int, int]]:
-        not_begun = [(batch_id, job[0]) for batch_id, job, _ in self._queue]
+        works = [*self._queue, *self._due.clear()]
         self._queue.clear()
-        return not_begun
+        return [(batch_id, job[0]) for batch_id, job, _, _ in works]
 
     def close(self) -> None:
         self._closed = True
         self._queue.clear()
+        self._due.close()
         gevent.killall(self._idle, block=False)
         self._idle.clear()
         # Requests in flight fail at once, and their slots end.
         self._run.close()
 
-    def _slot(self, work: _Work) -> None:
-        run, queue, idle = self._run, self._queue, self._idle
+    def _slot(self, work: Work) -> None:
+        run, idle = self._run, self._idle
         switch_to_hub, perform = self._hub.switch, self._run.perform
         while not self._closed:
-            batch_id, job, history = work
-            self.begun = job[0]
+            batch_id, job, history, due = work
+            self.begun = max(self.begun, job[0])
             generation = run.parameters.generation
             outcome, storage_url = perform(job, history)
-            self.busy -= 1
-            if self._closed:
-                return
-            # The token that was refused is the one the job began with: there may be a new one since.
-            refused = generation if outcome.unauthorized else None
-            self._ended(batch_id, [as_result(job[0], outcome, storage_url)], refused)
-            if queue and self.busy < self._users:
-                self.busy += 1
-                work = queue.popleft()
+            think_time = run.parameters.think_time if due is None else 0.0
+            if think_time and not self._closed:
+                # The user is not free meanwhile.
+                self._pass_on(batch_id, job, outcome, storage_url, due, generation)
+                gevent.sleep(think_time)
+                self.busy -= 1
             else:
+                self.busy -= 1
+                self._pass_on(batch_id, job, outcome, storage_url, due, generation)
+            following = self._next() if self.busy < self._users else None
+            if following is not None:
+                self.busy += 1
+                work = following
+            elif not self._closed:
                 idle.append(getcurrent())
                 work = switch_to_hub()
+
+    def _pass_on(
+        self,
+        batch_id: int,
+        job: Job,
+        outcome: Outcome,
+        storage_url: int,
+        due: float | None,
+        generation: int,
+    ) -> None:
+        if not self._closed:
+            # The token that was refused is the one the job began with: there may be a new one since.
+            refused = generation if outcome.unauthorized else None
+            self._ended(batch_id, [as_result(job[0], outcome, storage_url, due)], refused)
 
 
 def make_engine(parameters: RunParameters, slots: int, ended: Ended) -> Engine:

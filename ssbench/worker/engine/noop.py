@@ -5,24 +5,48 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
-from ssbench.fleet.wire import Brief, JobBatch, RunParameters
+from ssbench.fleet.wire import Brief, Job, JobBatch, Result, RunParameters
 from ssbench.worker.engine.contract import Ended
+from ssbench.worker.engine.due import DueJobs
 
 
 class NoopEngine:
-    """Ends each batch within :meth:`submit`; an :class:`~ssbench.worker.engine.contract.Engine`."""
+    """Ends jobs within :meth:`submit`, or when they are due.
+
+    An :class:`~ssbench.worker.engine.contract.Engine`.
+    """
 
     def __init__(self, _parameters: RunParameters, _slots: int, ended: Ended) -> None:
         self.busy = 0
         self.begun = 0
-        self.waiting = 0
         self._ended = ended
+        self._due = DueJobs(self._end_due)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._due)
 
     def submit(self, batch: JobBatch) -> None:
         now = time.monotonic()
-        self.begun = batch.jobs[-1][0]
-        self._ended(batch.batch_id, [Brief(job[0], 0.0, 0.0, now) for job in batch.jobs])
+        jobs: Sequence[Job] = batch.jobs
+        if batch.dues:
+            for job, due in zip(batch.jobs, batch.dues, strict=True):
+                if due is not None:
+                    self._due.add(batch.start + due, (batch.batch_id, job, None, batch.start + due))
+            jobs = [job for job, due in zip(batch.jobs, batch.dues, strict=True) if due is None]
+            self._end_due()
+        if jobs:
+            self.begun = max(self.begun, jobs[-1][0])
+            self._ended(batch.batch_id, [Brief(job[0], 0.0, 0.0, now) for job in jobs])
+
+    def _end_due(self) -> None:
+        while (work := self._due.take()) is not None:
+            batch_id, job, _, due = work
+            now = time.monotonic()
+            self.begun = max(self.begun, job[0])
+            self._ended(batch_id, [Result(job[0], 0.0, 0.0, now, late=now - (due or now))])
 
     def share(self, users: int) -> None:
         pass
@@ -31,7 +55,7 @@ class NoopEngine:
         pass
 
     def cancel(self) -> list[tuple[int, int]]:
-        return []
+        return [(batch_id, job[0]) for batch_id, job, _, _ in self._due.clear()]
 
     def close(self) -> None:
-        pass
+        self._due.close()

@@ -1,0 +1,127 @@
+"""Jobs that wait until they are due, and the clock that wakes their engine.
+
+The alarm is a timerfd of Linux, which is exact to some tens of microseconds: a timer of the event loop is up
+to a millisecond late, because epoll counts in those. Elsewhere that one has to do.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import heapq
+import math
+import os
+import time
+from collections.abc import Callable
+
+import gevent
+
+from ssbench.fleet.wire import Job
+
+#: A job to carry out: the id of its batch, itself, its history, when it is due (None: at once).
+Work = tuple[int, Job, tuple[int, float] | None, float | None]
+
+_ABSOLUTE = 1  # TFD_TIMER_ABSTIME
+
+
+class _Moment(ctypes.Structure):
+    """struct itimerspec: an interval, which is 0, and a moment."""
+
+    _fields_ = (
+        ("interval_seconds", ctypes.c_long),
+        ("interval_nanoseconds", ctypes.c_long),
+        ("seconds", ctypes.c_long),
+        ("nanoseconds", ctypes.c_long),
+    )
+
+
+class Alarm:
+    """Calls ``wake`` on the event loop at a moment of the monotonic clock; one at a time."""
+
+    def __init__(self, wake: Callable[[], object]) -> None:
+        self._wake = wake
+        self._loop = gevent.get_hub().loop
+        self._libc = ctypes.CDLL(None)
+        self._descriptor = -1
+        self._at = math.inf
+        if hasattr(self._libc, "timerfd_create"):
+            self._descriptor = self._libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        self._watcher = self._loop.io(self._descriptor, 1) if self._descriptor >= 0 else self._loop.timer(0.0)
+        if self._descriptor >= 0:
+            self._watcher.start(self._ring)
+
+    def set(self, moment: float) -> None:
+        """Ring then, at once if that has passed; infinity: not at all. An earlier setting is forgotten."""
+        if moment == self._at:
+            return
+        self._at = moment
+        if self._descriptor < 0:
+            self._watcher.stop()
+            if moment < math.inf:
+                self._watcher = self._loop.timer(max(0.0, moment - time.monotonic()))
+                self._watcher.start(self._ring)
+            return
+        fraction, seconds = math.modf(moment) if moment < math.inf else (0.0, 0.0)
+        # No moment at all turns it off, and one that has passed rings at once.
+        at = _Moment(0, 0, int(max(seconds, 0.0)), int(max(fraction, 0.0) * 1e9))
+        self._libc.timerfd_settime(self._descriptor, _ABSOLUTE, ctypes.byref(at), None)
+
+    def _ring(self) -> None:
+        self._at = math.inf
+        if self._descriptor >= 0:
+            try:
+                os.read(self._descriptor, 8)
+            except BlockingIOError:
+                return  # it was set anew meanwhile
+        self._wake()
+
+    def close(self) -> None:
+        """Ring no more."""
+        self._watcher.stop()
+        self._watcher.close()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class DueJobs:
+    """Jobs by when they are due. ``wake`` is called when the first of them is, if nobody took it before."""
+
+    def __init__(self, wake: Callable[[], object]) -> None:
+        self._heap: list[tuple[float, int, Work]] = []
+        self._wake = wake
+        #: Made when it is needed: most runs have no due times.
+        self._alarm: Alarm | None = None
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, due: float, work: Work) -> None:
+        """Keep a job until then."""
+        heapq.heappush(self._heap, (due, work[1][0], work))
+
+    def take(self) -> Work | None:
+        """Take the job that has been due for longest. None if none is due: then the alarm is set."""
+        heap = self._heap
+        if heap and heap[0][0] <= time.monotonic():
+            return heapq.heappop(heap)[2]
+        if self._alarm is None:
+            if not heap:
+                return None
+            self._alarm = Alarm(self._wake)
+        self._alarm.set(heap[0][0] if heap else math.inf)
+        return None
+
+    def clear(self) -> list[Work]:
+        """Forget all jobs; return them in order."""
+        works = [work for _, _, work in sorted(self._heap)]
+        self._heap.clear()
+        if self._alarm is not None:
+            self._alarm.set(math.inf)
+        return works
+
+    def close(self) -> None:
+        """Forget all jobs for good."""
+        self.clear()
+        if self._alarm is not None:
+            self._alarm.close()
+            self._alarm = None
