@@ -24,6 +24,9 @@ MOST_AHEAD = 8192
 _SHARE = 1.25
 _ROOTS = 2.0
 
+#: A shorter turn is no measurement (seconds).
+_SHORTEST = 1e-6
+
 #: Added to the turn-round time (seconds).
 _MORE = 0.006
 
@@ -49,7 +52,7 @@ class Ahead:
         It was sent so many ``seconds`` ago, the worker had it for the last ``held`` of them, and ``ended``
         of its jobs ended meanwhile.
         """
-        if seconds <= 0.0:
+        if seconds < _SHORTEST:
             return False
         ended_on_the_way = ended * (max(0.0, seconds - held) + _MORE) / seconds
         difference = ended_on_the_way - self._ended

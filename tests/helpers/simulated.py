@@ -47,8 +47,6 @@ class SimulatedWorker:
         self.answer: Answer = success
         self.seconds = 0.01
         self.way = 0.0
-        #: By how much its clock is ahead of the master's.
-        self.clock = 0.0
         self.stopped = False
         self.connected = True
         #: What it was sent: the jobs of each batch, and notices.
@@ -71,7 +69,7 @@ class SimulatedWorker:
                 worker_id=self.instance,
                 instance=self.instance,
                 run_id=self.parameters.run_id,
-                clock=self._network.now + self.clock,
+                clock=self._network.now,
                 capacity=self.capacity,
                 held=list(self._held),
                 cpu=0.0,

@@ -197,8 +197,7 @@ def test_a_second_run_counts_from_zero_with_the_same_workers(network: Network) -
 def test_due_times_are_of_the_workers_clock_and_stay_when_a_job_is_handed_back(network: Network) -> None:
     fleet = ready(network, 1, 2)
     now = network.now
-    network.workers[state(fleet).address].clock = 5000.0
-    turn(fleet, network, 1.1)
+    state(fleet).offset.observe(now + 5000.0, now)
     assert fleet.send(state(fleet), tasks(3), now, (), [now + 1.0, now + 1.5, now + 2.0])
     batch = network.workers[state(fleet).address].batches[-1]
     assert batch.start == pytest.approx(now + 1.0 + 5000.0)
