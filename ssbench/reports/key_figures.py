@@ -35,7 +35,7 @@ def section(statistics: RunStatistics) -> Iterator[str]:
     total = statistics.total
     lines = [*_window(statistics, course), *_rates(statistics, course), *_seconds(course), *_stalls(course)]
     lines += _once_more(total)
-    lines += _latencies(statistics)
+    lines += latency_table(statistics)
     lines += _parts(statistics)
     lines += _failures(statistics)
     yield from ("", "Figures", *((_INDENT + line).rstrip() for line in lines))
@@ -68,8 +68,11 @@ def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
         yield f"Warm-up: its results are left out ({statistics.warmed_up})"
     if not course.busy:  # a no-op run
         return
-    idle = "" if course.busy >= _BUSY_ENOUGH else f" (under {_BUSY_ENOUGH:.0%}: they were idle otherwise)"
-    yield f"Users: {statistics.run.scenario.user_count}, busy {course.busy:.1%} of the window{idle}"
+    scenario = statistics.run.scenario
+    # In an open loop, and where users think, they are meant to be idle.
+    expected = course.busy >= _BUSY_ENOUGH or scenario.is_open or scenario.think_time
+    idle = "" if expected else f" (under {_BUSY_ENOUGH:.0%}: they were idle otherwise)"
+    yield f"Users: {scenario.user_count}, busy {course.busy:.1%} of the window{idle}"
 
 
 def _rates(statistics: RunStatistics, course: Course) -> Iterator[str]:
@@ -128,29 +131,40 @@ def _once_more(total: Section) -> Iterator[str]:
 def percentiles(statistics: RunStatistics, ranks: Sequence[float]) -> Iterator[str]:
     """Yield the lines of a section with further percentiles; none where none are asked for."""
     if ranks:
-        table = [*_latencies(statistics, ranks)][1:] or ["nothing was measured"]
+        table = [*latency_table(statistics, ranks)][1:] or ["nothing was measured"]
         yield from ("", "Further percentiles", *(_INDENT + line for line in table))
 
 
-def _latencies(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> Iterator[str]:
+def latency_table(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> Iterator[str]:
+    """Yield an empty line and a table of percentiles; nothing where nothing was measured."""
     if not any(line.first_byte.count or line.last_byte.count for line in statistics.total.lines):
         return  # a no-op run
     yield ""
-    names = "".join(f" {_rank(rank):>6}" for rank in ranks)
-    yield f"{'Latency in ms':<25}{'n':>9}{names}"
+    yield f"{'Latency in ms':<25}{'n':>9}{heads(ranks)}"
     total = statistics.total
     for each in (*statistics.sections[1:], total):
         # With one class its figures are those of all. Operations together have no classes of interest.
         lines = each.lines[:1] if len(each.lines) == 2 or each is total else each.lines
         for line in lines:
-            for which, latencies in (("first", line.first_byte), ("last", line.last_byte)):
+            times = {"first": line.first_byte, "last": line.last_byte, "resp": line.due.response}
+            for which, latencies in times.items():
                 if latencies.count:
                     yield _latency(each, line, which, latencies, ranks)
 
 
 def _latency(each: Section, line: Line, which: str, latencies: Latencies, ranks: Sequence[float]) -> str:
-    values = "".join(f" {milliseconds(latencies.supported_percentile(rank)):>6}" for rank in ranks)
-    return f"{_name(each):<8}{which:<6}{line.size_class or '':<10.10} {latencies.count:>9}{values}"
+    figures = values(latencies, ranks)
+    return f"{_name(each):<8}{which:<6}{line.size_class or '':<10.10} {latencies.count:>9}{figures}"
+
+
+def heads(ranks: Sequence[float]) -> str:
+    """Return the heads of columns of percentiles."""
+    return "".join(f" {_rank(rank):>6}" for rank in ranks)
+
+
+def values(latencies: Latencies, ranks: Sequence[float]) -> str:
+    """Return columns of percentiles in milliseconds; - where too few latencies lie beyond."""
+    return "".join(f" {milliseconds(latencies.supported_percentile(rank)):>6}" for rank in ranks)
 
 
 def _parts(statistics: RunStatistics) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ssbench.operations import OPERATIONS
-from ssbench.reports import cluster, confidence, key_figures
+from ssbench.reports import cluster, confidence, key_figures, load, stages
 from ssbench.reports.figures import printable, rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.results import LOST
@@ -35,6 +35,8 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
     if statistics.current:
         lines += [
             *key_figures.section(statistics),
+            *load.section(statistics),
+            *stages.section(statistics),
             *confidence.section(statistics),
             *_errors(statistics),
             *_not_done(statistics),

@@ -6,10 +6,12 @@
 
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within
 from ssbench.statistics.confidence import Interval
+from ssbench.statistics.due import Due
 from ssbench.statistics.latencies import Latencies, Slowest
 from ssbench.statistics.over_time import OverTime, Series
 from ssbench.statistics.parts import Part, Parts
 from ssbench.statistics.slowest import SlowOperation
+from ssbench.statistics.stages import StageStatistics
 from ssbench.statistics.steadiness import Steadiness
 from ssbench.statistics.summary import (
     Course,
@@ -29,6 +31,7 @@ __all__ = [
     "Cause",
     "Collector",
     "Course",
+    "Due",
     "EachSecond",
     "Figures",
     "Groups",
@@ -47,6 +50,7 @@ __all__ = [
     "SlowOperation",
     "Slowest",
     "Spread",
+    "StageStatistics",
     "Stall",
     "Steadiness",
     "Window",

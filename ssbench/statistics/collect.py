@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock
 from ssbench.results.block import is_constant
 from ssbench.statistics.by_second import BySecond, merge_seconds
+from ssbench.statistics.due import Due, DueCollector, merge_due
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
 from ssbench.statistics.over_time import OverTimeCollector
 from ssbench.statistics.parts import Parts, parts_of, sum_of
@@ -91,7 +92,8 @@ class Figures:
     ``end`` the last completion, a failure's too, minus infinity without a result; seconds since 1970.
     ``resent`` counts requests that were sent again because a kept connection had gone stale. ``moved``
     is the bytes of body of all successes whose size is known. ``by_second`` has what is needed for
-    intervals of the rates, ``parts`` what the time of successes went into besides their last attempts.
+    intervals of the rates, ``parts`` what the time of successes went into besides their last attempts,
+    ``due`` what is known of operations that were due in an open loop.
     """
 
     count: int
@@ -107,6 +109,7 @@ class Figures:
     moved: int
     by_second: BySecond
     parts: Parts
+    due: Due
 
     @property
     def failed(self) -> int:
@@ -136,6 +139,7 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
         moved=sum(part.moved for part in parts),
         by_second=merge_seconds(part.by_second for part in parts),
         parts=sum_of(part.parts for part in parts),
+        due=merge_due(part.due for part in parts),
     )
 
 
@@ -215,6 +219,7 @@ class _Group:
     last_byte: LatencyCollector = field(default_factory=LatencyCollector)
     tail: _Tail = field(default_factory=_Tail)
     by_second: BySecond = field(default_factory=BySecond)
+    due: DueCollector = field(default_factory=DueCollector)
 
     def add(self, block: ResultBlock, rows: npt.NDArray[np.intp], before: int) -> None:
         """Count some rows of a block that has ``before`` results before it."""
@@ -253,6 +258,7 @@ class _Group:
             self.moved,
             self.by_second,
             self.parts,
+            self.due.finish(),
         )
 
 
@@ -267,7 +273,8 @@ class Collector:
     and the slowest are kept.
 
     ``first_completed`` is the earliest completion, infinite without a result. ``workers`` counts the
-    successes of each worker that has a result, ``retries`` causes.
+    successes of each worker that has a result, ``retries`` causes. ``stages`` are collectors of the results
+    of so many stages, each as if there were no other; they need as much memory again.
     """
 
     def __init__(
@@ -277,11 +284,13 @@ class Collector:
         current: bool = True,
         begin: float | None = None,
         over_time: bool = False,
+        stages: int = 0,
     ) -> None:
         self.keys = tuple(dict.fromkeys((*ALWAYS, *by)))
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
                 raise ValueError(f"results cannot be grouped by {name}")
+        self.stages = tuple(Collector(by, current=current) for _ in range(stages))
         self.results = 0
         self.warmed_up = 0
         self._begin = begin
@@ -297,6 +306,10 @@ class Collector:
 
     def add(self, block: ResultBlock) -> None:
         """Count the results of a block, which must not be empty."""
+        for place, stage in enumerate(self.stages):
+            of_stage = np.flatnonzero(block.stage == place)
+            if len(of_stage):
+                stage.add(block.select(of_stage))
         block = self._without_warm_up(block)
         if not len(block):
             return
@@ -306,6 +319,8 @@ class Collector:
         for values, rows in _split([getattr(block, key) for key in self.keys]):
             group = self._groups.setdefault(values, _Group())
             group.add(block, rows, self.results)
+            if "due" in block.given:
+                group.due.add(block, rows, started, self.results)
             if self.timeline:
                 group.tail.add(block, rows, started, self.timeline.last_sent)
         self.first_completed = min(self.first_completed, float(block.completed.min()))

@@ -25,10 +25,12 @@ from ssbench.results import ResultBlock, RunDescription, RunSummary, WorkerFacts
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within, merge_figures
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.cut import AUTOMATIC, find_cut
+from ssbench.statistics.due import Due
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.over_time import OverTime
 from ssbench.statistics.parts import Parts
 from ssbench.statistics.slowest import SlowOperation
+from ssbench.statistics.stages import StageStatistics, mean_users, stage_statistics
 from ssbench.statistics.steadiness import Steadiness, steadiness
 from ssbench.statistics.timeline import EachSecond, Stall, Timeline, Window
 
@@ -78,7 +80,8 @@ class Line:
     """The figures of one size class of an operation, or of all of them (``size_class`` is None).
 
     ``count``, ``failed``, ``moved`` and the rates are as in :class:`Section`. The intervals (95 %) of the
-    rates are None of runs that were too short, and of older formats.
+    rates are None of runs that were too short, and of older formats. ``due`` is what is known of operations
+    that were due in an open loop.
     """
 
     size_class: str | None
@@ -91,6 +94,7 @@ class Line:
     moved_per_second: float
     rate_interval: Interval | None
     moved_interval: Interval | None
+    due: Due
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,11 @@ class Section:
     def rate_interval(self) -> Interval | None:
         """The interval of ``requests_per_second``."""
         return self.lines[0].rate_interval
+
+    @property
+    def due(self) -> Due:
+        """What is known of operations that were due in an open loop."""
+        return self.lines[0].due
 
     @property
     def retry_rate(self) -> float:
@@ -175,7 +184,9 @@ class RunStatistics:
     ``current`` tells that the file is of today's format, which knows more than the older ones.
     ``fleet`` are the workers that were used, none in older formats. ``interrupted`` tells that the run was
     ended before its time by a signal, ``ended_early`` that it ended itself, ``complete`` that it has written
-    its summary. ``over_time`` and ``slowest`` are there where they were asked for.
+    its summary. ``over_time`` and ``slowest`` are there where they were asked for. ``due`` is how many
+    operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a closed loop, and
+    where it is not known. ``stages`` are the stages of the run, each by itself.
     """
 
     run: RunDescription
@@ -201,6 +212,9 @@ class RunStatistics:
     over_time: OverTime | None = None
     slowest: tuple[SlowOperation, ...] = ()
     ended_early: bool = False
+    due: int | None = None
+    not_begun: int | None = None
+    stages: tuple[StageStatistics, ...] = ()
 
     @property
     def total(self) -> Section:
@@ -221,7 +235,13 @@ def summarize(results: Results, by: Sequence[str] = (), *, over_time: bool = Fal
     """
     automatic = results.run.options.get("warmup") == AUTOMATIC
     begin = _cut(results) if automatic else None
-    collector = Collector(by, current=results.current, begin=begin, over_time=over_time)
+    collector = Collector(
+        by,
+        current=results.current,
+        begin=begin,
+        over_time=over_time,
+        stages=len(results.run.stages),
+    )
     for block in results.blocks():
         collector.add(block)
     statistics = make_statistics(collector, results)
@@ -237,6 +257,18 @@ def _cut(results: Results) -> float | None:
 
 def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     """Return the numbers of what was collected so far."""
+    numbers = _numbers(collector, facts, mean_users(facts.run.scenario.plan))
+    stages = stage_statistics(collector, facts, _numbers)
+    dues = [stage.due for stage in (facts.summary.stages if facts.summary else ()) if stage.due is not None]
+    if not dues:
+        return replace(numbers, stages=stages)
+    begun = collector.results + collector.warmed_up
+    not_begun = [each.numbers.not_begun or 0 for each in stages] or [max(0, sum(dues) - begun)]
+    return replace(numbers, due=sum(dues), not_begun=sum(not_begun), stages=stages)
+
+
+def _numbers(collector: Collector, facts: RunFacts, users: float) -> RunStatistics:
+    """Return the numbers of what was collected so far, of so many users."""
     names, summary, timeline = facts.size_classes, facts.summary, collector.timeline
     window = timeline.window(summary.sent_until if summary else None) if timeline else None
     groups = collector.groups(window)
@@ -248,7 +280,7 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
             sections.append(_section(operation, own, names, window))
     total = merge_figures(leaves.values())
     start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
-    course = _course(timeline, window, total, facts.run.scenario.user_count) if timeline and window else None
+    course = _course(timeline, window, total, users) if timeline and window else None
     unsteady = course.steadiness.warning() if course and not facts.run.scenario.stages else None
     return RunStatistics(
         run=facts.run,
@@ -288,7 +320,7 @@ def _over_time(collector: Collector, window: Window | None, total: Figures) -> O
     return collector.over_time.finish(start, total.end)
 
 
-def _course(timeline: Timeline, window: Window, total: Figures, users: int) -> Course:
+def _course(timeline: Timeline, window: Window, total: Figures, users: float) -> Course:
     each = timeline.each_second(window)
     of_all_users = users * window.seconds
     return Course(
@@ -298,7 +330,7 @@ def _course(timeline: Timeline, window: Window, total: Figures, users: int) -> C
         operations=each[0] if each else None,
         moved=each[1] if each else None,
         steadiness=steadiness(total.by_second.series(window.start, window.end)[0]),
-        stalls=timeline.stalls(window, total.last_byte, users),
+        stalls=timeline.stalls(window, total.last_byte, math.ceil(users)),
     )
 
 
@@ -334,6 +366,7 @@ def _section(
                 figures.moved,
                 *rates(figures, window),
                 *intervals(figures, window),
+                figures.due,
             )
             for name, figures in by_class.items()
         ),

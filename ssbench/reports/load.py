@@ -1,0 +1,70 @@
+"""What the load was: a closed loop, or operations that were due; and how that was kept to.
+
+``doc/numbers.rst`` defines response time, service time and lateness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ssbench.reports.columns import milliseconds as short_milliseconds
+from ssbench.reports.columns import plural
+from ssbench.reports.key_figures import RANKS, heads, milliseconds, values
+from ssbench.scenario.model import Scenario
+from ssbench.statistics import RunStatistics
+from ssbench.statistics.due import LATE
+
+_INDENT = " " * 7
+
+
+def section(statistics: RunStatistics) -> Iterator[str]:
+    """Yield the lines of the section; none of a closed loop without think time."""
+    scenario, due = statistics.run.scenario, statistics.total.due
+    lines: list[str] = []
+    if scenario.think_time:
+        lines.append(f"Think time: {scenario.think_time:g} s after each operation of a user")
+    if scenario.is_open:
+        began = due.lateness.count
+        lines.append(f"Open loop: {words(scenario)}" + (f"; due: {statistics.due}" if statistics.due else ""))
+        most = (
+            f" ({100 * due.late / began:.2f} %), at most {milliseconds(due.lateness.maximum)} ms"
+            if began
+            else ""
+        )
+        lines.append(f"Began more than {LATE * 1000:g} ms late: {due.late}{most}")
+        if statistics.not_begun:
+            lines.append(
+                f"Due, but not begun by the end: {statistics.not_begun} (for want of users; in no latency)"
+            )
+        if began:
+            lines += ["", f"{'Lateness in ms':<25}{'n':>9}{heads(RANKS)}"]
+            lines.append(f"{'ALL':<25}{began:>9}{values(due.lateness, RANKS)}")
+    if lines:
+        yield from ("", "Load", *((_INDENT + line).rstrip() for line in lines))
+
+
+def words(scenario: Scenario) -> str:
+    """Return the load that a scenario asks for in a few words."""
+    if scenario.stages:
+        return f"{plural(len(scenario.stages), 'stage')}, at most {scenario.user_count:,} in flight"
+    if scenario.rate is None:
+        return plural(scenario.user_count, "user")
+    how = {"even": "evenly", "poisson": "Poisson"}[scenario.arrivals]
+    return f"{scenario.rate:g} operations a second, {how}, at most {scenario.user_count:,} in flight"
+
+
+def brief(statistics: RunStatistics) -> Iterator[str]:
+    """Yield a line about an open loop for the summary."""
+    due = statistics.total.due
+    if not statistics.run.scenario.is_open or not due.lateness.count:
+        return
+    parts = [
+        f"p{rank:g} {short_milliseconds(seconds)}"
+        for rank in (50, 90, 99)
+        if (seconds := due.response.supported_percentile(rank)) is not None
+    ]
+    if due.response.count:
+        parts.append(f"max {short_milliseconds(due.response.maximum)} ms")
+    late = f"{due.late:,} began late (max {short_milliseconds(due.lateness.maximum)} ms)"
+    not_begun = f", {statistics.not_begun:,} not begun" if statistics.not_begun else ""
+    yield f"response time {' '.join(parts)}; {late}{not_begun}"
