@@ -32,6 +32,7 @@ from ssbench.statistics import (
     RunStatistics,
     Slowest,
     SlowOperation,
+    StageStatistics,
     Window,
     judge_run,
 )
@@ -71,6 +72,9 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         over_time=_over_time(statistics.over_time),
         slowest=[maker.slow(each) for each in statistics.slowest],
         warmed_up=statistics.warmed_up,
+        due=statistics.due,
+        not_begun=statistics.not_begun,
+        stages=[_stage(stage, options) for stage in statistics.stages],
         workers=list(maker.workers()),
         worker_count=statistics.worker_count,
         spread_over_workers=records.Spread(
@@ -99,6 +103,23 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         counters=statistics.counters,
         warnings=list(statistics.warnings),
         cluster=statistics.cluster,
+    )
+
+
+def _stage(stage: StageStatistics, options: ReportOptions) -> records.Stage:
+    numbers, load = stage.numbers, stage.load
+    return records.Stage(
+        name=stage.name,
+        planned_seconds=load.seconds,
+        users=list(load.users or ()),
+        rate=None if load.rate is None else list(load.rate),
+        begins=stage.facts.begins if stage.facts else None,
+        ends=stage.facts.ends if stage.facts else None,
+        due=numbers.due,
+        not_begun=numbers.not_begun,
+        warmed_up=numbers.warmed_up,
+        operations=list(_Maker(numbers, options).operations()),
+        course=_course(numbers.course),
     )
 
 
@@ -200,6 +221,9 @@ class _Maker:
             connecting=_part(figures.parts.connecting),
             pausing=_part(figures.parts.pausing),
             vanished=figures.parts.vanished,
+            response=self._latency(figures.due.response),
+            lateness=self._latency(figures.due.lateness),
+            late=figures.due.late,
         )
 
     def slow(self, each: SlowOperation) -> records.SlowOperation:
@@ -274,6 +298,10 @@ def _run(statistics: RunStatistics) -> records.Run:
             container_concurrency=scenario.container_concurrency,
             delete_after=scenario.delete_after,
             policy=scenario.policy,
+            rate=scenario.rate,
+            arrivals=scenario.arrivals,
+            warmup=scenario.warmup,
+            think_time=scenario.think_time,
             size_classes=[
                 records.SizeClass(
                     name=each.name,

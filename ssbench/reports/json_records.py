@@ -83,7 +83,9 @@ class Figures(Record, frozen=True, kw_only=True):
     ``count`` is of successes; ``lost`` operations are neither in it nor in ``errors``. ``retries`` are
     attempts after the first, ``resent`` requests that were sent again because a kept connection was stale.
     ``connecting`` and ``pausing`` (between attempts) are parts of the latencies. ``vanished`` counts deletes
-    that found nothing after an answer was lost, which are successes.
+    that found nothing after an answer was lost, which are successes. ``response`` is the time of successes
+    from when they were due, ``lateness`` the time of all until they began, ``late`` how many began over 1 ms
+    late; of open loops only.
     """
 
     count: Count
@@ -102,6 +104,9 @@ class Figures(Record, frozen=True, kw_only=True):
     connecting: Part
     pausing: Part
     vanished: Count
+    response: Latency
+    lateness: Latency
+    late: Count
 
 
 class Part(Record, frozen=True, kw_only=True):
@@ -332,6 +337,10 @@ class Scenario(Record, frozen=True, kw_only=True):
     container_concurrency: Count
     delete_after: Seconds | None
     policy: str | None
+    rate: PerSecond | None
+    arrivals: Literal["even", "poisson"]
+    warmup: Seconds
+    think_time: Seconds
     size_classes: list[SizeClass]
     file: dict[str, Any] | None
 
@@ -360,6 +369,25 @@ class Run(Record, frozen=True, kw_only=True):
     stages: list[str]
 
 
+class Stage(Record, frozen=True, kw_only=True):
+    """A stage by itself. ``users`` and ``rate`` (null: a closed loop) are those at its begin and at its end.
+
+    ``begins``, ``ends`` and ``due`` are null where the run was killed.
+    """
+
+    name: str
+    planned_seconds: Seconds
+    users: list[int]
+    rate: list[float] | None
+    begins: Moment | None
+    ends: Moment | None
+    due: Count | None
+    not_begun: Count | None
+    warmed_up: Count
+    operations: list[Operation]
+    course: Course | None
+
+
 class Second(Record, frozen=True, kw_only=True):
     """Successes in a second; the first is 1. ``partial``: it reaches beyond the window; null: unknown."""
 
@@ -372,7 +400,8 @@ class Report(Record, frozen=True, kw_only=True):
     """A report of ssbench on one run. Times are in seconds, sizes in bytes; see doc/json-report.rst.
 
     ``current`` is false for stat files of ssbench 0.x, whose rates have a window of their own for each
-    operation. ``counters`` are what else the run counted.
+    operation. ``due`` counts the operations that were due in an open loop, ``not_begun`` those of them that
+    had not begun by the end; null in a closed loop. ``counters`` are what else the run counted.
     """
 
     format: Literal["ssbench report"] = "ssbench report"
@@ -386,6 +415,9 @@ class Report(Record, frozen=True, kw_only=True):
     over_time: OverTime | None
     slowest: list[SlowOperation]
     warmed_up: Count
+    due: Count | None
+    not_begun: Count | None
+    stages: list[Stage]
     workers: list[Worker]
     worker_count: Count
     spread_over_workers: Spread

@@ -11,7 +11,7 @@ import numpy as np
 
 from ssbench.names import container_name, object_name
 from ssbench.operations import OPERATIONS
-from ssbench.reports import breakdown
+from ssbench.reports import breakdown, load
 from ssbench.reports.columns import (
     WIDTH,
     bars,
@@ -57,6 +57,7 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
         yield from breakdown.section(statistics)
     else:
         yield from _sizes(statistics)
+    yield from load.brief(statistics)
     yield from _over_time(statistics, options.encoding)
     yield from _failures(statistics)
     yield from _slowest(statistics)
@@ -121,7 +122,7 @@ def _facts(statistics: RunStatistics) -> Iterator[str]:
         yield f"seed {run.seed};"
     hosts = {worker.host for worker in statistics.fleet if worker.host}
     workers = plural(len(statistics.fleet) or statistics.worker_count, "worker")
-    yield f"{plural(scenario.user_count, 'user')},"
+    yield f"{load.words(scenario)},"
     yield f"{workers} on {plural(len(hosts), 'host')};" if hosts else f"{workers};"
     yield f"{utc(statistics.start)}, {statistics.duration:.0f} s"
 

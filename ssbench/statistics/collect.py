@@ -290,7 +290,7 @@ class Collector:
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
                 raise ValueError(f"results cannot be grouped by {name}")
-        self.stages = tuple(Collector(by, current=current) for _ in range(stages))
+        self.stages = tuple(Collector(by, current=current, begin=begin) for _ in range(stages))
         self.results = 0
         self.warmed_up = 0
         self._begin = begin

@@ -185,8 +185,8 @@ class RunStatistics:
     ``fleet`` are the workers that were used, none in older formats. ``interrupted`` tells that the run was
     ended before its time by a signal, ``ended_early`` that it ended itself, ``complete`` that it has written
     its summary. ``over_time`` and ``slowest`` are there where they were asked for. ``due`` is how many
-    operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a closed loop, and
-    where it is not known. ``stages`` are the stages of the run, each by itself.
+    operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a
+    closed loop, and where it is not known. ``stages`` are the stages of the run, each by itself.
     """
 
     run: RunDescription
