@@ -7,6 +7,8 @@ distances of mean 1: so the process has the rate r(t) at every moment (time resc
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -107,9 +109,10 @@ def due_by_stage(plan: Sequence[Stage], kind: str, seed: int, until: float, most
     arrivals = Arrivals(plan, kind, seed)
     ends = np.cumsum([stage.seconds for stage in plan])
     counts = np.zeros(len(plan) + 1, np.int64)
-    left = np.inf if most is None else most
-    while left > 0 and arrivals.next < np.inf and arrivals.next <= until:
-        block = np.array(arrivals.take(int(min(left, max(1, arrivals.until(until)), _BLOCK))))
+    left = math.inf if most is None else most
+    while left > 0 and arrivals.next <= min(until, sys.float_info.max):
+        block = np.array(arrivals.take(int(min(left, _BLOCK))))
+        block = block[block <= until]
         counts += np.bincount(ends.searchsorted(block, "right"), minlength=len(counts))
         left -= len(block)
     return [int(count) for count in counts[:-1]]
