@@ -19,6 +19,7 @@ from ssbench.reports import json_records as records
 from ssbench.reports.figures import rank
 from ssbench.reports.options import ReportOptions
 from ssbench.results import NO_WORKER, WorkerFacts
+from ssbench.scenario.model import Stage
 from ssbench.statistics import (
     Cause,
     Course,
@@ -106,13 +107,11 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
     )
 
 
-def _stage(stage: StageStatistics, options: ReportOptions) -> records.Stage:
-    numbers, load = stage.numbers, stage.load
-    return records.Stage(
+def _stage(stage: StageStatistics, options: ReportOptions) -> records.StageFigures:
+    numbers = stage.numbers
+    return records.StageFigures(
         name=stage.name,
-        planned_seconds=load.seconds,
-        users=list(load.users or ()),
-        rate=None if load.rate is None else list(load.rate),
+        load=_load(stage.load),
         begins=stage.facts.begins if stage.facts else None,
         ends=stage.facts.ends if stage.facts else None,
         due=numbers.due,
@@ -121,6 +120,10 @@ def _stage(stage: StageStatistics, options: ReportOptions) -> records.Stage:
         operations=list(_Maker(numbers, options).operations()),
         course=_course(numbers.course),
     )
+
+
+def _load(stage: Stage) -> records.Stage:
+    return records.Stage(seconds=_number(stage.seconds), users=stage.users, rate=stage.rate)
 
 
 class _Maker:
@@ -289,19 +292,12 @@ def _run(statistics: RunStatistics) -> records.Run:
             arrivals=scenario.arrivals,
             warmup=scenario.warmup,
             think_time=scenario.think_time,
-            plan=[
-                records.Stage(seconds=_number(each.seconds), users=each.users, rate=each.rate)
-                for each in scenario.plan
-            ],
+            plan=[_load(each) for each in scenario.plan],
             containers=scenario.container_count,
             container_base=scenario.container_base,
             container_concurrency=scenario.container_concurrency,
             delete_after=scenario.delete_after,
             policy=scenario.policy,
-            rate=scenario.rate,
-            arrivals=scenario.arrivals,
-            warmup=scenario.warmup,
-            think_time=scenario.think_time,
             size_classes=[
                 records.SizeClass(
                     name=each.name,

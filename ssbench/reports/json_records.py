@@ -337,10 +337,6 @@ class Scenario(Record, frozen=True, kw_only=True):
     container_concurrency: Count
     delete_after: Seconds | None
     policy: str | None
-    rate: PerSecond | None
-    arrivals: Literal["even", "poisson"]
-    warmup: Seconds
-    think_time: Seconds
     size_classes: list[SizeClass]
     file: dict[str, Any] | None
 
@@ -369,16 +365,11 @@ class Run(Record, frozen=True, kw_only=True):
     stages: list[str]
 
 
-class Stage(Record, frozen=True, kw_only=True):
-    """A stage by itself. ``users`` and ``rate`` (null: a closed loop) are those at its begin and at its end.
-
-    ``begins``, ``ends`` and ``due`` are null where the run was killed.
-    """
+class StageFigures(Record, frozen=True, kw_only=True):
+    """A stage by itself; ``begins``, ``ends`` and ``due`` are null where the run was killed."""
 
     name: str
-    planned_seconds: Seconds
-    users: list[int]
-    rate: list[float] | None
+    load: Stage
     begins: Moment | None
     ends: Moment | None
     due: Count | None
@@ -417,7 +408,7 @@ class Report(Record, frozen=True, kw_only=True):
     warmed_up: Count
     due: Count | None
     not_begun: Count | None
-    stages: list[Stage]
+    stages: list[StageFigures]
     workers: list[Worker]
     worker_count: Count
     spread_over_workers: Spread
