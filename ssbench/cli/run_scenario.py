@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import __version__
-from ssbench.cli import auth_options, invocation, report_files, thresholds, zmq_options
+from ssbench.cli import auth_options, invocation, metrics_options, report_files, thresholds, zmq_options
 from ssbench.cli.options import chosen_percentiles, chosen_report
 from ssbench.cli.output_file import standard_output
 from ssbench.cli.report_printer import ReportPrinter
@@ -50,11 +50,15 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     scenario = _scenario(arguments)
     _log.info("ssbench %s: %s", __version__, scenario.name)
     report = _Report(arguments, judges=bool(scenario.fail_if))
-    with _observer(arguments) as observer, Bench(_bench_options(arguments)) as bench:
+    with (
+        _observer(arguments) as observer,
+        Bench(_bench_options(arguments)) as bench,
+        metrics_options.sinks(arguments, scenario, bench.workers) as metrics,
+    ):
         outcome = bench.run(
             scenario,
             _run_options(arguments),
-            sinks=_progress(arguments, scenario, bench),
+            sinks=[*_progress(arguments, scenario, bench), *metrics],
             on_measured=report.print,
             observer=observer,
             goal=_goal(arguments, scenario),

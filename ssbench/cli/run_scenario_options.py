@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ssbench.cli import auth_options, report_files, zmq_options
+from ssbench.cli import auth_options, metrics_options, report_files, zmq_options
 from ssbench.cli.options import (
     add_fail_if,
     add_force,
@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_requests(parser)
     _add_results(parser)
     _add_cluster(parser)
+    metrics_options.add_arguments(parser)
     _add_fleet(parser)
     auth_options.add_arguments(parser)
 

@@ -1,0 +1,1 @@
+"""What is told to monitoring systems while a run goes on: Prometheus and statsd. ``doc/metrics.rst``."""
