@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import __version__
-from ssbench.cli import auth_options, invocation, metrics_options, report_files, thresholds, zmq_options
+from ssbench.cli import (
+    auth_options,
+    invocation,
+    metrics_options,
+    repeat,
+    report_files,
+    thresholds,
+    zmq_options,
+)
 from ssbench.cli.options import chosen_percentiles, chosen_report
 from ssbench.cli.output_file import standard_output
 from ssbench.cli.report_printer import ReportPrinter
@@ -23,6 +31,7 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import ReportOptions
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
+from ssbench.run.series import Series
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
@@ -50,20 +59,45 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     scenario = _scenario(arguments)
     _log.info("ssbench %s: %s", __version__, scenario.name)
     report = _Report(arguments, judges=bool(scenario.fail_if))
+    repetition = _repetition(arguments)
     with (
         _observer(arguments) as observer,
         Bench(_bench_options(arguments)) as bench,
         metrics_options.sinks(arguments, scenario, bench.workers) as metrics,
     ):
+        options = _run_options(arguments)
+        if repetition:
+            series = Series(bench, options, "run")
+            return repeat.carry_out(
+                lambda number: series.run(
+                    scenario,
+                    str(number),
+                    sinks=[*_progress(arguments, scenario, bench), *metrics],
+                    observer=observer,
+                    goal=_goal(arguments, scenario),
+                ),
+                repetition,
+            )
         outcome = bench.run(
             scenario,
-            _run_options(arguments),
+            options,
             sinks=[*_progress(arguments, scenario, bench), *metrics],
             on_measured=report.print,
             observer=observer,
             goal=_goal(arguments, scenario),
         )
         return report.finish(outcome)
+
+
+def _repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
+    """How often to run; None for once."""
+    if arguments.repeat is None:
+        return None
+    if report_files.chosen(arguments).wanted:
+        raise UsageError(
+            "--repeat prints a summary of all runs; report-scenario writes reports of each, compare of groups"
+        )
+    return repeat.Repetition(arguments.repeat, arguments.pause, prints=not arguments.no_default_report)
 
 
 def _goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:

@@ -108,6 +108,20 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         help="end the run when its rate is known to this many per cent (95%% interval, from 30 s on);"
         " -r is the limit of time (default: no end but -r)",
     )
+    group.add_argument(
+        "--repeat",
+        metavar="N",
+        type=positive_int,
+        help="run N times with the same workers, each with a stat file of its own, and print what differs"
+        " between the runs (default: once, with a report)",
+    )
+    group.add_argument(
+        "--pause",
+        metavar="SECONDS",
+        type=seconds_or_0,
+        default=5.0,
+        help="seconds between the runs of --repeat (default: %(default)g)",
+    )
     group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="number of containers")
     group.add_argument(
         "--delete-after",

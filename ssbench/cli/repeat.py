@@ -1,0 +1,73 @@
+"""``run-scenario --repeat N``: the same run several times, and what differs between them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ssbench.cli import thresholds
+from ssbench.cli.output_file import standard_output
+from ssbench.comparison import RunFigures, figures_of
+from ssbench.comparison import group as groups
+from ssbench.errors import ExitCode, StatFileError
+from ssbench.run import RunOutcome
+from ssbench.run_results import open_results
+from ssbench.statistics import Judgment, judge_run, summarize
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """How often, with how many seconds between two runs, and whether the summary is printed."""
+
+    count: int
+    pause: float
+    prints: bool
+
+
+def carry_out(run: Callable[[int], RunOutcome], repetition: Repetition) -> ExitCode:
+    """Carry out runs, which are numbered from 1, with the same fleet.
+
+    Returns the exit code of the first run that has one, else 0. A run that ends early ends the group.
+    """
+    runs: list[RunFigures] = []
+    codes: list[ExitCode] = []
+    try:
+        for number in range(1, repetition.count + 1):
+            if number > 1:
+                _log.info("Waiting for %g s before the next run", repetition.pause)
+                time.sleep(repetition.pause)  # Ctrl-C ends it
+            _log.info("Run %d of %d", number, repetition.count)
+            outcome = run(number)
+            judgments = _take(outcome, runs)
+            codes.append(thresholds.exit_code(outcome, judgments))
+            if outcome.ended_early:
+                break
+    except KeyboardInterrupt:
+        codes.append(ExitCode.INTERRUPTED)
+    if len(runs) < repetition.count:
+        _log.warning("%d of %d runs ended as they should", len(runs), repetition.count)
+    if repetition.prints and len(runs) > 1:
+        with standard_output() as out:
+            out.write(groups.text(runs).encode(out.encoding, "replace").decode(out.encoding))
+    return next((code for code in codes if code is not ExitCode.OK), ExitCode.OK)
+
+
+def _take(outcome: RunOutcome, runs: list[RunFigures]) -> tuple[Judgment, ...]:
+    """Add the figures of a run that did not end early, and judge it by the scenario's conditions."""
+    if outcome.path is None:
+        return ()
+    _log.info("Results saved to %s", outcome.path)
+    try:
+        statistics = summarize(open_results(outcome.path))
+    except StatFileError as error:
+        _log.warning("%s", error)
+        return ()
+    if not outcome.ended_early:
+        runs.append(figures_of(statistics, outcome.path.name.removesuffix(".gz").removesuffix(".stat")))
+    judgments = judge_run(statistics)
+    thresholds.log(judgments, in_report=False)
+    return judgments

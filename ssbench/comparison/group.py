@@ -1,0 +1,114 @@
+"""Several runs of one configuration: their mean, how far they differ, and which of them does not fit."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from statistics import fmean, median, stdev
+
+from ssbench.comparison.figures import FIGURES, Figure, Key, RunFigures, Sample
+from ssbench.reports.figures import printable
+from ssbench.statistics.confidence import t_quantile
+
+#: A run is named where it is further from the median than so many typical distances (1.4826 times their
+#: median), and than this share.
+_FAR = 3.5
+_TYPICAL = 1.4826
+_LEAST = 0.05
+
+#: Fewer runs have no median that one of them could be far from.
+_LEAST_RUNS = 4
+
+#: Half the width of an interval is about so many standard errors.
+_ERRORS = 1.96
+
+
+def outliers(runs: Sequence[RunFigures]) -> list[str]:
+    """Name the runs whose rate or median latency does not fit to the others."""
+    found = []
+    for figure in (FIGURES["rate"], FIGURES["p50"]):
+        samples = _samples(runs, ("ALL", None), figure)
+        if len(samples) < max(_LEAST_RUNS, len(runs)):
+            continue
+        logs = [math.log(sample.value) for sample in samples]
+        middle = median(logs)
+        distances = [abs(value - middle) for value in logs]
+        far = max(_FAR * _TYPICAL * median(distances), _LEAST)
+        found += [
+            f"{run.name} does not fit: {figure.title.split()[0]} {100 * math.expm1(value - middle):+.0f} %"
+            f" from the median of {len(runs)} runs"
+            for run, value, distance in zip(runs, logs, distances, strict=True)
+            if distance > far
+        ]
+    return found
+
+
+def text(runs: Sequence[RunFigures]) -> str:
+    """Return the summary of a group of two runs or more, of at most 100 columns."""
+    form = "{:<20.20} {:<9}{:>10}  {:<22}{:>10}{:>10}{:>13}"
+    lines = [
+        f"{len(runs)} runs: {runs[0].name} to {runs[-1].name}",
+        "",
+        form.format("operation", "figure", "mean", "95 % interval", "least", "most", "differ by %"),
+    ]
+    keys = sorted({key: None for run in runs for key in run.rows}, key=lambda key: key[0] == "ALL")
+    for key in keys:
+        name = f"{key[0]} {key[1] or ''}".rstrip()
+        for figure in FIGURES.values():
+            values = [sample.value for sample in _samples(runs, key, figure)]
+            if len(values) > 1 and any(values):
+                lines.append(form.format(name, figure.title, *_cells(figure, values)))
+                name = ""
+    lines.append("")
+    for note in _notes(runs):
+        lines += textwrap.wrap(note, 100, subsequent_indent="  ", break_on_hyphens=False)
+    return "".join(f"{printable(line.rstrip())}\n" for line in lines)
+
+
+def _cells(figure: Figure, values: list[float]) -> list[str]:
+    """Return mean, interval, least, most, and how far the values differ."""
+    if figure.more_is_faster is None:
+        mean, half = fmean(values), _half(values)
+        low, high, differ = max(0.0, mean - half), mean + half, "-"
+    else:
+        logs = [math.log(value) for value in values]
+        middle, half = fmean(logs), _half(logs)
+        mean, low, high = math.exp(middle), math.exp(middle - half), math.exp(middle + half)
+        differ = f"{100 * stdev(logs):.1f}"
+    shown = [_value(value / figure.unit) for value in (mean, low, high, min(values), max(values))]
+    return [shown[0], f"{shown[1]} to {shown[2]}", *shown[3:], differ]
+
+
+def _half(values: list[float]) -> float:
+    return t_quantile(0.975, len(values) - 1) * stdev(values) / math.sqrt(len(values))
+
+
+def _value(value: float) -> str:
+    return f"{value:.3f}" if value < 10 else f"{value:.2f}" if value < 100 else f"{value:.1f}"
+
+
+def _notes(runs: Sequence[RunFigures]) -> Iterator[str]:
+    samples = _samples(runs, ("ALL", None), FIGURES["rate"])
+    halves = [sample.half for sample in samples if sample.half is not None]
+    if len(halves) == len(samples) > 2:
+        differ = stdev(math.log(sample.value) for sample in samples)
+        within = math.sqrt(fmean(half**2 for half in halves)) / _ERRORS
+        yield (
+            f"Rates differ by {100 * differ:.1f} % from run to run; by {100 * within:.1f} % they would"
+            " by what is seen within a run alone. "
+            + (
+                "More runs say more than longer ones."
+                if differ > 2 * within
+                else "Longer runs say as much as more of them."
+            )
+        )
+    for line in outliers(runs):
+        yield f"! {line}"
+    warnings = dict.fromkeys(warning for run in runs for warning in run.warnings)
+    for warning in warnings:
+        yield f"! {warning}"
+
+
+def _samples(runs: Sequence[RunFigures], key: Key, figure: Figure) -> list[Sample]:
+    return [run.rows[key][figure.name] for run in runs if figure.name in run.rows.get(key, {})]

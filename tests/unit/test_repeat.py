@@ -1,0 +1,85 @@
+"""Repeated runs: their options, their exit code, and the summary of the group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ssbench.cli import repeat
+from ssbench.comparison import RunFigures, Sample
+from ssbench.comparison.group import outliers, text
+from ssbench.errors import ExitCode
+from ssbench.run import RunOutcome
+
+
+def run(name, rate=500.0, p50=0.01, half=0.01, **more):
+    row = {"rate": Sample(rate, half), "p50": Sample(p50), "errors": Sample(more.get("errors", 0.0))}
+    return RunFigures(name, {("READ", None): row, ("ALL", None): row}, {}, more.get("warnings", ()))
+
+
+def test_an_outlier_is_named_and_its_neighbours_are_not():
+    runs = [run(f"r{index}", 500 + index) for index in range(7)]
+    assert outliers(runs) == []
+    found = outliers([*runs, run("odd", 400)])
+    assert len(found) == 1
+    assert found[0].startswith("odd does not fit: ops/s -20 %")
+    assert outliers([run("a", 1), run("b", 2), run("c", 4)]) == []
+
+
+def test_the_summary_of_a_group():
+    lines = text([run("a", 490), run("b", 500), run("c", 510, warnings=("c: it was hot",))]).splitlines()
+    assert lines[0] == "3 runs: a to c"
+    rate = next(line for line in lines if line.startswith("READ")).split()
+    assert float(rate[2]) == pytest.approx(499.9, abs=0.1)
+    assert rate[3:6] == ["475.7", "to", "525.4"]  # t of 2 degrees of freedom is 4.303
+    assert rate[6:] == ["490.0", "510.0", "2.0"]
+    assert max(map(len, lines)) <= 100
+    assert "! c: it was hot" in lines
+    assert "More runs say more than longer ones" in " ".join(" ".join(lines).split())
+
+
+def outcomes(monkeypatch, *given):
+    """Let runs end so, and return what runs one and the numbers of those."""
+    seen, left = [], list(given)
+    monkeypatch.setattr(repeat, "open_results", lambda path: path)
+    monkeypatch.setattr(repeat, "summarize", lambda path: SimpleNamespace(path=path))
+    monkeypatch.setattr(repeat, "judge_run", lambda statistics: ())
+    monkeypatch.setattr(repeat, "figures_of", lambda statistics, name: run(name))
+
+    def once(number):
+        seen.append(number)
+        outcome = left.pop(0)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    return once, seen
+
+
+def ended(number, **changes):
+    return RunOutcome(run_id=1, seed=1, path=Path(f"r-{number}.stat.gz"), count=10, **changes)
+
+
+GROUP = repeat.Repetition(3, 0.0, prints=True)
+
+
+def test_all_runs_are_summed_up(monkeypatch, capsys):
+    once, seen = outcomes(monkeypatch, ended(1), ended(2), ended(3))
+    assert repeat.carry_out(once, GROUP) is ExitCode.OK
+    assert seen == [1, 2, 3]
+    assert capsys.readouterr().out.startswith("3 runs: r-1 to r-3")
+
+
+def test_a_run_that_ends_early_ends_the_group(monkeypatch, capsys):
+    once, seen = outcomes(monkeypatch, ended(1), ended(2, interrupted=True))
+    assert repeat.carry_out(once, GROUP) is ExitCode.INTERRUPTED
+    assert len(seen) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_ctrl_c_between_runs_leaves_the_summary(monkeypatch, capsys):
+    once, _ = outcomes(monkeypatch, ended(1, errors=1), ended(2), KeyboardInterrupt())
+    assert repeat.carry_out(once, GROUP) is ExitCode.FAILED
+    assert capsys.readouterr().out.startswith("2 runs: r-1 to r-2")
