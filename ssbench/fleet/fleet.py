@@ -284,7 +284,7 @@ class Fleet:
     def _take_news(self, message: wire.FromWorker, now: float) -> None:
         dispatcher = self.dispatcher
         if isinstance(message, wire.Heartbeat):
-            dispatcher.heartbeat(message, self.parameters.run_id, now)
+            dispatcher.heartbeat(message, self.parameters.run_id, now, time.time())
         elif isinstance(message, wire.Goodbye):
             dispatcher.leave(message.instance, message.reason)
         elif isinstance(message, wire.Handback):

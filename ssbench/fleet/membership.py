@@ -97,8 +97,11 @@ class Membership:
             if worker.alive and worker.pinged <= due and not worker.refused
         ]
 
-    def heartbeat(self, beat: Heartbeat, run_id: int, now: float) -> None:
-        """Take in a heartbeat: its worker is alive, holds batches and has received a ping."""
+    def heartbeat(self, beat: Heartbeat, run_id: int, now: float, wall: float = 0.0) -> None:
+        """Take in a heartbeat: its worker is alive, holds batches and has received a ping.
+
+        ``wall`` is the master's time of day, 0 where it does not matter.
+        """
         worker = self.workers.get(beat.instance) or self._enter(
             WorkerState(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
         )
@@ -114,8 +117,11 @@ class Membership:
         if beat.master == self.master:
             worker.answered(beat.ping, now)
         self._set_capacity(worker, beat.capacity)
-        worker.load.observe(beat.clock, beat.cpu, beat.lag)
         worker.offset.observe(beat.clock, now)
+        to_master = worker.offset.seconds
+        gaps = [(begin + to_master, end + to_master) for begin, end in beat.gaps]
+        worker.load.observe(beat.clock, beat.cpu, beat.lag, beat.lag_max, gaps)
+        worker.clocks.observe(now - beat.clock, now, wall - beat.wall if wall and beat.wall else None)
         if not worker.ready and now - worker.reached <= LOST_AFTER:
             self._admit(worker)
         self._compare(worker, beat.held if beat.run_id == run_id else [])

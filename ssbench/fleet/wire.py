@@ -24,6 +24,7 @@ so that what a stranger sends ends as a :class:`~ssbench.errors.WireError` and n
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Annotated
 
@@ -58,8 +59,12 @@ UNASKED_HEARTBEAT_SECONDS = 1.5
 #: (:mod:`ssbench.fleet.sockets`).
 LOST_AFTER = 5.0
 
-#: Buckets of :attr:`Heartbeat.lag`; the last one is for ticks over a second late.
-LAG_BUCKETS = 12
+#: Buckets of :attr:`Heartbeat.lag`: half octaves up from LAG_UNIT (seconds). The last one has no end.
+LAG_BUCKETS = 40
+LAG_UNIT = 5e-5
+
+#: Most gaps in a heartbeat; there is one each time that the loop of a worker stands still.
+MAX_GAPS = 64
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Small = Annotated[int, Meta(ge=0, le=2**32 - 1)]
@@ -162,11 +167,13 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
 
     ``connecting`` and ``pausing`` are how many of its seconds went into new connections and into our own
     pauses before retries; ``last_attempt`` is what its last attempt took, where it was not the only one.
+    ``held`` is how many of the seconds the worker itself stood still.
     """
 
     connecting: Seconds = 0.0
     pausing: Seconds = 0.0
     last_attempt: Seconds | None = None
+    held: Seconds = 0.0
 
 
 class Brief(Struct, array_like=True, frozen=True, gc=False):
@@ -217,10 +224,12 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
 
     ``clock`` is the worker's monotonic clock at sending, ``capacity`` how many jobs it can run at once,
     ``held`` the batches that it has not finished, ``cpu`` the CPU seconds its main thread has used so far.
-    ``lag`` counts the ticks of its event loop since the last heartbeat by how late they came: element 0
-    those up to 1 ms late, element k those from 2**(k-1) up to 2**k ms, the last all later ones. Counts add
-    up over heartbeats and workers, which percentiles do not. ``run_id`` is the run it serves, 0 where
-    there is none. ``master`` and ``ping`` repeat the last :class:`Ping` it received, 0 where there was none.
+    ``lag`` counts the ticks of its event loop since the last heartbeat by how late they came, see
+    :func:`lag_bucket`. Counts add up over heartbeats and workers, which percentiles do not. ``lag_max`` is
+    the most, ``gaps`` are the times, (begin, end) by the worker's clock, in which the loop stood still.
+    ``wall`` is the worker's time of day at sending, in seconds since 1970, 0 where it is not told.
+    ``run_id`` is the run it serves, 0 where there is none. ``master`` and ``ping`` repeat the last
+    :class:`Ping` it received, 0 where there was none.
     """
 
     protocol: Annotated[int, Meta(ge=PROTOCOL, le=PROTOCOL)]
@@ -237,6 +246,9 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     version: Text
     master: Count = 0
     ping: Clock = 0.0
+    lag_max: Seconds = 0.0
+    gaps: Annotated[list[tuple[Clock, Clock]], Meta(max_length=MAX_GAPS)] = []
+    wall: Clock = 0.0
 
 
 class Results(Struct, array_like=True, frozen=True, tag=2):
@@ -386,6 +398,18 @@ def unpack_from_worker(frame: bytes) -> FromWorker:
             ):
                 raise ProtocolError(protocol, (worker_id, instance)) from None
         raise WireError(f"message of a worker: {error}") from None
+
+
+def lag_bucket(seconds: float) -> int:
+    """Return the element of :attr:`Heartbeat.lag` that counts ticks so late."""
+    if seconds <= LAG_UNIT:
+        return 0
+    return min(math.ceil(2 * math.log2(seconds / LAG_UNIT)), LAG_BUCKETS - 1)
+
+
+def lag_limit(bucket: int) -> float:
+    """Return the seconds that ticks of an element of :attr:`Heartbeat.lag` are late at most."""
+    return float(LAG_UNIT * 2 ** (bucket / 2))
 
 
 def work_address(instance: int) -> bytes:

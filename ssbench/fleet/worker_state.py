@@ -8,13 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ssbench.fleet.ahead import Ahead
-from ssbench.fleet.wire import LAG_BUCKETS, work_address
+from ssbench.fleet.clocks import Clocks
+from ssbench.fleet.wire import LAG_BUCKETS, lag_limit, work_address
 
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
 CLOCK_WINDOW = 30.0
 
 #: Due times count from another moment of a worker's clock when that differs by so many seconds.
 _DRIFT = 0.01
+
+#: Times in which a worker stood still are kept up to this number.
+MOST_GAPS = 1000
 
 #: What a new turn-round time counts for in the average of them.
 TURN_ROUND_WEIGHT = 0.25
@@ -91,13 +95,25 @@ class Load:
         self._lag = [0] * LAG_BUCKETS
         self._first: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None
+        #: How late its event loop was at most, in seconds, and the times in which it stood still.
+        self.lag_max = 0.0
+        self.gaps: list[tuple[float, float]] = []
 
-    def observe(self, clock: float, cpu: float, lag: Sequence[int]) -> None:
-        """Take in a heartbeat."""
+    def observe(
+        self,
+        clock: float,
+        cpu: float,
+        lag: Sequence[int],
+        lag_max: float = 0.0,
+        gaps: Sequence[tuple[float, float]] = (),
+    ) -> None:
+        """Take in a heartbeat; ``gaps`` are times of the master's clock."""
         self._last = (clock, cpu)
+        self.gaps.extend(gaps[: MOST_GAPS - len(self.gaps)])
         if self._first is None:
             self._first = self._last
             return
+        self.lag_max = max(self.lag_max, lag_max)
         for place, count in enumerate(lag[:LAG_BUCKETS]):
             self._lag[place] += count
 
@@ -108,19 +124,13 @@ class Load:
             return None
         return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
 
-    @property
-    def late_share(self) -> float | None:
-        """Share of ticks that came more than a millisecond late; None when there were none."""
-        ticks = sum(self._lag)
-        return sum(self._lag[1:]) / ticks if ticks else None
-
     def lag_percentile(self, percentile: float) -> float | None:
         """Upper end, in seconds, of the bucket that holds that percentile of the lateness."""
         below = sum(self._lag) * percentile / 100
         for place, count in enumerate(self._lag):
             below -= count
             if count and below <= 0:
-                return float(2**place) / 1000
+                return lag_limit(place)
         return None
 
 
@@ -183,6 +193,7 @@ class WorkerState:
     start: float = -math.inf
     offset: ClockOffset = field(default_factory=ClockOffset)
     load: Load = field(default_factory=Load)
+    clocks: Clocks = field(default_factory=Clocks)
     address: bytes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -210,6 +221,7 @@ class WorkerState:
         self.unacknowledged.clear()
         self.unbegun.clear()
         self.load.clear()
+        self.clocks = Clocks()
 
     def start_of(self, moment: float) -> float:
         """Return a moment of the master's clock by the worker's; the same until the clocks drift apart."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ssbench.reports.key_figures import milliseconds
+from ssbench.reports.figures import milliseconds
 from ssbench.statistics import Interval, Latencies, Line, RunStatistics, Section, Steadiness
 
 _RANKS = (50, 90, 95, 99, 99.9)

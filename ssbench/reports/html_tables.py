@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from ssbench.operations import OPERATIONS
-from ssbench.reports.figures import object_path, utc
+from ssbench.reports.figures import milliseconds, object_path, utc
 from ssbench.reports.html_page import escape
-from ssbench.reports.key_figures import milliseconds
 from ssbench.reports.verdict import rate, share
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Interval, Latencies, RunStatistics, SlowOperation

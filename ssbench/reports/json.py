@@ -18,7 +18,7 @@ from ssbench.operations import OPERATIONS
 from ssbench.reports import json_records as records
 from ssbench.reports.figures import rank
 from ssbench.reports.options import ReportOptions
-from ssbench.results import NO_WORKER, WorkerFacts
+from ssbench.results import NO_WORKER, MasterFacts, WorkerFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics import (
     Cause,
@@ -84,6 +84,11 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
             mean=statistics.workers.mean,
             deviation=statistics.workers.deviation,
         ),
+        master=_master(statistics.generator.master),
+        gaps=[
+            records.Gap(worker_id=gap.worker_id, start=gap.start, seconds=gap.seconds)
+            for gap in statistics.generator.gaps
+        ],
         storage_urls=list(maker.storage_urls()),
         errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
         retries=[records.RetryCause(cause=name, count=count) for name, count in statistics.retries.items()],
@@ -172,8 +177,12 @@ class _Maker:
                 host=each.host or None,
                 version=each.version or None,
                 cpu_share=each.cpu_share,
+                lag_p50=each.lag_p50,
                 lag_p99=each.lag_p99,
+                lag_max=each.lag_max,
                 clock_offset=each.clock_offset,
+                clock_slope=each.clock_slope,
+                wall_offset=each.wall_offset,
                 figures=self._figures(figures) if figures else None,
             )
 
@@ -227,6 +236,7 @@ class _Maker:
             response=self._latency(figures.due.response),
             lateness=self._latency(figures.due.lateness),
             late=figures.due.late,
+            held_up=figures.held_up.count,
         )
 
     def slow(self, each: SlowOperation) -> records.SlowOperation:
@@ -416,6 +426,12 @@ def _encodable(value: Any) -> Any:
 
 def _number_or_name(value: int | str | None) -> str | None:
     return None if value is None else str(value)
+
+
+def _master(facts: MasterFacts | None) -> records.Master | None:
+    if facts is None:
+        return None
+    return records.Master(cpu_share=facts.cpu_share, lag_max=facts.lag_max, unread=facts.unread)
 
 
 def _part(part: Part) -> records.Part:

@@ -85,7 +85,7 @@ class Figures(Record, frozen=True, kw_only=True):
     ``connecting`` and ``pausing`` (between attempts) are parts of the latencies. ``vanished`` counts deletes
     that found nothing after an answer was lost, which are successes. ``response`` is the time of successes
     from when they were due, ``lateness`` the time of all until they began, ``late`` how many began over 1 ms
-    late; of open loops only.
+    late; of open loops only. ``held_up`` successes are in no latency, because their worker stood still.
     """
 
     count: Count
@@ -107,6 +107,7 @@ class Figures(Record, frozen=True, kw_only=True):
     response: Latency
     lateness: Latency
     late: Count
+    held_up: Count
 
 
 class Part(Record, frozen=True, kw_only=True):
@@ -144,16 +145,21 @@ class Operation(Record, frozen=True, kw_only=True):
 class Worker(Record, frozen=True, kw_only=True):
     """A worker. ``worker_id`` is null for operations of which it is not known.
 
-    ``cpu_share`` is of one core; ``lag_p99`` how late its event loop was; ``clock_offset`` what is added to
-    its monotonic clock.
+    ``cpu_share`` is of one core; ``lag_p50`` and so on how late its event loop was; ``clock_offset`` what is
+    added to its monotonic clock, ``clock_slope`` how much of that in each second, ``wall_offset`` what is
+    added to its time of day.
     """
 
     worker_id: int | None
     host: str | None
     version: str | None
     cpu_share: Share | None
+    lag_p50: Seconds | None
     lag_p99: Seconds | None
+    lag_max: Seconds | None
     clock_offset: Seconds | None
+    clock_slope: Share | None
+    wall_offset: Seconds | None
     figures: Figures | None
 
 
@@ -379,6 +385,22 @@ class StageFigures(Record, frozen=True, kw_only=True):
     course: Course | None
 
 
+class Gap(Record, frozen=True, kw_only=True):
+    """A time in which a worker, or the master (null), stood still."""
+
+    worker_id: int | None
+    start: Moment
+    seconds: Seconds
+
+
+class Master(Record, frozen=True, kw_only=True):
+    """What the master used. ``unread`` is for how long standard error waited for its reader."""
+
+    cpu_share: Share | None
+    lag_max: Seconds | None
+    unread: Seconds
+
+
 class Second(Record, frozen=True, kw_only=True):
     """Successes in a second; the first is 1. ``partial``: it reaches beyond the window; null: unknown."""
 
@@ -409,6 +431,8 @@ class Report(Record, frozen=True, kw_only=True):
     due: Count | None
     not_begun: Count | None
     stages: list[StageFigures]
+    master: Master | None
+    gaps: list[Gap]
     workers: list[Worker]
     worker_count: Count
     spread_over_workers: Spread

@@ -8,7 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ssbench.statistics import Cause, Course, EachSecond, Latencies, Line, RunStatistics, Section
+from ssbench.reports import generator
+from ssbench.reports.figures import milliseconds
+from ssbench.results import Gap
+from ssbench.statistics import Cause, Course, EachSecond, Latencies, Line, RunStatistics, Section, Stall
 
 #: The percentiles of each latency; 100 is the maximum.
 RANKS = (50, 75, 90, 95, 99, 99.9, 99.99, 100)
@@ -23,7 +26,6 @@ _STALLS_SHOWN = 5
 _MUCH = 0.01
 
 _INDENT = " " * 7
-_MILLISECOND = 1e-3
 _MEGABYTE = 1e6
 
 
@@ -33,23 +35,19 @@ def section(statistics: RunStatistics) -> Iterator[str]:
     if course is None:
         return
     total = statistics.total
-    lines = [*_window(statistics, course), *_rates(statistics, course), *_seconds(course), *_stalls(course)]
+    lines = [
+        *_window(statistics, course),
+        *_rates(statistics, course),
+        *_seconds(course),
+        *_stalls(course, statistics.generator.gaps),
+    ]
     lines += _once_more(total)
     lines += latency_table(statistics)
+    lines += _held_up(total)
     lines += _parts(statistics)
+    lines += generator.lines(statistics.generator)
     lines += _failures(statistics)
     yield from ("", "Figures", *((_INDENT + line).rstrip() for line in lines))
-
-
-def milliseconds(seconds: float | None) -> str:
-    """Return a duration in milliseconds in 6 characters up to 999 s: microseconds below 10 ms; - for none."""
-    if seconds is None or math.isnan(seconds):
-        return "-"
-    value = seconds / _MILLISECOND
-    for limit, decimals in ((10, 3), (100, 2), (10_000, 1)):
-        if round(value, decimals) < limit:
-            return f"{value:.{decimals}f}"
-    return f"{value:.0f}"
 
 
 def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
@@ -106,7 +104,7 @@ def _each_second(name: str, each: EachSecond, unit: float, decimals: int) -> str
     return f"{name:<18}{median:>10}{slowest:>11}{each.slowest_at:>8}{fastest:>11}{each.fastest_at:>8}"
 
 
-def _stalls(course: Course) -> Iterator[str]:
+def _stalls(course: Course, gaps: Sequence[Gap]) -> Iterator[str]:
     stalls = course.stalls
     if not stalls:
         return
@@ -116,7 +114,20 @@ def _stalls(course: Course) -> Iterator[str]:
         f"; the {_STALLS_SHOWN} longest:" if len(stalls) > _STALLS_SHOWN else ":"
     )
     for stall in longest:
-        yield f"  {stall.seconds:.3f} s from {stall.start:.3f} s on"
+        own_part = _stood_still(stall, course.window.start, gaps)
+        yield f"  {stall.seconds:.3f} s from {stall.start:.3f} s on{own_part}"
+
+
+def _stood_still(stall: Stall, start: float, gaps: Sequence[Gap]) -> str:
+    """Return who of the load generator stood still during a stall, for its line; nothing where nobody did."""
+    begin, end = start + stall.start, start + stall.start + stall.seconds
+    parts: dict[str, float] = {}
+    for gap in gaps:
+        seconds = min(end, gap.start + gap.seconds) - max(begin, gap.start)
+        if seconds > 0:
+            who = "the master" if gap.worker_id is None else f"worker {gap.worker_id}"
+            parts[who] = parts.get(who, 0.0) + seconds
+    return "".join(f"; {who} stood still for {seconds:.3f} s of it" for who, seconds in parts.items())
 
 
 def _once_more(total: Section) -> Iterator[str]:
@@ -165,6 +176,15 @@ def heads(ranks: Sequence[float]) -> str:
 def values(latencies: Latencies, ranks: Sequence[float]) -> str:
     """Return columns of percentiles in milliseconds; - where too few latencies lie beyond."""
     return "".join(f" {milliseconds(latencies.supported_percentile(rank)):>6}" for rank in ranks)
+
+
+def _held_up(total: Section) -> Iterator[str]:
+    held_up = total.held_up
+    if held_up.count:
+        yield (
+            f"Left out, because a worker stood still: {held_up.count}"
+            f" (median {milliseconds(held_up.percentile(50))} ms, max {milliseconds(held_up.maximum)} ms)"
+        )
 
 
 def _parts(statistics: RunStatistics) -> Iterator[str]:

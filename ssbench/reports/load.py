@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from ssbench.reports.columns import milliseconds as short_milliseconds
 from ssbench.reports.columns import plural
-from ssbench.reports.key_figures import RANKS, heads, milliseconds, values
+from ssbench.reports.figures import milliseconds
+from ssbench.reports.key_figures import RANKS, heads, values
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import RunStatistics
 from ssbench.statistics.due import LATE

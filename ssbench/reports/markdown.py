@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ssbench.reports.figures import printable, utc
-from ssbench.reports.key_figures import milliseconds
+from ssbench.reports.figures import milliseconds, printable, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import Tone, count, rate, share, verdict
 from ssbench.statistics import Latencies, RunStatistics, judge_run

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ssbench.conditions import Condition
-from ssbench.reports.key_figures import milliseconds
+from ssbench.reports.figures import milliseconds
 from ssbench.statistics import Latencies, RunStatistics, Section, judge_run
 
 _MEGABYTE = 1e6

@@ -14,7 +14,7 @@ from ssbench.results.block import (
     TextColumn,
     join,
 )
-from ssbench.results.description import RunDescription, RunSummary, StageFacts, WorkerFacts
+from ssbench.results.description import Gap, MasterFacts, RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.results.rows import ResultRow, Rows
 from ssbench.results.schema import FIELDS, NO_WORKER, NOT_MEASURED, UNKNOWN, Field, Kind, Mark
 from ssbench.results.sink import Goal, Sink
@@ -29,10 +29,12 @@ __all__ = [
     "UNKNOWN",
     "Failure",
     "Field",
+    "Gap",
     "Goal",
     "Kind",
     "LabelColumn",
     "Mark",
+    "MasterFacts",
     "ResultBlock",
     "ResultRow",
     "Rows",

@@ -12,10 +12,11 @@ from ssbench.scenario.model import Scenario
 class WorkerFacts:
     """A worker as the master saw it; None where it was never told.
 
-    ``cpu_share`` is the share of one core that it used during the benchmark (1.0 is all of it) and
-    ``lag_p99`` the 99th percentile, in seconds, of how late its event loop was meanwhile;
+    ``cpu_share`` is the share of one core that it used during the benchmark (1.0 is all of it), and
+    ``lag_p50``, ``lag_p99`` and ``lag_max`` are how late its event loop was meanwhile, in seconds;
     ``clock_offset`` is what is added to the worker's monotonic clock to have the master's time
-    since 1970, in seconds.
+    since 1970, in seconds, ``clock_slope`` how much of that is added in each second, and ``wall_offset``
+    what is added to its time of day to have the master's.
     """
 
     worker_id: int
@@ -24,6 +25,32 @@ class WorkerFacts:
     cpu_share: float | None = None
     lag_p99: float | None = None
     clock_offset: float | None = None
+    lag_p50: float | None = None
+    lag_max: float | None = None
+    clock_slope: float | None = None
+    wall_offset: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MasterFacts:
+    """What the master used during the benchmark.
+
+    ``cpu_share`` is of one core, ``lag_max`` how late its loop was at most, in seconds, ``unread`` for how
+    many seconds text for standard error waited for its reader.
+    """
+
+    cpu_share: float | None = None
+    lag_max: float | None = None
+    unread: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time in which a worker, or the master (``worker_id`` is None), stood still; ``start`` since 1970."""
+
+    worker_id: int | None
+    start: float
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +97,8 @@ class RunSummary:
     often) of operations that were drawn while no object of the class existed. ``lost_jobs`` counts
     operations whose worker vanished; each of them is a result with the cause
     :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted. ``sent_until`` is when
-    the run stopped handing out operations, in seconds since 1970; None where it is not known. ``cluster``
+    the run stopped handing out operations, in seconds since 1970; None where it is not known. ``gaps`` are
+    times in which the load generator stood still for a tenth of a second or more. ``cluster``
     is what was seen of the cluster, None where nobody looked; a stat file has it in a record of its own.
     ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
     not known. ``ended_early`` is why the run gave up before its time, None where it did not.
@@ -84,6 +112,8 @@ class RunSummary:
     workers: tuple[WorkerFacts, ...] = ()
     counters: dict[str, float] = field(default_factory=dict)
     sent_until: float | None = None
+    master: MasterFacts | None = None
+    gaps: tuple[Gap, ...] = ()
     cluster: Observation | None = None
     stages: tuple[StageFacts, ...] = ()
     ended_early: str | None = None

@@ -36,6 +36,9 @@ class Mark(IntFlag):
     """Bits of the field ``marks``."""
 
     WARM_UP = 1  # belongs to the warm-up, which reports leave out
+    HELD_UP = (
+        2  # its worker stood still for a tenth of its time or more, so that its latency is not the store's
+    )
 
 
 class Kind(Enum):
@@ -155,7 +158,8 @@ _TABLE = (
     Field("expected_size", 23, _NUMBER, "bytes", 2, "expected_size",
           "bytes that were to be moved, -1 where it is not known; derived: size", "q",
           default=None, derive=_size),
-    Field("marks", 24, _NUMBER, "bits", 2, "marks", "1: belongs to the warm-up", "B"),
+    Field("marks", 24, _NUMBER, "bits", 2, "marks",
+          "1: belongs to the warm-up; 2: its worker stood still for a tenth of its time or more", "B"),
     Field("connecting", 25, _SECONDS, "seconds", 2, "connecting",
           "part of the operation's time that went into new connections: name, TCP, TLS", "d", default=0.0),
     Field("pausing", 26, _SECONDS, "seconds", 2, "pausing",

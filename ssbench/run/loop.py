@@ -27,7 +27,9 @@ from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run import texts
 from ssbench.run.news import News
+from ssbench.run.own_part import OwnPart
 from ssbench.run.tokens import UNAUTHORIZED, TokenRenewal, WaitingForToken
+from ssbench.screen import terminal
 
 _log = logging.getLogger(__name__)
 
@@ -83,6 +85,9 @@ class Loop:
         self._renewal_said_at = -math.inf
         self._standstill = Standstill(0.0, 0.0)
         self._sent = 0
+        #: What this loop itself took of the time.
+        self.own = OwnPart()
+        self._awake_by = math.inf
         self._next_tick = -math.inf
         self._said_at = -math.inf
         self._somebody_at = clock()
@@ -158,6 +163,7 @@ class Loop:
                 if self._at_once:
                     raise KeyboardInterrupt
                 now = self._clock()
+                self.own.turn(self._awake_by, now)
                 if now >= self._next_tick:
                     self._tick(now)
                     phase.tick(now)
@@ -179,6 +185,7 @@ class Loop:
                 else:
                     timeout = self._send(phase, now)
                 phase.catch_up()
+                self._awake_by = now + timeout
                 for arrival in fleet.receive(timeout):
                     self._take(arrival, phase)
         finally:
@@ -187,6 +194,8 @@ class Loop:
 
     def _begin(self, now: float, give_up_after: float) -> None:
         self._standstill = Standstill(give_up_after, now)
+        self._awake_by = math.inf
+        self.own.begin(now, terminal.seconds_unread())
         self._sent = 0
         self._draining = False
         self._said_at = now

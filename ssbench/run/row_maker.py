@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.wire import Rare, Result
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultBlock, ResultRow, Rows
+from ssbench.results import NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, Mark, ResultBlock, ResultRow, Rows
+
+#: A result of whose time the worker stood still for this share or more is marked.
+HELD_SHARE = 0.1
 
 
 class RowMaker:
@@ -74,7 +77,7 @@ class RowMaker:
             rows.note("retries", result.retries)
             rows.note("attempts", result.retries + 1 + result.resent)
         if result.rare is not None:
-            self._note_parts(result.rare)
+            self._note_parts(result.rare, result.spent if result.last_byte is None else result.last_byte)
         if result.cause is not None:
             self.errors += 1
             rows.note("expected_size", size or UNKNOWN)
@@ -83,8 +86,8 @@ class RowMaker:
         if result.cause is not None or result.retried:
             rows.failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
 
-    def _note_parts(self, rare: Rare) -> None:
-        """Keep what parts of its time a result spent with connecting and pauses."""
+    def _note_parts(self, rare: Rare, took: float | None) -> None:
+        """Keep what parts of its time went into connecting and pauses, and whether its worker stood still."""
         rows = self._rows
         if rare.connecting:
             rows.note("connecting", rare.connecting)
@@ -92,6 +95,8 @@ class RowMaker:
             rows.note("pausing", rare.pausing)
         if rare.last_attempt is not None:
             rows.note("last_attempt", rare.last_attempt)
+        if rare.held >= HELD_SHARE * (took or 0.0) and rare.held:
+            rows.note("marks", Mark.HELD_UP)
 
     def add_lost(self, tasks: Sequence[Task], cause: str, worker: WorkerState | None, now: float) -> None:
         """Collect tasks of which no result came, because of ``cause``, as failures.

@@ -348,13 +348,14 @@ class Run:
 
     def _summarize(self, benchmark: Benchmark, observation: Observation | None) -> RunSummary:
         self._loop.note_strange_results()
-        self._news.warnings += late_warnings(self._fleet.dispatcher.workers.values(), observation)
+        self._news.warnings += late_warnings(observation)
         return summarize(
             self._fleet,
             self._state,
             None if self._options.noop else self._uploads,
             benchmark,
             observation,
+            self._loop.own,
             warnings=self._news.warnings,
             interrupted=self._stop(),
             ended_early=None if self._error is None else str(self._error),

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ssbench import __version__
 from ssbench.cluster.judgments import judge, sentences
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import RunDescription, RunSummary, WorkerFacts
-from ssbench.run.limits import generator_limits
+from ssbench.results import Gap, MasterFacts, RunDescription, RunSummary, WorkerFacts
 from ssbench.run.options import BenchOptions, RunOptions, recorded
+from ssbench.run.own_part import OwnPart
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.scenario.model import Scenario
 from ssbench.screen import terminal
@@ -49,11 +49,10 @@ def describe(
     )
 
 
-def late_warnings(workers: Iterable[WorkerState], observation: Observation | None) -> list[str]:
+def late_warnings(observation: Observation | None) -> list[str]:
     """Return the warnings that only the report has; on the screen they would repeat what stands there."""
     loss = terminal.loss()
     return [
-        *generator_limits(workers),
         *([] if loss is None else [loss]),
         *([] if observation is None else sentences(judge(observation), warnings=True)),
     ]
@@ -65,6 +64,7 @@ def summarize(
     uploads: InitialUploads | None,
     benchmark: Benchmark,
     observation: Observation | None,
+    own: OwnPart,
     *,
     warnings: Iterable[str],
     interrupted: bool,
@@ -72,6 +72,7 @@ def summarize(
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended. ``uploads`` is None in a no-op run."""
     dispatcher = fleet.dispatcher
+    used = own.used(time.monotonic(), terminal.seconds_unread())
     return RunSummary(
         ended=time.time(),
         not_sendable=tuple((*key, count) for key, count in sorted(state.not_sendable.items())),
@@ -95,6 +96,8 @@ def summarize(
             **(uploads.counts() if uploads is not None else {}),
         },
         sent_until=benchmark.sent_until,
+        master=MasterFacts(used.cpu_share, own.longest, used.unread),
+        gaps=tuple(_gaps(own, dispatcher.workers.values(), benchmark.epoch)),
         cluster=observation,
         ended_early=ended_early,
     )
@@ -108,4 +111,16 @@ def _facts(worker: WorkerState, epoch: float) -> WorkerFacts:
         worker.load.cpu_share,
         worker.load.lag_percentile(99),
         worker.offset.seconds + epoch,
+        worker.load.lag_percentile(50),
+        worker.load.lag_max,
+        worker.clocks.slope,
+        worker.clocks.wall_offset,
     )
+
+
+def _gaps(own: OwnPart, workers: Iterable[WorkerState], epoch: float) -> Iterator[Gap]:
+    """Yield the times in which the master or a worker stood still, in order."""
+    of: list[tuple[int | None, list[tuple[float, float]]]] = [(None, own.gaps)]
+    of += [(worker.worker_id, worker.load.gaps) for worker in workers]
+    gaps = [Gap(who, begin + epoch, end - begin) for who, each in of for begin, end in each]
+    yield from sorted(gaps, key=lambda gap: gap.start)

@@ -11,10 +11,19 @@ import os
 import select
 import threading
 from queue import SimpleQueue
+from time import monotonic
 
 #: Maximum bytes that wait for the reader: of text that may be dropped, and of all text.
 _MOST_SPARED = 256 * 1024
 _MOST = 1024 * 1024
+
+#: Text that is written within so many seconds did not wait for the reader.
+_SOON = 0.1
+
+
+def _beyond(seconds: float) -> float:
+    """Return the seconds of writing if they are more than a reader that reads makes it take."""
+    return seconds if seconds > _SOON else 0.0
 
 
 class Channel(io.TextIOBase):
@@ -34,6 +43,8 @@ class Channel(io.TextIOBase):
         self._descriptor = descriptor
         self._lost = self._waiting = 0
         self._sparing = False
+        self._waited = 0.0
+        self._writing_since: float | None = None
         # Reentrant, because a signal handler may log while its own thread counts.
         self._counting = threading.RLock()
         self._queue: SimpleQueue[tuple[bytes, bool] | threading.Event] = SimpleQueue()
@@ -58,6 +69,12 @@ class Channel(io.TextIOBase):
     def unread(self) -> int:
         """Return the number of bytes that were dropped or are still waiting."""
         return self._lost + self._waiting
+
+    @property
+    def seconds_unread(self) -> float:
+        """Return how long, in seconds, text has waited for a reader that did not read."""
+        since = self._writing_since
+        return self._waited + (_beyond(monotonic() - since) if since is not None else 0.0)
 
     @property
     def why(self) -> str:
@@ -98,7 +115,10 @@ class Channel(io.TextIOBase):
                 item.set()
                 continue
             data, spare = item
+            began = self._writing_since = monotonic()
             left = len(data) if spare and self._sparing else self._write_all(descriptor, data)
+            self._writing_since = None
+            self._waited += _beyond(monotonic() - began)
             with self._counting:
                 self._waiting -= len(data)
                 self._lost += left

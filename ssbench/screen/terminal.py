@@ -119,3 +119,8 @@ def loss() -> str | None:
     if _channel is None or not _channel.unread:
         return None
     return f"Output: {_channel.unread:,} bytes for standard error were not written: {_channel.why}"
+
+
+def seconds_unread() -> float:
+    """Return how long, in seconds, standard error has waited for its reader."""
+    return 0.0 if _channel is None else _channel.seconds_unread

@@ -7,6 +7,7 @@
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.due import Due
+from ssbench.statistics.generator import Generator
 from ssbench.statistics.latencies import Latencies, Slowest
 from ssbench.statistics.over_time import OverTime, Series
 from ssbench.statistics.parts import Part, Parts
@@ -34,6 +35,7 @@ __all__ = [
     "Due",
     "EachSecond",
     "Figures",
+    "Generator",
     "Groups",
     "Interval",
     "Judgment",

@@ -94,6 +94,7 @@ class Figures:
     is the bytes of body of all successes whose size is known. ``by_second`` has what is needed for
     intervals of the rates, ``parts`` what the time of successes went into besides their last attempts,
     ``due`` what is known of operations that were due in an open loop.
+    ``held_up`` are the last-byte latencies of successes whose worker stood still, and not among the others.
     """
 
     count: int
@@ -110,6 +111,7 @@ class Figures:
     by_second: BySecond
     parts: Parts
     due: Due
+    held_up: Latencies
 
     @property
     def failed(self) -> int:
@@ -140,6 +142,7 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
         by_second=merge_seconds(part.by_second for part in parts),
         parts=sum_of(part.parts for part in parts),
         due=merge_due(part.due for part in parts),
+        held_up=merge(part.held_up for part in parts),
     )
 
 
@@ -217,6 +220,7 @@ class _Group:
     end: float = -math.inf
     first_byte: LatencyCollector = field(default_factory=LatencyCollector)
     last_byte: LatencyCollector = field(default_factory=LatencyCollector)
+    held_up: LatencyCollector = field(default_factory=LatencyCollector)
     tail: _Tail = field(default_factory=_Tail)
     by_second: BySecond = field(default_factory=BySecond)
     due: DueCollector = field(default_factory=DueCollector)
@@ -240,6 +244,10 @@ class _Group:
         self.parts += parts_of(block, rows)
         last_byte = block.last_byte[rows]
         self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
+        if "marks" in block.given:
+            held_up = block.marks[rows] & Mark.HELD_UP != 0
+            self.held_up.add(block, rows[held_up], last_byte[held_up], before)
+            rows, last_byte = rows[~held_up], last_byte[~held_up]
         self.first_byte.add(block, rows, block.first_byte[rows], before)
         self.last_byte.add(block, rows, last_byte, before)
 
@@ -259,6 +267,7 @@ class _Group:
             self.by_second,
             self.parts,
             self.due.finish(),
+            self.held_up.finish(),
         )
 
 

@@ -22,10 +22,12 @@ import numpy as np
 from ssbench.cluster.observation import Observation
 from ssbench.operations import OPERATIONS, Operation
 from ssbench.results import ResultBlock, RunDescription, RunSummary, WorkerFacts
+from ssbench.scenario.model import Scenario
 from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within, merge_figures
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.cut import AUTOMATIC, find_cut
 from ssbench.statistics.due import Due
+from ssbench.statistics.generator import Generator, Measured, generator, sentences
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.over_time import OverTime
 from ssbench.statistics.parts import Parts
@@ -103,7 +105,8 @@ class Section:
 
     ``lost`` counts operations whose worker vanished; they are neither in ``count`` nor in ``errors``.
     ``requests_per_second`` is infinite where no time passed. ``resent`` counts requests that were
-    sent again because a kept connection had gone stale; they are no retries. ``within`` is what ended
+    sent again because a kept connection had gone stale; they are no retries. ``held_up`` are the
+    latencies that are in no other figure, because a worker stood still. ``within`` is what ended
     in the window of the run. ``moved`` is bytes of body, all that successes moved, and
     ``moved_per_second`` those of the window a second. Files of ssbench 0.x have rates of their own.
     """
@@ -117,6 +120,7 @@ class Section:
     lines: tuple[Line, ...]
     resent: int
     parts: Parts
+    held_up: Latencies
     within: Within
     moved: int
     moved_per_second: float
@@ -206,6 +210,7 @@ class RunStatistics:
     warmed_up: int = 0
     counters: dict[str, float] = field(default_factory=dict)
     cluster: Observation | None = None
+    generator: Generator = field(default_factory=Generator)
     fleet: tuple[WorkerFacts, ...] = ()
     interrupted: bool = False
     complete: bool = True
@@ -280,8 +285,11 @@ def _numbers(collector: Collector, facts: RunFacts, users: float) -> RunStatisti
             sections.append(_section(operation, own, names, window))
     total = merge_figures(leaves.values())
     start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
+    scenario = facts.run.scenario
     course = _course(timeline, window, total, users) if timeline and window else None
-    unsteady = course.steadiness.warning() if course and not facts.run.scenario.stages else None
+    unsteady = course.steadiness.warning() if course and not scenario.stages else None
+    measured = _measured(course, total, scenario) if course else None
+    own_part = generator(summary, measured) if measured else Generator()
     return RunStatistics(
         run=facts.run,
         current=facts.current,
@@ -299,8 +307,13 @@ def _numbers(collector: Collector, facts: RunFacts, users: float) -> RunStatisti
             for code, size_class, times in (summary.not_sendable if summary else ())
             if (known := OPERATIONS.get(code)) and size_class < len(names)
         ),
-        warnings=(*facts.warnings, *([unsteady] if unsteady else [])),
+        warnings=(
+            *facts.warnings,
+            *([unsteady] if unsteady else []),
+            *(sentences(own_part, measured) if measured else ()),
+        ),
         course=course,
+        generator=own_part,
         warmed_up=collector.warmed_up,
         counters=summary.counters if summary else {},
         cluster=summary.cluster if summary else None,
@@ -318,6 +331,21 @@ def _over_time(collector: Collector, window: Window | None, total: Figures) -> O
         return None
     start = window.start if window else min(total.start, collector.first_completed)
     return collector.over_time.finish(start, total.end)
+
+
+def _measured(course: Course, total: Figures, scenario: Scenario) -> Measured:
+    """Return what says something of the load generator."""
+    window = course.window
+    # Users of an open loop wait for what is due, others think; of a whole window all began at once.
+    idle = scenario.is_open or scenario.think_time or scenario.stages or window.whole
+    return Measured(
+        start=window.start,
+        end=window.end,
+        median=total.last_byte.percentile(50),
+        p99=total.last_byte.percentile(99),
+        busy=None if idle or total.lost else course.busy,
+        held_up=total.held_up.count,
+    )
 
 
 def _course(timeline: Timeline, window: Window, total: Figures, users: float) -> Course:
@@ -372,6 +400,7 @@ def _section(
         ),
         resent=total.resent,
         parts=total.parts,
+        held_up=total.held_up,
         within=total.within,
         moved=total.moved,
         moved_per_second=moved_rate,

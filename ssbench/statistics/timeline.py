@@ -132,7 +132,7 @@ class Timeline:
         self._count_seconds()
         return _each_second(self._successes, whole), _each_second(self._bytes, whole)
 
-    def stalls(self, window: Window, latencies: Latencies, users: int) -> tuple[Stall, ...]:
+    def stalls(self, window: Window, latencies: Latencies, users: float) -> tuple[Stall, ...]:
         """Return the stalls in a window, of a run with these latencies of successes and so many users."""
         gaps = [(start, end) for start, end in self._gaps(window) if end - start > STALL_SECONDS]
         longest = _bound(sorted((end - start for start, end in gaps), reverse=True), latencies, users)
@@ -170,7 +170,7 @@ class Timeline:
         tally(self._bytes, places, sizes)
 
 
-def _bound(gaps: Sequence[float], latencies: Latencies, users: int) -> float:
+def _bound(gaps: Sequence[float], latencies: Latencies, users: float) -> float:
     """Return what gaps, given with the longest first, have to exceed to be stalls.
 
     An operation that a stall held up took as long as the stall, and in a short run one in a hundred may
@@ -181,7 +181,7 @@ def _bound(gaps: Sequence[float], latencies: Latencies, users: int) -> float:
     bound = STALL_PERCENTILES * latencies.percentile(99) if latencies.count else 0.0
     stalls = 1
     while stalls <= len(gaps):
-        held_up = stalls * users
+        held_up = math.ceil(stalls * users)
         if held_up > latencies.count * (0.5 if stalls == 1 else _HELD_UP):
             break
         without = STALL_PERCENTILES * latencies.percentile(99, without=held_up)

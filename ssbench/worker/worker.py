@@ -36,7 +36,6 @@ from ssbench.fleet import wire
 from ssbench.fleet.ahead import MOST_AHEAD
 from ssbench.fleet.sockets import WorkerSockets, has_message
 from ssbench.fleet.wire import (
-    LAG_BUCKETS,
     LOST_AFTER,
     UNASKED_HEARTBEAT_SECONDS,
     Brief,
@@ -46,11 +45,9 @@ from ssbench.fleet.wire import (
 )
 from ssbench.worker.connections import Connections
 from ssbench.worker.engine.contract import Engine, MakeEngine
+from ssbench.worker.lag import LagMeter
 
 _log = logging.getLogger(__name__)
-
-#: Seconds between two ticks that measure how late the event loop is.
-_TICK = 0.02
 
 #: Results wait for others for so long (seconds), where the master refills at so many jobs or more.
 _GATHER = 0.004
@@ -110,10 +107,9 @@ class Worker:
         self._tell_at = _AT_ALL_TIMES
         #: The last batch that came, and when.
         self._received = (0, 0.0)
-        self._lag = [0] * LAG_BUCKETS
-        self._expected_tick = 0.0
         self._done = gevent.event.AsyncResult()
         self._hub = gevent.get_hub()
+        self._lag = LagMeter(self._hub.loop)
         self._host = network.gethostname()[:255]
         self._ping = wire.Ping(0, 0.0)
         self._beat_now = gevent.event.Event()
@@ -132,7 +128,6 @@ class Worker:
         # The descriptor of a socket signals only messages that come after it was found empty.
         loop.run_callback(self._receive)
         self._connections.start()
-        self._ticker = loop.timer(_TICK, _TICK)
         heart = gevent.spawn(self._beat)
         # What exists now lives as long as the process: the collector need not look at it again.
         gc.collect()
@@ -182,7 +177,7 @@ class Worker:
         self._notice_silence()
         # A batch that a heartbeat no longer lists must have its results sent before it.
         self._flush()
-        lag, self._lag = self._lag, [0] * LAG_BUCKETS
+        lag, lag_max, gaps = self._lag.take()
         sent = self._send(
             wire.Heartbeat(
                 protocol=wire.PROTOCOL,
@@ -199,6 +194,9 @@ class Worker:
                 version=__version__,
                 master=self._ping.master,
                 ping=self._ping.sent,
+                lag_max=lag_max,
+                gaps=gaps,
+                wall=time.time(),
             )
         )
         if sent:
@@ -221,12 +219,6 @@ class Worker:
                     self._hand_back_all(*parts)
             except WireError as error:
                 _log.error("Dropped an invalid message: %s", error)
-
-    def _tick(self) -> None:
-        now = time.monotonic()
-        late = int((now - self._expected_tick) * 1000)
-        self._lag[min(late.bit_length(), LAG_BUCKETS - 1) if late > 0 else 0] += 1
-        self._expected_tick = now + _TICK
 
     def _lose_master(self) -> None:
         if self._engine is not None:
@@ -310,15 +302,14 @@ class Worker:
         self._header, self._generation = header, parameters.generation
         self._run_id = parameters.run_id
         self._engine = self._make_engine(parameters, self._options.concurrency, self._ended)
-        self._expected_tick = time.monotonic() + _TICK
-        self._ticker.start(self._tick)
+        self._lag.start()
         self._beat_at = time.monotonic()
 
     def _forget_run(self) -> None:
         engine, self._engine = self._engine, None
         self._header, self._run_id = b"", 0
-        self._ticker.stop()
         self._gathering.stop()
+        self._lag.stop()
         self._held.clear()
         self._outbox.clear()
         self._refused_generation = sys.maxsize
@@ -394,7 +385,7 @@ class Worker:
         engine = self._engine
         if not self._outbox or engine is None:
             return
-        results, self._outbox = self._outbox, []
+        results, self._outbox = self._lag.mark(self._outbox), []
         if self._after_jobs is not None:
             left, callback = self._after_jobs
             self._after_jobs = (left - len(results), callback) if left > len(results) else None

@@ -136,12 +136,22 @@ def printed(report: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for paragraph in figures.split("\n\n"):
         head, *lines = (line.strip() for line in paragraph.splitlines())
+        if lines and lines[-1].startswith("Left out"):
+            numbers = re.findall(r"[\d.]+", lines.pop())
+            found |= dict(
+                zip(("left out", "left out median ms", "left out max ms"), map(float, numbers), strict=True)
+            )
         if head.startswith("Window"):
             found |= _window(" ".join([head, *lines]))
         elif head.startswith("Stalls"):
             found["stalls"] = float(head.split()[1].rstrip(","))
             for number, line in enumerate(lines):
-                seconds, start = re.fullmatch(r"([\d.]+) s from ([\d.]+) s on", line).groups()  # type: ignore[union-attr]
+                stall = re.fullmatch(
+                    r"([\d.]+) s from ([\d.]+) s on(?:; .* stood still for ([\d.]+) s of it)?", line
+                )
+                assert stall, line
+                seconds, start, own = stall.groups(default="0")
+                found[f"stall {number} own"] = float(own)
                 found |= {f"stall {number} s": float(seconds), f"stall {number} from": float(start)}
         elif head.startswith(("Sent again", "Deletes that found")):
             names = {"Sent": "reconnect", "Deletes": "vanished"}
@@ -167,6 +177,14 @@ def _table(head: str, lines: Sequence[str]) -> dict[str, float]:
     """Read a table whose columns have the names of its head, by the names of its rows."""
     if head.startswith("Failures"):
         return _failures(lines)
+    if head.startswith("Load generator"):
+        names = ("CPU %", "lag p50", "lag p99", "lag max")
+        return {
+            f"{line[:34].strip()} {name}": _number(value)
+            for line in lines
+            if line[34:35] == " "
+            for name, value in zip(names, line[34:].split(), strict=True)
+        }
     if head.startswith("Latency"):
         names = head.removeprefix("Latency in ms").split()
     elif head.startswith("Part of latencies"):

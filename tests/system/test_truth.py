@@ -6,6 +6,8 @@ Bounds are loose, because a loaded machine adds to both; tests/unit/test_truth.p
 from __future__ import annotations
 
 import itertools
+import re
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +17,7 @@ import pytest
 from fault_server import Reply, Request
 from planted import printed
 from processes import Fleet
-from runs import store, write_scenario
+from runs import store, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
 
@@ -153,3 +155,30 @@ def test_an_outage_at_the_start(fleet: Fleet, tmp_path: Path) -> None:
     assert found["HTTP 503 status"] == 503
     assert found["HTTP 503 ms"] >= 100
     assert found["ops slowest at"] == 0
+
+
+def test_a_worker_that_is_stopped_is_not_taken_for_a_slow_store(fleet: Fleet, tmp_path: Path) -> None:
+    record = Record(lambda *_: None)
+    sizes = [{"name": "tiny", "size_min": SIZE, "size_max": SIZE}]
+    scenario = write_scenario(tmp_path, sizes=sizes, crud_profile=[0, 1, 0, 0], user_count=USERS)
+    with store() as (rule, options):
+        rule.fault = record
+        worker = fleet.worker(1, "-c", USERS)
+        run = fleet.run(scenario, "-r", 3, "--retries", 0, *options)
+        wait_until(lambda: len(record.answers) > 20, "reads")
+        worker.process.send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        threading.Event().wait(1.0)
+        worker.process.send_signal(signal.SIGCONT)
+        stood_still = time.monotonic() - stopped
+        assert run.end() == ExitCode.OK, run.err
+    found = printed(run.out)
+    assert found["left out"] >= 1
+    assert found["left out max ms"] == pytest.approx(1000 * stood_still, rel=0.2)
+    assert found["READ last n"] + found["left out"] == found["TOTAL count"]
+    assert found["READ last max"] < 900 * stood_still
+    seconds, *_ = re.findall(
+        r"The load generator stood still: worker 1 on \S+ for ([\d.]+) s from", " ".join(run.out.split())
+    )
+    assert float(seconds) == pytest.approx(stood_still, abs=0.3)
+    assert any(found.get(f"stall {number} own", 0.0) > 0.6 * stood_still for number in range(5))

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec import structs
 
 from ssbench.fleet import events
+from ssbench.fleet.clocks import Clocks
 from ssbench.fleet.dispatch import MOST_WORKERS, Dispatcher, NotReady, Task
 from ssbench.fleet.history import History
 from ssbench.fleet.pace import ClosedLoop
@@ -671,17 +672,31 @@ def test_the_clock_offset_is_the_smallest_difference_of_late() -> None:
 def test_the_load_is_what_happened_between_two_heartbeats() -> None:
     load = Load()
     assert load.cpu_share is None
-    assert load.late_share is None
     assert load.lag_percentile(99) is None
     load.observe(10.0, 5.0, [1000] * LAG_BUCKETS)  # counts from before the first one are not the run's
     load.observe(12.0, 6.0, [98, 1, 0, 0, 1] + [0] * (LAG_BUCKETS - 5))
     assert load.cpu_share == pytest.approx(0.5)
-    assert load.late_share == pytest.approx(0.02)
-    assert load.lag_percentile(50) == pytest.approx(0.001)
-    assert load.lag_percentile(99) == pytest.approx(0.002)
-    assert load.lag_percentile(100) == pytest.approx(0.016)
+    assert load.lag_percentile(50) == pytest.approx(50e-6)
+    assert load.lag_percentile(99) == pytest.approx(50e-6 * 2**0.5)
+    assert load.lag_percentile(100) == pytest.approx(200e-6)
+    load.observe(13.0, 6.5, [1] * LAG_BUCKETS, 0.3, [(3.0, 3.3)])
+    assert (load.lag_max, load.gaps) == (0.3, [(3.0, 3.3)])
     load.clear()
     assert load.cpu_share is None
+    assert (load.lag_max, load.gaps) == (0.0, [])
+
+
+@pytest.mark.parametrize("slope", [0.0, 600e-6, -600e-6])
+def test_the_slope_of_a_clock_is_found_in_spite_of_the_time_on_the_way(slope: float) -> None:
+    clocks = Clocks()
+    on_the_way = [0.0003, 0.002, 0.0004, 0.08, 0.0003, 0.001]
+    for second in range(60):
+        late = on_the_way[second % 6]
+        clocks.observe(100 + slope * second + late, 50.0 + second, 0.25 + late)
+        if second < 10:
+            assert clocks.slope is None
+    assert clocks.slope == pytest.approx(slope, abs=5e-6)
+    assert clocks.wall_offset == pytest.approx(0.2503)
 
 
 class AnyOrder(RuleBasedStateMachine):

@@ -6,7 +6,7 @@ import math
 
 from ssbench.fleet.wire import Rare, Result
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import LOST, NO_WORKER, Failure
+from ssbench.results import LOST, NO_WORKER, Failure, Mark
 from ssbench.run.row_maker import RowMaker
 
 EPOCH = 1e9
@@ -86,6 +86,15 @@ def test_what_a_result_spent_with_connecting_and_pauses() -> None:
     block = rows.take()
     assert not block.given & {"connecting", "pausing", "last_attempt"}
     assert block.last_attempt.tolist() == [0.5]
+
+
+def test_a_result_is_marked_whose_worker_stood_still_for_a_tenth_of_its_time() -> None:
+    rows = RowMaker(EPOCH, storage_urls=0)
+    held = [0.0, 0.19, 0.2, 0.2]
+    results = [Result(1, 0.25, 2.0, 50.0, 9, rare=Rare(held=seconds)) for seconds in held]
+    results[3] = Result(1, None, None, 50.0, cause="reset", spent=2.1, rare=Rare(held=0.2))
+    rows.add([((1, 0, 0, 1, 9), each) for each in results], worker())
+    assert rows.take().marks.tolist() == [0, 0, Mark.HELD_UP, 0]
 
 
 def test_which_of_several_storage_urls_a_result_used_and_what_is_lost() -> None:

@@ -1,0 +1,53 @@
+"""What the master itself did while a phase went on: CPU, times in which its loop stood still, output."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+#: The loop stood still when a turn began so much later than it was to (seconds).
+GAP = 0.1
+
+#: Most gaps that are kept.
+_MOST_GAPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What was used since :meth:`OwnPart.begin`: CPU as a share of one core, seconds of unread output."""
+
+    cpu_share: float | None
+    unread: float
+
+
+class OwnPart:
+    """Follows the turns of a loop. Moments are of the loop's clock.
+
+    ``longest`` is how late a turn began at most, in seconds, ``gaps`` are the times, (begin, end), in which
+    the loop stood still for :data:`GAP` or longer.
+    """
+
+    def __init__(self) -> None:
+        self.begin(0.0, 0.0)
+
+    def begin(self, now: float, unread: float) -> None:
+        """Count from now on; ``unread`` is how long standard error has waited for its reader so far."""
+        self.longest = 0.0
+        self.gaps: list[tuple[float, float]] = []
+        self._began = now
+        self._cpu = time.process_time()
+        self._unread = unread
+
+    def turn(self, due: float, now: float) -> None:
+        """Take note of a turn that was to begin by ``due``."""
+        if now <= due:
+            return
+        self.longest = max(self.longest, now - due)
+        if now - due >= GAP and len(self.gaps) < _MOST_GAPS:
+            self.gaps.append((due, now))
+
+    def used(self, now: float, unread: float) -> Used:
+        """Return what was used until now."""
+        seconds = now - self._began
+        share = (time.process_time() - self._cpu) / seconds if seconds > 0 else None
+        return Used(share, unread - self._unread)

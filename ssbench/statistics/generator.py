@@ -1,0 +1,154 @@
+"""Whether the load generator, rather than the store, limited what was measured, or stood still meanwhile.
+
+``doc/numbers.rst`` defines the figures. All is judged from what a run's summary tells of its workers and
+its master, so that a report of a file says the same as the report at the end of its run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ssbench.results import Gap, MasterFacts, RunSummary, WorkerFacts
+
+#: A process that used more of a core than this was itself the limit, where users were idle.
+_BUSY_CPU = 0.9
+
+#: Users that are busy for less than this share of the window wait for something other than the store.
+_BUSY_USERS = 0.95
+
+#: An event loop that is late by more than this share of the median latency adds to it noticeably.
+_LAG_SHARE = 0.1
+
+#: Gaps matter that are longer than this (seconds) and than the 99th percentile of latency; so many are named.
+_GAP_SECONDS = 0.1
+_GAPS_NAMED = 5
+
+#: Clocks that drift apart faster than this (500 ppm) are worth a warning, and times of day this far apart.
+_SLOPE = 500e-6
+_WALL_OFFSET = 0.1
+
+#: Workers are named one by one up to this number.
+_WORKERS_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """What the load generator did itself. ``gaps`` are those within the window of the run that matter."""
+
+    master: MasterFacts | None = None
+    workers: tuple[WorkerFacts, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured, as far as it says something of the load generator.
+
+    ``start`` and ``end`` are those of the window, ``median`` and ``p99`` of last-byte latency, NaN without
+    any. ``busy`` is the share of the users' time with an operation under way, None where users are idle
+    by intention. ``held_up`` counts the operations whose latencies were left out.
+    """
+
+    start: float
+    end: float
+    median: float
+    p99: float
+    busy: float | None
+    held_up: int
+
+
+def generator(summary: RunSummary | None, measured: Measured) -> Generator:
+    """Return what is known of the load generator."""
+    if summary is None:
+        return Generator()
+    least = max(_GAP_SECONDS, 0.0 if math.isnan(measured.p99) else measured.p99)
+    gaps = tuple(
+        gap
+        for gap in summary.gaps
+        if gap.seconds > least and gap.start < measured.end and gap.start + gap.seconds > measured.start
+    )
+    return Generator(summary.master, summary.workers, gaps)
+
+
+def sentences(own: Generator, measured: Measured) -> Iterator[str]:
+    """Yield a warning for each way in which the load generator changed what was measured."""
+    yield from _stood_still(own, measured)
+    if measured.median > 0:  # not of a no-op run
+        yield from _was_the_limit(own, measured)
+    yield from _clocks(own.workers)
+
+
+def _stood_still(own: Generator, measured: Measured) -> Iterator[str]:
+    if not own.gaps:
+        return
+    names = {worker.worker_id: _name(worker) for worker in own.workers}
+    longest = sorted(sorted(own.gaps, key=lambda gap: -gap.seconds)[:_GAPS_NAMED], key=lambda gap: gap.start)
+    listed = "; ".join(
+        f"{_who(gap, names)} for {gap.seconds:.3f} s from {gap.start - measured.start:.3f} s on"
+        for gap in longest
+    )
+    more = f"; {len(own.gaps) - len(longest)} more" if len(own.gaps) > len(longest) else ""
+    left_out = (
+        f" Latencies of {measured.held_up} operations are left out for that." if measured.held_up else ""
+    )
+    yield (
+        f"The load generator stood still: {listed}{more}.{left_out}"
+        " Keep other programs from the machines that measure"
+    )
+
+
+def _who(gap: Gap, names: dict[int, str]) -> str:
+    return "the master" if gap.worker_id is None else names.get(gap.worker_id, f"worker {gap.worker_id}")
+
+
+def _was_the_limit(own: Generator, measured: Measured) -> Iterator[str]:
+    if own.workers and measured.busy is not None and measured.busy < _BUSY_USERS:
+        yield f"The load generator was the limit: users were busy for {measured.busy:.1%} of the window. " + (
+            _cause_of_idling(own)
+        )
+    late = [each for each in own.workers if (each.lag_p50 or 0.0) > _LAG_SHARE * measured.median]
+    for worker in sorted(late, key=lambda each: -(each.lag_p50 or 0.0))[:_WORKERS_NAMED]:
+        lag = worker.lag_p50 or 0.0
+        yield (
+            f"The load generator was the limit: the event loop of {_name(worker)} was {1000 * lag:.2f} ms"
+            f" late in half of the cases, {lag / measured.median:.0%} of the median latency. Start more"
+            " workers, on more cores, or use fewer users"
+        )
+    if len(late) > _WORKERS_NAMED:
+        yield f"So were the event loops of {len(late) - _WORKERS_NAMED} more workers"
+
+
+def _cause_of_idling(own: Generator) -> str:
+    """Return what to change so that users are idle no longer."""
+    busiest = max(own.workers, key=lambda each: each.cpu_share or 0.0, default=None)
+    if own.master is not None and (own.master.cpu_share or 0.0) > _BUSY_CPU:
+        return f"The master used {own.master.cpu_share:.0%} of a core: use a larger --batch-size"
+    if busiest is not None and (busiest.cpu_share or 0.0) > _BUSY_CPU:
+        return f"W{_name(busiest)[1:]} used {busiest.cpu_share:.0%} of its core: start more workers"
+    if own.gaps:
+        return "It stood still meanwhile"
+    return (
+        "They waited for the master: use a larger --batch-size, or bring workers and master closer together"
+    )
+
+
+def _clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:
+    for worker in workers:
+        if worker.clock_slope is not None and abs(worker.clock_slope) > _SLOPE:
+            pace = "slow" if worker.clock_slope > 0 else "fast"
+            yield (
+                f"Clocks: that of {_name(worker)} is {abs(worker.clock_slope) * 1e6:.0f} ppm {pace} against"
+                " the master's: its latencies are off by as much. Check the clocks of both"
+            )
+        if worker.wall_offset is not None and abs(worker.wall_offset) > _WALL_OFFSET:
+            behind = "behind" if worker.wall_offset > 0 else "ahead of"
+            yield (
+                f"Clocks: the time of day of {_name(worker)} is {abs(worker.wall_offset):.3f} s {behind} the"
+                " master's. No figure uses it, but its logs show other times. Check NTP there"
+            )
+
+
+def _name(worker: WorkerFacts) -> str:
+    return f"worker {worker.worker_id} on {worker.host}" if worker.host else f"worker {worker.worker_id}"

@@ -1,0 +1,141 @@
+"""How late a worker's event loop is, and when it stood still.
+
+A timer of the kernel becomes readable every :data:`TICK` seconds, as a socket does when an answer comes. How
+late the loop calls back is what it adds to latencies. (A timer of the loop itself would not do: it waits in
+whole milliseconds.) Where the loop stood still for :data:`GAP` seconds or more, because the process was
+stopped or starved, the gap is kept, and results say how much of their time fell into gaps.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from ssbench.fleet.wire import LAG_BUCKETS, MAX_GAPS, Brief, Rare, Result, lag_bucket
+
+#: Seconds between two ticks.
+TICK = 0.02
+
+#: The loop stood still when it was late by this (seconds).
+GAP = 0.1
+
+#: Of results that end now, the latest so many gaps are remembered.
+_GAPS_KEPT = 32
+
+
+class LagMeter:
+    """Measures the lateness of a loop of gevent, from :meth:`start` to :meth:`stop`; may be started again."""
+
+    def __init__(self, loop: Any) -> None:
+        self._loop = loop
+        self._counts = [0] * LAG_BUCKETS
+        self._longest = 0.0
+        self._due = 0.0
+        #: Gaps, (begin, end), that overlap the time of results yet to come, and those still to be told.
+        self._gaps: deque[tuple[float, float]] = deque(maxlen=_GAPS_KEPT)
+        self._untold: list[tuple[float, float]] = []
+        self._timer: int | None = None
+        self._watcher: Any = None
+
+    def start(self) -> None:
+        """Begin to measure, unless it has begun."""
+        if self._watcher is not None:
+            return
+        self._due = time.monotonic() + TICK
+        self._timer = _kernel_timer(TICK)
+        if self._timer is None:
+            self._watcher = self._loop.timer(TICK, TICK)
+        else:
+            self._watcher = self._loop.io(self._timer, 1)
+        self._watcher.start(self._tick)
+
+    def stop(self) -> None:
+        """Measure no more; what was measured stays."""
+        if self._watcher is not None:
+            self._watcher.stop()
+            self._watcher.close()
+            self._watcher = None
+        if self._timer is not None:
+            os.close(self._timer)
+            self._timer = None
+
+    def _tick(self) -> None:
+        ticks = 1
+        if self._timer is not None:
+            try:
+                ticks = int.from_bytes(os.read(self._timer, 8), sys.byteorder)
+            except BlockingIOError:
+                return
+        now = time.monotonic()
+        late = max(0.0, now - self._due)
+        self._counts[lag_bucket(late)] += 1
+        self._longest = max(self._longest, late)
+        self._note_gap(now)
+        self._due = self._due + ticks * TICK if self._timer is not None else now + TICK
+
+    def _note_gap(self, now: float) -> None:
+        """Keep a gap that is there, or that goes on: its tick may be called back after those of sockets."""
+        begin = self._due
+        if now - begin < GAP:
+            return
+        if self._gaps and self._gaps[-1][0] == begin:
+            self._gaps.pop()
+        if self._untold and self._untold[-1][0] == begin:
+            self._untold.pop()
+        self._gaps.append((begin, now))
+        if len(self._untold) < MAX_GAPS:
+            self._untold.append((begin, now))
+
+    def take(self) -> tuple[list[int], float, list[tuple[float, float]]]:
+        """Return, since the last call, how often ticks were how late, the most, and gaps as (begin, end)."""
+        taken = self._counts, self._longest, self._untold
+        self._counts, self._longest, self._untold = [0] * LAG_BUCKETS, 0.0, []
+        return taken
+
+    def mark(self, results: Sequence[Brief]) -> list[Brief]:
+        """Return results that have just ended, each with how much of its time the loop stood still."""
+        if self._watcher is not None:
+            self._note_gap(time.monotonic())
+        return [self._marked(result) for result in results] if self._gaps else list(results)
+
+    def _marked(self, result: Brief) -> Brief:
+        if not isinstance(result, Result):
+            return result
+        ended = result.completed
+        took = result.spent if result.last_byte is None else result.last_byte
+        began = ended - (took or 0.0)
+        if began >= self._gaps[-1][1]:
+            return result
+        held = sum(max(0.0, min(ended, end) - max(began, begin)) for begin, end in self._gaps)
+        return replace(result, rare=replace(result.rare or Rare(), held=held)) if held else result
+
+
+class _Time(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+class _Interval(ctypes.Structure):
+    _fields_ = (("interval", _Time), ("first", _Time))
+
+
+def _kernel_timer(seconds: float) -> int | None:
+    """Return a descriptor that becomes readable every so many seconds; None where there is no timerfd."""
+    step = _Time(int(seconds), int(seconds % 1 * 1e9))
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        timer: int = library.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        if timer < 0:
+            return None
+        if library.timerfd_settime(timer, 0, ctypes.byref(_Interval(step, step)), None):
+            os.close(timer)
+            return None
+    except (AttributeError, OSError):
+        return None
+    return timer

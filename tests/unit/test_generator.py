@@ -1,0 +1,109 @@
+"""What is said of the load generator's own part."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from ssbench.reports import generator as report
+from ssbench.results import Gap, MasterFacts, RunSummary, WorkerFacts
+from ssbench.statistics.generator import Generator, Measured, generator, sentences
+
+START = 1_700_000_000.0
+MEASURED = Measured(start=START, end=START + 60, median=0.01, p99=0.05, busy=0.99, held_up=0)
+WORKER = WorkerFacts(1, "box", "1", cpu_share=0.5, lag_p99=0.002, lag_p50=0.0001, lag_max=0.01)
+
+
+def said(
+    *workers: WorkerFacts, master: MasterFacts | None = None, gaps: tuple[Gap, ...] = (), **measured: object
+) -> list[str]:
+    these = dataclasses.replace(MEASURED, **measured)
+    summary = RunSummary(ended=START + 61, workers=workers, master=master, gaps=gaps)
+    return list(sentences(generator(summary, these), these))
+
+
+def changed(**changes: object) -> WorkerFacts:
+    return dataclasses.replace(WORKER, **changes)
+
+
+def test_nothing_is_said_of_a_generator_that_keeps_up() -> None:
+    assert said(changed(cpu_share=0.99), master=MasterFacts(0.97, 0.05)) == []
+    assert said() == []
+    assert said(changed(lag_p50=0.5), median=math.nan, busy=None) == []  # a no-op run
+
+
+@pytest.mark.parametrize(
+    ("worker", "master", "what"),
+    [
+        (WORKER, MasterFacts(0.95), "The master used 95% of a core: use a larger --batch-size"),
+        (
+            changed(cpu_share=0.97),
+            MasterFacts(0.5),
+            "Worker 1 on box used 97% of its core: start",
+        ),
+        (WORKER, None, "They waited for the master: use a larger --batch-size, or bring"),
+    ],
+)
+def test_where_users_were_idle_it_says_what_to_change(
+    worker: WorkerFacts, master: MasterFacts | None, what: str
+) -> None:
+    (sentence,) = said(worker, master=master, busy=0.9)
+    assert sentence.startswith(
+        f"The load generator was the limit: users were busy for 90.0% of the window. {what}"
+    )
+
+
+def test_a_loop_is_the_limit_when_it_is_late_by_a_tenth_of_the_median_latency() -> None:
+    assert said(changed(lag_p50=0.00099)) == []
+    (sentence,) = said(changed(lag_p50=0.0012))
+    assert sentence == (
+        "The load generator was the limit: the event loop of worker 1 on box was 1.20 ms late in half of the"
+        " cases, 12% of the median latency. Start more workers, on more cores, or use fewer users"
+    )
+    many = said(*(changed(worker_id=number, lag_p50=0.002 * number) for number in range(1, 9)))
+    assert len(many) == 4
+    assert many[-1] == "So were the event loops of 5 more workers"
+
+
+def test_times_in_which_it_stood_still_are_named() -> None:
+    gaps = (
+        Gap(1, START + 7.0, 1.003),
+        Gap(None, START + 20.0, 0.5),
+        Gap(1, START + 30.0, 0.04),  # shorter than the 99th percentile
+        Gap(1, START - 5.0, 2.0),  # before the window
+        Gap(9, START + 59.5, 2.0),
+    )
+    (sentence,) = said(WORKER, gaps=gaps, held_up=12)
+    assert sentence == (
+        "The load generator stood still: worker 1 on box for 1.003 s from 7.000 s on;"
+        " the master for 0.500 s from 20.000 s on; worker 9 for 2.000 s from 59.500 s on."
+        " Latencies of 12 operations are left out for that."
+        " Keep other programs from the machines that measure"
+    )
+    assert said(WORKER, gaps=gaps[:1], p99=1.1) == []
+    (many,) = said(WORKER, gaps=tuple(Gap(1, START + place, 0.2 + place / 100) for place in range(9)))
+    assert "for 0.240 s from 4.000 s on" in many
+    assert "for 0.230 s from" not in many
+    assert "; 4 more." in many
+
+
+def test_clocks_that_drift_or_show_another_time_are_named() -> None:
+    assert said(changed(clock_slope=-499e-6, wall_offset=0.09)) == []
+    drift, offset = said(changed(clock_slope=-600e-6, wall_offset=-2.5))
+    assert drift.startswith("Clocks: that of worker 1 on box is 600 ppm fast against the master's")
+    assert offset.startswith("Clocks: the time of day of worker 1 on box is 2.500 s ahead of the master's")
+
+
+def test_the_report_shows_those_whose_loops_are_latest() -> None:
+    workers = tuple(changed(worker_id=number, lag_p99=number / 1000) for number in range(20))
+    lines = list(report.lines(Generator(MasterFacts(0.25, 0.0123, 2.5), workers)))
+    assert lines[2].split() == ["master", "25.0", "-", "-", "12.30"]
+    assert lines[3].split() == ["worker", "19", "on", "box", "50.0", "0.100", "19.00", "10.00"]
+    assert lines[-2:] == [
+        "and 12 workers whose lag is no more",
+        "Standard error was not read for 2.5 s; nothing waited for it",
+    ]
+    assert max(map(len, lines)) <= 93
+    assert list(report.lines(Generator())) == []

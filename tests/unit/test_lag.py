@@ -1,0 +1,73 @@
+"""How late a loop is, and what becomes of results while it stands still."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import gevent
+import pytest
+
+from ssbench.fleet.wire import LAG_BUCKETS, LAG_UNIT, MAX_GAPS, Brief, Rare, Result, lag_bucket, lag_limit
+from ssbench.worker import lag
+from ssbench.worker.lag import LagMeter
+
+
+@pytest.fixture(params=["kernel", "loop"])
+def meter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[LagMeter]:
+    if request.param == "loop":
+        monkeypatch.setattr(lag, "_kernel_timer", lambda _seconds: None)
+    made = LagMeter(gevent.get_hub().loop)
+    made.start()
+    yield made
+    made.stop()
+
+
+def test_buckets_are_half_octaves() -> None:
+    assert [lag_bucket(seconds) for seconds in (0, LAG_UNIT, 1.01 * LAG_UNIT, 2 * LAG_UNIT, 1e9)] == [
+        0,
+        0,
+        1,
+        2,
+        LAG_BUCKETS - 1,
+    ]
+    assert all(lag_bucket(lag_limit(place) * 0.999) == place for place in range(1, LAG_BUCKETS))
+
+
+def test_a_loop_that_stands_still_is_seen_and_its_results_are_marked(meter: LagMeter) -> None:
+    gevent.sleep(3 * lag.TICK)
+    began = time.monotonic()
+    time.sleep(0.25)
+    ended = time.monotonic()
+    # Before the loop has called the meter back, as where a result comes first.
+    (held,) = meter.mark([Result(2, 0.2, ended - began, ended, rare=Rare(0.125))])
+    assert isinstance(held, Result)
+    assert held.rare is not None
+    assert held.rare.connecting == 0.125
+    assert 0.25 - lag.TICK - 0.01 <= held.rare.held <= ended - began
+    gevent.sleep(3 * lag.TICK)
+    counts, longest, gaps = meter.take()
+    assert sum(counts) >= 3
+    assert longest >= 0.2
+    assert any(end - begin >= 0.2 and begin <= began + lag.TICK for begin, end in gaps)
+    assert len({begin for begin, _ in gaps}) == len(gaps)
+    (brief,) = meter.mark([Brief(1, 0.0, 0.0, ended)])
+    assert type(brief) is Brief
+    before = Result(1, 0.01, 0.01, began - 100.0)
+    later = Result(3, None, None, gaps[-1][1] + 9.0, cause="HTTP 503", spent=1.0)
+    assert meter.mark([before, later]) == [before, later]
+
+
+def test_what_was_taken_is_told_once_and_gaps_are_bounded() -> None:
+    meter = LagMeter(gevent.get_hub().loop)
+    meter.start()
+    meter.stop()
+    for number in range(2 * MAX_GAPS):
+        meter._due = number
+        meter._note_gap(number + 0.5)
+    assert len(meter.take()[2]) == MAX_GAPS
+    assert meter.take() == ([0] * LAG_BUCKETS, 0.0, [])
+    meter.start()
+    meter.start()
+    meter.stop()
+    meter.stop()

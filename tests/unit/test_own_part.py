@@ -1,0 +1,25 @@
+"""What the master itself did while a phase went on."""
+
+from __future__ import annotations
+
+import math
+
+from ssbench.run.own_part import GAP, OwnPart
+
+
+def test_turns_that_begin_late_are_kept_where_they_are_gaps() -> None:
+    own = OwnPart()
+    own.begin(10.0, 2.0)
+    own.turn(11.0, 11.0 + GAP / 2)
+    own.turn(12.0, 13.5)
+    own.turn(14.0, 14.25)
+    own.turn(15.0, 14.5)
+    own.turn(math.inf, 16.0)
+    assert own.longest == 1.5
+    assert own.gaps == [(12.0, 13.5), (14.0, 14.25)]
+    used = own.used(20.0, 5.5)
+    assert used.unread == 3.5
+    assert used.cpu_share is not None
+    assert 0 <= used.cpu_share < math.inf
+    own.begin(20.0, 5.5)
+    assert (own.longest, own.gaps, own.used(20.0, 5.5).cpu_share) == (0.0, [], None)
