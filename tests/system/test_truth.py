@@ -87,9 +87,8 @@ def test_a_constant_store(fleet: Fleet, tmp_path: Path) -> None:
     assert found["ALL MB/s"] == pytest.approx(found["ALL ops/s"] * SIZE / 1e6, rel=0.01)
     assert found["ALL ops"] + found["drained"] == len(record.answers)
     assert 1000 * DELAY <= found["READ last p50"] <= 1000 * USERS / rate * 1.3
-    assert found["busy %"] == pytest.approx(
-        found["ALL ops/s"] * found["READ last p50"] / USERS / 10, rel=0.25
-    )
+    # By the median, which on a loaded machine is less than the mean that counts.
+    assert 0.75 * found["ALL ops/s"] * found["READ last p50"] / USERS / 10 <= found["busy %"] <= 101
     assert "stalls" not in found
     assert found["ALL failed"] == 0
 
