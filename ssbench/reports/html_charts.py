@@ -49,6 +49,9 @@ RED = "#d64545"
 #: Few points are drawn as points too: a line through one of them shows nothing.
 _FEW = 60
 
+#: The same holds where more than this share of a line is gaps.
+_GAPS = 0.1
+
 #: Where the axis of percentiles has its marks: 1 / (1 - share), and what stands there.
 _RANKS = {1: "0", 2: "50", 4: "75", 10: "90", 20: "95", 100: "99", 1e3: "99.9", 1e4: "99.99", 1e5: "99.999"}
 
@@ -258,7 +261,8 @@ def _draw(
                 "x", column, line_color=curve.colour, line_width=curve.width, line_dash=curve.dash, **common
             )
         )
-    if curve.markers or curve.pointed or (points and len(curve.x) <= _FEW):
+    sparse = len(curve.x) <= _FEW or np.isnan(curve.y).mean() > _GAPS
+    if curve.markers or curve.pointed or (points and sparse):
         marker = (
             {"marker": "x", "size": 8, "line_width": 2} if curve.markers else {"size": 2 * curve.width + 1}
         )

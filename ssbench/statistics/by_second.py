@@ -70,7 +70,12 @@ def merge_seconds(parts: Iterable[BySecond]) -> BySecond:
 
 
 def _dense(counts: Counter[int], first: int, last: int) -> Series:
-    return np.fromiter((counts.get(second, 0) for second in range(first, last)), np.float64, last - first)
+    seconds = np.fromiter(counts.keys(), np.int64, len(counts))
+    values = np.fromiter(counts.values(), np.float64, len(counts))
+    inside = (seconds >= first) & (seconds < last)
+    dense = np.zeros(last - first)
+    dense[seconds[inside] - first] = values[inside]
+    return dense
 
 
 class LatencyTable:

@@ -25,7 +25,7 @@ FIRST_WIDTH = 1 / 16
 _LONG_RUN = 20.0
 
 #: With fewer operations a bin than this, bins are made wider, but not beyond so few bins.
-_IN_A_BIN = 4
+_IN_A_BIN = 20
 _FEW_BINS = 8
 
 #: Buckets of latency: from 2**-20 s, a microsecond, 32 octaves of 32. The upper 17 bits of a float that is
