@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -59,6 +60,8 @@ def check(output: Path, *, force: bool) -> None:
         mode = output.stat().st_mode
     except FileNotFoundError:
         # Also a link to nowhere. A name that is too long raises another error.
+        if not output.resolve().parent.is_dir():  # better known before a run than behind it
+            raise UsageError(f"{output}: cannot be written: {os.strerror(errno.ENOENT)}") from None
         return
     except (OSError, ValueError) as error:
         raise _not_writable(output, error) from None

@@ -121,7 +121,8 @@ def test_wrong_command_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ([*show, "--json", str(file)], f"{file}: exists already"),
         ([*show, "--json", "-", "-f", "-"], "standard output (-) is given for two outputs"),
         ([*show, "--json", str(KNOWN), "--force"], "that is the stat file itself"),
-        ([*run, "--json", str(tmp_path / "no" / "where"), "--json", str(tmp_path)], "is not a regular file"),
+        ([*run, "--json", str(tmp_path)], "is not a regular file"),
+        ([*run, "--json", str(tmp_path / "no" / "where")], "cannot be written: No such file or directory"),
     ):
         assert main(arguments) == 2
         assert message in capsys.readouterr().err
