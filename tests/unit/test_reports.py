@@ -6,10 +6,7 @@ import csv as csv_module
 import io
 import json
 import os
-import pty
 import re
-import shlex
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -509,22 +506,6 @@ def test_an_export_that_fails_leaves_no_file(tmp_path: Path, capsys: pytest.Capt
     assert [each.name for each in tmp_path.iterdir()] == ["cut.stat"]
 
 
-@pytest.mark.parametrize("redirection", ["| cat", "> out", ">> out"])
-def test_a_report_into_dev_stdout(known: Path, tmp_path: Path, redirection: str) -> None:
-    (tmp_path / "out").write_text("")
-    words = [sys.executable, "-m", "ssbench.cli.master", "-q", "report-scenario", "-s", str(known)]
-    run = subprocess.run(
-        f"{shlex.join([*words, '-f', '/dev/stdout'])} {redirection}",
-        shell=True,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert run.stdout + (tmp_path / "out").read_text() == TABLE + "\n" + SUMMARY_TEXT, run.stderr
-
-
 def test_a_pipe_takes_a_report_when_somebody_reads_it(
     known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -576,70 +557,6 @@ def test_a_profile_says_where_it_is(known: Path, capsys: pytest.CaptureFixture[s
     profile = Path(line.removeprefix("INFO:Profile written to "))
     assert profile.stat().st_size > 100
     profile.unlink()
-
-
-@pytest.mark.parametrize("command", [["report-scenario"], ["export"], ["export", "-f", "parquet"]])
-@pytest.mark.parametrize(
-    ("redirection", "message"),
-    [
-        (">/dev/full", "ERROR:standard output: cannot be written: No space left on device\n"),
-        (">&-", "ERROR:standard output is closed\n"),
-    ],
-)
-def test_standard_output_that_takes_nothing(
-    known: Path, command: list[str], redirection: str, message: str
-) -> None:
-    words = [sys.executable, "-m", "ssbench.cli.master", "-q", *command, "-s", str(known)]
-    run = subprocess.run(
-        f"{shlex.join(words)} {redirection}",
-        shell=True,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (run.returncode, run.stderr.splitlines(keepends=True)[-1]) == (2, message)
-    assert "Traceback" not in run.stderr
-
-
-@pytest.mark.parametrize("command", [["report-scenario"], ["export"], ["export", "-f", "jsonl"]])
-def test_a_reader_of_standard_output_that_has_seen_enough(known: Path, command: list[str]) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    words = [sys.executable, "-m", "ssbench.cli.master", "-q", *command, "-s", str(known)]
-    run = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-    os.close(writing)
-    assert run.returncode == 0
-    assert run.stderr.count("\n") <= 1  # the warning that is in the file
-
-
-PATIENT = """
-import sys
-from ssbench.cli import master
-from ssbench.screen import bars
-bars._READING_SECONDS = 0.0
-sys.exit(master.main(sys.argv[1:]))
-"""
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-def test_reading_that_takes_long_shows_a_bar_on_a_terminal(known: Path, quiet: bool) -> None:
-    terminal, stderr = pty.openpty()
-    command = [sys.executable, "-c", PATIENT, *(["-q"] if quiet else []), "report-scenario", "-s", str(known)]
-    environment = {**os.environ, "TERM": "xterm"}
-    try:
-        process = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=stderr, env=environment, timeout=60, check=True, text=True
-        )
-        os.write(stderr, b"end of it")
-        shown = b""
-        while b"end of it" not in shown:
-            shown += os.read(terminal, 4096)
-    finally:
-        os.close(terminal)
-        os.close(stderr)
-    assert process.stdout == TABLE + "\n" + SUMMARY_TEXT
-    assert (b"Reading known.stat.gz" in shown) is not quiet
 
 
 # --- export ---

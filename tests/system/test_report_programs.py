@@ -1,0 +1,118 @@
+"""report-scenario and export as programs: what standard output and a terminal are connected to."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ssbench.cli.master import main
+
+GENUINE = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Path:
+    return Path(shutil.copy(GENUINE, tmp_path / "known.stat.gz"))
+
+
+@pytest.fixture
+def report(known: Path, tmp_path: Path) -> str:
+    """The report of the file, as it stands in another file."""
+    path = tmp_path / "report.txt"
+    assert main(["-q", "report-scenario", "-s", str(known), "-f", str(path)]) == 0
+    return path.read_text()
+
+
+def command(known: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "ssbench.cli.master", "-q", *words, "-s", str(known)]
+
+
+@pytest.mark.parametrize("redirection", ["| cat", "> out", ">> out"])
+def test_a_report_into_dev_stdout(known: Path, report: str, tmp_path: Path, redirection: str) -> None:
+    (tmp_path / "out").write_text("")
+    words = command(known, "report-scenario", "-f", "/dev/stdout")
+    run = subprocess.run(
+        f"{shlex.join(words)} {redirection}",
+        shell=True,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.stdout + (tmp_path / "out").read_text() == report, run.stderr
+
+
+FULL = (">/dev/full", "ERROR:standard output: cannot be written: No space left on device\n")
+CLOSED = (">&-", "ERROR:standard output is closed\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["report-scenario"], FULL),
+        (["report-scenario"], CLOSED),
+        (["export"], CLOSED),
+        (["export", "-f", "parquet"], FULL),
+    ],
+)
+def test_standard_output_that_takes_nothing(known: Path, words: list[str], fault: tuple[str, str]) -> None:
+    redirection, message = fault
+    run = subprocess.run(
+        f"{shlex.join(command(known, *words))} {redirection}",
+        shell=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (run.returncode, run.stderr.splitlines(keepends=True)[-1]) == (2, message)
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("words", [["report-scenario"], ["export", "-f", "jsonl"]])
+def test_a_reader_of_standard_output_that_has_seen_enough(known: Path, words: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    run = subprocess.run(
+        command(known, *words), stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    os.close(writing)
+    assert run.returncode == 0
+    assert run.stderr.count("\n") <= 1  # the warning that is in the file
+
+
+PATIENT = """
+import sys
+from ssbench.cli import master
+from ssbench.screen import bars
+bars._READING_SECONDS = 0.0
+sys.exit(master.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_reading_that_takes_long_shows_a_bar_on_a_terminal(known: Path, report: str, quiet: bool) -> None:
+    terminal, stderr = pty.openpty()
+    words = [sys.executable, "-c", PATIENT, *(["-q"] if quiet else []), "report-scenario", "-s", str(known)]
+    environment = {**os.environ, "TERM": "xterm"}
+    try:
+        process = subprocess.run(
+            words, stdout=subprocess.PIPE, stderr=stderr, env=environment, timeout=60, check=True, text=True
+        )
+        os.write(stderr, b"end of it")
+        shown = b""
+        while b"end of it" not in shown:
+            shown += os.read(terminal, 4096)
+    finally:
+        os.close(terminal)
+        os.close(stderr)
+    assert process.stdout == report
+    assert (b"Reading known.stat.gz" in shown) is not quiet
