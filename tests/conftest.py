@@ -12,6 +12,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import swiftclient
@@ -24,8 +25,11 @@ from ssbench.local_swift import LocalSwift
 # A shell that starts something in the background has it ignore SIGINT, and so all its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Speed is nothing that tests judge.
-settings.register_profile("ssbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Speed is nothing that tests judge. The same examples each time, so that a run of the tests says something of
+# what was changed; pytest --hypothesis-profile=explore looks for others.
+_any_speed: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("ssbench", max_examples=50, derandomize=True, **_any_speed)
+settings.register_profile("explore", max_examples=1000, **_any_speed)
 settings.load_profile("ssbench")
 
 _numbers = itertools.count(1)
