@@ -35,6 +35,7 @@ from ssbench.run.series import Series
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
+from ssbench.screen.live import LiveScreen
 from ssbench.screen.progress import ResultCharacters
 from ssbench.screen.progress_line import ProgressLine
 from ssbench.statistics.cut import AUTOMATIC
@@ -127,6 +128,8 @@ def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -
     match arguments.progress:
         case "line":
             return [ProgressLine(scenario, bench.workers)]
+        case "live":
+            return [LiveScreen(scenario, bench.workers, bench.worker_views)]
         case "characters":
             return [ResultCharacters()]
     return []

@@ -246,6 +246,14 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
         " elsewhere), a character for each result, or nothing (default: %(default)s)",
     )
     group.add_argument(
+        "--live",
+        dest="progress",
+        action="store_const",
+        const="live",
+        help="show operations and workers, with their CPU and lag, on a small screen that is redrawn; where"
+        " there is no terminal, the same as --progress line",
+    )
+    group.add_argument(
         "--profile", action="store_true", help="write profiles of the benchmark and of the local workers"
     )
 

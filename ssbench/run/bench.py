@@ -29,6 +29,7 @@ from ssbench.run.socket_folder import socket_folder
 from ssbench.run.stats_path import reserve
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
+from ssbench.screen.live_frame import WorkerView
 from ssbench.swift.credentials import Credentials
 
 if TYPE_CHECKING:
@@ -146,6 +147,10 @@ class Bench:
     def workers(self) -> tuple[int, int]:
         """Return how many workers the run that goes on can use, and how many are expected."""
         return self._run.workers() if self._run is not None else (0, 0)
+
+    def worker_views(self) -> list[WorkerView]:
+        """Return how busy each worker is that the run that goes on uses, or used."""
+        return self._run.worker_views() if self._run is not None else []
 
     # -- workers ------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
+from ssbench.screen.live_frame import WorkerView
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import Population
 
@@ -212,6 +213,21 @@ class Run:
         return len(dispatcher.living()), max(
             asked, sum(worker.used for worker in dispatcher.workers.values())
         )
+
+    def worker_views(self) -> list[WorkerView]:
+        """Return how busy each worker is that is used, or was."""
+        return [
+            WorkerView(
+                worker.worker_id,
+                worker.host,
+                worker.ready and not worker.ended,
+                worker.load.cpu_share,
+                worker.load.lag_percentile(99),
+                worker.outstanding,
+            )
+            for worker in self._fleet.dispatcher.workers.values()
+            if worker.used
+        ]
 
     def _expected_workers(self) -> int:
         """How many workers to wait for: those asked for, and those that the run before had and that live."""

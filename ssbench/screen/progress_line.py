@@ -85,7 +85,10 @@ class ProgressLine:
             self._show_at += _LINE_SECONDS
             _log.info("%s", compose(self.figures(now), _COLUMNS - len("INFO:")))
         elif not terminal.behind():
-            terminal.redraw(compose(self.figures(now), (terminal.columns() or _COLUMNS) - _FREE))
+            self._draw(now, (terminal.columns() or _COLUMNS) - _FREE)
+
+    def _draw(self, now: float, width: int) -> None:
+        terminal.redraw(compose(self.figures(now), width))
 
     def end(self, _summary: RunSummary) -> None:
         """Remove the line; the report follows."""

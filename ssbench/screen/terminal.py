@@ -9,6 +9,7 @@ import atexit
 import logging
 import os
 import sys
+from collections.abc import Sequence
 
 from ssbench.screen.channel import Channel
 
@@ -17,10 +18,14 @@ _LAST_SECONDS = 1.0
 
 _channel: Channel | None = None
 _in_row = False
-_drawn = False
+#: Lines that are drawn and can be drawn over.
+_drawn = 0
 
 #: Erases the rest of a line of a terminal.
 _ERASE_REST = "\x1b[K"
+
+#: Erases the rest of the screen.
+_ERASE_BELOW = "\x1b[J"
 
 
 def set_up() -> None:
@@ -55,9 +60,19 @@ def redraw(text: str) -> None:
 
     It must be shorter than a line of the terminal. It disappears when anything else is written.
     """
+    redraw_lines([text])
+
+
+def redraw_lines(lines: Sequence[str]) -> None:
+    """Write one line or more as :func:`redraw` does; there must be fewer than the terminal has."""
     global _drawn  # noqa: PLW0603 - there is one standard error
-    _drawn = True
-    _write_if_read(f"\r{text}{_ERASE_REST}")
+    text = "\r\n".join(f"{line}{_ERASE_REST}" for line in lines)
+    _write_if_read(_to_first_line() + text + (_ERASE_BELOW if _drawn > 1 else ""))
+    _drawn = len(lines)
+
+
+def _to_first_line() -> str:
+    return "\r" if _drawn < 2 else f"\r\x1b[{_drawn - 1}A"
 
 
 def _write_if_read(text: str) -> None:
@@ -77,8 +92,9 @@ def end_row() -> None:
     """End the row of characters, and remove the line that is redrawn, if there is one."""
     global _drawn, _in_row  # noqa: PLW0603 - there is one standard error
     if _drawn:
-        _drawn = False
-        sys.stderr.write(f"\r{_ERASE_REST}")
+        erase = _to_first_line() + (_ERASE_REST if _drawn == 1 else _ERASE_BELOW)
+        _drawn = 0
+        sys.stderr.write(erase)
     if _in_row:
         _in_row = False
         sys.stderr.write("\n")
@@ -98,6 +114,14 @@ def columns() -> int | None:
     """Return the width of the terminal; None where it does not tell it."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
+def rows() -> int | None:
+    """Return the height of the terminal; None where it does not tell it."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).lines or None
     except (OSError, ValueError):
         return None
 

@@ -48,6 +48,30 @@ def test_a_line_is_redrawn_on_a_terminal_and_fits_it(fleet: Fleet, tmp_path: Pat
     assert re.search(r"\x1b\[K\r\x1b\[KINFO:", text)
 
 
+def test_a_small_screen_is_redrawn_and_makes_room_for_messages(fleet: Fleet, tmp_path: Path) -> None:
+    controller, terminal = pty.openpty()
+    ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    run = fleet.run(
+        write_scenario(tmp_path),
+        *("--noop", "-r", 2, "--workers", 2, "--live"),
+        environment={"TERM": "xterm"},
+        stderr=terminal,
+    )
+    os.close(terminal)
+    text = read_all(controller)
+    os.close(controller)
+    assert run.end() == 0
+    *frames, last = re.split(r"\r\x1b\[\d+A", text)
+    assert len(frames) >= 3
+    lines = re.split(r"\x1b\[K\r*\n?", frames[-1])[:-1]
+    assert lines[0] == "fleet"
+    assert max(map(len, lines)) < COLUMNS
+    assert any(re.match(r"READ +[\d,.]+ +[\d.]+ \| ", line) for line in lines)
+    assert [line.split()[0] for line in lines if re.search(r"\d+ \|.* (%|-) ", line)][-2:] == ["0", "1"]
+    # What follows stands where the screen was.
+    assert last.startswith("\x1b[JINFO:Results saved to")
+
+
 @pytest.mark.parametrize("progress", ["line", "none"])
 def test_a_short_run_without_a_terminal_shows_neither_lines_nor_characters(
     fleet: Fleet, tmp_path: Path, progress: str
