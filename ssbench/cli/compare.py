@@ -9,13 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.cli import output_file
+from ssbench.cli import output_file, report_files
 from ssbench.cli.options import add_force, share
 from ssbench.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from ssbench.comparison import RunFigures
+    from ssbench.comparison import Comparison, RunFigures
+    from ssbench.comparison.html import RunCurves
     from ssbench.conditions import Condition
+    from ssbench.statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="exit with 5 where this holds of the change, or of AFTER: 'read.p99 > +10%%', 'rate < -5%%',"
         " 'errors > 0.1%%'; several times for several",
     )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="file for a page with charts of the runs laid over each other (needs: pip install bokeh)",
+    )
     add_force(parser)
 
 
@@ -79,10 +87,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         before, after = before[:1], before[1:]
     output: Path = arguments.output
     conditions = _conditions(arguments.fail_if)
-    output_file.check_all([output], None, force=arguments.force)
+    pages = _pages(arguments, groups=bool(after) or len(before) == 1)
+    output_file.check_all([output, *pages], None, force=arguments.force)
     if not after and len(before) == 1:
         raise UsageError("compare needs two stat files at least")
-    sides = _read(before), _read(after)
+    curves: tuple[list[RunCurves], list[RunCurves]] = ([], [])
+    sides = _read(before, curves[0] if pages else None), _read(after, curves[1] if pages else None)
     judged = []
     if not after:
         if arguments.format != "text":
@@ -93,10 +103,33 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     else:
         comparison = compare(*sides, arguments.noise)
         judged = [judge(comparison, condition) for condition in conditions]
-        text = FORMATS[arguments.format](replace(comparison, conditions=tuple(judged)))
+        comparison = replace(comparison, conditions=tuple(judged))
+        text = FORMATS[arguments.format](comparison)
+        for path in pages:
+            _write_page(path, comparison, curves, force=arguments.force)
     with output_file.writing(output, force=arguments.force) as out:
         out.write(text.encode(out.encoding, "replace").decode(out.encoding))
     return ExitCode.THRESHOLD if any(each.failed for each in judged) else ExitCode.OK
+
+
+def _pages(arguments: argparse.Namespace, *, groups: bool) -> list[Path]:
+    """Return the file for a page in a list, which is empty without one; raises UsageError."""
+    if not arguments.html:
+        return []
+    report_files.check_bokeh()
+    if not groups:
+        raise UsageError("--html needs --to, or two files alone")
+    return [arguments.html]
+
+
+def _write_page(
+    path: Path, comparison: Comparison, curves: tuple[list[RunCurves], list[RunCurves]], *, force: bool
+) -> None:
+    from ssbench.comparison.html import as_html
+
+    with output_file.writing(path, force=force) as out:
+        out.write(as_html(comparison, *curves))
+    _log.info("Wrote %s", path)
 
 
 def _conditions(texts: Sequence[str]) -> list[Condition]:
@@ -115,8 +148,8 @@ def _conditions(texts: Sequence[str]) -> list[Condition]:
     return conditions
 
 
-def _read(names: Sequence[str]) -> list[RunFigures]:
-    """Return the figures of stat files; only they stay in memory."""
+def _read(names: Sequence[str], curves: list[RunCurves] | None = None) -> list[RunFigures]:
+    """Return the figures of stat files; only they stay in memory, and what of ``curves`` is asked for."""
     from ssbench.cli.stat_file import reading
     from ssbench.comparison import figures_of
     from ssbench.statistics import summarize
@@ -124,8 +157,18 @@ def _read(names: Sequence[str]) -> list[RunFigures]:
     runs = []
     for name in names:
         with reading(Path(name)) as results:
-            runs.append(figures_of(summarize(results), _called(name)))
+            statistics = summarize(results, over_time=curves is not None)
+            runs.append(figures_of(statistics, _called(name)))
+        if curves is not None:
+            curves += _curves(statistics, name, len(curves))
     return runs
+
+
+def _curves(statistics: RunStatistics, name: str, drawn: int) -> list[RunCurves]:
+    """Return the curves of a run in a list, which is empty where enough are drawn already."""
+    from ssbench.comparison.html import MOST_DRAWN, curves_of
+
+    return [curves_of(statistics, _called(name))] if drawn < MOST_DRAWN else []
 
 
 def _called(name: str) -> str:

@@ -59,8 +59,8 @@ class ReportFiles:
 
     def check(self, others: Sequence[Path | None], stats_file: Path | None) -> None:
         """Raise UsageError for files that cannot be written, beside the ``others`` of the command."""
-        if any(name == "html" for name, _ in self.wanted) and find_spec("bokeh") is None:
-            raise UsageError("--html needs Bokeh, which is not installed: pip install bokeh")
+        if any(name == "html" for name, _ in self.wanted):
+            check_bokeh()
         outputs = [*(path for path in others if path), *self.paths]
         if self.on_standard_output and sum(map(output_file.is_standard_output, outputs)) > 1:
             raise UsageError("standard output (-) is given for two outputs")
@@ -98,6 +98,12 @@ class ReportFiles:
             out.write(text.getvalue())
         if not output_file.is_standard_output(path):
             _log.info("Wrote %s", path)
+
+
+def check_bokeh() -> None:
+    """Raise UsageError where what draws the charts of ``--html`` is not there."""
+    if find_spec("bokeh") is None:
+        raise UsageError("--html needs Bokeh, which is not installed: pip install bokeh")
 
 
 def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

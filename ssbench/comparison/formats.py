@@ -19,28 +19,28 @@ _COLUMNS = ("operation", "figure", "before", "after", "change", "95 % interval",
 
 def text(comparison: Comparison) -> str:
     """Return a table of at most 100 columns, a line a figure, and what may be said of it."""
-    lines = [*_head(comparison), ""]
+    lines = [*head(comparison), ""]
     form = "{:<16.16} {:<9}{:>9}{:>9}{:>9}  {:<16}{:>7}  {}"
     lines.append(form.format(*_COLUMNS))
     for row in comparison.rows:
         name = _name(row)
-        for figure, change in _telling(row):
-            lines.append(form.format(name, FIGURES[figure].title, *_cells(FIGURES[figure], change)))
+        for figure, change in telling(row):
+            lines.append(form.format(name, FIGURES[figure].title, *cells(FIGURES[figure], change)))
             name = ""
     lines.append("")
-    for note in _notes(comparison):
+    for note in notes(comparison):
         lines += textwrap.wrap(note, 100, subsequent_indent="  ", break_on_hyphens=False)
     return "".join(f"{printable(line.rstrip())}\n" for line in lines)
 
 
 def markdown(comparison: Comparison) -> str:
     """Return the same as a table for a pull request."""
-    lines = [*_head(comparison), "", _row(_COLUMNS), _row(["---"] * len(_COLUMNS))]
+    lines = [*head(comparison), "", _row(_COLUMNS), _row(["---"] * len(_COLUMNS))]
     for row in comparison.rows:
-        for figure, change in _telling(row):
+        for figure, change in telling(row):
             title = FIGURES[figure].title
-            lines.append(_row([_name(row), title, *_cells(FIGURES[figure], change)]))
-    lines += ["", *(f"- {note}" for note in _notes(comparison))]
+            lines.append(_row([_name(row), title, *cells(FIGURES[figure], change)]))
+    lines += ["", *(f"- {note}" for note in notes(comparison))]
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
@@ -78,7 +78,7 @@ FORMATS: dict[str, Callable[[Comparison], str]] = {
 }
 
 
-def _telling(row: Row) -> Iterator[tuple[str, Change]]:
+def telling(row: Row) -> Iterator[tuple[str, Change]]:
     """Yield the changes of a row; errors only where there were some."""
     for figure, change in row.changes.items():
         if figure != "errors" or change.before or change.after:
@@ -89,7 +89,8 @@ def _name(row: Row) -> str:
     return f"{row.operation} {row.size_class or ''}".rstrip()
 
 
-def _head(comparison: Comparison) -> Iterator[str]:
+def head(comparison: Comparison) -> Iterator[str]:
+    """Yield the two sides, and what was shown."""
     first, second = comparison.runs
     yield f"before: {comparison.before} ({_runs(first)})" if first else f"before: {comparison.before}"
     yield f"after:  {comparison.after} ({_runs(second)})" if second else f"after:  {comparison.after}"
@@ -110,7 +111,8 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-def _notes(comparison: Comparison) -> Iterator[str]:
+def notes(comparison: Comparison) -> Iterator[str]:
+    """Yield what may be said of the comparison, what came of its conditions, and warnings."""
     yield f"{comparison.judgment}."
     if comparison.repeated:
         yield (
@@ -123,7 +125,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield f"! {warning}"
 
 
-def _cells(figure: Figure, change: Change) -> list[str]:
+def cells(figure: Figure, change: Change) -> list[str]:
     """Return before, after, change, interval, what it shows, the word."""
     interval = ""
     if change.low is not None and change.high is not None:

@@ -174,6 +174,24 @@ def test_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert f"{file}: exists already" in capsys.readouterr().err
 
 
+def test_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page_file, runs = tmp_path / "compare.html", [write_full_run(tmp_path / f"{n}.stat.gz") for n in range(3)]
+    files = ["compare", str(runs[0]), "--to", str(runs[1]), str(runs[2])]
+    assert main([*files, "--html", str(page_file)]) == 0
+    assert "no verdict" in capsys.readouterr().out
+    text = page_file.read_text()
+    made = Page(text)
+    assert len(text.encode()) < MOST_BYTES
+    assert made.loads == ["data:,"]
+    assert {"0 to 1 and 1 more", "Changes", "All operations", "READ: latency by percentile"} <= set(
+        made.headings
+    )
+    assert "0: w </script> @all" in made.texts
+    assert main([*files, "--html", str(page_file)]) == 2
+    assert main(["compare", *map(str, runs), "--html", str(tmp_path / "x.html")]) == 2
+    assert "--html needs --to, or two files alone" in capsys.readouterr().err
+
+
 def test_without_bokeh(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(report_files, "find_spec", lambda _name: None)
     for command in (["report-scenario", "-s", "x"], ["run-scenario", "-f", "very_small", "--workers", "1"]):
