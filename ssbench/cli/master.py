@@ -30,6 +30,7 @@ COMMANDS = {
     "cleanup-containers": "delete the containers that benchmarks made, and everything in them",
     "kill-workers": "tell all connected workers to exit",
     "keygen": "make the key file of a sealed fleet",
+    "completion": "print a script that makes a shell complete commands and options",
     "local-swift": "serve a real Swift on this machine until Ctrl-C, for trials",
 }
 
@@ -51,17 +52,18 @@ _EXIT_CODES = (
 _TOPICS = "'ssbench-master help auth' lists the options of authentication. "
 
 
-def _parser(argv: Sequence[str]) -> Parser:
-    parser = Parser(
+def parser(argv: Sequence[str]) -> Parser:
+    """Return the parser, with the options of the sub-commands that are in ``argv``."""
+    made = Parser(
         prog="ssbench-master",
         description=f"Benchmark suite for OpenStack Swift, ssbench version {__version__}",
         example="ssbench-master run-scenario -f very_small --local-swift --workers 2",
         epilog=_TOPICS + _EXIT_CODES,
     )
-    parser.add_argument("--version", action="version", version=f"ssbench {__version__}")
-    parser.add_argument("-v", "--verbose", action="store_true", help=_VERBOSE)
-    parser.add_argument("-q", "--quiet", action="store_true", help=_QUIET)
-    commands = parser.add_subparsers(title="sub-commands", metavar="SUBCOMMAND", required=True)
+    made.add_argument("--version", action="version", version=f"ssbench {__version__}")
+    made.add_argument("-v", "--verbose", action="store_true", help=_VERBOSE)
+    made.add_argument("-q", "--quiet", action="store_true", help=_QUIET)
+    commands = made.add_subparsers(title="sub-commands", metavar="SUBCOMMAND", required=True)
     for name, summary in COMMANDS.items():
         if name not in argv:
             commands.add_parser(name, help=summary)
@@ -80,7 +82,7 @@ def _parser(argv: Sequence[str]) -> Parser:
         command.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help=_VERBOSE)
         command.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help=_QUIET)
         command.set_defaults(run=module.run)
-    return parser
+    return made
 
 
 def _print_page(argv: Sequence[str]) -> bool:
@@ -109,7 +111,7 @@ def main(argv: list[str] | None = None) -> int:
         return error.exit_code
     if argv[0] == "help":
         argv = [*argv[1:], "--help"]
-    arguments = _parser(argv).parse_args(argv)
+    arguments = parser(argv).parse_args(argv)
     logs.set_up(verbose=arguments.verbose, quiet=arguments.quiet)
     try:
         code: ExitCode = arguments.run(arguments)

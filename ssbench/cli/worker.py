@@ -35,25 +35,26 @@ _SIGNALS = {
 }
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser."""
+    made = Parser(
         prog="ssbench-worker",
         example="ssbench-worker --zmq-host master-host --concurrency 500 1",
         description=f"Make the requests that an ssbench-master hands out (ssbench {__version__}). A worker"
         " waits for a master without a time limit and serves one run after another. It ends with Ctrl-C or"
         " 'ssbench-master kill-workers'.",
     )
-    parser.add_argument("worker_id", type=non_negative_int, help="number of this worker, unique in the fleet")
-    parser.add_argument("--version", action="version", version=f"ssbench {__version__}")
-    parser.add_argument(
+    made.add_argument("worker_id", type=non_negative_int, help="number of this worker, unique in the fleet")
+    made.add_argument("--version", action="version", version=f"ssbench {__version__}")
+    made.add_argument(
         "--zmq-host",
         metavar="HOST",
         type=_host,
         default="127.0.0.1",
         help="name or address of the master's host (default: %(default)s)",
     )
-    zmq_options.add_shared_arguments(parser)
-    parser.add_argument(
+    zmq_options.add_shared_arguments(made)
+    made.add_argument(
         "-c",
         "--concurrency",
         metavar="N",
@@ -61,20 +62,20 @@ def _parser() -> Parser:
         default=64,
         help="maximum number of requests in flight, and of connections to one server (default: %(default)s)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--retries",
         metavar="N",
         type=non_negative_int,
         help="ignored, and accepted for scripts of ssbench 0.x: use run-scenario --retries",
     )
-    parser.add_argument(
+    made.add_argument(
         "--batch-size",
         metavar="N",
         type=positive_int,
         default=1,
         help="ignored, and accepted for scripts of ssbench 0.x: use run-scenario --batch-size",
     )
-    parser.add_argument(
+    made.add_argument(
         "-p",
         "--profile-count",
         metavar="N",
@@ -82,10 +83,10 @@ def _parser() -> Parser:
         default=0,
         help="write a profile of the first N jobs; 0 means none (default: %(default)s)",
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="log DEBUG lines too")
-    parser.add_argument("--profile-file", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--exit-with-stdin", action="store_true", help=argparse.SUPPRESS)
-    return parser
+    made.add_argument("-v", "--verbose", action="store_true", help="log DEBUG lines too")
+    made.add_argument("--profile-file", type=Path, help=argparse.SUPPRESS)
+    made.add_argument("--exit-with-stdin", action="store_true", help=argparse.SUPPRESS)
+    return made
 
 
 def _host(text: str) -> str:
@@ -149,7 +150,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
 
 def main(argv: list[str] | None = None) -> int:
     """Run ``ssbench-worker``; return its exit code."""
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     logs.set_up(verbose=arguments.verbose, time_stamps=True)
     try:
         return _serve(arguments)
