@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 
 def container_name(base: str, number: int, policy: str | None) -> str:
@@ -23,6 +24,16 @@ def container_pattern(base: str, policy: str | None) -> re.Pattern[str]:
 def object_name(size_class: str, number: int) -> str:
     """Return ``<size class>_<six or more digits>``."""
     return f"{size_class}_{number:06d}"
+
+
+def side_of(number: Any) -> Any:
+    """Return the side, 0 or 1, that an object belongs to in a run with two; for arrays of numbers too.
+
+    It is as good as drawn at random, and each worker gets the same. The products fit in 64 bits.
+    """
+    for _ in range(2):
+        number = (number ^ number >> 16) * 0x045D9F3B & 0xFFFFFFFF
+    return (number ^ number >> 16) & 1
 
 
 def run_mark(run_id: int) -> str:

@@ -87,21 +87,22 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         before, after = before[:1], before[1:]
     output: Path = arguments.output
     conditions = _conditions(arguments.fail_if)
-    pages = _pages(arguments, groups=bool(after) or len(before) == 1)
+    pages = _pages(arguments, groups=bool(after))
     output_file.check_all([output, *pages], None, force=arguments.force)
-    if not after and len(before) == 1:
-        raise UsageError("compare needs two stat files at least")
     curves: tuple[list[RunCurves], list[RunCurves]] = ([], [])
-    sides = _read(before, curves[0] if pages else None), _read(after, curves[1] if pages else None)
+    sided = _sides_of(before[0], arguments.noise) if not after and len(before) == 1 else None
+    sides: tuple[list[RunFigures], list[RunFigures]] = ([], [])
+    if sided is None:
+        sides = _read(before, curves[0] if pages else None), _read(after, curves[1] if pages else None)
     judged = []
-    if not after:
+    if not after and sided is None:
         if arguments.format != "text":
             raise UsageError("a table of many runs is text: give --to to compare two groups")
         if conditions:
             raise UsageError("--fail-if needs --to, or two files alone")
         text = listing.as_text(listing.listing(sides[0]))
     else:
-        comparison = compare(*sides, arguments.noise)
+        comparison = sided or compare(*sides, arguments.noise)
         judged = [judge(comparison, condition) for condition in conditions]
         comparison = replace(comparison, conditions=tuple(judged))
         text = FORMATS[arguments.format](comparison)
@@ -130,6 +131,18 @@ def _write_page(
     with output_file.writing(path, force=force) as out:
         out.write(as_html(comparison, *curves))
     _log.info("Wrote %s", path)
+
+
+def _sides_of(name: str, noise: float) -> Comparison:
+    """Compare the two sides of one run; raises UsageError where it has none."""
+    from ssbench.cli.stat_file import reading
+    from ssbench.comparison.sides import compare_sides
+    from ssbench.statistics import summarize
+
+    with reading(Path(name)) as results:
+        if not results.run.sides:
+            raise UsageError("compare needs two stat files, or one of a run with two sides (--ab)")
+        return compare_sides(summarize(results, ("side",)), noise)
 
 
 def _conditions(texts: Sequence[str]) -> list[Condition]:

@@ -20,6 +20,7 @@ from ssbench.cli import (
     metrics_options,
     repeat,
     report_files,
+    sides,
     thresholds,
     zmq_options,
 )
@@ -57,6 +58,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         raise UsageError(
             "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench)"
         )
+    arguments.sides = sides.parse(arguments)
+    if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
+        arguments.auth_storage_urls = urls
     scenario = _scenario(arguments)
     _log.info("ssbench %s: %s", __version__, scenario.name)
     report = _Report(arguments, judges=bool(scenario.fail_if))
@@ -87,13 +91,18 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             observer=observer,
             goal=_goal(arguments, scenario),
         )
-        return report.finish(outcome)
+        code = report.finish(outcome)
+        if arguments.ab and outcome.path is not None and not arguments.no_default_report:
+            sides.print_comparison(outcome.path)
+        return code
 
 
 def _repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
     """How often to run; None for once."""
     if arguments.repeat is None:
         return None
+    if arguments.ab:
+        raise UsageError("--ab compares within one run, and needs no --repeat")
     if report_files.chosen(arguments).wanted:
         raise UsageError(
             "--repeat prints a summary of all runs; report-scenario writes reports of each, compare of groups"
@@ -190,6 +199,7 @@ def _run_options(arguments: argparse.Namespace) -> RunOptions:
         mark_transactions=not arguments.no_trans_id_extra,
         expect_workers=arguments.expect_workers,
         worker_timeout=arguments.worker_timeout,
+        sides=arguments.sides,
         find_warmup=arguments.warmup == AUTOMATIC,
         stats_file=arguments.stats_file,
         force=arguments.force,

@@ -109,6 +109,13 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         " -r is the limit of time (default: no end but -r)",
     )
     group.add_argument(
+        "--ab",
+        nargs=2,
+        metavar="NAME=WHAT",
+        help="compare two sides in one run: each object belongs to one of two storage URLs, or of two"
+        " policies; see doc/comparing.rst",
+    )
+    group.add_argument(
         "--repeat",
         metavar="N",
         type=positive_int,

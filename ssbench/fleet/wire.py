@@ -86,6 +86,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``.
     ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``. A user waits ``think_time``
     after a job before it begins the next, except where jobs have due times.
+    In a ``sided`` run each object belongs to one of two sides (:func:`ssbench.names.side_of`), which have a
+    storage URL each where there are two, or the containers of a storage policy each.
     """
 
     run_id: Count
@@ -108,6 +110,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     size_ranges: list[tuple[Count, Count]] = []
     trans_id_extra: str | None = None
     think_time: Seconds = 0.0
+    sided: bool = False
+    side_policies: list[str] = []
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

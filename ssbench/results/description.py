@@ -72,8 +72,8 @@ class RunDescription:
 
     ``scenario`` has every override of the command line in it. ``options`` holds the other options
     that mattered, as plain data; no password and no token belongs there. ``started`` is seconds
-    since 1970. ``storage_urls``, ``accounts`` and ``stages`` are the names that results refer to by
-    their place. Files of ssbench 0.x know the scenario and perhaps the version, no more.
+    since 1970. ``storage_urls``, ``accounts``, ``stages`` and ``sides`` are the names that
+    results refer to by their place. Files of ssbench 0.x know the scenario and perhaps the version, no more.
     """
 
     scenario: Scenario
@@ -87,6 +87,7 @@ class RunDescription:
     storage_urls: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
+    sides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,18 @@ class BenchOptions:
             raise UsageError("workers or address: one of them is needed, or no worker can come")
 
 
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two sides of a run that compares them: a storage URL, or a storage policy."""
+
+    name: str
+    storage_url: str | None = None
+    policy: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.storage_url or self.policy}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """How a scenario is run. Times are in seconds.
@@ -54,6 +66,9 @@ class RunOptions:
     ``mark_transactions`` transaction ids in Swift's logs end in a mark of the run. With ``find_warmup``
     reports look for the warm-up by themselves. The run begins with ``expect_workers`` (None: the local ones,
     or the first of others), or with fewer after ``worker_timeout``.
+
+    With two ``sides`` each object belongs to one of them. Both have a storage URL, and the credentials of the
+    bench have these two, or both have a policy.
 
     Results go to ``stats_file`` (None: a new file in /tmp/ssbench-results), which is overwritten only with
     ``force``. With ``profile`` the benchmark is profiled.
@@ -76,6 +91,7 @@ class RunOptions:
     expect_workers: int | None = None
     worker_timeout: float = 60.0
     find_warmup: bool = False
+    sides: tuple[Side, ...] = ()
     stats_file: Path | None = None
     force: bool = False
     profile: bool = False
@@ -109,6 +125,7 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None) -> dict[str
         "give_up_after": run.give_up_after,
         "max_errors": None if run.max_errors is None else str(run.max_errors),
         "noop": run.noop,
+        "sides": [str(side) for side in run.sides] or None,
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,
         "keep_objects": run.keep_objects,

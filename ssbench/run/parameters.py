@@ -35,4 +35,6 @@ def run_parameters(
         delete_after=scenario.delete_after,
         insecure=session.insecure if session else False,
         ca_certificates=session.ca_certificates if session else None,
+        sided=bool(options.sides),
+        side_policies=[side.policy for side in options.sides if side.policy],
     )

@@ -172,12 +172,12 @@ class CleanUp(_Errand):
 class Benchmark:
     """Sends the operations of the scenario and hands their results to sinks, a block a tick.
 
-    Ends after ``operation_count`` draws or ``run_seconds`` seconds from its start, whichever is
-    given, or when ``stop()`` or ``enough()`` is true; only the former interrupts it. It starts with its
-    making, and in an open loop as much later as operations are handed out before they are due. ``plan`` and
-    ``warmup`` are those of the scenario. ``drain_timeout`` is that of a phase that is not stopped.
-    It is stopped too when more operations have failed than ``max_errors`` allows; then ``too_many_errors`` is
-    true.
+    Ends after ``operation_count`` draws or ``run_seconds`` seconds from its start, whichever is given, or
+    when ``stop()`` or ``enough()`` is true; only the former interrupts it. It starts with its making, and
+    in an open loop as much later as operations are handed out before they are due. ``plan`` and
+    ``warmup`` are those of the scenario; a ``sided`` run has two sides. ``drain_timeout`` is that of a
+    phase that is not stopped. It is stopped too when more operations have failed than ``max_errors``
+    allows; then ``too_many_errors`` is true.
     """
 
     what = "operations"
@@ -194,6 +194,7 @@ class Benchmark:
         drain_timeout: float | None,
         plan: Sequence[Stage] = (),
         warmup: float = 0.0,
+        sided: bool = False,
         enough: Callable[[], bool] = lambda: False,
         max_errors: ErrorLimit | None = None,
     ) -> None:
@@ -217,7 +218,7 @@ class Benchmark:
         self._stop_asked = stop
         self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
         self._rows = RowMaker(self.epoch, storage_urls, with_due=any(stage.rate for stage in plan))
-        placement = Placement(plan, self.epoch + self.start, warmup)
+        placement = Placement(plan, self.epoch + self.start, warmup, sided=sided)
         self._placement = placement if placement.needed else None
         self._wanted = operation_count if run_seconds is None else None
         self._ends_at = None if run_seconds is None else self.start + run_seconds

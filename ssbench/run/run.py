@@ -24,6 +24,7 @@ from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.parameters import run_parameters
 from ssbench.run.phases import Benchmark, InitialUploads
+from ssbench.run.places import container_places
 from ssbench.run.summary import describe, late_warnings, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
@@ -245,22 +246,23 @@ class Run:
             scenario.container_base,
             scenario.container_concurrency,
         )
-        names = [
-            container_name(scenario.container_base, number, scenario.policy)
-            for number in range(scenario.container_count)
-        ]
-        with Bar("Containers", len(names)) as bar:
-            ensure_containers(
-                tokens.session,
-                names,
-                scenario.policy,
-                scenario.container_concurrency,
-                bar.advance,
-                timeouts=(self._options.connect_timeout, self._options.network_timeout),
-                check=self._raise_if_interrupted,
-                renew=tokens.renew,
-                trans_id_extra=self._mark,
-            )
+        places = container_places(scenario, self._options, tokens)
+        with Bar("Containers", len(places) * scenario.container_count) as bar:
+            for place in places:
+                ensure_containers(
+                    place.session,
+                    [
+                        container_name(scenario.container_base, number, place.policy)
+                        for number in range(scenario.container_count)
+                    ],
+                    place.policy,
+                    scenario.container_concurrency,
+                    bar.advance,
+                    timeouts=(self._options.connect_timeout, self._options.network_timeout),
+                    check=self._raise_if_interrupted,
+                    renew=place.renew,
+                    trans_id_extra=self._mark,
+                )
         if tokens.session.token != self._fleet.parameters.token:
             self._fleet.change(token=tokens.session.token)
 
@@ -322,6 +324,7 @@ class Run:
             storage_urls=len(self._fleet.parameters.storage_urls),
             enough=lambda: goal is not None and goal.reached(),
             max_errors=self._options.max_errors,
+            sided=bool(self._options.sides),
         )
         try:
             standstill = self._loop.run(benchmark)

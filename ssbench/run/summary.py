@@ -46,6 +46,7 @@ def describe(
             WorkerFacts(worker.worker_id, worker.host, worker.version) for worker in fleet.dispatcher.living()
         ),
         storage_urls=tuple(parameters.storage_urls),
+        sides=tuple(side.name for side in options.sides),
     )
 
 

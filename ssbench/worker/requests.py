@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 from ssbench.errors import SsbenchError, WireError
 from ssbench.fleet.wire import Job, Rare, Result, RunParameters
-from ssbench.names import container_name, object_name
+from ssbench.names import container_name, object_name, side_of
 from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING, Operation
 from ssbench.swift.causes import NOT_FOUND
 from ssbench.swift.objects import Client, ClientSettings
@@ -69,7 +69,7 @@ class Run:
                 trans_id_extra=parameters.trans_id_extra,
             )
         )
-        self._containers: dict[int, str] = {}
+        self._containers: dict[tuple[int, int], str] = {}
         self._builders = {row.code: (row, builder(row)) for row in OPERATIONS}
 
     def close(self) -> None:
@@ -82,7 +82,10 @@ class Run:
         Returns how it ended, and the place of the storage URL that was used. Raises nothing.
         """
         urls = self.parameters.storage_urls
-        place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
+        if self.parameters.sided and len(urls) > 1:
+            place = side_of(job[4])
+        else:
+            place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
         try:
             return self._perform(job, urls[place], history), place
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
@@ -96,14 +99,17 @@ class Run:
         if code not in self._builders:
             raise WireError(f"no operation has the code {code}")
         operation, build = self._builders[code]
-        container = self._containers.get(container_number) or self._name_container(container_number)
+        key = container_number, side_of(number) if self.parameters.side_policies else 0
+        container = self._containers.get(key) or self._name_container(*key)
         name = object_name(self.parameters.size_classes[size_class], number)
         retries, seconds = history or (0, 0.0)
         return build(self, Target(operation, url, container, name, size, size_class, retries, seconds))
 
-    def _name_container(self, number: int) -> str:
-        name = container_name(self.parameters.container_base, number, self.parameters.policy)
-        self._containers[number] = name
+    def _name_container(self, number: int, side: int) -> str:
+        policies = self.parameters.side_policies
+        policy = policies[side] if policies else self.parameters.policy
+        name = container_name(self.parameters.container_base, number, policy)
+        self._containers[number, side] = name
         return name
 
 

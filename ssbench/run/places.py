@@ -1,0 +1,41 @@
+"""Where the containers of a run are made: once, or once for each of its two sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ssbench.run.options import RunOptions
+from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Scenario
+from ssbench.swift.credentials import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The storage URLs and the token of a session, how to get a new one, and the policy there."""
+
+    session: Session
+    renew: Callable[[], Session] | None
+    policy: str | None
+
+
+def container_places(scenario: Scenario, options: RunOptions, tokens: TokenSource) -> list[Place]:
+    """Return the places, of which each has all containers."""
+    if not options.sides:
+        return [Place(tokens.session, tokens.renew, scenario.policy)]
+    places = []
+    for side in options.sides:
+        at_side = partial(_with_url, side.storage_url)
+        renew = None if tokens.renew is None else partial(_renewed, tokens.renew, at_side)
+        places.append(Place(at_side(tokens.session), renew, side.policy or scenario.policy))
+    return places
+
+
+def _with_url(url: str | None, session: Session) -> Session:
+    return session if url is None else replace(session, storage_urls=(url,))
+
+
+def _renewed(renew: Callable[[], Session], at_side: Callable[[Session], Session]) -> Session:
+    return at_side(renew())
