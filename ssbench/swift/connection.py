@@ -12,6 +12,7 @@ from __future__ import annotations
 import socket
 from time import monotonic
 
+from ssbench.swift.arrival import ANCILLARY_BYTES, arrived_at
 from ssbench.swift.causes import (
     BAD_RESPONSE,
     CLOSED,
@@ -137,14 +138,18 @@ class Connection(Sender):
             if event != READABLE:
                 raise self._interrupted(event, "answer")
             try:
-                received = self._sock.recv_into(self._shared.buffer)
+                if self.stamped:
+                    received, told, _, _ = self._sock.recvmsg_into(self._shared.buffers, ANCILLARY_BYTES)
+                else:
+                    received, told = self._sock.recv_into(self._shared.buffer), None
             except BlockingIOError:
                 continue
             except OSError as error:
                 raise transfer_fault(error) from None
             if not received:
                 raise self._ended()
-            self.received_at = monotonic()
+            now = monotonic()
+            self.received_at = arrived_at(told[0][2], now, self.sent_at, self.wall_offset) if told else now
             self.ticks_left = self._shared.network_ticks
             return received
 

@@ -13,6 +13,7 @@ import gevent.socket
 from gevent.lock import Semaphore
 
 from ssbench.errors import UsageError
+from ssbench.swift.arrival import ask_for_arrivals
 from ssbench.swift.causes import NAME_RESOLUTION, AttemptError, connect_fault
 from ssbench.swift.connection import Connection
 from ssbench.swift.sender import TIMED_OUT, cancelled
@@ -115,7 +116,11 @@ class Pool:
         except BaseException:
             sock.close()
             raise
-        return (TlsConnection if self._tls else Connection)(sock, self._shared, self.idle)
+        if self._tls:
+            return TlsConnection(sock, self._shared, self.idle)
+        connection = Connection(sock, self._shared, self.idle)
+        connection.stamped = ask_for_arrivals(sock)
+        return connection
 
     def _resolve(self) -> list[Address]:
         """Return the addresses of the host, which are looked up once."""

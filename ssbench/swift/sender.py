@@ -18,7 +18,7 @@ import math
 import os
 import socket
 import ssl
-from time import monotonic
+from time import monotonic, time
 
 from gevent import getcurrent
 
@@ -54,7 +54,9 @@ class Sender:
         "received_at",
         "sent_at",
         "slack",
+        "stamped",
         "ticks_left",
+        "wall_offset",
     )
 
     _more = _MSG_MORE
@@ -64,6 +66,9 @@ class Sender:
         self._shared = shared
         self._hub = shared.hub
         self.sent_at = self.received_at = 0.0
+        #: Whether the kernel tells when bytes arrive; how far the wall clock was ahead at ``sent_at``.
+        self.stamped = False
+        self.wall_offset = 0.0
         self.ticks_left = -1
         self.slack = math.inf  # connecting has a time-out of its own
         self._pending: memoryview | None = None
@@ -144,6 +149,8 @@ class Sender:
             message += stamp[:size]
             self._left = max(0, size - STAMP_BYTES)
         self.sent_at = monotonic()
+        if self.stamped:
+            self.wall_offset = time() - self.sent_at
         try:
             sent = self._send_first(message) if self._left else self._sock.send(message)
         except _WOULD_BLOCK:

@@ -40,9 +40,11 @@ class Shared:
     closing: Event = field(default_factory=Event)
     sink: mmap.mmap = field(init=False)
     buffer: bytearray = field(default_factory=lambda: bytearray(HEAD_LIMIT))
+    buffers: tuple[bytearray] = field(init=False)
     connections: set[Sender] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.buffers = (self.buffer,)
         self.sink = mmap.mmap(-1, PIECE_BYTES if self.sink_flags else self.block_size)
 
 

@@ -113,7 +113,13 @@ class LagMeter:
         began = ended - (took or 0.0)
         if began >= self._gaps[-1][1]:
             return result
-        held = sum(max(0.0, min(ended, end) - max(began, begin)) for begin, end in self._gaps)
+        # Of an answer that came during a gap the kernel has told when: it was not held up. One that was read
+        # right after it ends a little before the end that is known of the gap.
+        held = sum(
+            min(ended, end) - max(began, begin)
+            for begin, end in self._gaps
+            if began < end and end - TICK <= ended
+        )
         return replace(result, rare=replace(result.rare or Rare(), held=held)) if held else result
 
 

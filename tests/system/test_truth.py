@@ -172,9 +172,8 @@ def test_a_worker_that_is_stopped_is_not_taken_for_a_slow_store(fleet: Fleet, tm
         stood_still = time.monotonic() - stopped
         assert run.end() == ExitCode.OK, run.err
     found = printed(run.out)
-    assert found["left out"] >= 1
-    assert found["left out max ms"] == pytest.approx(1000 * stood_still, rel=0.2)
-    assert found["READ last n"] + found["left out"] == found["TOTAL count"]
+    # The kernel may have told when the answers came; else their operations are left out.
+    assert found["READ last n"] + found.get("left out", 0) == found["TOTAL count"]
     assert found["READ last max"] < 900 * stood_still
     seconds, *_ = re.findall(
         r"The load generator stood still: worker 1 on \S+ for ([\d.]+) s from", " ".join(run.out.split())

@@ -1,0 +1,51 @@
+"""When bytes arrived, as the kernel tells it (SO_TIMESTAMPNS): before the event loop came round to them.
+
+Between the arrival of an answer and the moment at which its greenlet reads it lies what the loop was doing
+for others, which grows with the number of users. The kernel's time is that of the wall clock, which can be
+stepped: it is believed only where that clock went as the monotonic one did since the request was sent.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+from time import time
+
+#: Of asm-generic/socket.h, which all machines use that Python is likely to meet on Linux but these.
+_SO_TIMESTAMPNS = 35
+_OTHER_NUMBERS = ("alpha", "mips", "parisc", "sparc")
+
+#: Room for one control message with a timespec; the kernel has no other to give.
+ANCILLARY_BYTES = socket.CMSG_SPACE(16)
+
+#: Two clocks that differ by more since the request was sent (seconds) did not go alike.
+_STEP = 0.0005
+
+_timespec = struct.Struct("@qq").unpack_from
+
+
+def ask_for_arrivals(sock: socket.socket) -> bool:
+    """Let the kernel tell when bytes arrive; return whether it may."""
+    if sys.platform != "linux" or os.uname().machine.startswith(_OTHER_NUMBERS):
+        return False
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    except OSError:
+        return False
+    return True
+
+
+def arrived_at(stamp: bytes, now: float, sent_at: float, wall_offset: float) -> float:
+    """Return when bytes arrived that were read ``now``, by the monotonic clock.
+
+    ``stamp`` is the kernel's timespec, ``wall_offset`` what the wall clock was ahead of the monotonic one
+    when the request was sent, at ``sent_at``. Returns ``now`` where the stamp cannot be believed.
+    """
+    seconds, nanoseconds = _timespec(stamp)
+    wall = time()
+    arrived: float = now - (wall - seconds - nanoseconds * 1e-9)
+    if -_STEP < wall - now - wall_offset < _STEP and sent_at <= arrived < now:
+        return arrived
+    return now

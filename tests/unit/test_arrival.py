@@ -1,0 +1,67 @@
+"""When bytes arrived, as the kernel tells it."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+import time
+
+import gevent
+import pytest
+from fault_server import FaultServer, Reply
+
+from ssbench.swift import arrival
+from ssbench.swift.arrival import arrived_at
+from ssbench.swift.objects import Client, ClientSettings
+
+SENT, NOW, OFFSET = 100.0, 101.0, 1_700_000_000.0
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="SO_TIMESTAMPNS is Linux's")
+
+
+def stamp(wall: float) -> bytes:
+    return struct.pack("@qq", int(wall), round(wall % 1 * 1e9))
+
+
+@pytest.mark.parametrize(
+    ("stamped", "stepped", "arrived"),
+    [
+        (100.75, 0.0, 100.75),
+        (100.0, 0.0, 100.0),
+        (99.9, 0.0, NOW),  # before it was sent
+        (101.5, 0.0, NOW),  # after it was read
+        (100.75, 0.01, NOW),  # the wall clock was stepped meanwhile
+        (100.75, -3600.0, NOW),
+    ],
+)
+def test_a_stamp_is_believed_where_the_clocks_went_alike(
+    monkeypatch: pytest.MonkeyPatch, stamped: float, stepped: float, arrived: float
+) -> None:
+    monkeypatch.setattr(arrival, "time", lambda: OFFSET + NOW + stepped)
+    found = arrived_at(stamp(OFFSET + stamped), NOW, SENT, OFFSET)
+    assert found == pytest.approx(arrived, abs=1e-6)
+
+
+@linux
+@pytest.mark.parametrize("step", [0.0, 3600.0])
+def test_what_the_loop_does_for_others_is_in_no_latency(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
+    client = Client(ClientSettings())
+    with FaultServer(default=Reply(body=b"x" * 100)) as server:
+        client.request(server.url, "GET", "c", "o")
+        asking = gevent.spawn(client.request, server.url, "GET", "c", "o")
+        gevent.sleep(0)
+        time.sleep(0.5)  # the answer comes while the loop stands still
+        if step:
+            monkeypatch.setattr(arrival, "time", lambda: time.time() + step)
+        outcome = asking.get()
+    client.close()
+    assert outcome.cause is None
+    assert outcome.last_byte is not None
+    assert (outcome.last_byte > 0.45) == bool(step)
+
+
+def test_where_the_kernel_cannot_tell_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with socket.socket() as sock:
+        assert not arrival.ask_for_arrivals(sock)
