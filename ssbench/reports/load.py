@@ -34,9 +34,7 @@ def section(statistics: RunStatistics) -> Iterator[str]:
         )
         lines.append(f"Began more than {LATE * 1000:g} ms late: {due.late}{most}")
         if statistics.not_begun:
-            lines.append(
-                f"Due, but not begun by the end: {statistics.not_begun} (for want of users; in no latency)"
-            )
+            lines.append(f"Due, but not begun by the end: {statistics.not_begun} (in no latency)")
         if began:
             lines += ["", f"{'Lateness in ms':<25}{'n':>9}{heads(RANKS)}"]
             lines.append(f"{'ALL':<25}{began:>9}{values(due.lateness, RANKS)}")

@@ -174,9 +174,9 @@ class Loop:
                     if drain_began is None:
                         drain_began = self._said_at = now
                         self._draining = True
-                        fleet.recall()
+                        self._recall(phase, now)
                     if dispatcher.backlog and phase.cut_short(now):
-                        self._take_back(phase)
+                        self._take_back(phase, lambda history: not tried(history))
                     if self._drained(phase, now - drain_began):
                         return self._standstill
                     timeout = self._send(None, now)
@@ -212,12 +212,20 @@ class Loop:
         drain_timeout = phase.drain_timeout
         return drain_timeout is not None and seconds > drain_timeout
 
-    def _take_back(self, phase: Phase) -> None:
-        """Give back to a phase that was cut short what has not begun; what was tried before is sent again."""
+    def _recall(self, phase: Phase, now: float) -> None:
+        """Ask for what has not begun, so that it is shared out again, or given back to the phase.
+
+        What is only not due yet stays where it is, unless the phase is cut short.
+        """
+        if phase.cut_short(now) or self.pace.in_hand(now) is None:
+            self.fleet.recall()
+
+    def _take_back(self, phase: Phase, which: Callable[[History | None], bool]) -> None:
+        """Give back to a phase what has not begun and has such a history; the rest is sent again."""
         backlog = self.fleet.dispatcher.backlog
-        tasks = [task for task, history in backlog if not tried(history)]
+        tasks = [task for task, history in backlog if which(history)]
         if tasks:
-            rest = [each for each in backlog if tried(each[1])]
+            rest = [each for each in backlog if not which(each[1])]
             backlog.clear()
             backlog.extend(rest)
             phase.take_back(tasks)
@@ -248,8 +256,15 @@ class Loop:
         self._resent = False
         if self._renewal.under_way:
             return _TICK
-        dispatcher.in_hand = pace.in_hand(now)
+        in_hand, before = pace.in_hand(now), dispatcher.in_hand
+        dispatcher.in_hand = in_hand
+        if in_hand is not None and before is None and self._sent:
+            # What users were to begin next, in the stage before, would delay what is due in this one.
+            self.fleet.recall()
+            dispatcher.keeps_ahead = True
         if dispatcher.backlog:
+            if in_hand is not None and phase is not None:
+                self._take_back(phase, lambda history: history is None)
             self._send_backlog(now)
         if phase is None:
             return _TICK
@@ -379,7 +394,7 @@ class Loop:
         dispatcher.limit = self.pace.users(now)
         self.fleet.tell_shares()
         if self._draining:
-            self.fleet.recall()
+            self._recall(phase, now)
         if dispatcher.living():
             self._somebody_at = now
         elif now - self._somebody_at > _NOBODY_LEFT:

@@ -17,6 +17,7 @@ from ssbench.names import container_name, run_mark
 from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.leftovers import delete_leftovers
+from ssbench.run.load import Load
 from ssbench.run.local_workers import LocalWorkers, note_ended
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
@@ -90,9 +91,12 @@ class Run:
             [each.size_max for each in scenario.size_classes],
         )
         self._news = News(work_port)
+        self._load = Load(
+            scenario, self._seed, ClosedLoop(scenario.user_count, options.batch_size or MOST_IN_BATCH)
+        )
         self._loop = Loop(
             fleet,
-            ClosedLoop(scenario.user_count, options.batch_size or MOST_IN_BATCH),
+            self._load.closed,
             self._news,
             tokens.renewal() if tokens is not None else TokenRenewal(None),
             options.give_up_after,
@@ -308,8 +312,6 @@ class Run:
         drain_timeout = self._options.connect_timeout + self._options.network_timeout + _LAST_OPERATIONS
         for worker in self._fleet.dispatcher.living():
             worker.load.clear()
-        if scenario.think_time:
-            self._fleet.change(think_time=scenario.think_time)
         sinks = [*more_sinks, writer]
         goal = self._goal
         if goal is not None:
@@ -322,12 +324,14 @@ class Run:
             run_seconds=scenario.run_seconds,
             drain_timeout=drain_timeout if scenario.run_seconds is not None else None,
             storage_urls=len(self._fleet.parameters.storage_urls),
+            plan=scenario.plan,
+            warmup=scenario.warmup,
             enough=lambda: goal is not None and goal.reached(),
             max_errors=self._options.max_errors,
             sided=bool(self._options.sides),
         )
         try:
-            standstill = self._loop.run(benchmark)
+            standstill = self._load.run(self._loop, benchmark)
             self._note_too_many_errors(benchmark)
             if standstill.longest >= _LONG_STANDSTILL:
                 self._news.warn(
@@ -378,6 +382,7 @@ class Run:
             warnings=self._news.warnings,
             interrupted=self._stop(),
             ended_early=None if self._error is None else str(self._error),
+            stages=self._load.stages(benchmark, interrupted=self._stop()),
         )
 
     def _note_too_many_errors(self, benchmark: Benchmark) -> None:

@@ -14,7 +14,8 @@ from ssbench import __version__
 from ssbench.cluster.judgments import judge, sentences
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import Gap, MasterFacts, RunDescription, RunSummary, WorkerFacts
+from ssbench.results import Gap, MasterFacts, RunDescription, RunSummary, StageFacts, WorkerFacts
+from ssbench.run.load import stage_names
 from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.own_part import OwnPart
 from ssbench.run.phases import Benchmark, InitialUploads
@@ -47,6 +48,7 @@ def describe(
         ),
         storage_urls=tuple(parameters.storage_urls),
         sides=tuple(side.name for side in options.sides),
+        stages=stage_names(scenario),
     )
 
 
@@ -70,6 +72,7 @@ def summarize(
     warnings: Iterable[str],
     interrupted: bool,
     ended_early: str | None,
+    stages: tuple[StageFacts, ...] = (),
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended. ``uploads`` is None in a no-op run."""
     dispatcher = fleet.dispatcher
@@ -101,6 +104,7 @@ def summarize(
         gaps=tuple(_gaps(own, dispatcher.workers.values(), benchmark.epoch)),
         cluster=observation,
         ended_early=ended_early,
+        stages=stages,
     )
 
 

@@ -276,7 +276,8 @@ class Collector:
 
     Results are kept apart by :data:`ALWAYS` and by the fields named in ``by``, which must be
     numbers (stage, account, worker, storage_url, ...); raises ValueError for others. Results of the
-    warm-up are only counted, in ``warmed_up``; so are those sent before ``begin``. ``current`` tells that
+    warm-up are only counted, in ``warmed_up``; so are those sent before ``begin``. ``due`` counts
+    those that were due in an open loop, in the warm-up too. ``current`` tells that
     the results are of today's format; without it there is no ``timeline``, and ``seconds`` counts the
     successes of each second since 1970. With ``over_time`` they are counted over the time of the run too,
     and the slowest are kept.
@@ -301,6 +302,7 @@ class Collector:
                 raise ValueError(f"results cannot be grouped by {name}")
         self.stages = tuple(Collector(by, current=current, begin=begin) for _ in range(stages))
         self.results = 0
+        self.due = 0
         self.warmed_up = 0
         self._begin = begin
         self.first_completed = math.inf
@@ -319,6 +321,8 @@ class Collector:
             of_stage = np.flatnonzero(block.stage == place)
             if len(of_stage):
                 stage.add(block.select(of_stage))
+        if "due" in block.given:  # a lost operation had begun, although nobody knows when it was due
+            self.due += int((~np.isnan(block.due) | np.isnan(block.started)).sum())
         block = self._without_warm_up(block)
         if not len(block):
             return

@@ -65,8 +65,7 @@ def _stage(
         summary = None
     numbers = make_numbers(collector, _OwnFacts(run, facts.size_classes, summary), mean_users((load,)))
     if known is not None and known.due is not None:
-        begun = collector.results + collector.warmed_up
-        numbers = replace(numbers, due=known.due, not_begun=max(0, known.due - begun))
+        numbers = replace(numbers, due=known.due, not_begun=max(0, known.due - collector.due))
     return StageStatistics(run.stages[place], load, known, numbers)
 
 

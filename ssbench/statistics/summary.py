@@ -267,8 +267,7 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     dues = [stage.due for stage in (facts.summary.stages if facts.summary else ()) if stage.due is not None]
     if not dues:
         return replace(numbers, stages=stages)
-    begun = collector.results + collector.warmed_up
-    not_begun = [each.numbers.not_begun or 0 for each in stages] or [max(0, sum(dues) - begun)]
+    not_begun = [each.numbers.not_begun or 0 for each in stages] or [max(0, sum(dues) - collector.due)]
     return replace(numbers, due=sum(dues), not_begun=sum(not_begun), stages=stages)
 
 

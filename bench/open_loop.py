@@ -1,0 +1,156 @@
+"""Response time against service time of a store that stalls, in an open loop and in a closed one.
+
+    python bench/open_loop.py [--seconds S] [--rate N] [--users N ...] [--closed N ...] [--arrivals KIND]
+
+A real master and two workers over a server of some lines, which answers each request after 1 ms, and stalls
+for a second every ten: what comes from 4 s to 5 s after the first read is answered at 5 s, and so on. Printed
+are the percentiles of each run beside those that follow from the schedule: of what is due, as large a part
+waits as the stalls are of the run, for times that are spread evenly from 0 to 1 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from yardsticks import free_port
+
+from ssbench.run_results import open_results
+from ssbench.statistics import Latencies, RunStatistics, summarize
+
+SERVICE = 0.001
+STALL_BEGINS, STALL_ENDS, EVERY = 4.0, 5.0, 10.0
+
+RANKS = (50, 90, 99, 100)
+
+
+class Stalling(asyncio.Protocol):
+    """A connection to a store that stalls."""
+
+    first_read: float | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self.received = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        head, end, body = self.received.partition(b"\r\n\r\n")
+        if not end:
+            return
+        method = head.split(b" ", 1)[0]
+        if method == b"PUT" and len(body) < int(
+            head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]
+        ):
+            return
+        self.received = b""
+        if method != b"GET":
+            self.reply(b"")
+            return
+        now = time.monotonic()
+        if Stalling.first_read is None:
+            Stalling.first_read = now
+        within = (now - Stalling.first_read) % EVERY
+        left = STALL_ENDS - within if STALL_BEGINS <= within < STALL_ENDS else 0.0
+        asyncio.get_running_loop().call_later(left + SERVICE, self.reply, b"x" * 100)
+
+    def reply(self, body: bytes) -> None:
+        self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+
+def _serve(port: int) -> None:
+    async def main() -> None:
+        server = await asyncio.get_running_loop().create_server(Stalling, "127.0.0.1", port, backlog=2048)
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+@contextmanager
+def store() -> Iterator[str]:
+    port = free_port()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port,), daemon=True)
+    process.start()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.join()
+
+
+def ran(seconds: float, users: int, *load: object) -> RunStatistics:
+    """Return the numbers of a run with new processes, server and all."""
+    with tempfile.TemporaryDirectory() as folder, store() as url:
+        scenario = {
+            "name": "Open loop",
+            "sizes": [{"name": "tiny", "size_min": 100, "size_max": 100}],
+            "initial_files": {"tiny": 2000},
+            "run_seconds": seconds,
+            "crud_profile": [0, 1, 0, 0],
+            "user_count": users,
+            "container_count": 2,
+        }
+        path, stats = Path(folder, "scenario.json"), Path(folder, "stat.gz")
+        path.write_text(json.dumps(scenario))
+        command = [sys.executable, "-m", "ssbench.cli.master", "-q", "run-scenario", "-f", path, "-s", stats]
+        command += ["-S", f"{url}/v1/AUTH_x", "-T", "token", "--workers", 2, "-R", "-k", "--seed", 1, *load]
+        subprocess.run([str(each) for each in command], check=True, timeout=seconds + 120)
+        return summarize(open_results(stats))
+
+
+def arithmetic(seconds: float) -> list[float]:
+    """Return what the percentiles of response time are, by the schedule."""
+    periods, rest = divmod(seconds, EVERY)
+    stalls = periods + min(max(rest - STALL_BEGINS, 0.0), STALL_ENDS - STALL_BEGINS)
+    share = stalls / seconds
+    return [SERVICE + max(0.0, 1 - (1 - rank / 100) / share) for rank in RANKS]
+
+
+def line(name: str, values: list[float], truth: list[float] | None = None) -> None:
+    off = [f"{value / true - 1:+.1%}" for value, true in zip(values, truth, strict=True)] if truth else []
+    columns = "".join(f"{1000 * value:>10.2f}" for value in values)
+    print(f"{name:<44}{columns}   {' '.join(off)}")
+
+
+def percentiles(latencies: Latencies) -> list[float]:
+    return [latencies.percentile(rank) for rank in RANKS]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=26.0)
+    parser.add_argument("--rate", type=float, default=500.0)
+    parser.add_argument("--users", type=int, nargs="*", default=[600, 100])
+    parser.add_argument("--closed", type=int, nargs="*", default=[8])
+    parser.add_argument("--arrivals", choices=("even", "poisson"), default="even")
+    options = parser.parse_args()
+    print(f"{'ms':<44}{'p50':>10}{'p90':>10}{'p99':>10}{'max':>10}   off")
+    truth = arithmetic(options.seconds)
+    line("schedule", truth)
+    for users in options.users:
+        numbers = ran(options.seconds, users, "--rate", options.rate, "--arrivals", options.arrivals)
+        due = numbers.total.due
+        line(f"open, {users} users: response", percentiles(due.response), truth)
+        line(f"open, {users} users: service", percentiles(numbers.total.lines[0].last_byte))
+        line(f"open, {users} users: lateness", percentiles(due.lateness))
+        print(
+            f"  due {numbers.due}, begun {due.lateness.count}, over 1 ms late {due.late},"
+            f" not begun {numbers.not_begun}, failed {numbers.total.failed}"
+        )
+    for users in options.closed:
+        numbers = ran(options.seconds, users)
+        line(f"closed, {users} users: service", percentiles(numbers.total.lines[0].last_byte))
+        print(f"  {numbers.total.requests_per_second:.0f}/s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""How much load a run puts on the store, and what came of that: its pace, its stages as they went."""
+
+from __future__ import annotations
+
+import math
+
+from ssbench.fleet.arrivals import Arrivals, due_by_stage
+from ssbench.fleet.pace import Pace
+from ssbench.fleet.stages import StagedPace
+from ssbench.fleet.standstill import Standstill
+from ssbench.results import StageFacts
+from ssbench.run.loop import Loop
+from ssbench.run.phases import Benchmark
+from ssbench.scenario.model import Scenario
+
+
+class Load:
+    """The load of one benchmark.
+
+    ``closed`` is the pace of a run that has neither stages nor a rate, and of all other phases; ``seed``
+    draws random arrivals.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int, closed: Pace) -> None:
+        self._scenario = scenario
+        self._seed = seed
+        self.closed = closed
+        self._arrivals = Arrivals(scenario.plan, scenario.arrivals, seed)
+
+    def pace(self, start: float) -> Pace:
+        """Return the pace of a benchmark whose stages begin at ``start`` (the master's monotonic clock)."""
+        scenario = self._scenario
+        if not scenario.stages and not scenario.is_open:
+            return self.closed
+        return StagedPace(scenario.plan, self._arrivals, start, self.closed.batch_size)
+
+    def run(self, loop: Loop, benchmark: Benchmark) -> Standstill:
+        """Carry the benchmark through with its own pace; see :meth:`ssbench.run.loop.Loop.run`."""
+        think_time = self._scenario.think_time
+        if think_time:
+            loop.fleet.change(think_time=think_time)
+        loop.pace = self.pace(benchmark.start)
+        try:
+            return loop.run(benchmark)
+        finally:
+            loop.pace = self.closed
+
+    def stages(self, benchmark: Benchmark, *, interrupted: bool) -> tuple[StageFacts, ...]:
+        """Return the stages that began, of a benchmark that has ended."""
+        scenario = self._scenario
+        start, sent_until = benchmark.epoch + benchmark.start, benchmark.sent_until
+        # A run of so many operations ends before the last ones are due: they are handed out early.
+        by_count = scenario.run_seconds is None
+        until = math.inf if by_count and not interrupted else sent_until - start
+        dues = due_by_stage(
+            scenario.plan, scenario.arrivals, self._seed, until, self._arrivals.taken if by_count else None
+        )
+        facts = []
+        begins = start
+        for place, (stage, due) in enumerate(zip(scenario.plan, dues, strict=True)):
+            if place and begins >= sent_until:
+                break
+            ends = begins + stage.seconds
+            facts.append(StageFacts(begins, min(ends, sent_until), due if stage.rate else None))
+            begins = ends
+        return tuple(facts)
+
+
+def stage_names(scenario: Scenario) -> tuple[str, ...]:
+    """Return the names of the stages, none of a run without."""
+    return tuple(f"{number}: {stage}" for number, stage in enumerate(scenario.stages, 1))

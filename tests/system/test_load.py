@@ -1,0 +1,116 @@
+"""Short real runs in an open loop and in stages.
+
+Bounds are those that a loaded machine cannot break; tests/unit/test_planted_load.py has the exact ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fault_server import Reply, Request
+from processes import Fleet
+from runs import Store, store, write_scenario
+
+from ssbench.errors import ExitCode
+from ssbench.results import Mark, ResultBlock, RunSummary, join
+from ssbench.run_results import open_results
+from ssbench.statistics import RunStatistics, summarize
+
+
+def stalling(rule: Store, begins: float, ends: float, every: float) -> None:
+    """Let the store stall for a part of each period from the first read on."""
+    lock = threading.Lock()
+    first: list[float] = []
+
+    def fault(request: Request) -> Reply | None:
+        if request.method != "GET":
+            return None
+        now = time.monotonic()
+        with lock:
+            first.append(now)
+        within = (now - first[0]) % every
+        delay = ends - within if begins <= within < ends else 0.0
+        return dataclasses.replace(rule.answer(request), delay=delay)
+
+    rule.fault = fault
+
+
+def read(path: Path) -> tuple[RunStatistics, ResultBlock, RunSummary]:
+    results = open_results(path)
+    block = join(list(results.blocks()))
+    assert results.summary is not None
+    return summarize(open_results(path)), block, results.summary
+
+
+def test_an_open_loop_meets_the_stalls_that_its_users_do_not(fleet: Fleet, tmp_path: Path) -> None:
+    """100/s with 10 users, and a stall of 0.5 s each 2: 40 of the 50 that are due in one find no user.
+
+    Their response times are spread evenly up to 0.5 s, so that a tenth of all takes 0.3 s or longer.
+    """
+    scenario = write_scenario(tmp_path, crud_profile=[0, 1, 0, 0], user_count=10)
+    with store() as (rule, options):
+        stalling(rule, 0.5, 1.0, 2.0)
+        run = fleet.run(scenario, "--workers", 2, "--rate", 100, "-r", 4, *options)
+        assert run.end() == ExitCode.OK, run.err
+    numbers, block, summary = read(fleet.stats)
+    assert numbers.due == 400
+    assert numbers.not_begun == 400 - len(block)
+    assert [stage.due for stage in summary.stages] == [400]
+    # Each was due at its moment, whatever the store did, and none began before it.
+    due = np.sort(block.due)
+    assert np.diff(due) == pytest.approx(0.01 * np.ones(len(due) - 1), abs=2e-3) or numbers.not_begun
+    assert (block.started - block.due > -2e-3).all()
+    response = numbers.total.due.response
+    assert response.percentile(90) >= 0.25
+    assert response.maximum >= 0.4
+    assert numbers.total.due.late >= 60
+    assert response.percentile(90) >= numbers.total.lines[0].last_byte.percentile(90)
+    assert "Open loop: 100 operations a second, evenly, at most 10 in flight; due: 400" in run.out
+    assert "READ    resp" in run.out
+
+
+def test_stages_with_users_and_rates_a_warm_up_and_think_time(fleet: Fleet, tmp_path: Path) -> None:
+    stages = [
+        {"seconds": 1.2, "users": 2},
+        {"seconds": 1, "rate": 50, "users": 4},
+        {"seconds": 1, "rate": "0..60"},
+    ]
+    scenario = write_scenario(
+        tmp_path,
+        operation_count=None,
+        stages=stages,
+        crud_profile=[1, 1, 0, 0],
+        user_count=8,
+        warmup=0.4,
+        think_time=0.1,
+        arrivals="poisson",
+    )
+    with store() as (_, options):
+        run = fleet.run(scenario, "--workers", 1, "--seed", 3, *options)
+        assert run.end() == ExitCode.OK, run.err
+    numbers, block, summary = read(fleet.stats)
+    names = [stage.name for stage in numbers.stages]
+    assert names == ["1: 2 users", "2: 50/s", "3: 0..60/s"]
+    dues = [stage.due for stage in summary.stages]
+    assert dues[0] is None
+    counts = np.bincount(block.stage, minlength=3).tolist()
+    # Two users that think for 0.1 s send 24 in 1.2 s at most, and each its first.
+    assert 2 <= counts[0] <= 26
+    assert summary.stages[0].begins == pytest.approx(float(block.started.min()), abs=0.5)
+    for stage, count, due in itertools.islice(zip(numbers.stages, counts, dues, strict=True), 1, None):
+        assert due is not None
+        assert 10 <= due <= 100
+        assert 0 < count <= due + 2  # and what users had begun to do in the first stage
+        assert stage.numbers.total.due.response.count > 0
+    warm = block.marks & Mark.WARM_UP != 0
+    assert 0 < warm.sum() == numbers.warmed_up < counts[0]
+    assert numbers.total.count == len(block) - warm.sum()
+    for name in names:
+        assert f"Stage {name}" in run.out
+    assert "Think time: 0.1 s" in run.out
