@@ -9,7 +9,9 @@ import argparse
 import logging
 import os
 import shlex
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +63,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     arguments.sides = sides.parse(arguments)
     if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
         arguments.auth_storage_urls = urls
+    if arguments.sweep or arguments.find or arguments.find_within:
+        return _find_capacity(arguments)
     scenario = _scenario(arguments)
     _log.info("ssbench %s: %s", __version__, scenario.name)
     report = _Report(arguments, judges=bool(scenario.fail_if))
@@ -110,6 +114,26 @@ def _repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
     return repeat.Repetition(arguments.repeat, arguments.pause, prints=not arguments.no_default_report)
 
 
+def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
+    """Carry out many runs, to see how much load the store bears."""
+    from ssbench.cli import capacity
+
+    capacity.prepare(arguments)
+    scenario = _scenario(arguments)
+    _log.info("ssbench %s: %s", __version__, scenario.name)
+    return capacity.run(
+        arguments,
+        capacity.Setting(
+            scenario,
+            _bench_options(arguments),
+            _run_options(arguments),
+            _observer(arguments),
+            partial(_sinks, arguments),
+            partial(_goal, arguments),
+        ),
+    )
+
+
 def _goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:
     """What ends the run before its time, where that was asked for."""
     if arguments.until is None:
@@ -131,6 +155,13 @@ def _observer(arguments: argparse.Namespace) -> Observer | nullcontext[None]:
 
     urls = arguments.recon + (ring.servers(arguments.recon_ring) if arguments.recon_ring else [])
     return Observer(urls, interval=arguments.recon_interval, statsd_port=arguments.statsd_listen)
+
+
+@contextmanager
+def _sinks(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> Iterator[list[Sink]]:
+    """Yield what takes in the results of a run beside the stat file."""
+    with metrics_options.sinks(arguments, scenario, bench.workers) as metrics:
+        yield [*_progress(arguments, scenario, bench), *metrics]
 
 
 def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> list[Sink]:

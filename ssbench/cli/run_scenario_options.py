@@ -9,6 +9,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ssbench import conditions
+from ssbench.capacity import variables
+from ssbench.capacity.variables import Sweep
 from ssbench.cli import auth_options, metrics_options, report_files, zmq_options
 from ssbench.cli.options import (
     add_fail_if,
@@ -26,6 +29,7 @@ from ssbench.cli.options import (
     warm_up,
     whole_seconds_or_0,
 )
+from ssbench.conditions import Condition
 from ssbench.errors import ExitCode
 from ssbench.run import error_limit
 from ssbench.run.error_limit import ErrorLimit
@@ -51,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
     _add_load(parser)
+    _add_capacity(parser)
     _add_requests(parser)
     _add_results(parser)
     _add_cluster(parser)
@@ -153,6 +158,47 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         help="start a real Swift on this machine for the run, and remove it afterwards"
         " (needs: pip install swift eventlet)",
     )
+
+
+def _add_capacity(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "capacity", "Many runs with the same workers and initial objects; see doc/capacity.rst."
+    )
+    which = group.add_mutually_exclusive_group()
+    which.add_argument(
+        "--sweep",
+        metavar="WHAT=VALUES",
+        type=_sweep,
+        help="a run for each value of users, rate, size or workers: users=4,8,16 or users=4..512 (doubled);"
+        " ends where more load brings nothing, or operations fail",
+    )
+    which.add_argument(
+        "--find",
+        metavar="CONDITIONS",
+        type=_conditions,
+        help="find the most users, or with --rate the highest rate, at which 'read.p99 <= 50ms and errors"
+        " <= 0.1%%' holds; begins with -u or --rate, and -r is the time of a step",
+    )
+    group.add_argument(
+        "--find-within",
+        metavar="PERCENT",
+        type=share,
+        help="how near the answer of --find is to what does not hold any more (default: 5%%)",
+    )
+
+
+def _sweep(text: str) -> Sweep:
+    try:
+        return variables.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _conditions(text: str) -> tuple[Condition, ...]:
+    try:
+        return conditions.parse_all(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _add_requests(parser: argparse.ArgumentParser) -> None:

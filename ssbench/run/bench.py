@@ -152,6 +152,18 @@ class Bench:
         """Return how busy each worker is that the run that goes on uses, or used."""
         return self._run.worker_views() if self._run is not None else []
 
+    def capacity(self) -> int:
+        """Return how many operations the workers that are there can run at once."""
+        return self._fleet.dispatcher.capacity if self._fleet is not None else 0
+
+    def use_local_workers(self, count: int) -> None:
+        """Have so many local workers from the next run on; possible where there were some from the start."""
+        if not self.options.workers or count < 1:
+            raise UsageError("the number of local workers can change where there are some, to 1 or more")
+        if count != self.options.workers:
+            self._stop_local_workers()
+            self.options = replace(self.options, workers=count)
+
     # -- workers ------------------------------------------------------------------------------
 
     def _choose_address(self, stack: ExitStack) -> BindAddress:

@@ -58,8 +58,7 @@ def value(statistics: RunStatistics, condition: Condition) -> float | None:
 
     Of a change it is the figure itself, in the unit that it has without one.
     """
-    section = _section(statistics, condition.operation)
-    line = _line(section, condition.size_class) if section else None
+    section, line = _section(statistics, condition.operation), line_of(statistics, condition)
     if section is None or line is None:
         return None
     if condition.rank is not None or condition.figure.endswith("mean"):
@@ -74,6 +73,12 @@ def value(statistics: RunStatistics, condition: Condition) -> float | None:
     if condition.figure == "retries":
         return _of(section.retries, section.count, condition.unit)
     return _of(line.failed, line.count + line.failed, condition.unit)
+
+
+def line_of(statistics: RunStatistics, condition: Condition) -> Line | None:
+    """Return the figures that a condition is about; None where the run has none."""
+    section = _section(statistics, condition.operation)
+    return _line(section, condition.size_class) if section else None
 
 
 def _of(number: int, everything: int, unit: Unit) -> float | None:

@@ -1,0 +1,135 @@
+"""Whether an objective holds of a run: for certain, for certain not, or nobody can tell yet.
+
+A percentile within a limit is judged by the share of operations within that limit, errors counting as
+outside, with Wilson's interval (95 %) of as many operations as the run is worth: what a store does in one
+second is much like what it did in the second before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ssbench.capacity.search import Verdict
+from ssbench.conditions import Condition, Unit, unknown_class
+from ssbench.scenario.model import Scenario
+from ssbench.statistics import Latencies, Line, RunStatistics
+from ssbench.statistics.thresholds import line_of, value
+
+#: The quantile of the normal distribution for 95 %.
+_NORMAL = 1.959964
+
+
+def check(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) -> None:
+    """Raise ValueError for a condition that no search can judge in runs of a scenario."""
+    for condition in conditions:
+        text, latency = condition.text, condition.unit is Unit.SECONDS
+        if condition.figure in {"rate", "mb_per_s", "count"} or condition.relation not in {"<", "<="}:
+            raise ValueError(
+                f"{text!r}: expected a condition that more load ends, such as 'read.p99 <= 50ms' or"
+                " 'errors <= 0.1%'"
+            )
+        if wrong := unknown_class(condition, [each.name for each in scenario.size_classes]):
+            raise ValueError(wrong)
+        if latency and noop:
+            raise ValueError(f"{text!r}: no-op runs have no latencies")
+        classes = [each for each in scenario.size_classes if condition.size_class in {None, each.name}]
+        if condition.operation and not any(each.weights.get(condition.operation) for each in classes):
+            raise ValueError(f"{text!r}: the scenario has no such operation")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of one condition, with what it was judged by in words."""
+
+    condition: Condition
+    verdict: Verdict
+    text: str
+
+
+def wilson(share: float, size: float) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share of so many."""
+    if size <= 0:
+        return 0.0, 1.0
+    square = _NORMAL**2
+    middle = (share + square / (2 * size)) / (1 + square / size)
+    half = _NORMAL * math.sqrt(share * (1 - share) / size + square / (4 * size**2)) / (1 + square / size)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> list[Finding]:
+    """Return what came of each condition."""
+    return [_finding(statistics, condition) for condition in conditions]
+
+
+def together(findings: Sequence[Finding]) -> Verdict:
+    """Return what they say together: one that fails decides, then one that is not decided."""
+    verdicts = {finding.verdict for finding in findings}
+    for verdict in (Verdict.FAILED, Verdict.UNDECIDED):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.PASSED
+
+
+def _finding(statistics: RunStatistics, condition: Condition) -> Finding:
+    line = line_of(statistics, condition)
+    came = value(statistics, condition)
+    if line is None or came is None:
+        # Where all failed there is no latency either; where there were none, a longer run may have some.
+        nothing = line is None or not line.count + line.failed
+        return Finding(condition, Verdict.UNDECIDED if nothing else Verdict.FAILED, "not measured")
+    words = f"{condition.text.partition(' ')[0]} {condition.spell(came)}"
+    if condition.figure == "errors" and condition.unit is Unit.SHARE:
+        low, high = wilson(came, line.count + line.failed)
+        words += _sure(low, high)
+    elif condition.rank is not None and condition.rank < 100:
+        return _within(condition, statistics, line, words)
+    else:
+        low = high = came
+    return Finding(condition, _verdict(condition.holds(low), condition.holds(high)), words)
+
+
+def _within(condition: Condition, statistics: RunStatistics, line: Line, words: str) -> Finding:
+    """Judge a percentile by the share of operations within its limit."""
+    latencies = line.first_byte if condition.first_byte else line.last_byte
+    if line.due.response.count and not condition.first_byte:
+        # Of operations that were due, whoever waits does so from then on.
+        latencies = line.due.response
+        words += f" ({condition.spell(latencies.percentile(condition.rank or 0))} from when they were due)"
+    wanted = (condition.rank or 0.0) / 100
+    everything = latencies.count + line.failed + _not_begun(statistics, line)
+    share = latencies.share_within(condition.limit) * latencies.count / everything
+    size = everything * _worth(latencies, share, wanted)
+    low, high = wilson(share, size)
+    verdict = _verdict(low > wanted, high >= wanted)
+    return Finding(
+        condition,
+        verdict,
+        f"{words}, {share:.3%} within {condition.spell(condition.limit)}{_sure(low, high)}",
+    )
+
+
+def _not_begun(statistics: RunStatistics, line: Line) -> float:
+    """Return how many operations of these were due and never begun, as far as that can be told."""
+    everything = statistics.total.count + statistics.total.failed
+    return (statistics.not_begun or 0) * (line.count + line.failed) / everything if everything else 0.0
+
+
+def _sure(low: float, high: float) -> str:
+    return f" (95 % sure: {100 * low:.3f} to {100 * high:.3f} %)"
+
+
+def _verdict(low_holds: bool, high_holds: bool) -> Verdict:
+    if low_holds and high_holds:
+        return Verdict.PASSED
+    return Verdict.UNDECIDED if low_holds or high_holds else Verdict.FAILED
+
+
+def _worth(latencies: Latencies, share: float, wanted: float) -> float:
+    """Return how many independent operations one of these is worth, up to 1."""
+    # Where all or none are within the limit, what can be seen is how the wanted share came and went.
+    ranks = latencies.by_second.ranks(share if 0 < share < 1 else wanted)
+    if ranks is None:
+        return 1.0
+    return min(1.0, ranks.effective_size / latencies.count)

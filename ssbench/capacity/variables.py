@@ -1,0 +1,97 @@
+"""What differs from step to step: users, rate, size or workers, and through which values it goes.
+
+It imports little, because the command line reads it for its help.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from ssbench import quantities
+from ssbench.suggestions import did_you_mean
+
+EXAMPLES = "such as users=4,8,16 or users=4..512"
+
+_MOST_STEPS = 64
+
+
+class Variable(Enum):
+    """What differs from step to step, and in what it is counted."""
+
+    USERS = "users"
+    RATE = "rate"
+    SIZE = "size"
+    WORKERS = "workers"
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values."""
+        return {Variable.RATE: "ops/s", Variable.SIZE: "bytes"}.get(self, self.value)
+
+    def words(self, value: float) -> str:
+        """Return a value with its unit."""
+        unit = self.unit.removesuffix("s") if value == 1 and self is not Variable.RATE else self.unit
+        return f"{value:,g} {unit}" if value < 1e6 else f"{value:,.0f} {unit}"
+
+    @property
+    def is_load(self) -> bool:
+        """Whether more of it is more load, so that it ends where more brings nothing."""
+        return self is not Variable.SIZE
+
+
+#: The largest value of each.
+LARGEST = {Variable.USERS: 10**7, Variable.RATE: 10**7, Variable.SIZE: 5 * 2**30, Variable.WORKERS: 10**4}
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What is swept, through which values, in ascending order for loads."""
+
+    variable: Variable
+    values: tuple[int, ...]
+
+
+def parse(text: str) -> Sweep:
+    """Return a sweep; raises ValueError, whose text says in one line what is wrong.
+
+    ``A..B`` doubles from A on and ends with B.
+    """
+    name, equals, values = (part.strip() for part in text.partition("="))
+    known = [each.value for each in Variable]
+    if name not in known:
+        raise ValueError(f"{text!r}: {name!r} is none of {', '.join(known)}{did_you_mean(name, known)}")
+    if not equals or not values:
+        raise ValueError(f"{text!r} is not a sweep, {EXAMPLES}")
+    variable = Variable(name)
+    if ".." in values:
+        first, _, last = values.partition("..")
+        found = _doubled(_number(variable, first, text), _number(variable, last, text), text)
+    else:
+        found = [_number(variable, part, text) for part in values.split(",")]
+    found = sorted(set(found))
+    if len(found) > _MOST_STEPS:
+        raise ValueError(f"{text!r}: {len(found)} steps are more than {_MOST_STEPS}")
+    return Sweep(variable, tuple(found))
+
+
+def _number(variable: Variable, text: str, whole: str) -> int:
+    text = text.strip()
+    try:
+        value = quantities.size(text) if variable is Variable.SIZE else int(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value <= LARGEST[variable] or not re.match(r"\d", text, re.ASCII):
+        expected = f"a number from 1 to {LARGEST[variable]:,}"
+        raise ValueError(f"{whole!r}: {text!r} is not {expected}")
+    return int(value)
+
+
+def _doubled(first: int, last: int, text: str) -> list[int]:
+    if last < first:
+        raise ValueError(f"{text!r}: {last} is less than {first}")
+    values = [first]
+    while values[-1] * 2 < last:
+        values.append(values[-1] * 2)
+    return [*values, last]

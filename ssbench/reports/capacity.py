@@ -1,0 +1,212 @@
+"""The report of a sweep or of a search for the highest load: a row for each step, in several formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ssbench.capacity.steps import Step
+from ssbench.capacity.variables import Variable
+from ssbench.reports.columns import bars, paragraph
+from ssbench.reports.figures import milliseconds, printable
+from ssbench.reports.verdict import Tone, rate
+
+_MEGABYTE = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What was found.
+
+    ``words`` say of each step what it was judged by, and are empty in a sweep; ``conclusion`` says what came
+    of it all, ``notes`` what else is to be known.
+    """
+
+    title: str
+    variable: Variable
+    steps: tuple[Step, ...]
+    words: tuple[str, ...]
+    conclusion: str
+    tone: Tone
+    notes: tuple[str, ...] = ()
+
+
+HEADS = (
+    "seconds",
+    "ops/s",
+    "95 % interval",
+    "MB/s",
+    "p50 ms",
+    "p99 ms",
+    "errors",
+    "in flight",
+    "CPU",
+)
+
+
+def cells(step: Step) -> list[str]:
+    """Return what a row says of a step, behind its value; the order is that of :data:`HEADS`."""
+    interval = step.interval
+    return [
+        f"{step.seconds:.0f}",
+        rate(step.rate),
+        f"{rate(max(0.0, interval.low))} to {rate(interval.high)}" if interval else "-",
+        rate(step.moved / _MEGABYTE),
+        milliseconds(step.p50),
+        milliseconds(step.p99),
+        f"{step.failed:,}",
+        "-" if math.isnan(step.in_flight) else rate(step.in_flight),
+        "-" if step.generator is None else f"{step.generator:.0%}{' !' if step.generator_full else ''}",
+    ]
+
+
+def text(found: Capacity, encoding: str = "utf-8") -> str:
+    """Return the report as text, at most 100 columns wide but for names."""
+    lines = ["", found.title, "", *_table(found)]
+    if len(found.steps) > 1:
+        ordered = sorted(found.steps, key=lambda step: step.value)
+        shown = bars((step.rate if math.isfinite(step.rate) else 0.0 for step in ordered), encoding)
+        lines += ["", f"ops/s over {found.variable.unit}: {shown}"]
+    lines += [
+        "",
+        "in flight: ops/s x mean latency (Little's law), to be compared with users",
+        "CPU: of its core, the busiest worker; ! where the generator rather than Swift was full",
+        "",
+    ]
+    if any(found.words):
+        rows = zip(found.steps, found.words, strict=True)
+        lines += [
+            f"{found.variable.words(step.value)}, {step.seconds:.0f} s: {words}" for step, words in rows
+        ]
+        lines.append("")
+    for sentence in (*found.notes, found.conclusion):
+        lines += paragraph(sentence)
+    plain = "".join(printable(line).rstrip() + "\n" for line in lines)
+    return plain.encode(encoding, "replace").decode(encoding)
+
+
+def _table(found: Capacity) -> Iterator[str]:
+    if not found.steps:
+        yield "No step was completed."
+        return
+    heads = [found.variable.unit, *HEADS]
+    rows = [heads, *([f"{step.value:g}", *cells(step)] for step in found.steps)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+
+
+def _records(found: Capacity) -> Iterator[dict[str, object]]:
+    """Yield a step as plain data, with None for what is not known."""
+    for step, words in zip(found.steps, found.words or ("",) * len(found.steps), strict=True):
+        low, high = (step.interval.low, step.interval.high) if step.interval else (None, None)
+        record = {
+            found.variable.value: step.value,
+            "seconds": step.seconds,
+            "users": step.users,
+            "operations_per_second": step.rate,
+            "operations_per_second_low": low,
+            "operations_per_second_high": high,
+            "bytes_per_second": step.moved,
+            "mean_seconds": step.mean,
+            "p50_seconds": step.p50,
+            "p99_seconds": step.p99,
+            "succeeded": step.count,
+            "failed": step.failed,
+            "in_flight": step.in_flight,
+            "worker_cpu_share": step.generator,
+            "generator_full": step.generator_full,
+            "ended_early": step.ended_early,
+            "judged_by": words or None,
+            "stat_file": step.file,
+        }
+        yield {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in record.items()
+        }
+
+
+def as_json(found: Capacity, _encoding: str = "utf-8") -> str:
+    """Return the report as JSON."""
+    whole: Mapping[str, object] = {
+        "title": found.title,
+        "varied": found.variable.value,
+        "conclusion": found.conclusion,
+        "notes": found.notes,
+        "steps": list(_records(found)),
+    }
+    return json.dumps(whole, indent=2) + "\n"
+
+
+def as_csv(found: Capacity, _encoding: str = "utf-8") -> str:
+    """Return the steps as CSV, a line each after the names of the columns; empty where nothing is known."""
+    out = io.StringIO()
+    records = list(_records(found))
+    writer = csv.DictWriter(out, list(records[0]) if records else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return out.getvalue()
+
+
+def page(found: Capacity, _encoding: str = "utf-8") -> str:
+    """Return the report as a page with charts; needs Bokeh."""
+    # Only here: Bokeh takes seconds to import, and need not be installed.
+    import numpy as np  # noqa: PLC0415
+
+    from ssbench.reports import html_page, html_tables  # noqa: PLC0415
+    from ssbench.reports.html_charts import COLOURS, GREY, RED, Chart, Curve  # noqa: PLC0415
+
+    steps: Sequence[Step] = sorted(found.steps, key=lambda step: step.value)
+    x = np.array([step.value for step in steps], np.float64)
+
+    def curve(name: str, values: list[float], colour: str, dash: str = "solid") -> Curve:
+        return Curve(name, x, np.array(values, np.float64), colour, width=2.0, dash=dash, pointed=True)
+
+    unit = found.variable.unit
+    bounds = [step.interval for step in steps]
+    rates = [
+        curve("ops/s", [step.rate for step in steps], COLOURS[0]),
+        curve("95 % from", [each.low if each else math.nan for each in bounds], GREY, "dotted"),
+        curve("95 % to", [each.high if each else math.nan for each in bounds], GREY, "dotted"),
+    ]
+    latencies = [
+        curve("p50", [1000 * step.p50 for step in steps], COLOURS[1]),
+        curve("p99", [1000 * step.p99 for step in steps], RED, "dashed"),
+    ]
+    flight = [
+        curve("ops/s x mean latency", [step.in_flight for step in steps], COLOURS[2]),
+        curve("users", [float(step.users) for step in steps], GREY, "dotted"),
+    ]
+    charts = [
+        Chart("Rate", "ops/s", rates, axis=unit),
+        Chart(
+            "Throughput", "MB/s", [curve("MB/s", [s.moved / _MEGABYTE for s in steps], COLOURS[3])], axis=unit
+        ),
+        Chart("Latency", "ms", latencies, axis=unit, digits=2),
+        Chart("Little's law: operations in flight", "", flight, axis=unit),
+    ]
+    rows = [
+        [
+            f"{step.value:g}",
+            *map(html_page.escape, cells(step)),
+            html_page.escape(words),
+            html_page.escape(step.file),
+        ]
+        for step, words in zip(found.steps, found.words or ("",) * len(found.steps), strict=True)
+    ]
+    table = html_tables.table((unit, *HEADS, "judged by", "stat file"), rows, texts=0)
+    parts = [html_page.Part("Steps", charts if len(steps) > 1 else (), table)]
+    return html_page.page(found.title, found.tone.value, found.conclusion, found.notes, "", parts)
+
+
+#: By the name of the option that asks for it.
+FORMATS: dict[str, Callable[[Capacity, str], str]] = {
+    "text": text,
+    "csv": as_csv,
+    "json": as_json,
+    "html": page,
+}

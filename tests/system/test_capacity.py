@@ -1,0 +1,99 @@
+"""Sweeps and searches of real runs; what is decided, and when, is tested on simulated stores."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+import threading
+import time
+from pathlib import Path
+
+from fault_server import FaultServer, Reply, Request
+from processes import Fleet
+from runs import TOKEN, Store, outcome, store, write_scenario
+
+from ssbench.fleet.addresses import BindAddress
+from ssbench.run import Bench, BenchOptions, RunOptions
+from ssbench.scenario.reading import load
+
+READS = {"crud_profile": [0, 1, 0, 0], "initial_files": {"tiny": 4}, "container_count": 1}
+
+
+def test_a_sweep_has_a_run_for_each_value(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.001) as (rule, options):
+        run = fleet.run(
+            write_scenario(tmp_path, **READS),
+            *("-o", 40, "--workers", 1, "--sweep", "users=1..4", "--json", tmp_path / "s.json", "--csv"),
+            *options,
+        )
+        assert run.end() == 0, run.err
+        assert rule.counts["PUT"] == 1 + 4 + 2 * 1  # a container each time, and initial objects once
+    rows = list(csv.DictReader(io.StringIO(run.out)))
+    assert [row["users"] for row in rows] == ["1", "2", "4"]
+    steps = json.loads((tmp_path / "s.json").read_text())["steps"]
+    for step, row in zip(steps, rows, strict=True):
+        assert step["succeeded"] == 40 == outcome(Path(row["stat_file"])).count
+        assert row["stat_file"].endswith(f".users-{row['users']}.stat.gz")
+    assert "joined (4 jobs at once)" in run.err
+    assert "are started again" not in run.err
+
+
+def test_ctrl_c_in_a_sweep_reports_what_there_is(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.01) as (_, options):
+        run = fleet.run(
+            write_scenario(tmp_path, **READS),
+            *("-o", 100_000, "--workers", 1, "--sweep", "size=4K,8K", *options),
+        )
+        run.wait_for("Starting the benchmark")
+        run.signal(signal.SIGINT)
+        assert run.end() == 130, run.err
+    assert "The sweep ended early: interrupted." in run.out
+    assert "4096" in run.out
+    assert "8192" not in run.out
+
+
+class Queue(Store):
+    """Serves one request after another, so that users wait for each other: ``each`` seconds a user."""
+
+    def __init__(self, each: float) -> None:
+        super().__init__()
+        self._each = each
+        self._free = 0.0
+        self._turn = threading.Lock()
+
+    def answer(self, request: Request) -> Reply:
+        answered = super().answer(request)
+        if request.method != "GET":
+            return answered
+        with self._turn:
+            now = time.monotonic()
+            self._free = max(now, self._free) + self._each
+            return Reply(answered.status, body=answered.body, delay=self._free - now)
+
+
+def test_a_search_finds_how_many_users_a_store_bears(fleet: Fleet, tmp_path: Path) -> None:
+    """50 ms for each user: 300 ms are enough for 5 of them, and for fewer on a machine that is busy."""
+    with FaultServer(rule=Queue(0.05)) as server:
+        run = fleet.run(
+            write_scenario(tmp_path, **READS),
+            *("-u", 4, "-r", 1, "--workers", 1, "--find", "read.p80 <= 300ms", "--find-within", "50%"),
+            *("-S", server.url, "-T", TOKEN),
+        )
+        code = run.end()
+    assert "8 users: does not hold" in run.err, run.err
+    held = "read.p80 <= 300ms: holds up to" in " ".join(run.out.split())
+    assert code == (0 if held else 1)
+    assert "8 users, 1 s: does not hold" in run.out
+
+
+def test_the_number_of_local_workers_can_change(tmp_path: Path) -> None:
+    scenario = load(str(write_scenario(tmp_path)))
+    with Bench(BenchOptions(workers=1, address=BindAddress("127.0.0.1", 0, 0))) as bench:
+        for count in (1, 2):
+            bench.use_local_workers(count)
+            done = bench.run(scenario, RunOptions(noop=True, stats_file=tmp_path / f"{count}.stat.gz"))
+            assert done.summary is not None
+            assert len(done.summary.workers) == count
+        assert bench.capacity() >= scenario.user_count

@@ -1,0 +1,268 @@
+"""Sweeps and searches: what is run next, and what is said of it, on simulated stores."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from result_rows import many
+
+from ssbench.capacity.objective import judge, together, wilson
+from ssbench.capacity.search import MOST_TRIALS, Answer, Search, Verdict
+from ssbench.capacity.steps import Step, gain, scenario_with, step_of
+from ssbench.capacity.sweep import LEAST_GAIN, limits, too_short, why_stop
+from ssbench.capacity.variables import Sweep, Variable, parse
+from ssbench.conditions import parse_all
+from ssbench.errors import UsageError
+from ssbench.results import Failure
+from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
+from ssbench.scenario.model import Scenario, SizeClass, Stage
+from ssbench.statistics import Interval, RunStatistics, summarize
+
+SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)
+
+
+def step(users: float, rate: float, half: float | None = 1.0, **changes: object) -> Step:
+    interval = None if half is None else Interval(rate - half, rate + half, 20.0)
+    made = Step(users, 20.0, int(users), rate, interval, 0.0, users / rate, 0.01, 0.02, 1000, 0, 0.5)
+    return replace(made, **changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("users=4,8,16", Sweep(Variable.USERS, (4, 8, 16))),
+        ("users=4..512", Sweep(Variable.USERS, (4, 8, 16, 32, 64, 128, 256, 512))),
+        ("users=3..20", Sweep(Variable.USERS, (3, 6, 12, 20))),
+        ("rate=500, 100", Sweep(Variable.RATE, (100, 500))),
+        ("size=4K..16KiB", Sweep(Variable.SIZE, (4096, 8192, 16384))),
+        ("workers=1..1", Sweep(Variable.WORKERS, (1,))),
+    ],
+)
+def test_sweeps(text: str, expected: Sweep) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("user=4", "'user' is none of users, rate, size, workers; did you mean users?"),
+        ("users", "'users' is not a sweep, such as users=4,8,16"),
+        ("users=", "is not a sweep"),
+        ("users=0", "'0' is not a number from 1 to 10,000,000"),
+        ("users=8..4", "4 is less than 8"),
+        ("users=4..", "'' is not a number"),
+        ("users=+4", "'+4' is not a number"),
+        ("size=4X", "'4X' is not a number"),
+        ("users=" + ",".join(map(str, range(1, 99))), "98 steps are more than 64"),
+    ],
+)
+def test_wrong_sweeps(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=r"users|size") as raised:
+        parse(text)
+    assert message in str(raised.value)
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_sweep_or_wrong(text: str) -> None:
+    for each in (text, f"users={text}", f"size={text}"):
+        try:
+            values = parse(each).values
+        except ValueError:
+            continue
+        assert values == tuple(sorted(set(values)))
+
+
+def test_a_sweep_ends_where_more_brings_nothing_for_certain() -> None:
+    users = Variable.USERS
+    assert why_stop(users, []) is None
+    assert why_stop(users, [step(4, 100)]) is None
+    assert why_stop(users, [step(4, 100), step(8, 103, half=3)]) is None  # perhaps it rose by 7 %
+    assert "from 4 to 8 users the rate rose by less than 5%" in str(
+        why_stop(users, [step(4, 100), step(8, 102)])
+    )
+    assert why_stop(users, [step(4, 100, None), step(8, 90, None)]) is None
+    assert why_stop(users, [step(4, 100, failed=2)]) == "2 operations failed at 4 users"
+    assert why_stop(Variable.SIZE, [step(4096, 100), step(8192, 50)]) is None
+
+
+def test_what_is_to_be_known_of_a_sweep() -> None:
+    (full,) = limits(Variable.USERS, [step(4, 100), step(8, 200, generator=0.95)])
+    assert "The load generator rather than Swift was full at 8 users" in full
+    (short,) = too_short([step(4, 100, None), step(8, 200, None)])
+    assert "shorter than 10 s" in short
+    assert step(64, 640).in_flight == pytest.approx(64)
+    assert math.isnan(gain(replace(step(4, 1), rate=0.0), step(8, 100))[0])
+
+
+def test_of_40_sweeps_over_a_store_that_saturates_few_end_before_it() -> None:
+    """The store does 10 ops/s for each user, up to 640; each rate is known to 2 %."""
+    early = late = 0
+    for seed in range(40):
+        draw, steps = random.Random(seed), []
+        for users in (4, 8, 16, 32, 64, 128, 256):
+            rate = min(10.0 * users, 640.0)
+            steps.append(step(users, draw.gauss(rate, rate * 0.01), rate * 0.02))
+            if why_stop(Variable.USERS, steps):
+                break
+        early += steps[-1].value <= 64
+        late += steps[-1].value > 128
+    assert early == 0
+    assert late <= 4
+    assert LEAST_GAIN == 0.05
+
+
+def test_scenarios_of_steps() -> None:
+    assert scenario_with(SCENARIO, Variable.USERS, 32).user_count == 32
+    longer = scenario_with(replace(SCENARIO, run_seconds=None, operation_count=5), Variable.RATE, 50, 7.0)
+    assert (longer.rate, longer.run_seconds, longer.operation_count) == (50.0, 7.0, None)
+    (size,) = scenario_with(SCENARIO, Variable.SIZE, 4096).size_classes
+    assert (size.size_min, size.size_max) == (4096, 4096)
+    assert scenario_with(SCENARIO, Variable.WORKERS, 3) == SCENARIO
+    with pytest.raises(UsageError, match="stages"):
+        scenario_with(replace(SCENARIO, stages=(Stage(1.0),)), Variable.USERS, 3)
+
+
+# -- searching ----------------------------------------------------------------------------------------
+
+
+def searched(
+    holds: Callable[[int, float], Verdict], start: int = 4, most: int = 10**6, full: int = 10**9
+) -> tuple[Answer, list[tuple[int, float]]]:
+    search, tried = Search(start, 10.0, most=most), []
+    while (trial := search.next()) is not None:
+        tried.append((trial.value, trial.seconds))
+        search.record(holds(trial.value, trial.seconds), no_higher=trial.value >= full)
+    return search.answer(), tried
+
+
+def up_to(limit: int) -> Callable[[int, float], Verdict]:
+    return lambda value, _seconds: Verdict.PASSED if value <= limit else Verdict.FAILED
+
+
+@given(st.integers(0, 5000), st.integers(1, 300))
+def test_the_search_finds_the_limit(limit: int, start: int) -> None:
+    answer, tried = searched(up_to(limit), start)
+    assert len(tried) < 40
+    if limit == 0:
+        assert answer == Answer(None, failed=1)
+    else:
+        assert answer.value is not None
+        assert answer.value <= limit < answer.value + max(2, 0.05 * answer.value + 1)
+        assert tried[-1] == (answer.value, 20.0)  # it was confirmed
+        assert not answer.at_least
+
+
+def test_it_doubles_bisects_and_confirms() -> None:
+    _, tried = searched(up_to(11))
+    assert tried == [(4, 10), (8, 10), (16, 10), (12, 10), (10, 10), (11, 10), (11, 20)]
+
+
+def test_the_end_of_the_range_and_a_full_generator() -> None:
+    answer, tried = searched(up_to(10**9), most=100)
+    assert answer == Answer(100, at_least=True)
+    assert tried[-1] == (100, 20.0)
+    answer, tried = searched(up_to(10**9), full=16)
+    assert answer == Answer(16, at_least=True)
+    assert max(tried) == (16, 20.0)
+
+
+def test_what_is_not_decided_is_tried_longer_and_then_counts_as_failed() -> None:
+    def holds(value: int, seconds: float) -> Verdict:
+        if value == 8:
+            return Verdict.PASSED if seconds >= 40 else Verdict.UNDECIDED
+        return Verdict.UNDECIDED if value == 16 else up_to(9)(value, seconds)
+
+    answer, tried = searched(holds)
+    assert [each for each in tried if each[0] == 16] == [(16, 10), (16, 20), (16, 40)]
+    assert (8, 40) in tried
+    assert answer == Answer(9, undecided=(16,), failed=10)
+
+
+def test_an_answer_that_is_not_confirmed_is_lowered() -> None:
+    def holds(value: int, seconds: float) -> Verdict:
+        return up_to(6 if seconds > 10 else 20)(value, seconds)
+
+    answer, _ = searched(holds)
+    assert answer == Answer(6, failed=7)
+
+
+@given(
+    st.lists(st.sampled_from(list(Verdict)), min_size=MOST_TRIALS, max_size=MOST_TRIALS), st.integers(1, 99)
+)
+def test_a_search_ends_whatever_comes(verdicts: list[Verdict], start: int) -> None:
+    rest = iter(verdicts)
+    answer, tried = searched(lambda _value, _seconds: next(rest), start, most=10**4)
+    assert len(tried) <= MOST_TRIALS
+    assert answer.value is None or 1 <= answer.value <= 10**4
+
+
+# -- the objective ------------------------------------------------------------------------------------
+
+
+def run(folder: Path, latencies: np.ndarray, failed: int = 0, seconds: float = 20.0) -> RunStatistics:
+    path = folder / "run.stat.gz"
+    writer = RunResultsWriter(path, RunDescription(SCENARIO))
+    count = len(latencies)
+    completed = 1e9 + np.linspace(0.5, seconds, count)
+    made = many(range(count), operation=1, last_byte=latencies, completed=completed, size=1)
+    made.failures.update({row: Failure("HTTP 503", "", {}) for row in range(failed)})
+    writer.add(made)
+    writer.end(RunSummary(1e9 + seconds))
+    return summarize(open_results(path))
+
+
+def verdict(statistics: RunStatistics, text: str) -> Verdict:
+    return together(judge(statistics, parse_all(text)))
+
+
+def test_objectives(tmp_path: Path) -> None:
+    latencies = np.full(10_000, 0.01)
+    latencies[::200] = 0.1  # half a per cent of them
+    statistics = run(tmp_path, latencies)
+    assert verdict(statistics, "read.p99 <= 50ms") is Verdict.PASSED
+    assert verdict(statistics, "read.p99.9 <= 50ms") is Verdict.FAILED
+    assert verdict(statistics, "read.p99.5 <= 50ms") is Verdict.UNDECIDED
+    assert verdict(statistics, "errors <= 0.1%") is Verdict.PASSED
+    assert verdict(statistics, "errors <= 0.01%") is Verdict.UNDECIDED
+    assert verdict(statistics, "read.p99 <= 50ms and errors <= 0.01%") is Verdict.UNDECIDED
+    assert verdict(statistics, "read.p99.9 <= 50ms and errors <= 0.01%") is Verdict.FAILED
+    assert verdict(statistics, "create.p99 <= 50ms") is Verdict.UNDECIDED  # there was none
+    assert verdict(statistics, "max <= 200ms") is Verdict.PASSED
+    (finding,) = judge(statistics, parse_all("read.p99 <= 50ms"))
+    assert finding.text.startswith("read.p99 10ms, 99.500% within 50ms (95 % sure: 99.3")
+
+
+def test_errors_count_as_outside(tmp_path: Path) -> None:
+    statistics = run(tmp_path, np.full(5000, 0.01), failed=100)
+    assert verdict(statistics, "read.p99 <= 50ms") is Verdict.FAILED
+    assert verdict(statistics, "read.p95 <= 50ms") is Verdict.PASSED
+    assert verdict(statistics, "errors <= 0.1%") is Verdict.FAILED
+    found = step_of(8, statistics)
+    assert (found.failed, found.users, found.value) == (100, 8, 8)
+
+
+def test_seconds_that_are_bad_together_say_less_than_as_many_bad_operations(tmp_path: Path) -> None:
+    apart, together_ = np.full(10_000, 0.01), np.full(10_000, 0.01)
+    apart[::250] = 0.1
+    together_[5000:5040] = 0.1
+    (calm,) = judge(run(tmp_path, apart), parse_all("read.p99 <= 50ms"))
+    (tmp_path / "run.stat.gz").unlink()
+    (bursty,) = judge(run(tmp_path, together_), parse_all("read.p99 <= 50ms"))
+    assert calm.verdict is Verdict.PASSED
+    assert bursty.verdict is Verdict.UNDECIDED
+
+
+def test_wilson() -> None:
+    assert wilson(0.5, 0) == (0.0, 1.0)
+    assert wilson(0.1, 100) == pytest.approx((0.0552, 0.1744), abs=1e-4)  # Newcombe 1998, method 3: 10 of 100
+    low, high = wilson(1.0, 1000)
+    assert high == 1.0
+    assert low == pytest.approx(0.99617, abs=1e-5)
