@@ -8,6 +8,7 @@ is a name no other test uses, and ``account`` a python-swiftclient connection to
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -33,6 +34,16 @@ settings.register_profile("explore", max_examples=1000, **_any_speed)
 settings.load_profile("ssbench")
 
 _numbers = itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Remove what a sub-command that the test called has set up: it would print the logs of later tests."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

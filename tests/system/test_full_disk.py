@@ -14,10 +14,14 @@ from pathlib import Path
 
 import pytest
 from processes import Fleet, Program
-from runs import outcome, results_so_far, wait_until, write_scenario
+from runs import outcome, store, write_scenario
 
-OPERATIONS = 100_000
-READS = {"crud_profile": [0, 1, 0, 0], "operation_count": OPERATIONS, "user_count": 64}
+#: A store that answers each of 8 users in 20 ms: at most 400 results a second, 4 kB, and 13 kB in all.
+#: What is written goes to the disk once a second, so that the first finds room and the last does not.
+OPERATIONS = 1_500
+DELAY = 0.02
+READS = {"crud_profile": [0, 1, 0, 0], "operation_count": OPERATIONS, "user_count": 8}
+MOST_BYTES = 8 * 1024
 
 
 def operations_done(run: Program) -> int:
@@ -43,30 +47,31 @@ def assert_run_to_its_end_and_said(run: Program, path: Path, reason: str) -> Non
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a file system of its own that 64 kB fill; skips where none can be mounted."""
+    """A folder on a file system of its own that 8 kB fill; skips where none can be mounted."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "ssbench-test", str(folder)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={MOST_BYTES}", "ssbench-test", str(folder)]
     try:
-        subprocess.run(command, check=True, capture_output=True, timeout=10)
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"no file system can be mounted here: {error}")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True, timeout=10)
+    subprocess.run(["umount", str(folder)], check=True, timeout=60)
 
 
 def test_a_disk_that_is_full_in_the_middle_of_a_run(tmp_path: Path, small_disk: Path) -> None:
-    with Fleet(small_disk) as fleet:
-        run = fleet.run(write_scenario(tmp_path, **READS), "--noop", "--workers", 1)
+    with store(DELAY) as (_, options), Fleet(small_disk) as fleet:
+        run = fleet.run(write_scenario(tmp_path, **READS), "--workers", 1, *options)
         assert_run_to_its_end_and_said(run, fleet.stats, "No space left on device")
 
 
 def test_a_file_that_may_not_grow_in_the_middle_of_a_run(fleet: Fleet, tmp_path: Path) -> None:
-    run = fleet.run(write_scenario(tmp_path, **READS), "--noop", "--workers", 1)
-    wait_until(lambda: results_so_far(fleet.stats), "the first results")
-    most = fleet.stats.stat().st_size + 2000
-    resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (most, most))
-    assert_run_to_its_end_and_said(run, fleet.stats, "File too large")
+    with store(DELAY) as (_, options):
+        run = fleet.run(write_scenario(tmp_path, **READS), *options)
+        run.wait_for("Waiting for workers")
+        resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
+        fleet.worker(1)
+        assert_run_to_its_end_and_said(run, fleet.stats, "File too large")
 
 
 def test_a_disk_that_stands_still_loses_nothing_when_it_goes_on(fleet: Fleet, tmp_path: Path) -> None:
@@ -75,7 +80,11 @@ def test_a_disk_that_stands_still_loses_nothing_when_it_goes_on(fleet: Fleet, tm
     A pipe is refused for a stat file, so this one comes in its place when the run has begun.
     """
     operations = 20_000
-    scenario = write_scenario(tmp_path, **READS | {"operation_count": operations})
+    # Of sizes at random: of what is always the same, a stat file takes next to nothing.
+    sizes = [{"name": "tiny", "size_min": 100, "size_max": 100_000}]
+    scenario = write_scenario(
+        tmp_path, sizes=sizes, crud_profile=[1, 1, 1, 0], operation_count=operations, user_count=64
+    )
     run = fleet.run(scenario, "--noop", "--no-default-report")
     run.wait_for("Waiting for workers")
     path = tmp_path / "pipe"
@@ -99,7 +108,7 @@ def test_a_disk_that_stands_still_loses_nothing_when_it_goes_on(fleet: Fleet, tm
         drainer = threading.Thread(target=drain)
         drainer.start()
         assert run.end() == 0, run.err
-        drainer.join(10)
+        drainer.join(60)
         assert not drainer.is_alive()
     finally:
         with suppress(OSError):

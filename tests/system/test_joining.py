@@ -60,7 +60,7 @@ def test_beside_a_healthy_worker_a_blocked_one_has_no_share_until_it_can_be_reac
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)
-    assert set(found.causes) <= {None, "lost worker", "unfinished"}
+    assert set(found.causes) <= {None, "lost worker", "not finished"}
     assert 1 <= found.causes["lost worker"] <= 4  # its share of the users
     assert sum("cannot be reached on the work port" in warning for warning in found.summary.warnings) == 2
 
@@ -93,8 +93,9 @@ def test_a_connection_that_breaks_names_its_worker_and_what_it_cost(fleet: Fleet
         run.wait_for(r"WARNING:Worker 1 on .* (no longer has|has not confirmed) \d+ jobs?")
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
-    found = outcome(fleet.stats)
-    assert set(found.causes) == {None, "lost worker"}
+    causes = set(outcome(fleet.stats).causes)
+    # What is under way at the interrupt may not be finished: the connection has just broken.
+    assert {None, "lost worker"} <= causes <= {None, "lost worker", "not finished"}
 
 
 def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path: Path) -> None:
