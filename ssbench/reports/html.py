@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ssbench.operations import OPERATIONS
-from ssbench.reports import html_cluster, html_tables
+from ssbench.reports import html_cluster, html_tables, load
 from ssbench.reports.figures import utc
-from ssbench.reports.html_charts import COLOURS, GREY, RED, Chart, Curve
+from ssbench.reports.html_charts import BLUE, COLOURS, GREY, ORANGE, RED, Chart, Curve
 from ssbench.reports.html_page import Part, page
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import count, verdict
@@ -22,6 +22,12 @@ from ssbench.statistics import Latencies, OverTime, RunStatistics, Series
 
 _MEGABYTE = 1e6
 _MILLISECOND = 1e-3
+
+#: Stalls and gaps that are shaded at most.
+_MOST_SHADED = 50
+
+#: With fewer buckets than this a histogram is drawn as points too.
+_FEW_BUCKETS = 8
 
 #: Points of a curve of percentiles in each decade of what lies beyond.
 _POINTS = 10
@@ -34,6 +40,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
         Part("Operations", body=html_tables.operations(statistics)),
         *_over_time(statistics),
         *_latencies(statistics),
+        *_load(statistics),
     ]
     for title, body in (
         ("Warnings", html_tables.warnings(statistics.warnings)),
@@ -80,14 +87,14 @@ def _over_time(statistics: RunStatistics) -> Iterator[Part]:
     over_time = statistics.over_time
     if over_time is None:
         return
-    shaded = _shaded(statistics, over_time)
+    shaded, note = _shaded(statistics, over_time)
     series = _ordered(over_time)
-    note = "Shaded: after the last moment of sending." if shaded else ""
+    throughput = _rates(over_time, series, bytes_=True)
     yield Part(
         "Over time",
         [
             Chart("Operations", "ops/s", _rates(over_time, series, bytes_=False), shaded=shaded, note=note),
-            Chart("Throughput", "MB/s", _rates(over_time, series, bytes_=True), digits=2, shaded=shaded),
+            *([Chart("Throughput", "MB/s", throughput, digits=2, shaded=shaded)] if throughput else []),
             *(
                 Chart(f"Latency of {name_of(code)}", "ms", curves, log=True, digits=2, shaded=shaded)
                 for code, each in series.items()
@@ -97,14 +104,34 @@ def _over_time(statistics: RunStatistics) -> Iterator[Part]:
     )
 
 
-def _shaded(statistics: RunStatistics, over_time: OverTime) -> list[tuple[float, float, str]]:
-    """Return the drain and the stalls."""
-    course = statistics.course
-    if course is None:
-        return []
+def _shaded(statistics: RunStatistics, over_time: OverTime) -> tuple[list[tuple[float, float, str]], str]:
+    """Return the stages, the drain, stalls and gaps, and words for those that there are."""
+    course, start = statistics.course, statistics.start
+    if course is None or start is None:
+        return [], ""
     end = float(over_time.starts[-1] + over_time.seconds[-1])
+    stages = [
+        (each.facts.begins - start, min(each.facts.ends - start, end), BLUE)
+        for each in statistics.stages[1::2]
+        if each.facts is not None
+    ]
     drain = [(course.window.seconds, end, GREY)] if end > course.window.seconds else []
-    return drain + [(stall.start, stall.start + stall.seconds, RED) for stall in course.stalls[:50]]
+    stalls = [(stall.start, stall.start + stall.seconds, RED) for stall in course.stalls[:_MOST_SHADED]]
+    gaps = [
+        (gap.start - start, gap.start + gap.seconds - start, ORANGE)
+        for gap in statistics.generator.gaps[:_MOST_SHADED]
+    ]
+    words = [
+        name
+        for name, found in (
+            ("blue: every second stage", stages),
+            ("grey: after the last moment of sending", drain),
+            ("red: stalls", stalls),
+            ("orange: the load generator itself stood still", gaps),
+        )
+        if found
+    ]
+    return stages + drain + stalls + gaps, f"Shaded {'; '.join(words)}." if words else ""
 
 
 def _ordered(over_time: OverTime) -> Mapping[int | None, Series]:
@@ -201,6 +228,32 @@ def _latencies(statistics: RunStatistics) -> Iterator[Part]:
     )
 
 
+def _load(statistics: RunStatistics) -> Iterator[Part]:
+    """Yield what is known of the load: of operations that were due, and of stages."""
+    due = statistics.total.due
+    charts = []
+    if due.response.count and due.lateness.count:
+        curves = [
+            by_percentile("response time", due.response, COLOURS[0]),
+            by_percentile("of it: lateness of the send", due.lateness, RED),
+        ]
+        charts.append(
+            Chart(
+                "Response time by percentile",
+                "ms",
+                curves,
+                axis="percentile",
+                log=True,
+                digits=2,
+                note="From when an operation was due to its last byte.",
+            )
+        )
+    lines = [line.strip() for line in load.section(statistics)][2:]
+    body = html_tables.lines(lines) + html_tables.stages(statistics)
+    if charts or body:
+        yield Part("Load", charts, body)
+
+
 def by_percentile(name: str, latencies: Latencies, colour: str) -> Curve:
     """Return latency by percentile, from the least to the maximum; x is 1 / (1 - share)."""
     last = max(latencies.count, 2)
@@ -222,5 +275,14 @@ def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
         shares = np.zeros(len(edges) - 1)
         place = int(np.searchsorted(edges, own[0]))
         shares[place : place + len(counts)] = 100 * counts / max(counts.sum(), 1)
-        curves.append(Curve(name_of(code), middle, shares / eighths, colour_of(code), width=1.8))
+        curves.append(
+            Curve(
+                name_of(code),
+                middle,
+                shares / eighths,
+                colour_of(code),
+                width=1.8,
+                pointed=len(middle) < _FEW_BUCKETS,
+            )
+        )
     return curves

@@ -44,6 +44,8 @@ COLOURS = (
     "#d46a9f",
 )
 GREY = "#8b949e"
+BLUE = COLOURS[0]
+ORANGE = COLOURS[2]
 RED = "#d64545"
 
 #: Few points are drawn as points too: a line through one of them shows nothing.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ssbench.operations import OPERATIONS
 from ssbench.reports.figures import milliseconds, object_path, utc
 from ssbench.reports.html_page import escape
-from ssbench.reports.verdict import rate, share
+from ssbench.reports.verdict import count, rate, share
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Interval, Latencies, RunStatistics, SlowOperation
 from ssbench.statistics.summary import rates
@@ -69,10 +69,16 @@ def operations(statistics: RunStatistics) -> str:
             )
     first, second, *others = _FIGURES
     heads = ("operation", "size class", "%", first, second, "95 % interval", *others)
+    held_up = statistics.total.held_up.count
+    left_out = (
+        f" The latency of {count(held_up, 'operation')} is left out, because a worker itself stood still."
+        if held_up
+        else ""
+    )
     return table(heads, rows, texts=2, last="all") + (
         "<p class=note>Latencies are those of the last byte, of successes. A dash stands where fewer than ten"
-        " latencies lie beyond a percentile, or where a run was too short for an interval.</p>"
-        + _parts(statistics)
+        " latencies lie beyond a percentile, or where a run was too short for an interval."
+        f"{left_out}</p>" + _parts(statistics)
     )
 
 
@@ -110,11 +116,62 @@ def workers(statistics: RunStatistics) -> str:
                 "unknown" if worker_id == NO_WORKER else str(worker_id),
                 escape(fact.host) if fact else "",
                 *_figures(statistics, figures),
-                f"{fact.cpu_share:.0%}" if fact and fact.cpu_share is not None else "-",
-                milliseconds(fact.lag_p99) if fact else "-",
+                _cpu(fact.cpu_share if fact else None),
+                *((milliseconds(fact.lag_p99), milliseconds(fact.lag_max)) if fact else ("-", "-")),
             ]
         )
-    return table(("worker", "host", *_FIGURES, "CPU of a core", "lag p99 ms"), rows, texts=2) if rows else ""
+    master = statistics.generator.master
+    if master is not None and rows:
+        own = [_cpu(master.cpu_share), "-", milliseconds(master.lag_max)]
+        rows.append(["master", escape(statistics.run.host), *("" for _ in _FIGURES), *own])
+    heads = ("worker", "host", *_FIGURES, "CPU of a core", "lag p99 ms", "lag max ms")
+    return table(heads, rows, texts=2) + _gaps(statistics) if rows else ""
+
+
+def _cpu(share_: float | None) -> str:
+    return "-" if share_ is None else f"{share_:.0%}"
+
+
+def _gaps(statistics: RunStatistics) -> str:
+    """Return when the load generator itself stood still; none where it did not."""
+    rows = [
+        [
+            "master" if gap.worker_id is None else str(gap.worker_id),
+            f"{gap.start - (statistics.start or 0.0):.3f}",
+            f"{gap.seconds:.3f}",
+        ]
+        for gap in statistics.generator.gaps
+    ]
+    return table(("stood still: worker", "at s", "for s"), rows) if rows else ""
+
+
+def stages(statistics: RunStatistics) -> str:
+    """Return a row for each stage; none of a run without stages."""
+    rows = []
+    for stage in statistics.stages:
+        total, course = stage.numbers.total, stage.numbers.course
+        rows.append(
+            [
+                escape(stage.name[:_MOST_CELL]),
+                escape(str(stage.load)),
+                f"{course.window.seconds:.2f}" if course else "-",
+                f"{total.count:,}",
+                rate(total.requests_per_second),
+                rate(total.moved_per_second / _MEGABYTE),
+                _errors(total.failed),
+                *_percentiles(total.lines[0].last_byte),
+                f"{total.due.late:,}" if stage.load.rate else "-",
+                "-" if stage.numbers.not_begun is None else f"{stage.numbers.not_begun:,}",
+            ]
+        )
+    heads = ("stage", "load", "seconds", *_FIGURES, "late", "not begun")
+    return table(heads, rows, texts=2) if rows else ""
+
+
+def lines(texts: Sequence[str]) -> str:
+    """Return plain lines as they stand, with columns that belong together."""
+    text = "\n".join(escape(each) for each in texts)
+    return f"<pre>{text}</pre>" if texts else ""
 
 
 def storage_urls(statistics: RunStatistics) -> str:

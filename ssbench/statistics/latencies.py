@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results import ResultBlock
+from ssbench.results import Mark, ResultBlock
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import Interval
 
@@ -148,6 +148,14 @@ class Latencies:
 
 def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
     return values.view("<u2")[3::4] if sys.byteorder == "little" else values.view(">u2")[::4]
+
+
+def measured(block: ResultBlock) -> npt.NDArray[np.float64]:
+    """Return the last-byte latencies of a block; NaN of failures, and of what a worker itself held up."""
+    latencies = np.where(block.failed, np.nan, block.last_byte)
+    if "marks" in block.given:
+        latencies[block.marks & Mark.HELD_UP != 0] = np.nan
+    return latencies
 
 
 def slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowest:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.results import ResultBlock
+from ssbench.statistics.latencies import measured
 
 #: More bins than this are never kept.
 MOST_BINS = 1024
@@ -97,10 +98,10 @@ class OverTimeCollector:
         completed = block.completed
         self._make_room(float(completed.min()), float(completed.max()))
         numbers = np.floor(completed / self.width).astype(np.int64)
-        operation = np.asarray(block.operation)
+        operation, latencies = np.asarray(block.operation), measured(block)
         for code in np.unique(operation).tolist():
             rows = np.flatnonzero(operation == code)
-            self._add(self._bins.setdefault(code, {}), block, rows, numbers[rows])
+            self._add(self._bins.setdefault(code, {}), block, rows, numbers[rows], latencies[rows])
 
     def _make_room(self, earliest: float, latest: float) -> None:
         """Widen bins until those from the first to the last completion are not too many."""
@@ -117,13 +118,18 @@ class OverTimeCollector:
             self._bins = {code: _halved(bins) for code, bins in self._bins.items()}
 
     def _add(
-        self, bins: dict[int, _Bin], block: ResultBlock, rows: npt.NDArray[np.intp], numbers: Ints
+        self,
+        bins: dict[int, _Bin],
+        block: ResultBlock,
+        rows: npt.NDArray[np.intp],
+        numbers: Ints,
+        latencies: Floats,
     ) -> None:
+        """Count some rows, given the number of the bin and the latency of each."""
         low = int(numbers.min())
         places = numbers - low
         span = int(places.max()) + 1
         failed = block.failed[rows]
-        latencies = np.where(failed, np.nan, block.last_byte[rows])
         known = latencies > 0
         buckets = (latencies[known].view(np.uint64) >> np.uint64(_SHIFT)).astype(np.int64) - _FIRST_BUCKET
         keys = places[known] * _BUCKETS + np.clip(buckets, 0, _BUCKETS - 1)
@@ -157,6 +163,15 @@ class OverTimeCollector:
         numbers = np.arange(first, int(end // width) + 1)
         starts = np.where(numbers == start // width, start, numbers * width)
         ends = np.minimum((numbers + 1) * width, end)
+        # What is left of a bin at either end is too short for a rate of its own.
+        if len(numbers) > 2 and ends[0] - starts[0] < width / 2:
+            bins = {code: _folded(each, int(numbers[0]), int(numbers[1])) for code, each in bins.items()}
+            starts[1] = starts[0]
+            numbers, starts, ends = numbers[1:], starts[1:], ends[1:]
+        if len(numbers) > 2 and ends[-1] - starts[-1] < width / 2:
+            bins = {code: _folded(each, int(numbers[-1]), int(numbers[-2])) for code, each in bins.items()}
+            ends[-2] = ends[-1]
+            numbers, starts, ends = numbers[:-1], starts[:-1], ends[:-1]
         together: dict[int, _Bin] = {}
         for each in bins.values():
             _merge(together, each)
@@ -179,6 +194,17 @@ def _halved(bins: Mapping[int, _Bin]) -> dict[int, _Bin]:
     for number, one in bins.items():
         wider.setdefault(number // 2, _Bin()).take(one)
     return wider
+
+
+def _folded(bins: Mapping[int, _Bin], one: int, other: int) -> dict[int, _Bin]:
+    """Return bins, one of them put into another."""
+    folded = dict(bins)
+    parts = [folded.pop(number) for number in (one, other) if number in folded]
+    if parts:
+        folded[other] = _Bin()
+        for part in parts:
+            folded[other].take(part)
+    return folded
 
 
 def _series(bins: Mapping[int, _Bin], numbers: Ints) -> Series:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.results import ResultBlock
-from ssbench.statistics.latencies import Slowest, slowest
+from ssbench.statistics.latencies import Slowest, measured, slowest
 
 #: How many are kept.
 MOST = 20
@@ -38,7 +38,7 @@ class SlowestCollector:
 
     def add(self, block: ResultBlock, started: npt.NDArray[np.float64], before: int) -> None:
         """Take the results of a block that has ``before`` results before it."""
-        latencies = np.where(block.failed, np.nan, block.last_byte)
+        latencies = measured(block)
         least = self._kept[-1].slowest.latency if len(self._kept) == MOST else 0.0
         rows = np.flatnonzero(latencies > least)
         if len(rows) > MOST:

@@ -14,9 +14,9 @@ from result_rows import block, many
 from ssbench.cli import report_files
 from ssbench.cli.master import main
 from ssbench.reports import ReportOptions
-from ssbench.results import Failure, WorkerFacts
+from ssbench.results import Failure, Gap, Mark, MasterFacts, StageFacts, WorkerFacts
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import RunStatistics, summarize
 
 html = pytest.importorskip("ssbench.reports.html", reason="Bokeh is not installed")
@@ -172,6 +172,40 @@ def test_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert file.read_text().startswith("<!DOCTYPE html>")
     assert main(arguments) == 2
     assert f"{file}: exists already" in capsys.readouterr().err
+
+
+def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    classes = (SizeClass("tiny", 1, 10, 1, {"read": 1.0}),)
+    plan = (Stage(10.0, (2, 2), (100.0, 100.0)), Stage(10.0, (2, 2), (100.0, 200.0)))
+    scenario = Scenario("s", classes, 2, run_seconds=20.0, stages=plan)
+    writer = RunResultsWriter(path, RunDescription(scenario, stages=("calm", "<storm>")))
+    here = np.arange(2000)
+    completed = 1e9 + here / 100
+    columns = {"stage": here // 1000, "due": completed - 0.05, "started": completed - 0.02, "last_byte": 0.02}
+    held_up = {"marks": np.where(here == 77, int(Mark.HELD_UP), 0)}
+    columns["last_byte"] = np.where(here == 77, 9.0, 0.02)
+    writer.add(many(range(len(here)), operation=1, completed=completed, **columns, **held_up))
+    writer.end(
+        RunSummary(
+            1e9 + 20,
+            workers=(WorkerFacts(0, "h", cpu_share=0.5, lag_max=0.25),),
+            stages=(StageFacts(1e9, 1e9 + 10, 1000), StageFacts(1e9 + 10, 1e9 + 20, 1500)),
+            master=MasterFacts(0.25, 0.125),
+            gaps=(Gap(None, 1e9 + 5, 1.5),),
+        )
+    )
+    numbers = statistics(path)
+    text, made = page(numbers)
+    assert {"Load", "Response time by percentile"} <= set(made.headings)
+    assert {"calm", "<storm>", "master", "response time"} <= set(made.texts)
+    assert "blue: every second stage" in text
+    assert "orange: the load generator itself stood still" in text
+    assert "The latency of 1 operation is left out, because a worker itself stood still." in text
+    assert len(numbers.slowest) == 20
+    assert numbers.slowest[0].slowest.latency < 1
+    assert numbers.over_time is not None
+    assert np.nanmax(numbers.over_time.operations[None].maximum) < 1
 
 
 def test_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
