@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.cli import output_file, report_files
+from ssbench.cli import archives, output_file, report_files
 from ssbench.cli.options import add_force, share
 from ssbench.errors import ExitCode, UsageError
 
@@ -38,7 +38,9 @@ _FORMATS = ("text", "csv", "markdown", "json")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument("before", metavar="BEFORE", nargs="+", help="stat files, of any version")
+    parser.add_argument(
+        "before", metavar="BEFORE", nargs="+", help="stat files, of any version; last, last-1, @LABEL"
+    )
     parser.add_argument(
         "--to", metavar="AFTER", nargs="+", action="extend", default=[], help="what they are compared with"
     )
@@ -72,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for a page with charts of the runs laid over each other (needs: pip install bokeh)",
     )
+    archives.add_argument(parser, "where last and @LABEL are looked for")
     add_force(parser)
 
 
@@ -82,7 +85,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.comparison.conditions import judge
     from ssbench.comparison.formats import FORMATS
 
-    before, after = arguments.before, arguments.to
+    before, after = (archives.resolve(arguments, names) for names in (arguments.before, arguments.to))
     if not after and len(before) == 2:
         before, after = before[:1], before[1:]
     output: Path = arguments.output

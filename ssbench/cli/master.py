@@ -25,6 +25,7 @@ COMMANDS = {
     "check-scenario": "say what a scenario would do, or what is wrong with it",
     "report-scenario": "print the report of a stat file",
     "compare": "compare runs: what changed, and how sure that is",
+    "list": "list the runs in a folder of stat files",
     "attribute": "tell which node was slow, from the logs of Swift",
     "export": "write the results of a stat file as CSV, JSON lines or Parquet",
     "cleanup-containers": "delete the containers that benchmarks made, and everything in them",
@@ -35,7 +36,7 @@ COMMANDS = {
 }
 
 #: Modules with another name than their sub-command.
-_MODULES = {"run-scenario": "run_scenario_options"}
+_MODULES = {"run-scenario": "run_scenario_options", "list": "list_runs"}
 
 _VERBOSE = "log DEBUG lines too, with time stamps"
 _QUIET = "log warnings and errors only; show no progress"

@@ -93,6 +93,13 @@ def warm_up(text: str) -> float | str:
     return text if text == "auto" else float(seconds_or_0(text))
 
 
+def label(text: str) -> str:
+    """Parse a word that names runs."""
+    if not text or len(text) > 100 or not text.isprintable() or text != text.strip() or text.startswith("@"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a label: a printable text without @ before it")
+    return text
+
+
 def share(text: str) -> float:
     """Parse a percentage above 0 and below 100, as in 2% or 2, and return it as a share."""
     parsed: float = _number(float, 1e-6, 99.999999, "a percentage such as 2%")(text.strip().removesuffix("%"))

@@ -9,6 +9,7 @@ import argparse
 import logging
 import os
 import shlex
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ssbench import __version__
 from ssbench.cli import (
+    archives,
     auth_options,
     invocation,
     metrics_options,
@@ -35,6 +37,7 @@ from ssbench.reports import ReportOptions
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run.series import Series
+from ssbench.run.stats_path import new_in
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
@@ -67,6 +70,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         return _find_capacity(arguments)
     scenario = _scenario(arguments)
     _log.info("ssbench %s: %s", __version__, scenario.name)
+    _choose_file(arguments, scenario)
     report = _Report(arguments, judges=bool(scenario.fail_if))
     repetition = _repetition(arguments)
     with (
@@ -101,6 +105,15 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         return code
 
 
+def _choose_file(arguments: argparse.Namespace, scenario: Scenario) -> None:
+    """Let the stat file be a new one in the folder of results, where there is one."""
+    if arguments.stats_file is not None:
+        if arguments.results_dir is not None:
+            raise UsageError("-s/--stats-file and --results-dir: one of them is enough")
+    elif (folder := archives.folder(arguments)) is not None:
+        arguments.stats_file = new_in(folder, scenario, time.time())
+
+
 def _repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
     """How often to run; None for once."""
     if arguments.repeat is None:
@@ -119,8 +132,11 @@ def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.cli import capacity
 
     capacity.prepare(arguments)
+    if arguments.repeat or arguments.ab:
+        raise UsageError("--repeat and --ab are for one load: not with --sweep, --find or --find-within")
     scenario = _scenario(arguments)
     _log.info("ssbench %s: %s", __version__, scenario.name)
+    _choose_file(arguments, scenario)
     return capacity.run(
         arguments,
         capacity.Setting(
@@ -231,6 +247,7 @@ def _run_options(arguments: argparse.Namespace) -> RunOptions:
         expect_workers=arguments.expect_workers,
         worker_timeout=arguments.worker_timeout,
         sides=arguments.sides,
+        label=arguments.label,
         find_warmup=arguments.warmup == AUTOMATIC,
         stats_file=arguments.stats_file,
         force=arguments.force,

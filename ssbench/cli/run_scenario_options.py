@@ -12,12 +12,13 @@ from pathlib import Path
 from ssbench import conditions
 from ssbench.capacity import variables
 from ssbench.capacity.variables import Sweep
-from ssbench.cli import auth_options, metrics_options, report_files, zmq_options
+from ssbench.cli import archives, auth_options, metrics_options, report_files, zmq_options
 from ssbench.cli.options import (
     add_fail_if,
     add_force,
     add_percentiles,
     add_report,
+    label,
     non_negative_int,
     port,
     positive_int,
@@ -284,6 +285,13 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         help="file for the results; .gz is appended (default: a new file in /tmp/ssbench-results)",
+    )
+    archives.add_argument(group, "folder for a new stat file, in which ssbench-master list finds it")
+    group.add_argument(
+        "--label",
+        metavar="LABEL",
+        type=label,
+        help="a word by which list and compare find this run, as in 'compare @old --to @new'",
     )
     add_force(group)
     group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")

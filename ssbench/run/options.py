@@ -71,7 +71,7 @@ class RunOptions:
     bench have these two, or both have a policy.
 
     Results go to ``stats_file`` (None: a new file in /tmp/ssbench-results), which is overwritten only with
-    ``force``. With ``profile`` the benchmark is profiled.
+    ``force``; ``label`` is kept in it. With ``profile`` the benchmark is profiled.
 
     Raises UsageError for numbers that are out of range.
     """
@@ -91,6 +91,7 @@ class RunOptions:
     expect_workers: int | None = None
     worker_timeout: float = 60.0
     find_warmup: bool = False
+    label: str | None = None
     sides: tuple[Side, ...] = ()
     stats_file: Path | None = None
     force: bool = False
@@ -125,6 +126,7 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None) -> dict[str
         "give_up_after": run.give_up_after,
         "max_errors": None if run.max_errors is None else str(run.max_errors),
         "noop": run.noop,
+        "label": run.label,
         "sides": [str(side) for side in run.sides] or None,
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,

@@ -71,7 +71,9 @@ def reserve(given: Path | None, scenario: Scenario, now: float, *, force: bool =
     """
     path = given
     try:
-        path = _new_default(scenario, now) if given is None else _compressed_name(given)
+        path = (
+            new_in(own_folder("ssbench-results"), scenario, now) if given is None else _compressed_name(given)
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         there = _check(path)
         if there and not force:
@@ -90,8 +92,8 @@ def reserve(given: Path | None, scenario: Scenario, now: float, *, force: bool =
                 path.unlink()
 
 
-def _new_default(scenario: Scenario, now: float) -> Path:
-    folder = own_folder("ssbench-results")
+def new_in(folder: Path, scenario: Scenario, now: float) -> Path:
+    """Return the name of a new stat file in a folder."""
     path = folder / default_name(scenario, now)
     while path.exists():  # another run began in the same second
         now += 1

@@ -1,0 +1,61 @@
+"""What the index knows of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ssbench.statistics import RunStatistics, judge_run
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run in the index. ``started`` is seconds since 1970, ``rate`` operations a second, ``p99`` seconds.
+
+    ``file`` is the name of its stat file in the folder; ``size`` and ``changed`` (nanoseconds) tell whether
+    that is still the same.
+    """
+
+    file: str
+    size: int
+    changed: int
+    started: float
+    scenario: str
+    label: str | None
+    users: int
+    rate: float | None
+    p99: float | None
+    verdict: str
+
+
+def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> Entry:
+    """Return the entry of a run."""
+    run, total = statistics.run, statistics.total
+    label = run.options.get("label")
+    rate = total.requests_per_second
+    return Entry(
+        file=file,
+        size=size,
+        changed=changed,
+        started=run.started or statistics.start or 0.0,
+        scenario=run.scenario.name,
+        label=label if isinstance(label, str) else None,
+        users=run.scenario.user_count,
+        rate=rate if math.isfinite(rate) else None,
+        p99=total.lines[0].last_byte.supported_percentile(99),
+        verdict=_verdict(statistics),
+    )
+
+
+def _verdict(statistics: RunStatistics) -> str:
+    """Say in two words how the run went."""
+    if not statistics.complete:
+        return "incomplete"
+    if statistics.interrupted:
+        return "interrupted"
+    judgments = judge_run(statistics)
+    if any(judgment.failed for judgment in judgments):
+        return "fail-if"
+    if statistics.total.failed and not judgments:
+        return f"{statistics.total.failed} errors"
+    return "ok"

@@ -1,0 +1,84 @@
+"""``--results-dir``: the folder of stat files, for the sub-commands that use one."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ssbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from ssbench.archive import Archive, Entry
+
+_log = logging.getLogger(__name__)
+
+#: Names the folder where no option does.
+VARIABLE = "SSBENCH_RESULTS_DIR"
+
+
+def add_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: str) -> None:
+    """Add the option; ``what`` says what becomes of the folder."""
+    parser.add_argument(
+        "--results-dir",
+        metavar="DIR",
+        type=Path,
+        help=f"{what} (default: the environment variable {VARIABLE})",
+    )
+
+
+def folder(arguments: argparse.Namespace) -> Path | None:
+    """Return the folder that was named; None without one."""
+    given: Path | None = arguments.results_dir
+    variable = os.environ.get(VARIABLE)
+    return given or (Path(variable) if variable else None)
+
+
+def open_archive(arguments: argparse.Namespace) -> Archive:
+    """Open the folder that was named; raises UsageError where none was."""
+    from ssbench.archive import Archive
+
+    named = folder(arguments)
+    if named is None:
+        raise UsageError(f"which folder is meant? --results-dir DIR, or {VARIABLE}")
+    return Archive(named, _read)
+
+
+def _read(path: Path) -> Entry:
+    """Make the entry of a stat file; raises StatFileError."""
+    from ssbench.archive import entry_of
+    from ssbench.cli.stat_file import reading
+    from ssbench.errors import StatFileError
+    from ssbench.statistics import summarize
+
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise StatFileError(f"{path}: {error.strerror}") from None
+    with reading(path) as results:
+        return entry_of(summarize(results), path.name, status.st_size, status.st_mtime_ns)
+
+
+def resolve(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Return names of files for names and references (last, @label)."""
+    from ssbench.archive.archive import is_reference
+
+    found: list[str] = []
+    archive = None
+    for name in names:
+        if is_reference(name):
+            archive = archive or open_archive(arguments)
+            found += [str(path) for path in archive.find(name)]
+            warn(archive)
+        else:
+            found.append(name)
+    return found
+
+
+def warn(archive: Archive) -> None:
+    """Say which files could not be read."""
+    for text in archive.unreadable:
+        _log.warning("%s", text)

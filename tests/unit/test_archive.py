@@ -1,0 +1,189 @@
+"""A folder of stat files and its index."""
+
+from __future__ import annotations
+
+import argparse
+import sqlite3
+from types import SimpleNamespace
+
+import pytest
+
+from ssbench.archive import INDEX, Archive, Entry, entry_of
+from ssbench.archive.archive import is_reference
+from ssbench.cli import archives
+from ssbench.cli.list_runs import run as list_runs
+from ssbench.cli.options import label
+from ssbench.errors import ExitCode, StatFileError, UsageError
+
+
+class Folder:
+    """A folder of files that are text: when the run began, and its label."""
+
+    def __init__(self, path):
+        self.path = path
+        self.read = []
+        self.archive = Archive(path, self._read)
+
+    def write(self, name, started, label=""):
+        (self.path / name).write_text(f"{started},{label}")
+
+    def _read(self, path):
+        self.read.append(path.name)
+        try:
+            started, found = path.read_text().split(",")
+        except ValueError:
+            raise StatFileError(f"{path}: not a stat file of ssbench") from None
+        status = path.stat()
+        return Entry(
+            path.name,
+            status.st_size,
+            status.st_mtime_ns,
+            float(started),
+            "s",
+            found or None,
+            4,
+            10.0,
+            None,
+            "ok",
+        )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path)
+
+
+def names(paths):
+    return [path.name for path in paths]
+
+
+def test_runs_are_in_the_order_of_their_beginning_and_read_once(folder):
+    folder.write("b.stat.gz", 1)
+    folder.write("a.stat", 2)
+    folder.write("c.txt", 3)
+    (folder.path / "empty.stat.gz").touch()
+    assert [entry.file for entry in folder.archive.entries()] == ["b.stat.gz", "a.stat"]
+    folder.write("d.stat.gz", 0)
+    assert [entry.started for entry in folder.archive.entries()] == [0, 1, 2]
+    assert folder.read == ["a.stat", "b.stat.gz", "d.stat.gz"]
+
+
+def test_what_has_changed_is_read_again_and_what_is_gone_is_forgotten(folder):
+    folder.write("a.stat.gz", 1)
+    folder.write("b.stat.gz", 2)
+    folder.archive.entries()
+    folder.write("a.stat.gz", 10)
+    (folder.path / "b.stat.gz").unlink()
+    assert [(entry.file, entry.started) for entry in folder.archive.entries()] == [("a.stat.gz", 10)]
+
+
+def test_a_file_that_cannot_be_read_is_named(folder):
+    folder.write("a.stat.gz", 1)
+    (folder.path / "bad.stat.gz").write_text("?")
+    assert len(folder.archive.entries()) == 1
+    assert len(folder.archive.unreadable) == 1
+    assert "bad.stat.gz: not a stat file" in folder.archive.unreadable[0]
+
+
+def test_references(folder):
+    for number, each in enumerate(["old", "old", "new"]):
+        folder.write(f"{number}.stat.gz", number, each)
+    assert names(folder.archive.find("last")) == ["2.stat.gz"]
+    assert names(folder.archive.find("last-2")) == ["0.stat.gz"]
+    assert names(folder.archive.find("@old")) == ["0.stat.gz", "1.stat.gz"]
+    with pytest.raises(UsageError, match="last-3 is not there; it has 3 runs"):
+        folder.archive.find("last-3")
+    with pytest.raises(UsageError, match="no run has the label 'odl'; did you mean old"):
+        folder.archive.find("@odl")
+
+
+def test_what_is_a_reference(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "@there").touch()
+    assert [is_reference(text) for text in ("last", "last-12", "@x")] == [True] * 3
+    assert [is_reference(text) for text in ("@there", "lasts", "last-", "a.stat.gz")] == [False] * 4
+
+
+def test_an_index_of_another_version_is_made_again(folder):
+    folder.write("a.stat.gz", 1)
+    with sqlite3.connect(folder.path / INDEX) as index:
+        index.execute("CREATE TABLE runs (strange)")
+        index.execute("PRAGMA user_version = 99")
+    index.close()
+    assert len(folder.archive.entries()) == 1
+
+
+def test_a_damaged_index_and_a_missing_folder_are_said(folder):
+    (folder.path / INDEX).write_bytes(b"nonsense" * 500)
+    with pytest.raises(UsageError, match="may be deleted, and is then made again"):
+        folder.archive.entries()
+    with pytest.raises(UsageError, match="is not a folder"):
+        Archive(folder.path / "missing", folder._read).entries()
+
+
+STATISTICS = SimpleNamespace(
+    run=SimpleNamespace(
+        options={"label": "l"}, started=5.0, scenario=SimpleNamespace(name="s", user_count=3, fail_if=())
+    ),
+    start=6.0,
+    complete=True,
+    interrupted=False,
+    total=SimpleNamespace(
+        requests_per_second=float("inf"),
+        failed=0,
+        lines=[SimpleNamespace(last_byte=SimpleNamespace(supported_percentile=lambda rank: 0.02))],
+    ),
+)
+
+
+def test_an_entry():
+    entry = entry_of(STATISTICS, "f", 1, 2)
+    assert entry == Entry("f", 1, 2, 5.0, "s", "l", 3, None, 0.02, "ok")
+    for changes, verdict in (
+        ({"complete": False}, "incomplete"),
+        ({"interrupted": True}, "interrupted"),
+        ({"total": SimpleNamespace(**{**vars(STATISTICS.total), "failed": 3})}, "3 errors"),
+    ):
+        changed = SimpleNamespace(**{**vars(STATISTICS), **changes})
+        assert entry_of(changed, "f", 1, 2).verdict == verdict
+
+
+def arguments(**given):
+    return argparse.Namespace(**{"results_dir": None, "label": None, "scenario": None, "number": 50, **given})
+
+
+def test_the_folder_is_named_by_the_option_or_the_variable(monkeypatch, tmp_path):
+    monkeypatch.delenv(archives.VARIABLE, raising=False)
+    with pytest.raises(UsageError, match="which folder is meant"):
+        archives.open_archive(arguments())
+    monkeypatch.setenv(archives.VARIABLE, str(tmp_path / "x"))
+    assert archives.open_archive(arguments()).folder == tmp_path / "x"
+    assert archives.open_archive(arguments(results_dir=tmp_path)).folder == tmp_path
+
+
+def test_the_list(monkeypatch, folder, capsys):
+    for number, each in enumerate(["old", "new", ""]):
+        folder.write(f"{number}.stat.gz", number, each)
+    monkeypatch.setattr(archives, "open_archive", lambda _: folder.archive)
+    assert list_runs(arguments()) is ExitCode.OK
+    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()[1:]] == [
+        f"{number}.stat.gz" for number in range(3)
+    ]
+    list_runs(arguments(label="old"))
+    assert capsys.readouterr().out.splitlines()[1].endswith("0.stat.gz")
+    list_runs(arguments(number=1))
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    list_runs(arguments(scenario="other"))
+    assert capsys.readouterr().out == "no runs\n"
+    assert archives.resolve(arguments(), ["x.stat", "@old", "last"]) == [
+        "x.stat",
+        str(folder.path / "0.stat.gz"),
+        str(folder.path / "2.stat.gz"),
+    ]
+
+
+def test_labels():
+    assert label("before upgrade") == "before upgrade"
+    for wrong in ("", "@x", " x", "a\nb", "x" * 101):
+        with pytest.raises(argparse.ArgumentTypeError, match="is not a label"):
+            label(wrong)
