@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ssbench.operations import OPERATIONS
-from ssbench.reports import cluster, confidence, key_figures, load, stages
+from ssbench.reports import cluster, confidence, key_figures, load, plan, stages
 from ssbench.reports.figures import printable, rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.results import LOST
@@ -34,6 +34,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
     lines = [*_table(statistics, options)]
     if statistics.current:
         lines += [
+            *plan.section(statistics),
             *key_figures.section(statistics),
             *load.section(statistics),
             *stages.section(statistics),

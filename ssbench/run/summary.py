@@ -94,6 +94,7 @@ def summarize(
             "passed_on": dispatcher.passed_on,
             "taken_back": benchmark.taken_back,
             "drawn": state.drawn,
+            "capacity": dispatcher.capacity,
             "waited": state.waits,
             "not_begun": state.waiting,
             "expired": state.expired,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ssbench.results import Gap, MasterFacts, RunSummary, WorkerFacts
 
@@ -35,11 +35,20 @@ _WORKERS_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """What the load generator did itself. ``gaps`` are those within the window of the run that matter."""
+    """What the load generator did itself.
+
+    ``gaps`` are those within the window of the run that matter, ``limits`` says in what way it was the limit.
+    """
 
     master: MasterFacts | None = None
     workers: tuple[WorkerFacts, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    limits: tuple[str, ...] = ()
+
+    @property
+    def was_the_limit(self) -> bool:
+        """Whether it was, rather than the store, what limited the figures."""
+        return bool(self.limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +78,16 @@ def generator(summary: RunSummary | None, measured: Measured) -> Generator:
         for gap in summary.gaps
         if gap.seconds > least and gap.start < measured.end and gap.start + gap.seconds > measured.start
     )
-    return Generator(summary.master, summary.workers, gaps)
+    own = Generator(summary.master, summary.workers, gaps)
+    if not measured.median > 0:  # a no-op run
+        return own
+    return replace(own, limits=tuple(_was_the_limit(own, measured)))
 
 
 def sentences(own: Generator, measured: Measured) -> Iterator[str]:
     """Yield a warning for each way in which the load generator changed what was measured."""
     yield from _stood_still(own, measured)
-    if measured.median > 0:  # not of a no-op run
-        yield from _was_the_limit(own, measured)
+    yield from own.limits
     yield from _clocks(own.workers)
 
 

@@ -97,6 +97,10 @@ DELETE
 Distribution of requests per worker-ID:  1.000 -   2.000 (avg:   1.500; stddev:   0.500)
 """
 FIGURES = """
+Run
+       Load: closed loop, 4 users
+       Mix in %, asked for/done: CREATE 18.8/20.0, READ 43.8/60.0, UPDATE 18.8/0.0, DELETE 18.8/20.0
+
 Figures
        Window: 1.000 s from the first send to the last moment of sending
        Drain: 3.000 s after it (succeeded: 1, failed: 2)
@@ -252,7 +256,7 @@ def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -
     plain = write(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
     report = text.report(numbers(plain), ReportOptions(95))
     behind = report.partition("stddev:   0.500)\n")[2]
-    assert behind.startswith("\nFigures\n")
+    assert behind.startswith("\nRun\n")
     assert behind.endswith(
         "ALL     last                     3      -      -      -      -      -      -      - 1500.0\n"
     )
@@ -590,6 +594,7 @@ EXPECTED = [
         "connecting": 0.0,
         "pausing": 0.0,
         "last_attempt": 0.25,
+        "side": 0,
     },
     {
         "operation": "read",
@@ -619,6 +624,7 @@ EXPECTED = [
         "connecting": 0.0,
         "pausing": 0.0,
         "last_attempt": None,
+        "side": 0,
     },
 ]
 
