@@ -34,7 +34,8 @@ def test_the_mix_done_stands_beside_it() -> None:
     (mix,) = (planted for planted in STORES if planted.name == "mix")
     assert (
         "\nRun\n       Load: closed loop, 8 users\n"
-        "       Mix in %, asked for/done: CREATE 25.0/25.0, READ 25.0/25.0, UPDATE 25.0/25.0, DELETE 25.0/25.0\n"
+        "       Mix in %, asked for/done: CREATE 25.0/25.0, READ 25.0/25.0, UPDATE 25.0/25.0,"
+        " DELETE 25.0/25.0\n"
         "\nFigures\n"
     ) in mix.report
 
