@@ -4,8 +4,9 @@
 
 Real masters and two workers over a server of some lines, which answers each request after a fixed time and
 adds up how many it has. "link" puts a relay that delays all that passes by 25 ms each way (a turn takes
-50 ms) between the master and each worker. "one user" is a single user and a server that answers at once:
-there the share of the time is printed in which the worker has an operation under way, by its own clock.
+50 ms) between the master and each worker. "one user" is a single user and a server that answers at once.
+"server" is what the server has in flight, "worker" the share of the time in which users have an operation
+under way by the workers' clocks.
 ``--against`` names another checkout, whose program is run by turns with this one.
 """
 
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -125,8 +126,8 @@ def area(url: str) -> tuple[float, float]:
     return float(when), float(total)
 
 
-def ran(program: Path, case: Case, seconds: float) -> float:
-    """Run a case; return what was in flight by the number of users."""
+def ran(program: Path, case: Case, seconds: float) -> tuple[float, float]:
+    """Run a case; return what was in flight by the number of users: at the server, by the workers' clocks."""
     environment = {**os.environ, "PYTHONPATH": str(program)}
     python = [sys.executable, "-m"]
     with ExitStack() as stack:
@@ -177,15 +178,14 @@ def ran(program: Path, case: Case, seconds: float) -> float:
         after = area(url)
         if master.wait(60):
             sys.exit((folder / "said").read_text())
-        if case.service:
-            return (after[1] - before[1]) / (after[0] - before[0]) / case.users
+        at_server = (after[1] - before[1]) / (after[0] - before[0]) / case.users
         blocks = list(open_results(stats).blocks())
         busy = sum(float(np.nansum(block.last_byte)) for block in blocks)
         completed = np.concatenate([block.completed for block in blocks])
-        return busy / float(completed.max() - completed.min()) / case.users
+        return at_server, busy / float(completed.max() - completed.min()) / case.users
 
 
-def spread(values: list[float]) -> str:
+def spread(values: Sequence[float]) -> str:
     return f"{statistics.median(values):.3f} ({min(values):.3f}-{max(values):.3f})"
 
 
@@ -208,12 +208,14 @@ def main() -> None:
     for case in cases:
         if not any(word in case.name for word in options.only):
             continue
-        found: dict[str, list[float]] = {str(program): [] for program in programs}
+        found: dict[str, list[tuple[float, float]]] = {str(program): [] for program in programs}
         for _ in range(options.rounds):
             for program in programs:
                 found[str(program)].append(ran(program, case, options.seconds))
         results[case.name] = found
-        print(f"{case.name:12}  " + "   against ".join(spread(each) for each in found.values()), flush=True)
+        for program, shares in found.items():
+            server, worker = zip(*shares, strict=True)
+            print(f"{case.name:12}  server {spread(server)}  worker {spread(worker)}  {program}", flush=True)
     save(options.json, results=results)
 
 

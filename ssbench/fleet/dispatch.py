@@ -235,6 +235,7 @@ class Dispatcher(Shares):
 
     def _close(self, batch: Batch) -> None:
         del self._batches[batch.first]
+        batch.remaining = 0
         batch.worker.batches.discard(batch.first)
 
     def _lose(self, worker: WorkerState, firsts: Container[int] | None = None) -> int:

@@ -147,7 +147,9 @@ class Fleet:
             moments = [None if each is None else each.due for each in histories]
         start, seconds = self._to_worker(worker, moments)
         first, jobs = dispatcher.send(tasks, now, worker, histories, moments if seconds else ())
-        batch = wire.JobBatch(first, jobs, again, worker.share, worker.ahead.low, start, seconds)
+        batch = wire.JobBatch(
+            first, jobs, again, worker.share, worker.ahead.low, start, seconds, worker.heard
+        )
         if self._send_message(worker, self._header + wire.pack(batch)):
             return True
         dispatcher.unsend(first)
@@ -318,8 +320,8 @@ class Fleet:
 
     def _send_pings(self, now: float) -> None:
         due = self.dispatcher.to_ping(now)
-        ping = wire.pack_notice(wire.Ping(self.dispatcher.master, now)) if due else b""
         for worker in due:
+            ping = wire.pack_notice(wire.Ping(self.dispatcher.master, now, worker.heard))
             # One that has just come may not be connected yet and is tried again soon.
             if self._send_message(worker, ping) or now - worker.since > wire.LOST_AFTER:
                 worker.pinged = now

@@ -115,7 +115,7 @@ class Membership:
         if worker.refused:
             return
         if beat.master == self.master:
-            worker.answered(beat.ping, now)
+            worker.answered(beat.ping, beat.clock, now)
         self._set_capacity(worker, beat.capacity)
         worker.offset.observe(beat.clock, now)
         to_master = worker.offset.seconds

@@ -121,7 +121,8 @@ class JobBatch(Struct, array_like=True, frozen=True):
     many jobs of the run the worker may run at once from now on, if it has room for them; the others wait
     there. Results are sent at once when no more than ``low`` jobs wait, and may be gathered before that.
     In an open loop ``dues`` holds when each job is due: seconds after ``start``, a moment of that worker's
-    monotonic clock; None for one that has no due time. In a closed loop it is empty.
+    monotonic clock; None for one that has no due time. In a closed loop it is empty. ``heard`` is as in a
+    :class:`Ping`.
     """
 
     batch_id: Count
@@ -131,13 +132,19 @@ class JobBatch(Struct, array_like=True, frozen=True):
     low: Small = MAX_JOBS
     start: Clock = 0.0
     dues: Annotated[list[Seconds | None], Meta(max_length=MAX_JOBS)] = []
+    heard: Clock | None = None
 
 
 class Ping(Struct, array_like=True, frozen=True, tag=1):
-    """Ask for a heartbeat at once; ``master`` is a random number of the master, ``sent`` its clock."""
+    """Ask for a heartbeat at once; ``master`` is a random number of the master, ``sent`` its clock.
+
+    ``heard`` is what the last heartbeat that answered a ping said of the worker's clock, None before. A
+    worker of which the master may not have heard for long begins no jobs: others may get them.
+    """
 
     master: Count
     sent: Clock
+    heard: Clock | None = None
 
 
 class Refusal(Struct, array_like=True, frozen=True, tag=2):

@@ -67,6 +67,7 @@ class Batch:
     def __init__(self, first: int, size: int, sent_at: float, worker: WorkerState) -> None:
         self.first = first
         self.size = size
+        #: How many of its jobs have not ended; 0 too when it was lost.
         self.remaining = size
         self.sent_at = sent_at
         #: When the wait for its claim began: as it was sent, or later by what the master was held up.
@@ -152,9 +153,9 @@ class WorkerState:
     in line for more jobs; ``recalled``: it was asked to hand back what has not begun.
 
     ``since`` is when its heartbeats began to arrive, ``pinged`` when it was last sent a ping, ``echo`` when
-    the last ping that it answered was sent and ``reached`` when that answer came. ``turn_round`` is the
-    moving average of the seconds between the two. ``start`` is the moment of its clock from which due times
-    count.
+    the last ping that it answered was sent and ``reached`` when that answer came, which said ``heard`` of its
+    own clock. ``turn_round`` is the moving average of the seconds between the two. ``start`` is the moment of its
+    clock from which due times count.
     """
 
     worker_id: int
@@ -188,6 +189,7 @@ class WorkerState:
     pinged: float = -math.inf
     echo: float = -math.inf
     reached: float = -math.inf
+    heard: float | None = None
     turn_round: float | None = None
     batches: set[int] = field(default_factory=set)
     start: float = -math.inf
@@ -231,7 +233,7 @@ class WorkerState:
         return self.start
 
     def acknowledged(self, batch_id: int, held: float, now: float) -> bool:
-        """Take note that it had received a batch ``held`` seconds before it said so.
+        """Take note that it had received a batch ``held`` seconds before it said so, and claims it.
 
         Returns whether it is to hold more or fewer jobs ahead. Call this
         when the results of the same message are counted in ``completed``.
@@ -239,6 +241,8 @@ class WorkerState:
         waiting, changed = self.unacknowledged, False
         while waiting and waiting[0].first <= batch_id:
             batch = waiting.popleft()
+            if batch.remaining and self.ready:
+                self.batches.add(batch.first)
             if batch.first == batch_id:
                 changed = self.ahead.observe(self.completed - batch.completed, now - batch.sent_at, held)
         return changed
@@ -254,10 +258,13 @@ class WorkerState:
                 break
             waiting.popleft()
 
-    def answered(self, sent: float, now: float) -> None:
-        """Take note of a heartbeat that repeats the ping sent then; only the first one is its answer."""
+    def answered(self, sent: float, clock: float, now: float) -> None:
+        """Take note of a heartbeat that repeats the ping sent then; only the first one is its answer.
+
+        ``clock`` is the worker's, as the heartbeat says.
+        """
         if self.echo < sent <= now:
-            self.echo, self.reached = sent, now
+            self.echo, self.reached, self.heard = sent, now, clock
             took = now - sent
             if self.turn_round is None:
                 self.turn_round = took

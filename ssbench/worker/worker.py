@@ -53,6 +53,11 @@ _log = logging.getLogger(__name__)
 _GATHER = 0.004
 _GATHER_FROM = 16
 
+#: Seconds without a sign that the master has heard of this worker after which it begins no jobs: a little
+#: before the master counts it as lost. It looks after that so often (seconds).
+_SURE = LOST_AFTER - 0.5
+_CHECK = 0.2
+
 #: More jobs than can wait.
 _AT_ALL_TIMES = sys.maxsize
 
@@ -112,6 +117,9 @@ class Worker:
         self._lag = LagMeter(self._hub.loop)
         self._host = network.gethostname()[:255]
         self._ping = wire.Ping(0, 0.0)
+        #: What the master last heard of this worker's clock, as far as is known here.
+        self._heard: float | None = None
+        self._in_touch = self._hub.loop.timer(_CHECK, _CHECK)
         self._beat_now = gevent.event.Event()
         self._gathering = self._hub.loop.timer(_GATHER)
         self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
@@ -142,6 +150,7 @@ class Worker:
             self._forget_run()
             self._connections.stop()
             self._gathering.close()
+            self._in_touch.close()
             watcher.stop()
             watcher.close()
             self._sockets.close()
@@ -220,6 +229,23 @@ class Worker:
             except WireError as error:
                 _log.error("Dropped an invalid message: %s", error)
 
+    def _is_out_of_touch(self) -> bool:
+        """Whether the master may count this worker as lost soon, or may have done so."""
+        return self._heard is not None and time.monotonic() - self._heard > _SURE
+
+    def _hear(self, heard: float | None) -> None:
+        if heard is not None:
+            self._heard = heard if self._heard is None else max(heard, self._heard)
+
+    def _check_touch(self) -> None:
+        if self._engine is not None and self._engine.waiting and self._is_out_of_touch():
+            _log.warning(
+                "The master may not have heard of this worker for %.1f s and may give its jobs to others:"
+                " those that have not begun are handed back",
+                _SURE,
+            )
+            self._hand_back_not_begun(asked=False)
+
     def _lose_master(self) -> None:
         if self._engine is not None:
             _log.info("The connection to the master has ended; waiting for the next one")
@@ -280,6 +306,7 @@ class Worker:
     def _take_notice(self, notice: wire.Notice) -> None:
         if isinstance(notice, wire.Ping):
             self._ping = notice
+            self._hear(notice.heard)
             self._beat_now.set()
         elif isinstance(notice, wire.Share):
             if self._engine is not None and notice.run_id == self._run_id:
@@ -301,6 +328,7 @@ class Worker:
         self._forget_run()
         self._header, self._generation = header, parameters.generation
         self._run_id = parameters.run_id
+        self._in_touch.start(self._check_touch)
         self._engine = self._make_engine(parameters, self._options.concurrency, self._ended)
         self._lag.start()
         self._beat_at = time.monotonic()
@@ -308,6 +336,8 @@ class Worker:
     def _forget_run(self) -> None:
         engine, self._engine = self._engine, None
         self._header, self._run_id = b"", 0
+        self._heard = None
+        self._in_touch.stop()
         self._gathering.stop()
         self._lag.stop()
         self._held.clear()
@@ -322,6 +352,11 @@ class Worker:
             return
         if batch.batch_id in self._held:
             raise WireError(f"batch {batch.batch_id} came twice")
+        self._hear(batch.heard)
+        if self._is_out_of_touch():
+            # It was held up on its way, and others may have these jobs by now.
+            self._hand_back(self._run_id, _ids(jobs))
+            return
         room = self._options.concurrency + MOST_AHEAD - engine.busy - engine.waiting
         if room < len(jobs):
             room = max(room, 0)

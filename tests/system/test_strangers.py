@@ -114,7 +114,7 @@ def test_a_worker_settles_no_jobs_of_others(fleet: Fleet, tmp_path: Path) -> Non
         fleet.worker(1, "-c", 4)
         start(fleet, tmp_path, THIEF, "-c", 4, 2)
         scenario = write_scenario(tmp_path, operation_count=400, crud_profile=[1, 2, 1, 0])
-        run = fleet.run(scenario, "--expect-workers", 2, *options)
+        run = fleet.run(scenario, "--expect-workers", 2, "--batch-size", 1, *options)
         assert run.end() == ExitCode.OK, run.err
     found = outcome(fleet.stats)
     assert found.causes == {None: 400}

@@ -242,6 +242,26 @@ def test_results_say_what_has_begun_and_what_has_come(bench: Bench, engine: type
     assert 0.0 <= message.held < 60.0
 
 
+def test_what_the_master_may_have_given_to_others_is_not_begun(
+    bench: Bench, engine: type[Answers], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.slots = 2
+    # A batch that was held up on its way.
+    bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3), heard=time.monotonic() - 100.0))
+    assert bench.next(Handback).job_ids == [10, 11, 12]
+    bench.batch(RunParameters(5), JobBatch(20, jobs(20, 3), heard=time.monotonic()))
+    while not engine.made[0].submitted:
+        gevent.sleep(0.001)
+    # A ping from before it changes nothing; then the master hears nothing for long.
+    bench.send(wire.pack_notice(Ping(3, 1.5, time.monotonic() - 100.0)))
+    while bench.next(Heartbeat).ping != 1.5:
+        pass
+    assert engine.made[0].waiting == 1
+    monkeypatch.setattr(worker, "_SURE", 0.0)
+    assert bench.next(Handback).job_ids == [22]
+    assert engine.made[0].busy == 2
+
+
 def test_later_parameters_of_a_run_go_to_its_engine_and_refusals_name_the_token(
     bench: Bench, engine: type[Answers]
 ) -> None:
