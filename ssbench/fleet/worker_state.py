@@ -153,9 +153,9 @@ class WorkerState:
     in line for more jobs; ``recalled``: it was asked to hand back what has not begun.
 
     ``since`` is when its heartbeats began to arrive, ``pinged`` when it was last sent a ping, ``echo`` when
-    the last ping that it answered was sent and ``reached`` when that answer came, which said ``heard`` of its
-    own clock. ``turn_round`` is the moving average of the seconds between the two. ``start`` is the moment of its
-    clock from which due times count.
+    the last ping that it answered was sent and ``reached`` when that answer came; ``heard`` is what its own
+    clock was then. ``turn_round`` is the moving average of the seconds between the two. ``start`` is the
+    moment of its clock from which due times count.
     """
 
     worker_id: int
