@@ -30,8 +30,8 @@ _SHORTEST = 1e-6
 #: Added to the turn-round time (seconds).
 _MORE = 0.006
 
-#: What a new measurement counts for: a larger one much, because users would be idle, a smaller one little.
-_UP, _DOWN = 0.5, 0.1
+#: What a new measurement counts for: a larger one all, because users would be idle, a smaller one little.
+_UP, _DOWN = 1.0, 0.1
 
 
 class Ahead:
