@@ -44,7 +44,7 @@ _FIGURES = {
 }
 #: Figures whose limit may be a share.
 _SHARES = ("errors", "retries")
-_LATENCY = re.compile(r"(first_)?(?:mean|max|p(\d{1,3}(?:\.\d{1,6})?))\Z", re.ASCII)
+_LATENCY = re.compile(r"(first_|response_)?(?:mean|max|p(\d{1,3}(?:\.\d{1,6})?))\Z", re.ASCII)
 
 _RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _PARTS = re.compile(r"(?P<subject>.*?)\s*(?P<relation>[<>]=?)\s*(?P<limit>[^<>=]*)\Z", re.DOTALL)
@@ -55,7 +55,19 @@ _CHANGE = re.compile(r"([+-])\s*(\d{1,6}(?:\.\d{1,6})?)\s*%\Z", re.ASCII)
 _TOTAL = ("total", "all")
 _MOST_CHARACTERS = 200
 
-_KNOWN = (*_FIGURES, "mean", "max", "p50", "p95", "p99", "p99.9", "first_p99", "first_mean", "first_max")
+_KNOWN = (
+    *_FIGURES,
+    "mean",
+    "max",
+    "p50",
+    "p95",
+    "p99",
+    "p99.9",
+    "first_p99",
+    "first_mean",
+    "first_max",
+    "response_p99",
+)
 EXAMPLES = "such as 'read.p99 > 200ms', 'errors > 0.1%', 'rate < 500' or 'create.mb_per_s < 100'"
 
 
@@ -93,9 +105,10 @@ class Condition:
         return 100.0 if self.figure.endswith("max") else float(found[2]) if found[2] else None
 
     @property
-    def first_byte(self) -> bool:
-        """Whether a latency is to the first byte."""
-        return self.figure.startswith("first_")
+    def kind(self) -> str:
+        """What a latency is of: ``last`` and ``first`` byte, ``response`` (from the moment it was due)."""
+        found = _LATENCY.match(self.figure)
+        return found[1].removesuffix("_") if found and found[1] else "last"
 
     def spell(self, value: float) -> str:
         """Return a value of the figure with its unit."""
@@ -141,7 +154,7 @@ def parse_all(text: str, *, relative: bool = False) -> tuple[Condition, ...]:
 
 def _split(subject: str) -> tuple[list[str], str, str]:
     """Return what stands before the figure, and the figure in two parts: a percentile may have a dot."""
-    found = re.search(r"(?:^|\.)((?:first_)?p)(\d+\.\d+)\Z", subject, re.ASCII)
+    found = re.search(r"(?:^|\.)((?:first_|response_)?p)(\d+\.\d+)\Z", subject, re.ASCII)
     if found:
         return [name for name in (subject[: found.start()],) if name], found[1], found[2]
     before, _, figure = subject.rpartition(".")
@@ -171,8 +184,8 @@ def _unit(figure: str, text: str) -> Unit:
     found = _LATENCY.match(figure)
     if found is None or (found[2] is not None and not 0 < float(found[2]) <= 100):
         raise ValueError(
-            f"{text!r}: {figure!r} is not a figure ({', '.join((*_FIGURES, 'mean', 'max', 'p99'))}; first_"
-            f" before a latency is that of the first byte){did_you_mean(figure, _KNOWN)}"
+            f"{text!r}: {figure!r} is not a figure ({', '.join((*_FIGURES, 'mean', 'max', 'p99'))}; before a"
+            f" latency, first_: to the first byte, response_: since it was due){did_you_mean(figure, _KNOWN)}"
         )
     return Unit.SECONDS
 

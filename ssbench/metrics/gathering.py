@@ -46,8 +46,9 @@ class Gathering(ABC):
         self._flush()
 
     def end(self, summary: RunSummary) -> None:
-        """Pass on the rest."""
+        """Pass on the rest; another run may begin."""
         self._flush()
+        self._next = None
         self.ended(summary)
 
     def _flush(self) -> None:

@@ -120,8 +120,8 @@ class PrometheusExporter(Gathering):
         self._thread.join(1)
 
     def begun(self) -> None:
-        """The benchmark has begun."""
-        self._sums.started = time.time()
+        """The benchmark has begun; what runs before it counted stays."""
+        self._sums.started, self._sums.ended = time.time(), None
 
     def ended(self, summary: RunSummary) -> None:
         """The benchmark has ended; what was counted is served until the program ends."""

@@ -62,7 +62,8 @@ def value(statistics: RunStatistics, condition: Condition) -> float | None:
     if section is None or line is None:
         return None
     if condition.rank is not None or condition.figure.endswith("mean"):
-        return _latency(line.first_byte if condition.first_byte else line.last_byte, condition)
+        kinds = {"last": line.last_byte, "first": line.first_byte, "response": line.due.response}
+        return _latency(kinds[condition.kind], condition)
     plain = {
         "rate": line.requests_per_second,
         "mb_per_s": line.moved_per_second / _MEGABYTE,

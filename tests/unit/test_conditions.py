@@ -50,6 +50,7 @@ CLASSES = (SizeClass("small", 1000, 1000, 1, WEIGHTS), SizeClass("big.one", 9000
         ("first_p50 > 3ms", (None, None), "first_p50", ">", 0.003, Unit.SECONDS),
         ("delete.retries > 5 %", ("delete", None), "retries", ">", 0.05, Unit.SHARE),
         ("p100 > 1s", (None, None), "p100", ">", 1.0, Unit.SECONDS),
+        ("read.response_p99.9 > 1s", ("read", None), "response_p99.9", ">", 1.0, Unit.SECONDS),
     ],
 )
 def test_what_is_read(text, subject, figure, relation, limit, unit):
@@ -167,7 +168,9 @@ def test_a_run_is_judged(tmp_path, text, value, failed):
     assert judgment.text.startswith(f"{text}: {'FAILED' if failed else 'ok'} (")
 
 
-@pytest.mark.parametrize("text", ["create.p99 > 1s", "read.big.one.p99 > 1s", "create.errors > 1%"])
+@pytest.mark.parametrize(
+    "text", ["create.p99 > 1s", "read.response_p99 > 1s", "read.big.one.p99 > 1s", "create.errors > 1%"]
+)
 def test_what_was_not_measured_fails(tmp_path, text):
     (judgment,) = judge(run(tmp_path / "run.stat.gz"), [parse(text)])
     assert judgment.failed

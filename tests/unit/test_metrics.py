@@ -108,6 +108,14 @@ def test_the_end_of_a_run_is_a_moment_and_counts_the_rest(exporter: PrometheusEx
     found = scrape(exporter)
     assert found["ssbench_operations_total", labels("create", "big")] == 1
     assert found["ssbench_run_end_timestamp_seconds", ()] == 1234.5
+    began = found["ssbench_run_start_timestamp_seconds", ()]
+    exporter.tick(100.0)  # another run begins
+    exporter.add(results())
+    exporter.tick(200.0)
+    found = scrape(exporter)
+    assert found["ssbench_run_start_timestamp_seconds", ()] > began
+    assert ("ssbench_run_end_timestamp_seconds", ()) not in found
+    assert found["ssbench_operations_total", labels("create", "big")] == 2
 
 
 def test_causes_from_workers_are_no_more_than_a_server_can_take(exporter: PrometheusExporter) -> None:
