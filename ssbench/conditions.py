@@ -105,6 +105,11 @@ class Condition:
         return 100.0 if self.figure.endswith("max") else float(found[2]) if found[2] else None
 
     @property
+    def first_byte(self) -> bool:
+        """Whether a latency is to the first byte."""
+        return self.kind == "first"
+
+    @property
     def kind(self) -> str:
         """What a latency is of: ``last`` and ``first`` byte, ``response`` (from the moment it was due)."""
         found = _LATENCY.match(self.figure)
