@@ -90,10 +90,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         before, after = before[:1], before[1:]
     output: Path = arguments.output
     conditions = _conditions(arguments.fail_if)
-    pages = _pages(arguments, groups=bool(after))
+    pages = _pages(arguments, groups=bool(after) or len(before) == 1)
     output_file.check_all([output, *pages], None, force=arguments.force)
     curves: tuple[list[RunCurves], list[RunCurves]] = ([], [])
-    sided = _sides_of(before[0], arguments.noise) if not after and len(before) == 1 else None
+    sided = None
+    if not after and len(before) == 1:
+        sided = _sides_of(before[0], arguments.noise, curves if pages else None)
     sides: tuple[list[RunFigures], list[RunFigures]] = ([], [])
     if sided is None:
         sides = _read(before, curves[0] if pages else None), _read(after, curves[1] if pages else None)
@@ -136,8 +138,8 @@ def _write_page(
     _log.info("Wrote %s", path)
 
 
-def _sides_of(name: str, noise: float) -> Comparison:
-    """Compare the two sides of one run; raises UsageError where it has none."""
+def _sides_of(name: str, noise: float, curves: tuple[list[RunCurves], list[RunCurves]] | None) -> Comparison:
+    """Compare the two sides of one run, whose curves are added; raises UsageError where it has none."""
     from ssbench.cli.stat_file import reading
     from ssbench.comparison.sides import compare_sides
     from ssbench.statistics import summarize
@@ -145,7 +147,13 @@ def _sides_of(name: str, noise: float) -> Comparison:
     with reading(Path(name)) as results:
         if not results.run.sides:
             raise UsageError("compare needs two stat files, or one of a run with two sides (--ab)")
-        return compare_sides(summarize(results, ("side",)), noise)
+        statistics = summarize(results, ("side",))
+    if curves is not None:
+        from ssbench.comparison.html import curves_of_sides
+
+        for side, own in zip(curves, curves_of_sides(statistics), strict=True):
+            side.extend(own)
+    return compare_sides(statistics, noise)
 
 
 def _conditions(texts: Sequence[str]) -> list[Condition]:

@@ -50,7 +50,7 @@ class ReportFiles:
     @property
     def by(self) -> tuple[str, ...]:
         """The fields that the statistics for these reports keep apart."""
-        return ("worker", "storage_url") if self.over_time else ()
+        return ("worker", "storage_url", "side") if self.over_time else ()
 
     @property
     def over_time(self) -> bool:

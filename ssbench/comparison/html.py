@@ -51,6 +51,23 @@ def curves_of(statistics: RunStatistics, name: str) -> RunCurves:
     )
 
 
+def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], list[RunCurves]]:
+    """Return the curves of the two sides of a run, whose statistics were kept apart by ``side``."""
+    found = statistics.groups.by("operation", "side")
+    before, after = (
+        RunCurves(
+            None,
+            {
+                html.name_of(code): html.by_percentile(name, figures.last_byte, _BEFORE)
+                for (code, side), figures in found.items()
+                if side == place and figures.last_byte.count
+            },
+        )
+        for place, name in enumerate(statistics.run.sides)
+    )
+    return [before], [after]
+
+
 def as_html(comparison: Comparison, before: Sequence[RunCurves], after: Sequence[RunCurves]) -> str:
     """Return the page."""
     names, *others = formats.head(comparison)

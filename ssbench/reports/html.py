@@ -43,6 +43,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
         *_load(statistics),
     ]
     for title, body in (
+        ("Sides", html_tables.sides(statistics)),
         ("Warnings", html_tables.warnings(statistics.warnings)),
         ("Errors", html_tables.errors(statistics)),
         ("Slowest operations", html_tables.slowest(statistics)),

@@ -120,6 +120,20 @@ def workers(statistics: RunStatistics) -> str:
                 *((milliseconds(fact.lag_p99), milliseconds(fact.lag_max)) if fact else ("-", "-")),
             ]
         )
+    seen = {worker_id for worker_id, _ in _by(statistics, "worker")}
+    rows += [
+        [
+            str(each.worker_id),
+            escape(each.host),
+            "0",
+            *("-" for _ in _FIGURES[1:]),
+            _cpu(each.cpu_share),
+            milliseconds(each.lag_p99),
+            milliseconds(each.lag_max),
+        ]
+        for each in statistics.fleet
+        if seen and each.worker_id not in seen
+    ]
     master = statistics.generator.master
     if master is not None and rows:
         own = [_cpu(master.cpu_share), "-", milliseconds(master.lag_max)]
@@ -188,6 +202,25 @@ def storage_urls(statistics: RunStatistics) -> str:
         for place, figures in found
     ]
     return table(("storage URL", *_FIGURES), rows)
+
+
+def sides(statistics: RunStatistics) -> str:
+    """Return a row for each side and operation; none of a run without two sides."""
+    names, groups = statistics.run.sides, statistics.groups
+    if not names or "side" not in groups.keys:
+        return ""
+    rows = [
+        [
+            operation.name.upper() if operation else str(code),
+            escape(names[side][:_MOST_CELL]) if side < len(names) else "unknown",
+            *_figures(statistics, figures),
+        ]
+        for (code, side), figures in groups.by("operation", "side").items()
+        for operation in (OPERATIONS.get(code),)
+    ]
+    return table(("operation", "side", *_FIGURES), rows, texts=2) + (
+        "<p class=note>compare with this stat file alone says whether the sides differ.</p>"
+    )
 
 
 def errors(statistics: RunStatistics) -> str:

@@ -90,6 +90,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
             for gap in statistics.generator.gaps
         ],
         storage_urls=list(maker.storage_urls()),
+        sides=list(maker.sides()),
         errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
         retries=[records.RetryCause(cause=name, count=count) for name, count in statistics.retries.items()],
         thresholds=[
@@ -191,6 +192,27 @@ class _Maker:
         for place, figures in _by(self._statistics.groups, "storage_url").items():
             yield records.StorageUrl(
                 url=urls[place] if 0 <= place < len(urls) else None, figures=self._figures(figures)
+            )
+
+    def sides(self) -> Iterator[records.Side]:
+        groups = self._statistics.groups
+        if "side" not in groups.keys:
+            return
+        found = groups.by("side", "operation")
+        for place, name in enumerate(self._statistics.run.sides):
+            own = {code: figures for (side, code), figures in found.items() if side == place}
+            yield records.Side(
+                side=name,
+                operations=[
+                    records.OperationFigures(
+                        operation="all", figures=self._figures(merge_figures(own.values()))
+                    ),
+                    *(
+                        records.OperationFigures(operation=operation.name, figures=self._figures(figures))
+                        for code, figures in own.items()
+                        if (operation := OPERATIONS.get(code))
+                    ),
+                ],
             )
 
     def error(self, name: str, cause: Cause) -> records.ErrorCause:

@@ -202,6 +202,20 @@ class OverTime(Record, frozen=True, kw_only=True):
     operations: list[SeriesOverTime]
 
 
+class Side(Record, frozen=True, kw_only=True):
+    """The figures of one side of a run with two (--ab), all operations first; they share the window."""
+
+    side: str
+    operations: list[OperationFigures]
+
+
+class OperationFigures(Record, frozen=True, kw_only=True):
+    """The figures of an operation, or of ``all``, without size classes."""
+
+    operation: str
+    figures: Figures
+
+
 class Window(Record, frozen=True, kw_only=True):
     """What rates are counted in. ``whole``: it reaches to the last completion."""
 
@@ -437,6 +451,7 @@ class Report(Record, frozen=True, kw_only=True):
     worker_count: Count
     spread_over_workers: Spread
     storage_urls: list[StorageUrl]
+    sides: list[Side]
     errors: list[ErrorCause]
     retries: list[RetryCause]
     thresholds: list[Threshold]

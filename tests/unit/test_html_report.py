@@ -14,6 +14,7 @@ from result_rows import block, many
 from ssbench.cli import report_files
 from ssbench.cli.master import main
 from ssbench.reports import ReportOptions
+from ssbench.reports import json as json_report
 from ssbench.results import Failure, Gap, Mark, MasterFacts, StageFacts, WorkerFacts
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
@@ -224,6 +225,28 @@ def test_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main([*files, "--html", str(page_file)]) == 2
     assert main(["compare", *map(str, runs), "--html", str(tmp_path / "x.html")]) == 2
     assert "--html needs --to, or two files alone" in capsys.readouterr().err
+
+
+def test_two_sides_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, page_file = tmp_path / "run.stat.gz", tmp_path / "compare.html"
+    classes = (SizeClass("tiny", 1, 10, 1, {"read": 1.0}),)
+    run = RunDescription(Scenario("s", classes, 2, run_seconds=20.0), sides=("old", "<new>"))
+    writer = RunResultsWriter(path, run)
+    here = np.arange(2000)
+    columns = {"completed": 1e9 + here / 100, "last_byte": 0.01 + 0.01 * (here % 2), "side": here % 2}
+    writer.add(many(range(len(here)), operation=1, **columns))
+    writer.end(RunSummary(1e9 + 20))
+    numbers = summarize(open_results(path), report_files.ReportFiles((("html", path),), force=False).by)
+    _, made = page(numbers)
+    assert "Sides" in made.headings
+    assert {"old", "<new>"} <= set(made.texts)
+    (old, new) = json_report.make(numbers, ReportOptions()).sides
+    assert (old.side, new.side) == ("old", "<new>")
+    assert [each.operation for each in new.operations] == ["all", "read"]
+    assert new.operations[0].figures.last_byte.percentiles["50"] == pytest.approx(0.02)
+    assert main(["compare", str(path), "--html", str(page_file)]) == 0
+    capsys.readouterr()
+    assert {"old to <new>", "READ: latency by percentile"} <= set(Page(page_file.read_text()).headings)
 
 
 def test_without_bokeh(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
