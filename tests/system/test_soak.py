@@ -14,7 +14,7 @@ import pytest
 SOAK = Path(__file__).parents[2] / "bench" / "soak.py"
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_twenty_seconds_of_faults_lose_nothing_and_leak_nothing(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     command = [sys.executable, str(SOAK), "--seconds=20", "--seed=5", "--json", str(figures)]
@@ -27,7 +27,7 @@ def test_twenty_seconds_of_faults_lose_nothing_and_leak_nothing(tmp_path: Path) 
         process_group=0,
     )
     try:
-        said, _ = soak.communicate(timeout=220)
+        said, _ = soak.communicate(timeout=380)
     finally:
         # Its masters and workers are of its group; the servers of its Swift end with it.
         if soak.poll() is None:
