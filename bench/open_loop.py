@@ -11,8 +11,9 @@ waits as the stalls are of the run, for times that are spread evenly from 0 to 1
 from __future__ import annotations
 
 import argparse
-import asyncio
+import heapq
 import json
+import math
 import multiprocessing
 import subprocess
 import sys
@@ -22,10 +23,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gevent.server import StreamServer
+from gevent.socket import socket
 from yardsticks import free_port
 
 from ssbench.run_results import open_results
 from ssbench.statistics import Latencies, RunStatistics, summarize
+from ssbench.worker.engine.due import Alarm
 
 SERVICE = 0.001
 STALL_BEGINS, STALL_ENDS, EVERY = 4.0, 5.0, 10.0
@@ -33,46 +37,54 @@ STALL_BEGINS, STALL_ENDS, EVERY = 4.0, 5.0, 10.0
 RANKS = (50, 90, 99, 100)
 
 
-class Stalling(asyncio.Protocol):
-    """A connection to a store that stalls."""
+class Store:
+    """A store that stalls. It answers at the moment meant, to some tens of microseconds."""
 
-    first_read: float | None = None
+    def __init__(self) -> None:
+        self._alarm = Alarm(self._answer)
+        self._waiting: list[tuple[float, int, socket]] = []
+        self._count = 0
+        self._first_read: float | None = None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-        self.received = b""
+    def serve(self, connection: socket, _address: object) -> None:
+        """Read the requests of a connection; each is answered at its moment."""
+        received = b""
+        while data := connection.recv(65536):
+            received += data
+            head, end, body = received.partition(b"\r\n\r\n")
+            method = head.split(b" ", 1)[0]
+            if not end or (method == b"PUT" and len(body) < _length(head)):
+                continue
+            received = b""
+            if method != b"GET":
+                connection.sendall(_reply(b""))
+                continue
+            now = time.monotonic()
+            if self._first_read is None:
+                self._first_read = now
+            within = (now - self._first_read) % EVERY
+            left = STALL_ENDS - within if STALL_BEGINS <= within < STALL_ENDS else 0.0
+            self._count += 1
+            heapq.heappush(self._waiting, (now + left + SERVICE, self._count, connection))
+            self._alarm.set(self._waiting[0][0])
 
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-        head, end, body = self.received.partition(b"\r\n\r\n")
-        if not end:
-            return
-        method = head.split(b" ", 1)[0]
-        if method == b"PUT" and len(body) < int(
-            head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]
-        ):
-            return
-        self.received = b""
-        if method != b"GET":
-            self.reply(b"")
-            return
-        now = time.monotonic()
-        if Stalling.first_read is None:
-            Stalling.first_read = now
-        within = (now - Stalling.first_read) % EVERY
-        left = STALL_ENDS - within if STALL_BEGINS <= within < STALL_ENDS else 0.0
-        asyncio.get_running_loop().call_later(left + SERVICE, self.reply, b"x" * 100)
+    def _answer(self) -> None:
+        while self._waiting and self._waiting[0][0] <= time.monotonic():
+            connection = heapq.heappop(self._waiting)[2]
+            connection.send(_reply(b"x" * 100))
+        self._alarm.set(self._waiting[0][0] if self._waiting else math.inf)
 
-    def reply(self, body: bytes) -> None:
-        self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+def _length(head: bytes) -> int:
+    return int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
+
+
+def _reply(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def _serve(port: int) -> None:
-    async def main() -> None:
-        server = await asyncio.get_running_loop().create_server(Stalling, "127.0.0.1", port, backlog=2048)
-        await server.serve_forever()
-
-    asyncio.run(main())
+    StreamServer(("127.0.0.1", port), Store().serve, backlog=2048).serve_forever()
 
 
 @contextmanager

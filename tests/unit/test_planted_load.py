@@ -8,9 +8,10 @@ import pytest
 from planted import printed
 from planted_load import play, stalling
 
+from ssbench import conditions
 from ssbench.reports import ReportOptions, load, stages, text
 from ssbench.scenario.model import Stage
-from ssbench.statistics import RunStatistics
+from ssbench.statistics import RunStatistics, thresholds
 
 MS = 1e-3
 
@@ -132,3 +133,13 @@ def test_a_closed_loop_has_no_section() -> None:
     assert [*load.section(numbers), *load.brief(numbers), *stages.section(numbers)] == []
     assert (numbers.due, numbers.not_begun, numbers.stages) == (None, None, ())
     assert math.isnan(numbers.total.due.response.percentile(50))
+
+
+def test_conditions_on_response_times() -> None:
+    numbers = play(STALLING, [Stage(26, (600, 600), (500, 500))])
+    for text_, expected in (("read.response_p99 > 500ms", 0.913), ("response_max < 2s", 1.001)):
+        (judgment,) = thresholds.judge(numbers, [conditions.parse(text_)])
+        assert judgment.value == pytest.approx(expected, rel=0.01)
+        assert judgment.failed
+    closed = play(STALLING, [Stage(6, (8, 8))])
+    assert thresholds.value(closed, conditions.parse("response_p99.9 > 1s")) is None
