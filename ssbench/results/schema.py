@@ -113,7 +113,8 @@ _NUMBER, _SECONDS, _MOMENT, _TEXT, _LABEL = Kind.NUMBER, Kind.SECONDS, Kind.MOME
 # fmt: off
 _TABLE = (
     Field("operation", 1, _NUMBER, "code", 1, "operation",
-          "0 create, 1 read, 2 update, 3 delete", "B", in_row=True),
+          "0 create, 1 read, 2 update, 3 delete; a code of its own for each other operation", "B",
+          in_row=True),
     Field("size_class", 2, _NUMBER, "index", 1, "size_class",
           "place in ``size_classes``, from 0", "H", in_row=True),
     Field("worker", 3, _NUMBER, "id", 1, "worker_id",
