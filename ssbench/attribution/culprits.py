@@ -27,7 +27,7 @@ from ssbench.attribution.ranks import (
     wilcoxon,
 )
 
-#: Nobody is accused above this probability, adjusted by Holm's method for all tests.
+#: No unit is named as slow above this probability, adjusted by Holm's method for all tests.
 ALPHA = 0.01
 #: Nor of less than this share of a median.
 LEAST_SHARE = 0.10
@@ -50,7 +50,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Accused:
-    """Somebody who makes requests slow.
+    """A server, device or node that makes requests slow.
 
     ``group`` is the group of kinds that shows it best, :data:`POOLED` for all together; the
     difference is over those. ``same`` are the places of others who took part in exactly the same.
@@ -82,7 +82,7 @@ def judge(
     *,
     score: Score = wilcoxon,
 ) -> Verdict:
-    """Accuse the strongest, hold its taking part fixed, and test again, until nobody stands out.
+    """Name the strongest, hold its taking part fixed, and test again, until none stands out.
 
     Holding it fixed compares requests with the accused only with each other, and so those without.
     """

@@ -39,7 +39,7 @@ Thing = TypeVar("Thing", bound=Hashable)
 #: A word of a line, or what the user calls a node.
 Name = bytes | str
 
-#: Nobody, in columns of places.
+#: No server or device, in columns of places.
 NOBODY = -1
 
 
@@ -133,7 +133,7 @@ class Joined:
     """Operations, and what the logs say of each.
 
     ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NOBODY` where there is no line;
-    ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that tell of one. ``errors`` is by
+    ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that mention one. ``errors`` is by
     (kind, server, address, device), of operations that are results; ``other_errors`` of the other
     requests of the run: initial uploads, attempts that were repeated, clean-up.
     """

@@ -78,7 +78,7 @@ def completeness(joined: Joined) -> Completeness:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Units, of which ``unit_of`` tells that of each operation; :data:`NOBODY` for none."""
+    """Units, where ``unit_of`` is that of each operation; :data:`NOBODY` for none."""
 
     units: Units
     unit_of: Places

@@ -25,7 +25,7 @@ _DEVICES = 5
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many operations there are, and how many the logs tell of. ``complete`` have all object lines."""
+    """How many operations there are, and how many the logs mention. ``complete`` have all object lines."""
 
     operations: int
     failed: int
@@ -239,7 +239,7 @@ def error_rows(counts: Counter[tuple[str, str, str, str]]) -> list[tuple[str, st
 
 
 def coverage(joined: Joined, complete: Completeness, usable: npt.NDArray[np.bool_]) -> Coverage:
-    """Count what the logs tell of; ``usable`` operations are compared with each other."""
+    """Count what the logs mention; ``usable`` operations are compared with each other."""
     operations = joined.operations
     fine = ~operations.failed
     with_proxy = joined.proxy != NOBODY

@@ -1,4 +1,4 @@
-"""The section of the text report that tells of the cluster."""
+"""The section of the text report about the cluster."""
 
 from __future__ import annotations
 

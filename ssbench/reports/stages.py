@@ -1,4 +1,4 @@
-"""The section of the text report that tells of each stage by itself."""
+"""The section of the text report about each stage by itself."""
 
 from __future__ import annotations
 

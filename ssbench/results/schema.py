@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: A latency that was not measured, a moment that is not known.
 NOT_MEASURED = float("nan")
 
-#: The worker id of an operation of which nobody can say which worker had it.
+#: The worker id of an operation whose worker is not known.
 NO_WORKER = 2**63 - 1
 
 #: A number that is not known: a size, an index, a status.

@@ -1,7 +1,7 @@
 """From credentials to a storage URL and a token, by way of python-swiftclient.
 
 Version 1 is Swift's own (TempAuth and its kind); versions 2.0 and 3 are Keystone's, for which
-python-swiftclient takes a session of keystoneauth. Whoever has a token and a storage URL needs none.
+python-swiftclient takes a session of keystoneauth. With a token and a storage URL there is no authentication.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ def connect(session: Session, index: int, timeouts: tuple[float, float]) -> Any:
 def persistently(call: Callable[[], Any], on_retry: Callable[[Exception], None] = lambda error: None) -> Any:
     """Return what ``call`` does, after some more attempts where the failure may be gone by then.
 
-    ``on_retry`` is told of each failure that leads to another attempt. Raises what the last attempt raised.
+    ``on_retry`` is called with each failure that leads to another attempt. Raises what the last attempt
+    raised.
     """
     began = time.monotonic()
     for pause in _PAUSES:
@@ -94,9 +95,8 @@ def ensure_containers(
     ends it at once. ``renew`` is called after a 401 and returns a session with a new token.
     ``trans_id_extra`` is what transaction ids are to end in. ``timeouts`` are those of
     connecting and of each wait for an answer, in seconds; one container takes at most twice as long as
-    both together and 16 s more. Raises ClusterError that tells of containers that could not be made, or
-    that exist with another policy, after the first of which no further one is begun; and what ``renew``
-    raises.
+    both together and 16 s more. Raises ClusterError, which names the containers that could not be made or
+    that exist with another policy (after the first one no further one is begun), and what ``renew`` raises.
     """
     extra = {"X-Trans-Id-Extra": trans_id_extra} if trans_id_extra else {}
     makers = _Makers(session, names, policy, timeouts, renew, extra)
