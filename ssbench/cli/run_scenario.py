@@ -132,8 +132,6 @@ def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.cli import capacity
 
     capacity.prepare(arguments)
-    if arguments.repeat or arguments.ab:
-        raise UsageError("--repeat and --ab are for one load: not with --sweep, --find or --find-within")
     scenario = _scenario(arguments)
     _log.info("ssbench %s: %s", __version__, scenario.name)
     _choose_file(arguments, scenario)

@@ -1,0 +1,44 @@
+"""Two sides in one run, and groups of runs, with real processes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from processes import PATIENCE, Fleet
+from runs import store, write_scenario
+
+from ssbench.names import side_of
+
+
+def test_two_sides_of_a_run_meet_objects_of_their_own(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.002) as (quick, options), store(0.02) as (slow, others):
+        scenario = write_scenario(tmp_path, operation_count=None, run_seconds=2, initial_files={"tiny": 20})
+        sides = f"old={options[1]}", f"new={others[1]}"
+        run = fleet.run(scenario, "--workers", 1, "--ab", *sides, *options[2:], "-k")
+        assert run.end(PATIENCE) == 0
+        for number, rule in enumerate((quick, slow)):
+            names = [path.rpartition("_")[2] for path in rule.objects()]
+            assert names
+            assert {side_of(int(name)) for name in names} == {number}
+        assert "before: old" in run.out
+        compared = fleet.master("compare", fleet.stats, "-f", "json")
+        assert compared.end(PATIENCE) == 0
+        rows = {row["operation"]: row["changes"] for row in json.loads(compared.out)["rows"]}
+        assert rows["READ"]["p50"]["change"] > 1
+
+
+def test_repeated_runs_are_listed_and_compared(fleet: Fleet, tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path)
+    folder = ("--results-dir", tmp_path / "results")
+    arguments = ("--noop", "--workers", 1, "--repeat", 2, "--pause", 0, "--label", "both", *folder)
+    run = fleet.master("run-scenario", "-f", scenario, *arguments)
+    assert run.end(PATIENCE) == 0
+    assert re.match(r"2 runs: \S+\.run-1 to \S+\.run-2\n", run.out)
+    listed = fleet.master("list", *folder)
+    compared = fleet.master("compare", "last-1", "last", "--fail-if", "rate < -99.9%", *folder)
+    assert listed.end(PATIENCE) == 0
+    assert [line.split()[3] for line in listed.out.splitlines()[1:]] == ["both", "both"]
+    assert compared.end(PATIENCE) == 0
+    assert "runs were not repeated: no verdict" in compared.out
