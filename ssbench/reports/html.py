@@ -26,6 +26,9 @@ _MILLISECOND = 1e-3
 #: Stalls and gaps that are shaded at most.
 _MOST_SHADED = 50
 
+#: (latencies of the most frequent operation, buckets an octave of a histogram, what such a bucket is called).
+_FINENESS = ((5000, 8, "eighth"), (1000, 4, "quarter"), (0, 2, "half"))
+
 #: With fewer buckets than this a histogram is drawn as points too.
 _FEW_BUCKETS = 8
 
@@ -219,7 +222,7 @@ def _latencies(statistics: RunStatistics) -> Iterator[Part]:
             ),
             Chart(
                 "Histogram of latencies",
-                "% of an operation in each eighth of an octave",
+                f"% of an operation in each {_fineness(latencies)[1]} of an octave",
                 _histogram(latencies),
                 axis="ms",
                 digits=2,
@@ -264,13 +267,20 @@ def by_percentile(name: str, latencies: Latencies, colour: str) -> Curve:
     return Curve(name, x, np.array([*y, latencies.maximum]) / _MILLISECOND, colour, width=2.0)
 
 
+def _fineness(latencies: Mapping[int, Latencies]) -> tuple[int, str]:
+    """Return how many buckets an octave has, so that chance does not decide what is in them, and a word."""
+    most = max(each.count for each in latencies.values())
+    return next((number, word) for least, number, word in _FINENESS if most >= least)
+
+
 def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
     """Return the share of each bucket, over the buckets of all operations."""
-    found = {code: each.histogram() for code, each in latencies.items()}
+    per_octave, _ = _fineness(latencies)
+    found = {code: each.histogram(per_octave) for code, each in latencies.items()}
     edges = np.unique(np.concatenate([each[0] for each in found.values()]))
     middle = np.sqrt(edges[:-1] * edges[1:]) / _MILLISECOND
     # Buckets are equal parts of an octave, which on the logarithmic axis are not of equal width.
-    eighths = 8 * np.log2(edges[1:] / edges[:-1])
+    parts = per_octave * np.log2(edges[1:] / edges[:-1])
     curves = []
     for code, (own, counts) in found.items():
         shares = np.zeros(len(edges) - 1)
@@ -280,7 +290,7 @@ def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
             Curve(
                 name_of(code),
                 middle,
-                shares / eighths,
+                shares / parts,
                 colour_of(code),
                 width=1.8,
                 pointed=len(middle) < _FEW_BUCKETS,

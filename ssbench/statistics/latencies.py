@@ -109,12 +109,15 @@ class Latencies:
         within = sum(int(np.count_nonzero(part <= limit)) for part in self._parts)
         return within / self.count if self.count else 0.0
 
-    def histogram(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """Return the edges of buckets, eight an octave, and how many latencies lie from one to the next."""
+    def histogram(self, per_octave: int = 8) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Return the edges of buckets, and how many latencies lie from one to the next.
+
+        ``per_octave``, how many there are between a latency and its double, is a power of 2, 16 at most.
+        """
         if not self.count:
             return np.empty(0), np.empty(0, np.int64)
-        # With the step of the upper bits, whose order the parts have.
-        step = 1 << 49
+        # A multiple of the step of the upper bits, whose order the parts have.
+        step = (1 << 52) // per_octave
         low, high = (int(np.float64(value).view(np.int64)) // step for value in (self.minimum, self.maximum))
         edges = (np.arange(low, high + 2) * step).view(np.float64)
         return edges, np.diff(sum(part.searchsorted(edges) for part in self._parts))

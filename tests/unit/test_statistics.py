@@ -358,3 +358,23 @@ def test_a_long_time_without_a_request_is_left_out_of_the_seconds(tmp_path: Path
     rows = [row(completed=at) for at in (100.0, 103.0, 1e9)]
     by_second = count(tmp_path, rows).requests_by_second
     assert by_second == ((1, 1), (2, 0), (3, 0), (4, 1), (999_999_901, 1))
+
+
+@given(
+    st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=100),
+    st.sampled_from([1, 2, 4, 8, 16]),
+    st.floats(1e-6, 1e3),
+)
+def test_histograms_and_shares_are_exact(values: list[float], per_octave: int, limit: float) -> None:
+    collector = latencies.LatencyCollector()
+    for value in values:
+        one = block([row(last=value)])
+        collector.add(one, np.array([0]), one.last_byte, 0)
+    found = collector.finish()
+    edges, counts = found.histogram(per_octave)
+    expected, _ = np.histogram(values, np.append(edges[:-1], np.nextafter(edges[-1], 0)))
+    assert counts.tolist() == expected.tolist()
+    assert counts.sum() == len(values)
+    assert counts[0] > 0 < counts[-1]
+    assert np.all(edges[1:] / edges[:-1] <= 1 + 1 / per_octave + 1e-12)
+    assert found.share_within(limit) == sum(value <= limit for value in values) / len(values)
