@@ -20,7 +20,8 @@ class Step:
     """What came of a run. Times are in seconds.
 
     ``rate`` is operations a second, with its interval (None of runs that were too short), ``moved`` bytes a
-    second. ``mean``, ``p50`` and ``p99`` are of the last byte, NaN without a latency. ``users`` is how many
+    second. ``mean`` is of last-byte latency, and so are ``p50`` and ``p99``, but that in an open loop these
+    count from when operations were due; NaN without any. ``users`` is how many
     operations the run was to have in flight; ``generator`` the share of its core that the busiest worker
     used, None where that is not known, and ``room`` how many operations all workers can run at once, None
     likewise. ``file`` is the stat file, ``ended_early`` why the run ended before its time.
@@ -73,6 +74,7 @@ def step_of(
 ) -> Step:
     """Return what came of a run."""
     total, latencies = statistics.total, statistics.total.lines[0].last_byte
+    response = total.due.response if total.due.response.count else latencies
     shares = [each.cpu_share for each in statistics.fleet if each.cpu_share is not None]
     return Step(
         value=value,
@@ -82,8 +84,8 @@ def step_of(
         interval=total.rate_interval,
         moved=total.moved_per_second,
         mean=latencies.mean,
-        p50=latencies.percentile(50),
-        p99=latencies.percentile(99),
+        p50=response.percentile(50),
+        p99=response.percentile(99),
         count=total.count,
         failed=total.failed,
         generator=max(shares, default=None),

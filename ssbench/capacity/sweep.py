@@ -59,8 +59,8 @@ def too_short(steps: Sequence[Step]) -> list[str]:
     if len(steps) < 2 or all(step.interval for step in steps):
         return []
     return [
-        "Steps were shorter than 10 s: how sure their rates are is not known, so that more load is never seen"
-        " to bring nothing."
+        "Some steps were too short (10 s or less): how sure their rates are is not known, and nobody can tell"
+        " whether more load brought nothing."
     ]
 
 

@@ -30,6 +30,16 @@ class Variable(Enum):
         """The unit of its values."""
         return {Variable.RATE: "ops/s", Variable.SIZE: "bytes"}.get(self, self.value)
 
+    @property
+    def head(self) -> str:
+        """The head of a column of its values, which are not to be mistaken for what was measured."""
+        return "due/s" if self is Variable.RATE else self.unit
+
+    @property
+    def most(self) -> str:
+        """What the highest of its values is called."""
+        return "the highest rate" if self is Variable.RATE else f"the most {self.value}"
+
     def words(self, value: float) -> str:
         """Return a value with its unit."""
         unit = self.unit.removesuffix("s") if value == 1 and self is not Variable.RATE else self.unit

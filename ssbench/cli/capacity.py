@@ -277,7 +277,7 @@ class _Finding:
         tone = Tone.BAD if answer.value is None else Tone.DOUBTFUL if why or answer.at_least else Tone.GOOD
         conclusion = self._conclusion(wanted, answer, why)
         notes = limits(variable, steps) + ([] if self._bounded else too_short(steps))
-        title = f"{self._setting.scenario.name}: the most {variable.unit} at which {wanted}"
+        title = f"{self._setting.scenario.name}: {variable.most} at which {wanted}"
         return Capacity(title, variable, steps, tuple(words), conclusion, tone, tuple(notes))
 
     def _conclusion(self, wanted: str, answer: Answer, why: str) -> str:

@@ -70,10 +70,15 @@ def text(found: Capacity, encoding: str = "utf-8") -> str:
     if len(found.steps) > 1:
         ordered = sorted(found.steps, key=lambda step: step.value)
         shown = bars((step.rate if math.isfinite(step.rate) else 0.0 for step in ordered), encoding)
-        lines += ["", f"ops/s over {found.variable.unit}: {shown}"]
+        lines += ["", f"ops/s over {found.variable.value}: {shown}"]
+    lines.append("")
+    if found.variable is Variable.RATE:
+        lines.append(
+            "p50, p99: from when operations were due; in flight: ops/s x mean latency (Little's law)"
+        )
+    else:
+        lines.append("in flight: ops/s x mean latency (Little's law), to be compared with users")
     lines += [
-        "",
-        "in flight: ops/s x mean latency (Little's law), to be compared with users",
         "CPU: of its core, the busiest worker; ! where the generator rather than Swift was full",
         "",
     ]
@@ -93,7 +98,7 @@ def _table(found: Capacity) -> Iterator[str]:
     if not found.steps:
         yield "No step was completed."
         return
-    heads = [found.variable.unit, *HEADS]
+    heads = [found.variable.head, *HEADS]
     rows = [heads, *([f"{step.value:g}", *cells(step)] for step in found.steps)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -198,7 +203,7 @@ def page(found: Capacity, _encoding: str = "utf-8") -> str:
         ]
         for step, words in zip(found.steps, found.words or ("",) * len(found.steps), strict=True)
     ]
-    table = html_tables.table((unit, *HEADS, "judged by", "stat file"), rows, texts=0)
+    table = html_tables.table((found.variable.head, *HEADS, "judged by", "stat file"), rows, texts=0)
     parts = [html_page.Part("Steps", charts if len(steps) > 1 else (), table)]
     return html_page.page(found.title, found.tone.value, found.conclusion, found.notes, "", parts)
 

@@ -7,11 +7,13 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from noise import correlated
 from result_rows import many
 
 from ssbench.capacity.objective import judge, together, wilson
@@ -24,7 +26,7 @@ from ssbench.errors import UsageError
 from ssbench.results import Failure
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.statistics import Interval, RunStatistics, summarize
+from ssbench.statistics import Collector, Interval, RunStatistics, make_statistics, summarize
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)
 
@@ -97,7 +99,7 @@ def test_what_is_to_be_known_of_a_sweep() -> None:
     (full,) = limits(Variable.USERS, [step(4, 100), step(8, 200, generator=0.95)])
     assert "The load generator rather than Swift was full at 8 users" in full
     (short,) = too_short([step(4, 100, None), step(8, 200, None)])
-    assert "shorter than 10 s" in short
+    assert "too short (10 s or less)" in short
     assert step(64, 640).in_flight == pytest.approx(64)
     assert math.isnan(gain(replace(step(4, 1), rate=0.0), step(8, 100))[0])
 
@@ -266,3 +268,42 @@ def test_wilson() -> None:
     low, high = wilson(1.0, 1000)
     assert high == 1.0
     assert low == pytest.approx(0.99617, abs=1e-5)
+
+
+# -- a search over a simulated store --------------------------------------------------------------------
+
+#: The store answers in 10 ms, and does 400 operations a second at most.
+FASTEST, CAPACITY, SIGMA, LIMIT = 0.01, 400.0, 0.3, 0.2
+
+
+def simulated(users: int, seconds: float, random: np.random.Generator) -> RunStatistics:
+    """A run against it; its latencies are lognormal, and 5 % slower or faster for some seconds at a time."""
+    level = max(FASTEST, users / CAPACITY)
+    noise = np.exp(correlated(random, 1, round(seconds) + 1, spread=0.05)[0])
+    count = round(users / level * seconds)
+    completed = np.linspace(0, seconds, count, endpoint=False)
+    latencies = level * noise[completed.astype(int)] * np.exp(SIGMA * random.standard_normal(count))
+    collector = Collector()
+    collector.add(many(range(count), operation=1, last_byte=latencies, completed=1e9 + completed, size=1))
+    facts = SimpleNamespace(
+        run=RunDescription(SCENARIO),
+        summary=RunSummary(1e9 + seconds, sent_until=1e9 + seconds),
+        size_classes=["small"],
+        warnings=(),
+        current=True,
+    )
+    return make_statistics(collector, facts)
+
+
+def test_searches_over_a_noisy_store_find_its_limit() -> None:
+    """99 % of the latencies of N users are within 200 ms up to a number that can be calculated."""
+    truth = CAPACITY * LIMIT / math.exp(2.326 * math.hypot(SIGMA, 0.05))
+    conditions, answers = parse_all(f"read.p99 <= {1000 * LIMIT:g}ms"), []
+    for seed in range(8):
+        random, search = np.random.default_rng(seed), Search(4, 20.0, most=10**6)
+        while (trial := search.next()) is not None:
+            search.record(together(judge(simulated(trial.value, trial.seconds, random), conditions)))
+        answers.append(search.answer().value or 0)
+    off = np.array(answers) / truth - 1
+    assert np.abs(off).max() <= 0.15, sorted(answers)
+    assert abs(np.median(off)) <= 0.08
