@@ -70,7 +70,8 @@ def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
     # In an open loop, and where users think, they are meant to be idle.
     expected = course.busy >= _BUSY_ENOUGH or scenario.is_open or scenario.think_time
     idle = "" if expected else f" (under {_BUSY_ENOUGH:.0%}: they were idle otherwise)"
-    yield f"Users: {scenario.user_count}, busy {course.busy:.1%} of the window{idle}"
+    most = "at most " if scenario.stages else ""
+    yield f"Users: {most}{scenario.user_count}, busy {course.busy:.1%} of the window{idle}"
 
 
 def _rates(statistics: RunStatistics, course: Course) -> Iterator[str]:

@@ -13,14 +13,17 @@ from simulated import Network, SimulatedWorker, failure, never, success
 
 from ssbench.errors import ClusterError, WorkerError
 from ssbench.fleet import wire
+from ssbench.fleet.arrivals import Arrivals
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.pace import ClosedLoop, Pace
+from ssbench.fleet.stages import StagedPace
 from ssbench.fleet.wire import LOST_AFTER, Job, Result, RunParameters
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.tokens import TokenRenewal
+from ssbench.scenario.model import Stage
 
 
 class Tasks:
@@ -470,6 +473,24 @@ def test_a_pace_by_the_clock_sends_what_is_due() -> None:
     # Those that were due before the phase began come together.
     pauses = [later - earlier for earlier, later in pairwise(sent_at[5:])]
     assert all(pause == pytest.approx(0.1, abs=0.01) for pause in pauses)
+
+
+def test_a_stage_with_a_rate_sends_each_operation_once_with_the_moment_when_it_is_due() -> None:
+    bench = Bench()
+    began = bench.network.now
+    plan = (Stage(2, (4, 4)), Stage(2, (50, 50), (100, 100)), Stage(2, (4, 4)))
+    bench.loop.pace = StagedPace(plan, Arrivals(plan, "even", 1), began)
+    phase = Tasks(math.inf)
+    phase.stop = lambda: bench.network.now >= began + 6
+    bench.run(phase)
+    batches = [batch for worker in bench.workers for batch in worker.batches]
+    dues = [batch.start + due - began for batch in batches for due in batch.dues if due is not None]
+    assert sorted(dues) == pytest.approx([2 + number / 100 for number in range(200)], abs=0.01)
+    # What users were to begin next when the stage with a rate began was recalled, and not sent in it.
+    assert all(any(isinstance(each, wire.Recall) for each in worker.notices) for worker in bench.workers)
+    assert phase.taken_back > 0
+    assert sum(not batch.dues for batch in batches) > 2
+    assert all(len(batch.dues) in (0, len(batch.jobs)) for batch in batches)
 
 
 class Shrinking(ClosedLoop):
