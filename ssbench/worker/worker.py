@@ -121,7 +121,7 @@ class Worker:
         self._heard: float | None = None
         self._in_touch = self._hub.loop.timer(_CHECK, _CHECK)
         self._beat_now = gevent.event.Event()
-        self._gathering = self._hub.loop.timer(_GATHER)
+        self._gathering = self._hub.loop.timer(_GATHER, _GATHER)
         self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
         self._beat_at = 0.0
         self._after_jobs = after_jobs
@@ -405,7 +405,8 @@ class Worker:
             self._flush_due = True
             self._hub.loop.run_callback(self._flush)
         elif len(outbox) == len(results):
-            self._gathering.start(self._flush)
+            # To start a timer again that has rung would ring at once.
+            self._gathering.again(self._flush)
 
     def _count(self, batch_id: int, ended: int) -> None:
         left = self._held[batch_id] - ended

@@ -1,0 +1,39 @@
+"""Workers hold the next jobs: users do not wait for the master, and what has not begun is taken back."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+
+from processes import Fleet
+from relay import Relay
+from runs import outcome, store, wait_until, write_scenario
+
+from ssbench.errors import ExitCode
+
+#: Seconds of a message to a worker; a turn takes two of them.
+WAY = 0.2
+
+
+def test_users_do_not_wait_for_a_master_that_is_far_away(fleet: Fleet, tmp_path: Path) -> None:
+    with store(0.02) as (rule, options), ExitStack() as stack:
+        work, results = (
+            stack.enter_context(Relay(port, delay=WAY)) for port in (fleet.work_port, fleet.results_port)
+        )
+        fleet.worker(1, "-c", 8, "--zmq-work-port", work.port, "--zmq-results-port", results.port)
+        scenario = write_scenario(
+            tmp_path, user_count=2, initial_files={"tiny": 10}, crud_profile=[0, 1, 0, 0]
+        )
+        run = fleet.run(scenario, "-r", 600, *options)
+        # If each of the two users waited for a turn this would take a minute.
+        wait_until(lambda: rule.counts["GET"] > 300, "reads")
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
+    found = outcome(fleet.stats)
+    assert set(found.causes) == {None}
+    assert found.summary is not None
+    counters = found.summary.counters
+    # What had not begun is neither a result nor among what was drawn.
+    assert counters["taken_back"] > 0
+    assert found.count == counters["drawn"] == rule.counts["GET"]
