@@ -1,4 +1,4 @@
-"""What showing progress costs the master's loop.
+"""What showing progress, and telling monitoring systems of it, costs the master's loop.
 
     python bench/progress.py [--results N] [--block N]
 
@@ -17,7 +17,11 @@ import time
 from report import as_block, draw, scenario
 
 from ssbench.cli import logs
+from ssbench.metrics.prometheus import PrometheusExporter
+from ssbench.metrics.statsd import StatsdSender
 from ssbench.results import RunSummary
+from ssbench.screen.live import LiveScreen
+from ssbench.screen.live_frame import WorkerView
 from ssbench.screen.progress import ResultCharacters
 from ssbench.screen.progress_line import ProgressLine
 
@@ -43,7 +47,14 @@ def main() -> None:
         for rows, _ in draw(arguments.results, trans_ids=False)
         for first in range(0, len(rows), arguments.block)
     ]
-    sinks = {"line": ProgressLine(scenario(), lambda: (2, 2)), "characters": ResultCharacters()}
+    live = LiveScreen(scenario(), lambda: (2, 2), lambda: [WorkerView(1, "host", True, 0.5, 0.001, 8)] * 20)
+    sinks = {
+        "line": ProgressLine(scenario(), lambda: (2, 2)),
+        "characters": ResultCharacters(),
+        "live": live,
+        "Prometheus": PrometheusExporter(scenario(), lambda: (2, 2), "127.0.0.1", 0),
+        "statsd": StatsdSender(scenario(), lambda: (2, 2), "127.0.0.1", 8125),
+    }
     for name, sink in sinks.items():
         spent, longest = 0.0, 0.0
         for tick, block in enumerate(blocks):

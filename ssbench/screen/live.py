@@ -24,7 +24,7 @@ from ssbench.screen.progress_line import ProgressLine
 _WINDOW_SECONDS = 5.0
 
 #: Latencies of an operation that are kept of a quarter of a second; of more, they are picked.
-_MOST_LATENCIES = 500
+_MOST_LATENCIES = 200
 
 #: Lines of a terminal that does not tell its height, and the most that are drawn.
 _ROWS, _MOST_ROWS = 24, 40

@@ -18,11 +18,13 @@ _MEGABYTE = 1e6
 class Judgment:
     """A condition under which a run fails, and what came; None where the run has no such figure.
 
-    A figure that is not there fails: nobody can say that it was good.
+    A figure that is not there fails: nobody can say that it was good. ``few`` is the number of latencies of a
+    percentile that rests on too few of them (:data:`~ssbench.statistics.latencies.MIN_BEYOND`), else None.
     """
 
     condition: Condition
     value: float | None
+    few: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -33,12 +35,17 @@ class Judgment:
     def text(self) -> str:
         """One line for people, without ``fail-if``."""
         came = "not measured" if self.value is None else self.condition.spell(self.value)
+        if self.few is not None:
+            came += f", of {self.few:,} operations only"
         return f"{self.condition.text}: {'FAILED' if self.failed else 'ok'} ({came})"
 
 
 def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> tuple[Judgment, ...]:
     """Return what came of each condition; none of them may be a change."""
-    return tuple(Judgment(condition, value(statistics, condition)) for condition in conditions)
+    return tuple(
+        Judgment(condition, value(statistics, condition), _few(statistics, condition))
+        for condition in conditions
+    )
 
 
 def judge_run(statistics: RunStatistics, more: Iterable[Condition] = ()) -> tuple[Judgment, ...]:
@@ -62,8 +69,7 @@ def value(statistics: RunStatistics, condition: Condition) -> float | None:
     if section is None or line is None:
         return None
     if condition.rank is not None or condition.figure.endswith("mean"):
-        kinds = {"last": line.last_byte, "first": line.first_byte, "response": line.due.response}
-        return _latency(kinds[condition.kind], condition)
+        return _latency(_latencies(line, condition), condition)
     plain = {
         "rate": line.requests_per_second,
         "mb_per_s": line.moved_per_second / _MEGABYTE,
@@ -86,6 +92,22 @@ def _of(number: int, everything: int, unit: Unit) -> float | None:
     if unit is Unit.COUNT:
         return float(number)
     return number / everything if everything else None
+
+
+def _few(statistics: RunStatistics, condition: Condition) -> int | None:
+    """Return how many latencies a percentile rests on, where those are too few."""
+    section = _section(statistics, condition.operation)
+    line = _line(section, condition.size_class) if section else None
+    rank = condition.rank
+    if line is None or rank is None or rank == 100:
+        return None
+    latencies = _latencies(line, condition)
+    return latencies.count if latencies.count and latencies.supported_percentile(rank) is None else None
+
+
+def _latencies(line: Line, condition: Condition) -> Latencies:
+    kinds = {"last": line.last_byte, "first": line.first_byte, "response": line.due.response}
+    return kinds[condition.kind]
 
 
 def _latency(latencies: Latencies, condition: Condition) -> float | None:

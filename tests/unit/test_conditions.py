@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,12 @@ def test_what_was_not_measured_fails(tmp_path, text):
     (judgment,) = judge(run(tmp_path / "run.stat.gz"), [parse(text)])
     assert judgment.failed
     assert judgment.text == f"{text}: FAILED (not measured)"
+
+
+def test_a_percentile_of_few_operations_says_so(tmp_path):
+    rare, usual = judge(run(tmp_path / "run.stat.gz"), [parse("p99.9 > 5s"), parse("p95 > 5s")])
+    assert re.fullmatch(r"p99\.9 > 5s: ok \([\d.]+m?s, of 990 operations only\)", rare.text)
+    assert "only" not in usual.text
 
 
 def test_conditions_of_the_scenario_are_judged_again_and_once(tmp_path):
