@@ -239,6 +239,7 @@ def _run_options(arguments: argparse.Namespace) -> RunOptions:
         request_timeout=arguments.request_timeout,
         retries=arguments.retries,
         retry_404=arguments.retry_404,
+        verify=arguments.verify,
         give_up_after=arguments.give_up_after,
         max_errors=arguments.max_errors,
         mark_transactions=not arguments.no_trans_id_extra,

@@ -249,6 +249,12 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
         help="maximum number of retries of a read or delete that finds no object (default: %(default)s)",
     )
     group.add_argument(
+        "--verify",
+        action="store_true",
+        help="check each read against what was written: length and every byte; initial objects that are there"
+        " already are written again",
+    )
+    group.add_argument(
         "--no-trans-id-extra",
         action="store_true",
         help="send no X-Trans-Id-Extra, by which transaction ids in Swift's logs end in a mark of the run",

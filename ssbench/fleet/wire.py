@@ -84,7 +84,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ``generation`` goes up when the token changes during a run. Time-outs are seconds, ``delete_after``
     whole seconds; they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
     ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``.
-    ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``. A user waits ``think_time``
+    ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``. With ``verify_seed`` bodies
+    follow from it, and those of reads are checked. A user waits ``think_time``
     after a job before it begins the next, except where jobs have due times.
     In a ``sided`` run each object belongs to one of two sides (:func:`ssbench.names.side_of`), which have a
     storage URL each where there are two, or the containers of a storage policy each.
@@ -112,6 +113,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     think_time: Seconds = 0.0
     sided: bool = False
     side_policies: list[str] = []
+    verify_seed: Count | None = None
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

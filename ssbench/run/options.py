@@ -63,7 +63,9 @@ class RunOptions:
     that failed for a passing reason is tried again ``retries``
     times, one that found no object ``retry_404`` times. ``give_up_after`` ends a run in which nothing
     succeeds any more (0: never), and so do more failures than ``max_errors`` allows (None: never). With
-    ``mark_transactions`` transaction ids in Swift's logs end in a mark of the run. With ``find_warmup``
+    ``mark_transactions`` transaction ids in Swift's logs end in a mark of the run. With ``verify`` reads are
+    checked against what was written, and initial objects of earlier runs are written again. With
+    ``find_warmup``
     reports look for the warm-up by themselves. The run begins with ``expect_workers`` (None: the local ones,
     or the first of others), or with fewer after ``worker_timeout``.
 
@@ -97,6 +99,7 @@ class RunOptions:
     force: bool = False
     profile: bool = False
     max_errors: ErrorLimit | None = None
+    verify: bool = False
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "block_size", "expect_workers"):
@@ -126,6 +129,7 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None) -> dict[str
         "give_up_after": run.give_up_after,
         "max_errors": None if run.max_errors is None else str(run.max_errors),
         "noop": run.noop,
+        "verify": run.verify,
         "label": run.label,
         "sides": [str(side) for side in run.sides] or None,
         "warmup": "auto" if run.find_warmup else None,

@@ -35,6 +35,7 @@ def run_parameters(
         delete_after=scenario.delete_after,
         insecure=session.insecure if session else False,
         ca_certificates=session.ca_certificates if session else None,
+        verify_seed=run_id if options.verify and session else None,
         sided=bool(options.sides),
         side_policies=[side.policy for side in options.sides if side.policy],
     )

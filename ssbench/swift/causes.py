@@ -20,6 +20,7 @@ RESET = "reset"
 CLOSED = "closed"  # by the server, before the whole head of a response was received
 SHORT_BODY = "short body"
 BAD_RESPONSE = "bad response"
+WRONG_CONTENT = "wrong content"  # with --verify: a whole answer of other bytes than were written
 WRONG_SIZE = "wrong size"  # a whole answer, but not of as many bytes as the object has
 TLS_CERTIFICATE = "TLS certificate"
 TLS_ERROR = "TLS error"

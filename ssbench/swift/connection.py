@@ -33,6 +33,7 @@ from ssbench.swift.http_response import (
 )
 from ssbench.swift.sender import CANCELLED, READABLE, Sender
 from ssbench.swift.shared import Shared
+from ssbench.swift.verify import Check
 
 #: The body of an error is read to its end up to this size, so that the connection can be reused.
 DRAIN_BYTES = 65536
@@ -85,6 +86,7 @@ class Connection(Sender):
         received = self._receive()
         first_byte_at = self.received_at
         buffer = shared.buffer
+        data = b""
         end = buffer.find(b"\r\n\r\n", 0, received)
         raw = bytes(buffer[: end + 2])
         answer_head = parse_head(raw, method == "HEAD") if end >= 0 else None
@@ -98,10 +100,12 @@ class Connection(Sender):
         keep_alive = not (self._left or self._pending or self._send_error)
         left = length - (received - answer_head.start)
         good = 200 <= status < 300
+        if good and self.check is not None:
+            self.check.feed((data or bytes(buffer[:received]))[answer_head.start :])
         if left:
             if good or left <= DRAIN_BYTES:
                 try:
-                    self._discard(left, length)
+                    self._discard(left, length, self.check if good else None)
                 except AttemptError as fault:
                     fault.trans_id, fault.status = trans_id, status
                     raise
@@ -170,9 +174,13 @@ class Connection(Sender):
             self.ticks_left = shared.network_ticks
             return received
 
-    def _discard(self, left: int, length: int) -> None:
+    def _discard(self, left: int, length: int, check: Check | None) -> None:
         while left > 0:
-            received = self._receive_sink(left + 1)  # one more, to see whether there is more
+            if check is None:
+                received = self._receive_sink(left + 1)  # one more, to see whether there is more
+            else:
+                received = self._receive_more()
+                check.feed(bytes(memoryview(self._shared.buffer)[: min(received, left)]))
             if not received:
                 raise AttemptError(SHORT_BODY, f"{length - left} of {length} bytes")
             left -= received
@@ -214,7 +222,7 @@ class Connection(Sender):
                 self._send_rest()
 
     def _read_carefully(self, data: bytes, method: str, first_byte_at: float) -> Answer:
-        reader = CarefulReader(method)
+        reader = CarefulReader(method, self.check)
         try:
             whole = reader.feed(data)
             good = 200 <= reader.status < 300

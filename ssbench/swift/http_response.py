@@ -15,6 +15,7 @@ import h11
 from msgspec import Struct
 
 from ssbench.swift.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
+from ssbench.swift.verify import Check
 
 #: Maximum length of a head in bytes, and of all interim responses together.
 HEAD_LIMIT = 65536
@@ -136,7 +137,8 @@ class CarefulReader:
     ``retry_after`` are set.
     """
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, check: Check | None = None) -> None:
+        self._check = check
         self._reader = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
         self._reader.send(h11.Request(method=method, target="/", headers=[("Host", "swift")]))
         self._reader.send(h11.EndOfMessage())
@@ -173,6 +175,8 @@ class CarefulReader:
                 self._note(event)
             elif isinstance(event, h11.Data):
                 self.size += len(event.data)
+                if self._check is not None and 200 <= self.status < 300:
+                    self._check.feed(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
                 self.keep_alive = self._reader.their_state is h11.DONE and self._reader.our_state is h11.DONE
                 if self._reader.trailing_data[0]:

@@ -35,10 +35,12 @@ from ssbench.swift.causes import (
     READ_TIMEOUT,
     RESET,
     TRANSIENT,
+    WRONG_CONTENT,
     WRONG_SIZE,
     AttemptError,
     status_cause,
 )
+from ssbench.swift.connection import Connection
 from ssbench.swift.http_response import Answer
 from ssbench.swift.outcome import Effort, Outcome
 from ssbench.swift.payload import Payload
@@ -46,6 +48,7 @@ from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
 from ssbench.swift.shared import Shared, discarding_flags
 from ssbench.swift.timing import LONGEST_RETRY_AFTER, NETWORK_TIMEOUTS, SLOW_RATE
 from ssbench.swift.tls import tls_context
+from ssbench.swift.verify import Check, Verifier
 
 #: The pause before the first retry; it doubles with each one, and half of it is drawn at random.
 FIRST_PAUSE = 0.05
@@ -79,7 +82,8 @@ class ClientSettings:
     ``block_size``: bytes sent or received at once where they are copied at all.
     ``max_connections`` is the limit for each server, ``retries`` that for each request. ``retry_404``
     is how often, apart from those, a GET or DELETE is tried again that finds no object.
-    ``trans_id_extra`` is what Swift is asked to let its transaction ids end in.
+    ``trans_id_extra`` is what Swift is asked to let its transaction ids end in. With ``verify_seed`` bodies
+    follow from the names of their objects, and those of reads are checked.
     """
 
     connect_timeout: float = 10.0
@@ -92,6 +96,7 @@ class ClientSettings:
     insecure: bool = False
     ca_certificates: str | None = None
     trans_id_extra: str | None = None
+    verify_seed: int | None = None
 
 
 class Client:
@@ -102,15 +107,18 @@ class Client:
         request_timeout = settings.request_timeout or NETWORK_TIMEOUTS * settings.network_timeout
         shortest = min(settings.connect_timeout, settings.network_timeout, request_timeout)
         interval = min(max(shortest / 20, 0.01), 0.5)
+        seed = settings.verify_seed
+        payload = Payload(seed)
         self._shared = Shared(
             hub=gevent.get_hub(),
-            payload=Payload(),
+            payload=payload,
             block_size=settings.block_size,
             connect_ticks=math.ceil(settings.connect_timeout / interval) + 1,
             network_ticks=math.ceil(settings.network_timeout / interval) + 1,
             request_ticks=math.ceil(request_timeout / interval) + 1,
             ticks_per_byte=1 / (SLOW_RATE * interval),
             sink_flags=discarding_flags(),
+            verifier=None if seed is None else Verifier(payload, seed),
         )
         self._sweeper = Sweeper(self._shared, interval)
         self._tls: ssl.SSLContext | None = None
@@ -142,6 +150,8 @@ class Client:
         target = self._targets.get(storage_url) or self._open_target(storage_url)
         head = target.head(method, container, name, token, size=size, delete_after=delete_after)
         effort = Effort(prior_seconds, prior_retries)
+        if self._shared.verifier is not None:
+            effort.name = f"{container}/{name}".encode()
         while True:
             asked = None
             try:
@@ -154,8 +164,8 @@ class Client:
                     status == _MISSING and (missing_ok or (method == "DELETE" and effort.unanswered))
                 ):
                     fault, asked = _refused(answer), answer.retry_after
-                elif expected and answer.size != expected:
-                    fault = _wrong_size(answer, expected)
+                elif (wrong := _wrong_body(answer, expected, effort.check)) is not None:
+                    fault = wrong
                 else:
                     return effort.success(answer, size if method == "PUT" else None)
             if not self._worth_a_retry(method, fault.cause, effort) or self._pause(effort, asked):
@@ -194,6 +204,8 @@ class Client:
                 return self._exchange_anew(pool, head, method, size, effort)
             connection = pool.idle.pop()
             connection.claim()
+            if effort.name:
+                self._begin_check(connection, method, effort)
             try:
                 return connection.exchange(head, method, size)
             except AttemptError as fault:
@@ -217,11 +229,18 @@ class Client:
             connection = pool.connect()
         finally:
             effort.connecting += monotonic() - began
+        if effort.name:
+            self._begin_check(connection, method, effort)
         try:
             return connection.exchange(head, method, size)
         except AttemptError as fault:
             effort.unanswered |= fault.cause in _UNANSWERED
             raise
+
+    def _begin_check(self, connection: Connection, method: str, effort: Effort) -> None:
+        verifier = self._shared.verifier
+        effort.check = verifier.check(effort.name) if verifier is not None and method == "GET" else None
+        connection.name, connection.check = effort.name, effort.check
 
     def _open_target(self, storage_url: str) -> _Target:
         endpoint, host, path = parse_storage_url(storage_url)
@@ -301,9 +320,13 @@ def _refused(answer: Answer) -> AttemptError:
     return _fault(status_cause(answer.status), answer.detail, answer)
 
 
-def _wrong_size(answer: Answer, expected: int) -> AttemptError:
-    """Return the fault of an answer whose body is shorter or longer than the object."""
-    return _fault(WRONG_SIZE, f"{answer.size} bytes of an object of {expected}", answer)
+def _wrong_body(answer: Answer, expected: int, check: Check | None) -> AttemptError | None:
+    """Return the fault of an answer whose body is not that of the object; None where it is."""
+    if expected and answer.size != expected:
+        return _fault(WRONG_SIZE, f"{answer.size} bytes of an object of {expected}", answer)
+    if check is not None and check.wrong is not None:
+        return _fault(WRONG_CONTENT, f"other bytes than were written from byte {check.wrong} on", answer)
+    return None
 
 
 def _fault(cause: str, detail: str, answer: Answer) -> AttemptError:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from ssbench.swift.causes import AttemptError, status_cause
 from ssbench.swift.http_response import Answer
+from ssbench.swift.verify import Check
 
 _REFUSED = status_cause(401)
 
@@ -53,7 +54,8 @@ class Effort(Struct, gc=False):
 
     ``began`` is when the first one began, None before; ``prior`` the seconds that were spent before it,
     until the token was refused. The others are as in :class:`Outcome`. ``unanswered``: a request was sent of
-    which no answer came, so that it may have been carried out.
+    which no answer came, so that it may have been carried out. ``name`` and ``check`` are those of
+    the object and of the last answer's body, where bodies are verified.
     """
 
     prior: float
@@ -64,6 +66,8 @@ class Effort(Struct, gc=False):
     connecting: float = 0.0
     pausing: float = 0.0
     unanswered: bool = False
+    name: bytes = b""
+    check: Check | None = None
 
     def since(self, now: float) -> float:
         """Return the seconds from the first attempt until now."""

@@ -11,6 +11,7 @@ and bytes that are new each time would cost ten times what sending them does.
 from __future__ import annotations
 
 import os
+import random
 import struct
 
 #: The largest prime below 4 MiB.
@@ -26,10 +27,10 @@ _STRIDE = 2654435761 % BLOCK_BYTES
 
 
 class Payload:
-    """Source of bodies for one process; every process has random bytes of its own."""
+    """Source of bodies for one process; every process has random bytes of its own, unless there is a seed."""
 
-    def __init__(self) -> None:
-        block = os.urandom(BLOCK_BYTES)
+    def __init__(self, seed: int | None = None) -> None:
+        block = os.urandom(BLOCK_BYTES) if seed is None else random.Random(seed).randbytes(BLOCK_BYTES)
         # The block's beginning once more at the end: a piece may begin anywhere.
         self._block = memoryview(block + block[:PIECE_BYTES])
         self._source = os.urandom(8)

@@ -25,6 +25,7 @@ from gevent import getcurrent
 from ssbench.swift.causes import CLOSED, READ_TIMEOUT, REQUEST_TIMEOUT, AttemptError
 from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES, STAMP_BYTES
 from ssbench.swift.shared import Shared
+from ssbench.swift.verify import Check
 
 #: What wakes a greenlet that waits for its socket.
 READABLE, WRITABLE, TIMED_OUT, CANCELLED = 1, 2, 3, 4
@@ -51,6 +52,8 @@ class Sender:
         "_shared",
         "_sock",
         "_writer",
+        "check",
+        "name",
         "received_at",
         "sent_at",
         "slack",
@@ -68,6 +71,9 @@ class Sender:
         self.sent_at = self.received_at = 0.0
         #: Whether the kernel tells when bytes arrive; how far the wall clock was ahead at ``sent_at``.
         self.stamped = False
+        #: With --verify: the name of the object, and the check of the body that is to come.
+        self.name = b""
+        self.check: Check | None = None
         self.wall_offset = 0.0
         self.ticks_left = -1
         self.slack = math.inf  # connecting has a time-out of its own
@@ -145,7 +151,8 @@ class Sender:
         self.slack = shared.request_ticks
         message = head
         if size:
-            stamp, self._offset = shared.payload.begin()
+            verifier = shared.verifier
+            stamp, self._offset = shared.payload.begin() if verifier is None else verifier.begin(self.name)
             message += stamp[:size]
             self._left = max(0, size - STAMP_BYTES)
         self.sent_at = monotonic()

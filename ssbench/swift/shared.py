@@ -12,6 +12,7 @@ from gevent.event import Event
 
 from ssbench.swift.http_response import HEAD_LIMIT
 from ssbench.swift.payload import PIECE_BYTES, Payload
+from ssbench.swift.verify import Verifier
 
 if TYPE_CHECKING:
     from ssbench.swift.sender import Sender
@@ -37,6 +38,7 @@ class Shared:
     request_ticks: int
     ticks_per_byte: float
     sink_flags: int
+    verifier: Verifier | None = None
     closing: Event = field(default_factory=Event)
     sink: mmap.mmap = field(init=False)
     buffer: bytearray = field(default_factory=lambda: bytearray(HEAD_LIMIT))

@@ -1,0 +1,87 @@
+"""Bodies that whoever knows their object's name can check (``--verify``).
+
+The block of a :class:`~ssbench.swift.payload.Payload` then follows from a seed, so that all workers have the
+same. A body's stamp is 8 bytes that follow from the seed and the name of its object, and 8 that are its
+version; the offset at which the block is read follows from both.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from hashlib import blake2b
+
+from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES, STAMP_BYTES, Payload
+
+_NAME_BYTES = 8
+
+_PRIME = 2654435761
+
+
+class Verifier:
+    """Makes the stamps of bodies, and checks of what comes back. ``payload`` is of the same seed."""
+
+    def __init__(self, payload: Payload, seed: int) -> None:
+        self.payload = payload
+        self._key = struct.pack("<Q", seed % 2**64)
+        self._count = int.from_bytes(os.urandom(8), "little")
+
+    def begin(self, name: bytes) -> tuple[bytes, int]:
+        """Return the stamp and the offset of the next body of an object."""
+        self._count = (self._count + 1) % 2**64
+        stamp = self.of_name(name) + struct.pack("<Q", self._count)
+        return stamp, offset_of(stamp)
+
+    def of_name(self, name: bytes) -> bytes:
+        """Return what every body of an object begins with."""
+        return blake2b(name, digest_size=_NAME_BYTES, key=self._key).digest()
+
+    def check(self, name: bytes) -> Check:
+        """Return a check of a body of an object."""
+        return Check(self.payload, self.of_name(name))
+
+
+def offset_of(stamp: bytes) -> int:
+    """Return where in the block the bytes behind a stamp begin."""
+    return int.from_bytes(stamp, "little") * _PRIME % BLOCK_BYTES
+
+
+class Check:
+    """Compares a body, piece by piece, with what was written. ``wrong`` tells where it differed first."""
+
+    def __init__(self, payload: Payload, of_name: bytes) -> None:
+        self.wrong: int | None = None
+        self._payload = payload
+        self._of_name = of_name
+        self._stamp = b""
+        self._offset = 0
+        self._seen = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take in the next bytes of the body."""
+        if self.wrong is not None:
+            return
+        if self._seen < STAMP_BYTES:
+            part, data = data[: STAMP_BYTES - self._seen], data[STAMP_BYTES - self._seen :]
+            self._take_stamp(part)
+        while data and self.wrong is None:
+            piece = bytes(self._payload.piece(self._offset, len(data)))
+            if not data.startswith(piece):
+                self.wrong = self._seen + _first_difference(data, piece)
+                return
+            data = data[len(piece) :]
+            self._seen += len(piece)
+            self._offset = (self._offset + len(piece)) % BLOCK_BYTES
+
+    def _take_stamp(self, part: bytes) -> None:
+        self._stamp += part
+        self._seen += len(part)
+        if self._stamp[:_NAME_BYTES] != self._of_name[: len(self._stamp)]:
+            self.wrong = 0
+        elif self._seen == STAMP_BYTES:
+            self._offset = offset_of(self._stamp)
+
+
+def _first_difference(data: bytes, piece: bytes) -> int:
+    step = min(len(data), len(piece), PIECE_BYTES)
+    return next((place for place in range(step) if data[place] != piece[place]), step)
