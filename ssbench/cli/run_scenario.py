@@ -88,6 +88,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                     sinks=[*_progress(arguments, scenario, bench), *metrics],
                     observer=observer,
                     goal=_goal(arguments, scenario),
+                    # What one seed draws would be the same for all runs, and so seem to be known.
+                    seed_offset=number - 1,
                 ),
                 repetition,
             )

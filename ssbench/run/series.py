@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Series:
     """Runs that differ as the caller says.
 
-    All have one seed, that of ``options`` or a new one, so that they have the same initial objects where
-    their scenarios do. Their stat files are ``NAME.KIND-WHAT.stat.gz``, NAME being the one of ``options`` or
-    a new one; where a run is of the same WHAT as one before, a number follows.
+    All have one seed, that of ``options`` or a new one, unless the caller adds to it, so that they have the
+    same initial objects where their scenarios do. Their stat files are ``NAME.KIND-WHAT.stat.gz``, NAME being
+    the one of ``options`` or a new one; where a run is of the same WHAT as one before, a number follows.
 
     Raises StatFileError, before anything is run, where a stat file of that NAME and KIND exists and may not
     be overwritten.
@@ -49,8 +49,12 @@ class Series:
         on_measured: Callable[[RunOutcome], None] | None = None,
         observer: Observer | None = None,
         goal: Goal | None = None,
+        seed_offset: int = 0,
     ) -> RunOutcome:
-        """Carry out a run and return how it went; see :meth:`ssbench.run.bench.Bench.run`."""
+        """Carry out a run and return how it went; see :meth:`ssbench.run.bench.Bench.run`.
+
+        ``seed_offset`` is added to the seed, for a run that is to draw other operations.
+        """
         label = f"{self._kind}-{what}"
         self._runs[label] += 1
         if self._runs[label] > 1:
@@ -58,7 +62,7 @@ class Series:
         path = labelled(self._options.stats_file, scenario, label, self._began)
         return self._bench.run(
             scenario,
-            replace(self._options, stats_file=path),
+            replace(self._options, stats_file=path, seed=(self._options.seed or 0) + seed_offset),
             sinks=sinks,
             on_measured=on_measured,
             observer=observer,

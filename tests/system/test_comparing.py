@@ -41,4 +41,5 @@ def test_repeated_runs_are_listed_and_compared(fleet: Fleet, tmp_path: Path) -> 
     assert listed.end(PATIENCE) == 0
     assert [line.split()[3] for line in listed.out.splitlines()[1:]] == ["both", "both"]
     assert compared.end(PATIENCE) == 0
+    assert "! seed differs: " in compared.out
     assert "runs were not repeated: no verdict" in compared.out
