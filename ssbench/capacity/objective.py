@@ -32,6 +32,8 @@ def check(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) ->
             )
         if wrong := unknown_class(condition, [each.name for each in scenario.size_classes]):
             raise ValueError(wrong)
+        if condition.kind == "response" and not scenario.is_open:
+            raise ValueError(f"{text!r}: only runs with a rate have response times")
         if latency and noop:
             raise ValueError(f"{text!r}: no-op runs have no latencies")
         classes = [each for each in scenario.size_classes if condition.size_class in {None, each.name}]
@@ -92,8 +94,10 @@ def _finding(statistics: RunStatistics, condition: Condition) -> Finding:
 
 def _within(condition: Condition, statistics: RunStatistics, line: Line, words: str) -> Finding:
     """Judge a percentile by the share of operations within its limit."""
-    latencies = line.first_byte if condition.first_byte else line.last_byte
-    if line.due.response.count and not condition.first_byte:
+    latencies = line.first_byte if condition.kind == "first" else line.last_byte
+    if condition.kind == "response":
+        latencies = line.due.response
+    elif line.due.response.count and condition.kind == "last":
         # Of operations that were due, whoever waits does so from then on.
         latencies = line.due.response
         words += f" ({condition.spell(latencies.percentile(condition.rank or 0))} from when they were due)"

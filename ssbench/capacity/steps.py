@@ -24,7 +24,8 @@ class Step:
     count from when operations were due; NaN without any. ``users`` is how many
     operations the run was to have in flight; ``generator`` the share of its core that the busiest worker
     used, None where that is not known, and ``room`` how many operations all workers can run at once, None
-    likewise. ``file`` is the stat file, ``ended_early`` why the run ended before its time.
+    likewise. ``limits`` says in what way the load generator was the limit. ``file`` is the stat file,
+    ``ended_early`` why the run ended before its time.
     """
 
     value: float
@@ -40,6 +41,7 @@ class Step:
     failed: int
     generator: float | None
     room: int | None = None
+    limits: tuple[str, ...] = ()
     file: str = ""
     ended_early: str | None = None
 
@@ -50,8 +52,13 @@ class Step:
 
     @property
     def generator_full(self) -> bool:
-        """Whether the workers rather than the store were the limit."""
+        """Whether the workers could do no more, so that higher loads say nothing of the store."""
         return self.is_busy or self.lacks_room
+
+    @property
+    def generator_limited(self) -> bool:
+        """Whether the load generator rather than the store limited the figures, or added to them."""
+        return self.generator_full or bool(self.limits)
 
     @property
     def is_busy(self) -> bool:
@@ -90,6 +97,7 @@ def step_of(
         failed=total.failed,
         generator=max(shares, default=None),
         room=room,
+        limits=statistics.generator.limits,
         file=file,
         ended_early=ended_early,
     )

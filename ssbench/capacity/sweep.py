@@ -37,7 +37,7 @@ def no_gain(variable: Variable, before: Step, after: Step) -> str | None:
 
 
 def limits(variable: Variable, steps: Sequence[Step]) -> list[str]:
-    """Return where the load generator rather than Swift was full, in words."""
+    """Return where the load generator rather than Swift was full, or the limit, in words."""
     found = []
     unit = variable.unit
     if busy := _values(step for step in steps if step.is_busy):
@@ -51,6 +51,8 @@ def limits(variable: Variable, steps: Sequence[Step]) -> list[str]:
             f"The load generator rather than Swift was full at {_values(small)} {unit}: its workers run"
             f" {room} operations at once. Start more workers, or give them a higher --concurrency."
         )
+    if other := [step for step in steps if step.limits and not step.generator_full]:
+        found.append(f"At {_values(other)} {unit}, of the last of them: {other[-1].limits[0]}.")
     return found
 
 

@@ -60,7 +60,7 @@ def cells(step: Step) -> list[str]:
         milliseconds(step.p99),
         f"{step.failed:,}",
         "-" if math.isnan(step.in_flight) else rate(step.in_flight),
-        "-" if step.generator is None else f"{step.generator:.0%}{' !' if step.generator_full else ''}",
+        "-" if step.generator is None else f"{step.generator:.0%}{' !' if step.generator_limited else ''}",
     ]
 
 
@@ -79,7 +79,7 @@ def text(found: Capacity, encoding: str = "utf-8") -> str:
     else:
         lines.append("in flight: ops/s x mean latency (Little's law), to be compared with users")
     lines += [
-        "CPU: of its core, the busiest worker; ! where the generator rather than Swift was full",
+        "CPU: of its core, the busiest worker; ! where the generator rather than Swift was the limit",
         "",
     ]
     if any(found.words):
@@ -125,6 +125,7 @@ def _records(found: Capacity) -> Iterator[dict[str, object]]:
             "in_flight": step.in_flight,
             "worker_cpu_share": step.generator,
             "generator_full": step.generator_full,
+            "generator_limits": "; ".join(step.limits) or None,
             "ended_early": step.ended_early,
             "judged_by": words or None,
             "stat_file": step.file,

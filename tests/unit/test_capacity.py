@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from noise import correlated
 from result_rows import many
 
-from ssbench.capacity.objective import judge, together, wilson
+from ssbench.capacity.objective import check, judge, together, wilson
 from ssbench.capacity.search import MOST_TRIALS, Answer, Search, Verdict
 from ssbench.capacity.steps import Step, gain, scenario_with, step_of
 from ssbench.capacity.sweep import LEAST_GAIN, limits, too_short, why_stop
@@ -98,6 +98,8 @@ def test_a_sweep_ends_where_more_brings_nothing_for_certain() -> None:
 def test_what_is_to_be_known_of_a_sweep() -> None:
     (full,) = limits(Variable.USERS, [step(4, 100), step(8, 200, generator=0.95)])
     assert "The load generator rather than Swift was full at 8 users" in full
+    (other,) = limits(Variable.USERS, [step(4, 100), step(8, 200, limits=("Users were idle", "More"))])
+    assert other == "At 8 users, of the last of them: Users were idle."
     (short,) = too_short([step(4, 100, None), step(8, 200, None)])
     assert "too short (10 s or less)" in short
     assert step(64, 640).in_flight == pytest.approx(64)
@@ -260,6 +262,23 @@ def test_seconds_that_are_bad_together_say_less_than_as_many_bad_operations(tmp_
     (bursty,) = judge(run(tmp_path, together_), parse_all("read.p99 <= 50ms"))
     assert calm.verdict is Verdict.PASSED
     assert bursty.verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("read.p99 > 50ms", "expected a condition that more load ends"),
+        ("rate <= 50", "expected a condition that more load ends"),
+        ("read.p99 <= 50ms", "no-op runs have no latencies"),
+        ("read.response_p99 <= 50ms", "only runs with a rate have response times"),
+        ("create.errors <= 1%", "the scenario has no such operation"),
+        ("read.big.errors <= 1%", "'big' is not a size class"),
+    ],
+)
+def test_what_no_search_can_judge(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check(parse_all(text), SCENARIO, noop=True)
+    check(parse_all("errors <= 1% and retries < 5"), SCENARIO, noop=True)
 
 
 def test_wilson() -> None:
