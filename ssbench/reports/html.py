@@ -263,7 +263,7 @@ def by_percentile(name: str, latencies: Latencies, colour: str) -> Curve:
     last = max(latencies.count, 2)
     x = np.unique(np.append(np.geomspace(1.0, last, int(_POINTS * np.log10(last)) + 2)[1:-1], [1.0, last]))
     y = [latencies.minimum]
-    y += [latencies.percentile(round(100 - 100 / place, 7)) for place in x[1:-1].tolist()]
+    y += latencies.percentiles([round(100 - 100 / place, 7) for place in x[1:-1].tolist()])
     return Curve(name, x, np.array([*y, latencies.maximum]) / _MILLISECOND, colour, width=2.0)
 
 

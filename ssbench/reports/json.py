@@ -294,7 +294,7 @@ class _Maker:
             max=_number(latencies.maximum),
             mean=_number(latencies.mean),
             deviation=_number(latencies.deviation),
-            percentiles={rank(each): latencies.percentile(each) for each in self._ranks}
+            percentiles=dict(zip(map(rank, self._ranks), latencies.percentiles(self._ranks), strict=True))
             if latencies.count
             else {},
             intervals={

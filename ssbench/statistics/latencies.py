@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -25,6 +25,8 @@ MIN_BEYOND = 10
 
 #: How many latencies are sorted together.
 _PART_SIZE = 1 << 18
+#: More than these are not sorted for a few percentiles.
+_SORTED_AT_ONCE = 1 << 21
 _UPPER_BITS_OF_INFINITY = 0x7FF0
 
 
@@ -71,10 +73,14 @@ class Latencies:
         count = self.count - without
         if count <= 0:
             return math.nan
-        place = count * Fraction(str(rank)) / 100
-        if place.denominator == 1 and place < count:
-            return (self._smallest(int(place)) + self._smallest(int(place) + 1)) / 2
-        return self._smallest(math.ceil(place))
+        return _by_rule(count, rank, self._smallest)
+
+    def percentiles(self, ranks: Sequence[float]) -> list[float]:
+        """Return many percentiles: what :meth:`percentile` does, faster for all but very many latencies."""
+        if not 0 < self.count <= _SORTED_AT_ONCE:
+            return [self.percentile(rank) for rank in ranks]
+        ordered = np.sort(np.concatenate(self._parts))
+        return [_by_rule(self.count, rank, lambda place: float(ordered[place - 1])) for rank in ranks]
 
     def supported_percentile(self, rank: float) -> float | None:
         """Return the percentile; None where fewer than :data:`MIN_BEYOND` latencies lie beyond it.
@@ -147,6 +153,14 @@ class Latencies:
         """Return for each part how many values have lesser upper bits."""
         (least,) = struct.unpack("=d", struct.pack("=Q", upper_bits << 48))
         return [int(part.searchsorted(least)) for part in self._parts]
+
+
+def _by_rule(count: int, rank: float, smallest: Callable[[int], float]) -> float:
+    """Return a percentile by the rule at the head of this module, given what finds the n-th smallest."""
+    place = count * Fraction(str(rank)) / 100
+    if place.denominator == 1 and place < count:
+        return (smallest(int(place)) + smallest(int(place) + 1)) / 2
+    return smallest(math.ceil(place))
 
 
 def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:

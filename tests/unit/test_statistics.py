@@ -376,5 +376,7 @@ def test_histograms_and_shares_are_exact(values: list[float], per_octave: int, l
     assert counts.tolist() == expected.tolist()
     assert counts.sum() == len(values)
     assert counts[0] > 0 < counts[-1]
+    ranks = [1.0, 12.5, 50.0, 99.0, 99.9, 100.0]
+    assert found.percentiles(ranks) == [found.percentile(rank) for rank in ranks]
     assert np.all(edges[1:] / edges[:-1] <= 1 + 1 / per_octave + 1e-12)
     assert found.share_within(limit) == sum(value <= limit for value in values) / len(values)
