@@ -6,7 +6,6 @@ Bounds are those that a loaded machine cannot break; tests/unit/test_planted_loa
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import threading
 import time
 from pathlib import Path
@@ -63,8 +62,7 @@ def test_an_open_loop_meets_the_stalls_that_its_users_do_not(fleet: Fleet, tmp_p
     assert numbers.not_begun == 400 - len(block)
     assert [stage.due for stage in summary.stages] == [400]
     # Each was due at its moment, whatever the store did, and none began before it.
-    due = np.sort(block.due)
-    assert np.diff(due) == pytest.approx(0.01 * np.ones(len(due) - 1), abs=2e-3) or numbers.not_begun
+    assert np.ptp(block.due) == pytest.approx(0.01 * (len(block) - 1), abs=0.3) or numbers.not_begun
     assert (block.started - block.due > -2e-3).all()
     response = numbers.total.due.response
     assert response.percentile(90) >= 0.25
@@ -102,14 +100,17 @@ def test_stages_with_users_and_rates_a_warm_up_and_think_time(fleet: Fleet, tmp_
     counts = np.bincount(block.stage, minlength=3).tolist()
     # Two users that think for 0.1 s send 24 in 1.2 s at most, and each its first.
     assert 2 <= counts[0] <= 26
-    assert summary.stages[0].begins == pytest.approx(float(block.started.min()), abs=0.5)
-    for stage, count, due in itertools.islice(zip(numbers.stages, counts, dues, strict=True), 1, None):
+    assert summary.stages[0].begins <= float(block.started.min()) + 0.1
+    for place in (1, 2):
+        of_stage, due = block.stage == place, dues[place]
         assert due is not None
         assert 10 <= due <= 100
-        assert 0 < count <= due + 2  # and what users had begun to do in the first stage
-        assert stage.numbers.total.due.response.count > 0
+        # Without those that users had begun to do in the first stage; clocks are not exact at the borders.
+        assert 0 < (of_stage & ~np.isnan(block.due)).sum() <= due + 2
+        assert numbers.stages[place].numbers.total.due.response.count > 0
     warm = block.marks & Mark.WARM_UP != 0
-    assert 0 < warm.sum() == numbers.warmed_up < counts[0]
+    assert warm.sum() == numbers.warmed_up
+    assert (block.started[warm] < summary.stages[0].begins + 0.5).all()
     assert numbers.total.count == len(block) - warm.sum()
     for name in names:
         assert f"Stage {name}" in run.out
