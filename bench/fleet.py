@@ -46,7 +46,7 @@ _PERIOD = 0.2  # of running and being stopped, seconds
 
 SCENARIO = {
     "name": "Fleet",
-    "sizes": [{"name": "tiny", "size_min": 100, "size_max": 200}],
+    "sizes": [{"name": "tiny", "size_min": 100, "size_max": 100}],
     "initial_files": {"tiny": 100},
     "operation_count": 1,
     "crud_profile": [0, 1, 0, 0],
