@@ -114,7 +114,7 @@ def test_several_with_and():
     ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=40)
 @given(
     st.text(max_size=40)
     | st.from_regex(r"[a-z]{0,6}\.?[a-z_p0-9.]{1,8} ?[<>]=? ?[+-]?[0-9.]{1,5}[a-z%/]{0,3}")

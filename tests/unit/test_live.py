@@ -59,7 +59,7 @@ def test_the_busiest_and_those_that_get_no_jobs_are_shown_where_there_is_little_
     assert any("! its core is the limit" in line for line in busy)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     width=st.integers(20, 200),
     height=st.integers(3, 50),

@@ -132,7 +132,7 @@ def test_a_file_of_version_1_has_a_summary(path: Path) -> None:
 _TEXTS = st.text(max_size=60)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     name=_TEXTS,
     classes=st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=9, unique=True),
