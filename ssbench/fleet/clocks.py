@@ -2,44 +2,65 @@
 
 from __future__ import annotations
 
-#: The slope of a clock is that between the smallest differences in the first and the last so many seconds, if
-#: these are so far apart.
+import math
+from dataclasses import dataclass
+
+#: The slope of a clock is that between the first and the last so many seconds, if these are so far apart.
 SLOPE_WINDOW = 5.0
 SLOPE_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class _Bounds:
+    """What is known of the offset of a clock around a moment: it lies between these two."""
+
+    at: float
+    least: float = -math.inf
+    most: float = math.inf
 
 
 class Clocks:
     """How a worker's clocks go against the master's, from its heartbeats.
 
-    The slope is that of the offset of the monotonic clocks, between the beginning and the end of the time
-    seen: of the smallest difference in each :data:`SLOPE_WINDOW`, which has the shortest time on the way.
+    A worker answers a ping after it was sent and before the answer arrives, so that each answer bounds the
+    offset of the monotonic clocks from both sides. The slope is the least that the bounds at the beginning
+    and at the end of the time allow: heartbeats that are late on a loaded machine make no slope.
     """
 
     def __init__(self) -> None:
         #: Seconds to add to the worker's time of day to have the master's; None where it is not known.
         self.wall_offset: float | None = None
-        self._first: tuple[float, float] | None = None
-        self._last: tuple[float, float] | None = None
-        self._window: list[tuple[float, float]] = []
+        self._first: _Bounds | None = None
+        self._last: _Bounds | None = None
 
-    def observe(self, difference: float, received: float, wall_difference: float | None) -> None:
-        """Take in a heartbeat: arrival less sending, by the monotonic clocks and by time of day."""
+    def observe(
+        self, clock: float, received: float, asked: float | None, wall_difference: float | None
+    ) -> None:
+        """Take in a heartbeat that was sent at ``clock`` by the worker's monotonic clock.
+
+        By the master's it arrived at ``received`` and answers a ping sent at ``asked`` (None: no ping).
+        ``wall_difference`` is arrival less sending by time of day, None where it is not known.
+        """
         if wall_difference is not None:
             # The smallest one has the shortest time on the way.
             known = self.wall_offset
             self.wall_offset = wall_difference if known is None else min(known, wall_difference)
-        if self._window and received - self._window[0][0] >= SLOPE_WINDOW:
-            self._close_window()
-        self._window.append((received, difference))
-
-    def _close_window(self) -> None:
-        smallest = min(self._window, key=lambda each: each[1])
-        self._first, self._last = self._first or smallest, smallest
-        self._window.clear()
+        if asked is None:
+            return
+        if self._first is None:
+            self._first = self._last = _Bounds(received)
+        elif self._last is None or received - self._last.at >= SLOPE_WINDOW:
+            self._last = _Bounds(received)
+        bounds = self._last or self._first
+        bounds.least = max(bounds.least, asked - clock)
+        bounds.most = min(bounds.most, received - clock)
 
     @property
     def slope(self) -> float | None:
         """Seconds that the worker's clock loses in each of the master's; None where too little was seen."""
-        if self._first is None or self._last is None or self._last[0] - self._first[0] < SLOPE_SECONDS:
+        if self._first is None or self._last is None or self._last.at - self._first.at < SLOPE_SECONDS:
             return None
-        return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
+        seconds = self._last.at - self._first.at
+        least = (self._last.least - self._first.most) / seconds
+        most = (self._last.most - self._first.least) / seconds
+        return min(max(least, 0.0), most)

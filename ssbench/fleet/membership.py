@@ -19,6 +19,7 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from ssbench.fleet import events
+from ssbench.fleet.clocks import Clocks
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, Heartbeat
 from ssbench.fleet.worker_state import ClockOffset, WorkerState
 
@@ -110,7 +111,7 @@ class Membership:
         if not worker.alive:
             worker.alive, worker.since = True, now
             # A machine that was suspended has a clock that stood still meanwhile.
-            worker.offset = ClockOffset()
+            worker.offset, worker.clocks = ClockOffset(), Clocks()
         worker.last_seen = now
         if worker.refused:
             return
@@ -121,7 +122,12 @@ class Membership:
         to_master = worker.offset.seconds
         gaps = [(begin + to_master, end + to_master) for begin, end in beat.gaps]
         worker.load.observe(beat.clock, beat.cpu, beat.lag, beat.lag_max, gaps)
-        worker.clocks.observe(now - beat.clock, now, wall - beat.wall if wall and beat.wall else None)
+        worker.clocks.observe(
+            beat.clock,
+            now,
+            beat.ping if beat.master == self.master else None,
+            wall - beat.wall if wall and beat.wall else None,
+        )
         if not worker.ready and now - worker.reached <= LOST_AFTER:
             self._admit(worker)
         self._compare(worker, beat.held if beat.run_id == run_id else [])
