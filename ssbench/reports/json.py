@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
+from inspect import cleandoc
+from typing import Any, cast
 
 import msgspec
 
@@ -52,7 +53,20 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of reports."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(records.Report)}
+    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(records.Report)}
+    return cast(dict[str, Any], _without_indents(found))
+
+
+def _without_indents(part: Any) -> Any:
+    """Return a part of a schema whose descriptions are not indented, as docstrings are before Python 3.13."""
+    if isinstance(part, list):
+        return [_without_indents(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        name: cleandoc(value) if name == "description" and isinstance(value, str) else _without_indents(value)
+        for name, value in part.items()
+    }
 
 
 def schema_text() -> str:

@@ -43,4 +43,4 @@ def test_twenty_seconds_of_faults_lose_nothing_and_leak_nothing(tmp_path: Path) 
     assert found["links dropped for 2 s"] > 0
     assert found["results after the reader left"] > 0
     assert "gave up without Swift after" in found
-    assert found["results"] > 50
+    assert found["results"] > 10
