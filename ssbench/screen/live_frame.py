@@ -88,13 +88,13 @@ def _workers(view: View, room: int) -> Iterator[str]:
     if len(workers) > room - 1:
         workers = workers[: max(room - 2, 0)]
     workers.sort()
-    yield f"{'worker':>10}{'ops/s':>10}{'jobs':>10} |{'CPU':>9}{'lag p99':>8}  host"
+    yield f"{'worker':>10}{'ops/s':>10}{'jobs':>10} |{'CPU':>9}{'lag p99':>10}  host"
     for worker in workers:
         cpu = "-" if worker.cpu_share is None else f"{100 * worker.cpu_share:.0f} %"
-        lag = "-" if worker.lag_p99 is None else f"{1000 * worker.lag_p99:g} ms"
+        lag = "-" if worker.lag_p99 is None else f"{_milliseconds(worker.lag_p99)} ms"
         yield (
             f"{worker.worker_id:>10}{view.rates.get(worker.worker_id, 0.0):>10,.1f}{worker.jobs:>10,} |"
-            f"{cpu:>9}{lag:>8}  {worker.host}{_remark(worker)}"
+            f"{cpu:>9}{lag:>10}  {worker.host}{_remark(worker)}"
         )
     if len(workers) < len(view.workers):
         yield f"{'':>10} and {len(view.workers) - len(workers):,} less busy workers"

@@ -21,7 +21,8 @@ from ssbench.screen.live_frame import OperationView, View, WorkerView, frame
 SCENARIO = Scenario("live", (SizeClass("s", 1, 1, 1, (1, 1, 1, 1)),), user_count=4, run_seconds=60.0)
 READ = OperationView("read", 450.0, 61.2e6, 0.0121, 0.0173, 0.03, 1.5, 3)
 WORKERS = [
-    WorkerView(number, f"host-{number % 2}", True, number / 10, 0.002, number) for number in range(1, 10)
+    WorkerView(number, f"host-{number % 2}", True, number / 10, 0.1 / 2**0.5, number)
+    for number in range(1, 10)
 ]
 
 
@@ -43,7 +44,7 @@ def test_what_is_shown() -> None:
     read = next(line for line in lines if line.startswith("READ")).split()
     assert read == ["READ", "450.0", "61.20", "|", "12.1", "17.3", "30.0", "1,500", "3"]
     third = next(line for line in lines if line.split()[:1] == ["3"])
-    assert third.split() == ["3", "50.0", "3", "|", "30", "%", "2", "ms", "host-1"]
+    assert third.split() == ["3", "50.0", "3", "|", "30", "%", "70.7", "ms", "host-1"]
     assert lines[-1].split() == ["3", "x", "HTTP", "503"]
 
 
