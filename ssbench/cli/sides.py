@@ -10,7 +10,7 @@ from pathlib import Path
 from ssbench.cli.output_file import standard_output
 from ssbench.errors import StatFileError, UsageError
 from ssbench.run.options import Side
-from ssbench.swift.urls import parse_http_url
+from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
 
 _log = logging.getLogger(__name__)
 
@@ -40,9 +40,10 @@ def parse(arguments: argparse.Namespace) -> tuple[Side, ...]:
 def _side(text: str) -> Side:
     name, equals, what = text.partition("=")
     if not equals or not what or not _NAME.match(name):
-        raise UsageError(f"--ab: {text!r} is not NAME=URL or NAME=POLICY")
+        raise UsageError(f"--ab: {shown(text)} is not NAME=URL or NAME=POLICY")
     if "://" not in what:
         return Side(name, policy=what)
+    refuse_user_info(what, f"--ab: {name}")  # a no-op run, which does not authenticate, saves it too
     if parse_http_url(what) is None:
         raise UsageError(f"--ab: {name} is not the URL of an account, such as http://proxy:8080/v1/AUTH_test")
     return Side(name, storage_url=what.rstrip("/"))

@@ -13,6 +13,7 @@ from ssbench.comparison.change import Change
 from ssbench.comparison.compare import Comparison, Row
 from ssbench.comparison.figures import FIGURES, Figure
 from ssbench.reports.figures import printable
+from ssbench.reports.markdown import escape
 
 _COLUMNS = ("operation", "figure", "before", "after", "change", "95 % interval", "shows", "")
 
@@ -35,17 +36,17 @@ def text(comparison: Comparison) -> str:
 
 def markdown(comparison: Comparison) -> str:
     """Return the same as a table for a pull request."""
-    lines = [*head(comparison), "", _row(_COLUMNS), _row(["---"] * len(_COLUMNS))]
+    lines = [*map(escape, head(comparison)), "", _row(_COLUMNS), _row(["---"] * len(_COLUMNS))]
     for row in comparison.rows:
         for figure, change in telling(row):
             title = FIGURES[figure].title
             lines.append(_row([_name(row), title, *cells(FIGURES[figure], change)]))
-    lines += ["", *(f"- {note}" for note in notes(comparison))]
-    return "".join(f"{printable(line)}\n" for line in lines)
+    lines += ["", *(f"- {escape(note)}" for note in notes(comparison))]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(escape, cells)) + " |"
 
 
 def as_csv(comparison: Comparison) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from ssbench.comparison.figures import RunFigures
+from ssbench.reports.figures import printable
 
 #: Operations as they are called in such tables.
 _TITLES = {"CREATE": "PUT/s", "READ": "GET/s", "UPDATE": "update/s", "DELETE": "DELETE/s", "ALL": "all/s"}
@@ -63,12 +64,11 @@ def _mean(runs: Sequence[RunFigures], operation: str, figure: str, unit: float) 
 
 def as_text(table: Listing) -> str:
     """Return columns as wide as their cells; numbers to the right."""
-    widths = [
-        max(len(row[place]) for row in (table.titles, *table.rows)) for place in range(len(table.titles))
-    ]
+    rows = [[printable(cell) for cell in row] for row in (table.titles, *table.rows)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     facts = table.titles.index("runs")
     lines = []
-    for row in (table.titles, *table.rows):
+    for row in rows:
         cells = (
             f"{cell:<{width}}" if place < facts else f"{cell:>{width}}"
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 from ssbench.conditions import Condition, Unit, parse
@@ -13,13 +12,18 @@ from ssbench.statistics.summary import Line, RunStatistics, Section
 
 _MEGABYTE = 1e6
 
+#: Conditions that cannot be read are cut to so many characters.
+_MOST_CHARACTERS = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
     """A condition under which a run fails, and what came; None where the run has no such figure.
 
-    A figure that is not there fails: nobody can say that it was good. ``few`` is the number of latencies of a
-    percentile that rests on too few of them (:data:`~ssbench.statistics.latencies.MIN_BEYOND`), else None.
+    A figure that is not there fails: nobody can say that it was good. So does a condition of a scenario that
+    a later version of ssbench has written and this one cannot read; it has no figure. ``few`` is the
+    number of latencies of a percentile that rests on too few of them
+    (:data:`~ssbench.statistics.latencies.MIN_BEYOND`), else None.
     """
 
     condition: Condition
@@ -34,7 +38,10 @@ class Judgment:
     @property
     def text(self) -> str:
         """One line for people, without ``fail-if``."""
-        came = "not measured" if self.value is None else self.condition.spell(self.value)
+        if not self.condition.figure:
+            came = "this version of ssbench cannot read it"
+        else:
+            came = "not measured" if self.value is None else self.condition.spell(self.value)
         if self.few is not None:
             came += f", of {self.few:,} operations only"
         return f"{self.condition.text}: {'FAILED' if self.failed else 'ok'} ({came})"
@@ -56,8 +63,11 @@ def judge_run(statistics: RunStatistics, more: Iterable[Condition] = ()) -> tupl
 
 def _of_scenario(statistics: RunStatistics) -> Iterator[Condition]:
     for text in statistics.run.scenario.fail_if:
-        with suppress(ValueError):  # of a stat file that a later version has written
+        try:
             yield parse(text)
+        except ValueError:
+            shown = repr(text[:_MOST_CHARACTERS])
+            yield Condition(None, None, figure="", relation=">", limit=0.0, unit=Unit.COUNT, text=shown)
 
 
 def value(statistics: RunStatistics, condition: Condition) -> float | None:
@@ -66,7 +76,7 @@ def value(statistics: RunStatistics, condition: Condition) -> float | None:
     Of a change it is the figure itself, in the unit that it has without one.
     """
     section, line = _section(statistics, condition.operation), line_of(statistics, condition)
-    if section is None or line is None:
+    if section is None or line is None or not condition.figure:
         return None
     if condition.rank is not None or condition.figure.endswith("mean"):
         return _latency(_latencies(line, condition), condition)

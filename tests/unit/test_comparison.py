@@ -217,3 +217,20 @@ def test_a_table_of_configurations():
     assert lines[0].split() == ["scenario", "runs", "GET/s", "all/s", "MB/s", "p99", "ms"]
     assert lines[1].split()[:6] == ["4K", "2", "100", "+-1.0", "%", "100"]
     assert lines[2].split() == ["1M", "1", "9", "9", "-", "-"]
+
+
+def test_texts_of_stat_files_move_no_cursor():
+    runs = [run(facts={"scenario": "4K\x1b[2J"}, rate=1.0), run(facts={"scenario": "1M"}, rate=9.0)]
+    assert "4K\ufffd[2J" in as_text(listing(runs))
+    found = compare([run("a\x1b", p50=1.0)], [run(p50=2.0)])
+    assert "\x1b" not in markdown(found) + text(found)
+
+
+def test_markdown_shows_names_as_they_are():
+    found = compare(
+        [run("<img src=x>", operation="A|B", p50=1.0)], [run("@all `x`", operation="A|B", p50=2.0)]
+    )
+    shown = markdown(found)
+    assert r"before: \<img src=x\> (1 run)" in shown
+    assert "after:  @\u2060all \\`x\\` (1 run)" in shown
+    assert r"| A\|B | p50 ms |" in shown

@@ -186,9 +186,11 @@ def test_a_percentile_of_few_operations_says_so(tmp_path):
 
 def test_conditions_of_the_scenario_are_judged_again_and_once(tmp_path):
     found = run(tmp_path / "run.stat.gz", ("errors > 5%", "no condition at all"))
-    first, second = judge_run(found, [parse("errors > 5%"), parse("rate < 1")])
+    first, unknown, second = judge_run(found, [parse("errors > 5%"), parse("rate < 1")])
     assert first.text == "errors > 5%: ok (1%)"
     assert second.text.startswith("rate < 1: ok (")
+    assert unknown.failed  # a gate that nobody can read is not open
+    assert unknown.text == "'no condition at all': FAILED (this version of ssbench cannot read it)"
 
 
 def test_report_scenario_exits_with_5_and_prints_each(tmp_path, capsys):

@@ -127,6 +127,15 @@ def test_the_option():
 
 
 @pytest.mark.parametrize(
+    "side", ["a=http://me:secret@h/v1/x", "a b=http://me:secret@h/v1/x", "a=ftp://me:secret@h"]
+)
+def test_a_url_with_a_password_is_refused_and_not_shown(side):
+    with pytest.raises(UsageError) as error:
+        sides.parse(arguments(side, "b=http://h/v1/y"))
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
     ("wrong", "changes", "why"),
     [
         (("a", "b=x"), {}, "is not NAME=URL"),
