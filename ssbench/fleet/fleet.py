@@ -171,12 +171,17 @@ class Fleet:
         ]
 
     def tell_shares(self) -> None:
-        """Tell workers with jobs how many they may run at once, where that has changed."""
+        """Tell workers with jobs how many they may run at once, where that has changed.
+
+        One that may run none is asked for those that have not begun: with it they never would.
+        """
         for worker in self.dispatcher.living():
             if worker.share != worker.share_told and worker.outstanding:
                 notice = wire.pack_notice(wire.Share(self.parameters.run_id, worker.share))
                 if self._send_message(worker, notice):
                     worker.share_told = worker.share
+            if not worker.share and not worker.share_told:
+                self._recall(worker)
 
     def recall(self) -> None:
         """Ask all workers for the jobs that have not begun, and send no more than can begin at once.
@@ -185,10 +190,13 @@ class Fleet:
         What they hand back comes into the backlog.
         """
         self.dispatcher.keeps_ahead = False
-        notice = wire.pack_notice(wire.Recall(self.parameters.run_id))
         for worker in self.dispatcher.living():
-            if worker.outstanding and not worker.recalled:
-                worker.recalled = self._send_message(worker, notice)
+            self._recall(worker)
+
+    def _recall(self, worker: WorkerState) -> None:
+        if worker.outstanding and not worker.recalled:
+            notice = wire.pack_notice(wire.Recall(self.parameters.run_id))
+            worker.recalled = self._send_message(worker, notice)
 
     def _send_message(self, worker: WorkerState, message: bytes) -> bool:
         try:
@@ -269,6 +277,8 @@ class Fleet:
                 or result.retries
                 or result.retried
                 or result.rare is not None
+                or result.cause is not None
+                or result.late is not None
                 or (result.size and result.size != task[4] and (task[4] or result.size > largest[task[1]]))
             ):
                 wrong = self._bounds.fault(entry, result, to_master, now)

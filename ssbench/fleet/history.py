@@ -56,7 +56,8 @@ def after_failure(result: Result, cause: str, history: History | None, now: floa
     """
     retried = dict(result.retried or {})
     retried[cause] = retried.get(cause, 0) + 1
-    began = history.began if history else now - (result.last_byte or 0.0)
+    # One that only keeps the due time of a job that was handed back knows no beginning.
+    began = history.began if history is not None and history.retries else now - (result.last_byte or 0.0)
     rare = result.rare or Rare()
     due = None if result.late is None else began - result.late
     if history is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ssbench.fleet.dispatch import Entry
+from ssbench.fleet.dispatch import Batch, Entry
 from ssbench.fleet.wire import LOST_AFTER, Rare, Result
 from ssbench.operations import OPERATIONS
 
@@ -58,11 +58,15 @@ class Bounds:
         if result.spent is not None and result.spent > age * _LATENCY_SHARE + _LATENCY_SECONDS:
             return f"it failed after {result.spent:,.3f} s and was sent {age:,.3f} s ago"
         took = result.spent if last is None else last
-        if result.rare is not None and took is not None and _parts(result.rare) > took + _LATENCY_SECONDS:
-            return f"of {took:,.3f} s it spent {_parts(result.rare):,.3f} s with connecting and pauses"
+        if result.rare is not None:
+            whole = age * _LATENCY_SHARE if took is None else took
+            if _parts(result.rare) > whole + _LATENCY_SECONDS:
+                return f"of {whole:,.3f} s it spent {_parts(result.rare):,.3f} s with connecting and pauses"
         since = result.completed + to_master - now
         if since > _CLOCK_SECONDS or since < batch.sent_at - now - _CLOCK_SECONDS:
             return f"it ended {-since:,.3f} s ago and was sent {now - batch.sent_at:,.3f} s ago"
+        if result.late is not None and (wrong := _late_fault(batch, result, now + since)):
+            return wrong
         if result.retries > self.retries + (history.retries if history is not None else 0) or (
             result.retried and sum(result.retried.values()) > result.retries
         ):
@@ -84,5 +88,17 @@ class Bounds:
         return max(largest, _LARGEST_ANSWER, age * _BYTES_A_SECOND if operation.returns_object else 0)
 
 
+def _late_fault(batch: Batch, result: Result, completed: float) -> str | None:
+    """Say what is impossible in how late a job began, which was completed then by the master's clock."""
+    said, due = result.late or 0.0, batch.due(result.job_id)
+    if due is None:
+        return f"it began {said:,.3f} s late and was due at no time"
+    took = result.last_byte if result.spent is None else result.spent
+    late = max(0.0, completed - (took or 0.0) - due)
+    if abs(said - late) <= _CLOCK_SECONDS:
+        return None
+    return f"it began {said:,.3f} s late, by its own account, and {late:,.3f} s by when it was completed"
+
+
 def _parts(rare: Rare) -> float:
-    return max(rare.connecting + rare.pausing, rare.last_attempt or 0.0)
+    return max(rare.connecting + rare.pausing, rare.last_attempt or 0.0, rare.held)

@@ -127,6 +127,16 @@ def test_an_impossible_result_ends_its_job_as_an_error(network: Network) -> None
     assert fleet.dispatcher.invalid_results == 1
 
 
+@pytest.mark.parametrize("fields", [{"cause": "x", "spent": 1e9}, {"late": 1e9}])
+def test_failures_and_lateness_are_checked_too(network: Network, fields: dict[str, object]) -> None:
+    fleet = ready(network, 1)
+    worker = network.workers[wire.work_address(1)]
+    worker.seconds = 0.2
+    worker.answer = lambda job, _: Result(job[0], 0.1, 0.1, 0.0, **fields)  # type: ignore[arg-type]
+    arrival = run_jobs(fleet, network, tasks(1), [])
+    assert arrival.ended[0][1].cause == INVALID
+
+
 def test_of_many_invalid_messages_three_are_reported_and_all_counted(network: Network) -> None:
     fleet = ready(network)
     for _ in range(100):

@@ -217,6 +217,40 @@ def test_a_worker_whose_share_shrinks_is_told() -> None:
     assert [most[second] for second in range(1, 20)] == [8] * 10 + [2] * 9
 
 
+class FromManyToOne(ClosedLoop):
+    """One user after the first two seconds."""
+
+    def users(self, now: float) -> int:
+        return 64 if now < 1002.2 else 1
+
+    def room(self, now: float, sent: int, in_flight: int, capacity: int) -> int:
+        return min(capacity, self.users(now)) - in_flight
+
+
+def test_workers_without_a_share_keep_no_jobs() -> None:
+    bench = Bench(FromManyToOne(64), workers=4)
+    bench.each(seconds=0.5)
+    phase = Tasks(math.inf)
+    phase.stop = lambda: bench.network.now > 1010.0
+    ended: list[float] = []
+
+    def answer(job: Job, parameters: RunParameters) -> Result | None:
+        ended.append(bench.network.now)
+        return success(job, parameters)
+
+    def look() -> None:
+        # The only user is busy all the time, and nobody else holds a job.
+        holders = [worker for worker in bench.fleet.dispatcher.living() if worker.outstanding]
+        assert [worker.share for worker in holders] == [1]
+        bench.network.at(0.5, look)
+
+    bench.each(answer=answer)
+    bench.network.at(4.0, look)
+    bench.run(phase)
+    assert sum(1004.0 < moment < 1009.0 for moment in ended) == pytest.approx(10, abs=1)
+    assert phase.ended.keys() == {None}
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_what_a_dying_worker_had_is_sent_again_if_the_phase_wants_that(again: bool) -> None:
     bench = Bench()

@@ -23,6 +23,12 @@ def entry(kind: int = READ, size: int = 0, history: History | None = None) -> En
     return (kind, 0, 0, 1, size), Batch(1, 1, SENT, WORKER), history
 
 
+def due(moment: float) -> Entry:
+    given = entry()
+    given[1].dues = [moment]
+    return given
+
+
 def result(**changes: object) -> Result:
     fields = {"job_id": 1, "first_byte": 0.1, "last_byte": 0.2, "completed": NOW - OFFSET - 1}
     return Result(**(fields | changes))
@@ -52,6 +58,9 @@ def fault(given: Result, of: Entry) -> str | None:
         ({"retries": 12, "retried": {"HTTP 503": 10}}, entry(history=History(2, SENT, {"HTTP 401": 2}))),
         ({"first_byte": None, "last_byte": None, "cause": "HTTP 404"}, entry()),
         ({"last_byte": 9.0, "rare": Rare(4.0, 4.5, 0.5)}, entry()),
+        ({"last_byte": 9.0, "rare": Rare(held=9.0)}, entry()),
+        ({"late": 7.8}, due(101.0)),
+        ({"late": 0.0}, due(120.0)),  # the clocks differ by less than is possible
         ({"first_byte": None, "last_byte": 1.0, "cause": "HTTP 401", "unauthorized": True}, entry()),
     ],
 )
@@ -78,6 +87,16 @@ def test_what_can_be_is_taken(changes: dict[str, object], of: Entry) -> None:
         ({"retried": {"HTTP 503": 2**32 - 1}}, entry(), "0 retries, of which 4294967295 have a cause"),
         ({"last_byte": 9.0, "rare": Rare(6.0, 4.5)}, entry(), "of 9.000 s it spent 10.500 s with connecting"),
         ({"last_byte": 1.0, "rare": Rare(last_attempt=1e9)}, entry(), "of 1.000 s it spent"),
+        ({"last_byte": 1.0, "rare": Rare(held=2.5)}, entry(), "of 1.000 s it spent 2.500 s"),
+        (
+            {"first_byte": None, "last_byte": None, "cause": "HTTP 500", "rare": Rare(held=1e9)},
+            entry(),
+            "of 10.010 s it spent",
+        ),
+        ({"cause": "HTTP 500", "spent": 1e9}, entry(), "it failed after 1,000,000,000.000 s"),
+        ({"late": 0.0}, entry(), "it began 0.000 s late and was due at no time"),
+        ({"late": 1e9}, due(101.0), "it began 1,000,000,000.000 s late, by its own account, and 7.800 s by"),
+        ({"late": 0.0}, due(101.0), "it began 0.000 s late, by its own account, and 7.800 s by"),
         ({"size": 2**50}, entry(), "bytes were moved"),
         ({"size": 169}, entry(CREATE, 170), "169 bytes were moved, where 170 were asked for"),
         ({"size": 171}, entry(UPDATE, 170), "171 bytes were moved, where 170 were asked for"),

@@ -136,6 +136,12 @@ def test_the_first_attempt_counts_however_often_a_token_is_refused() -> None:
     assert waiting.take() == []
 
 
+def test_a_job_that_was_only_handed_back_began_when_it_was_sent_again() -> None:
+    waiting = WaitingForToken(TokenRenewal(lambda: "token"))
+    assert waiting.add(TASK, refused(), History(0, 0.0, {}, due=7.0), now=10.0)
+    assert waiting.take() == [(TASK, History(1, 8.0, {"HTTP 401": 1}, ended=10.0, due=7.0))]
+
+
 def test_waiting_for_a_token_is_a_pause() -> None:
     waiting = WaitingForToken(TokenRenewal(lambda: "token"))
     before = msgspec.structs.replace(refused(), rare=Rare(0.5, 0.25))
