@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from ssbench.errors import UsageError
-from ssbench.names import container_name, object_name
+from ssbench.names import object_name
 from ssbench.operations import OPERATIONS
 from ssbench.reports.figures import printable
 from ssbench.results import FIELDS, NO_WORKER, Field, Kind, ResultBlock, TextColumn
@@ -52,8 +52,11 @@ def _workers(results: RunResults, block: ResultBlock) -> list[str | None]:
 def _containers(results: RunResults, block: ResultBlock) -> list[str | None]:
     if isinstance(block.container, TextColumn):
         return list(block.container)
-    base, policy = results.run.scenario.container_base, results.run.scenario.policy
-    return [container_name(base, number, policy) for number in block.container.tolist()]
+    objects = [None] * len(block) if isinstance(block.object, TextColumn) else block.object.tolist()
+    return [
+        results.run.container(number, object_)
+        for number, object_ in zip(block.container.tolist(), objects, strict=True)
+    ]
 
 
 def _objects(results: RunResults, block: ResultBlock) -> list[str | None]:

@@ -20,7 +20,7 @@ class Standstill:
 
     def __init__(self, give_up_after: float, now: float) -> None:
         self.give_up_after = give_up_after
-        #: When the last job succeeded, and when the last one ended; the begin of the phase before that.
+        #: When the last job succeeded, and when the last one ended; the start of the phase before that.
         self.succeeded_at = self.ended_at = now
         #: The longest time without a success in which something failed.
         self.longest = 0.0

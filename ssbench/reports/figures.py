@@ -6,7 +6,7 @@ import math
 import re
 from datetime import UTC, datetime
 
-from ssbench.names import container_name, object_name
+from ssbench.names import object_name
 from ssbench.results import RunDescription
 from ssbench.statistics import Slowest
 
@@ -33,7 +33,7 @@ def object_path(run: RunDescription, slowest: Slowest) -> str:
     """Return container and object of an operation, as in ``ssbench_000017/tiny_000112``."""
     scenario, container, name = run.scenario, slowest.container, slowest.object
     if isinstance(container, int):
-        container = container_name(scenario.container_base, container, scenario.policy)
+        container = run.container(container, name if isinstance(name, int) else None)
     if isinstance(name, int):
         classes = scenario.size_classes
         known = slowest.size_class < len(classes)

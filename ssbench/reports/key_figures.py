@@ -200,8 +200,9 @@ def _parts(statistics: RunStatistics) -> Iterator[str]:
         whole = latencies.mean * latencies.count if latencies.count else math.inf
         for name, part in (("connecting", each.parts.connecting), ("pauses", each.parts.pausing)):
             if part.count and (each is total or part.seconds >= _MUCH * whole):
+                share = part.count / max(1, latencies.count)
                 yield (
-                    f"{_name(each):<8}{name:<17}{part.count:>9}{100 * part.count / each.count:>10.2f}"
+                    f"{_name(each):<8}{name:<17}{part.count:>9}{100 * share:>10.2f}"
                     f"{100 * part.seconds / whole:>11.2f}{milliseconds(part.seconds / part.count):>10}"
                     f"{milliseconds(part.longest):>9}"
                 )

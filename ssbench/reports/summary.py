@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ssbench.names import container_name, object_name
 from ssbench.operations import OPERATIONS
 from ssbench.reports import breakdown, load
 from ssbench.reports.columns import (
@@ -24,9 +23,8 @@ from ssbench.reports.columns import (
     width,
     wrap,
 )
-from ssbench.reports.figures import printable, utc
+from ssbench.reports.figures import object_path, printable, utc
 from ssbench.reports.options import ReportOptions
-from ssbench.scenario.model import Scenario
 from ssbench.statistics import Cause, Line, RunStatistics, Section, Slowest, judge_run
 
 #: More size classes, causes and warnings than these are counted.
@@ -244,18 +242,7 @@ def _words(slowest: Slowest, name: str, statistics: RunStatistics) -> Iterator[s
         yield f"at {clock(slowest.completed - slowest.latency - statistics.start)},"
     if slowest.worker >= 0:  # below are those of old files whose ids are texts
         yield f"worker {slowest.worker},"
-    yield printable(_object(slowest, statistics.run.scenario))
-
-
-def _object(slowest: Slowest, scenario: Scenario) -> str:
-    if isinstance(slowest.container, int) and isinstance(slowest.object, int):
-        classes = scenario.size_classes
-        known = slowest.size_class < len(classes)
-        container = container_name(scenario.container_base, slowest.container, scenario.policy)
-        return (
-            f"{container}/{object_name(classes[slowest.size_class].name if known else '?', slowest.object)}"
-        )
-    return f"{slowest.container or '?'}/{slowest.object or '?'}"
+    yield printable(object_path(statistics.run, slowest))
 
 
 def _warnings(statistics: RunStatistics) -> Iterator[str]:

@@ -198,7 +198,9 @@ def _notes(statistics: RunStatistics) -> Iterator[str]:
     if statistics.run.options.get("noop"):
         notes.append("no-op run: nothing was sent to Swift; bytes are those that would have been moved")
     if uploaded or replaced or reused:
-        why = " (size outside the range of their class)" if replaced else ""
+        verify = statistics.run.options.get("verify")
+        why = "to verify their content" if verify else "size outside the range of their class"
+        why = f" ({why})" if replaced else ""
         notes.append(f"initial objects: {uploaded} uploaded, {replaced} replaced{why}, {reused} reused")
     if count["waited"]:
         notes.append(f"small population: {count['waited']} operations waited for a free object")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ssbench.cluster.observation import Observation
+from ssbench.names import container_name, side_of
 from ssbench.scenario.model import Scenario
 
 
@@ -73,7 +74,8 @@ class RunDescription:
     ``scenario`` has every override of the command line in it. ``options`` holds the other options
     that mattered, as plain data; no password and no token belongs there. ``started`` is seconds
     since 1970. ``storage_urls``, ``accounts``, ``stages`` and ``sides`` are the names that
-    results refer to by their place. Files of ssbench 0.x know the scenario and perhaps the version, no more.
+    results refer to by their place. ``side_policies`` are the storage policies of both sides, where these
+    have one each. Files of ssbench 0.x know the scenario and perhaps the version, no more.
     """
 
     scenario: Scenario
@@ -88,6 +90,14 @@ class RunDescription:
     accounts: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     sides: tuple[str, ...] = ()
+    side_policies: tuple[str, ...] = ()
+
+    def container(self, number: int, object_number: int | None) -> str:
+        """Return the name of the container that an object was in; None: the object has no number."""
+        policy = self.scenario.policy
+        if len(self.side_policies) == 2 and object_number is not None:
+            policy = self.side_policies[side_of(object_number)]
+        return container_name(self.scenario.container_base, number, policy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,9 @@ from ssbench.workload.population import Population
 #: microseconds a message; many thousands at once keep the workers waiting.
 _ROWS_AT_ONCE = 512
 
+#: The answer to a PUT that has written an object.
+_CREATED = 201
+
 #: Seconds that tasks in flight still get when a phase is stopped.
 _STOPPED_DRAIN = 2.0
 
@@ -111,8 +114,9 @@ class _Errand:
 class InitialUploads(_Errand):
     """Uploads the initial objects that are not there yet, or not in the size that the scenario says.
 
-    ``uploaded``, ``replaced`` and ``reused`` count those that were not there, that were there in a size
-    outside the range of their class, and that were there already.
+    ``uploaded``, ``replaced`` and ``reused`` count those that were not there, that were there and were
+    written anew (their size was outside the range of their class, or their content is to be verified), and
+    that were there already.
     """
 
     def __init__(
@@ -131,7 +135,7 @@ class InitialUploads(_Errand):
         _, size_class, _, number, size = task
         if result.found is None:
             self.uploaded += 1
-        elif result.found == result.size:
+        elif result.status != _CREATED:  # it was looked at only
             self.reused += 1
             size = result.size
         else:

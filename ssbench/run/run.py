@@ -280,10 +280,12 @@ class Run:
             self._loop.run(uploads)
         if not self._options.noop:
             _log.info(
-                "Initial objects: %d uploaded, %d replaced (their size was outside the range of their class),"
-                " %d reused",
+                "Initial objects: %d uploaded, %d replaced (%s), %d reused",
                 uploads.uploaded,
                 uploads.replaced,
+                "to verify their content"
+                if self._options.verify
+                else "their size was outside the range of their class",
                 uploads.reused,
             )
         if uploads.failed and not self._stop():

@@ -48,6 +48,7 @@ def describe(
         ),
         storage_urls=tuple(parameters.storage_urls),
         sides=tuple(side.name for side in options.sides),
+        side_policies=tuple(side.policy for side in options.sides if side.policy),
         stages=stage_names(scenario),
     )
 

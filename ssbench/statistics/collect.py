@@ -23,7 +23,7 @@ from ssbench.statistics.by_second import BySecond, merge_seconds
 from ssbench.statistics.due import Due, DueCollector, merge_due
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
 from ssbench.statistics.over_time import OverTimeCollector
-from ssbench.statistics.parts import Parts, parts_of, sum_of
+from ssbench.statistics.parts import Parts, parts_of, sum_of, vanished
 from ssbench.statistics.slowest import SlowestCollector
 from ssbench.statistics.tally import tally
 from ssbench.statistics.timeline import Timeline, Window
@@ -241,13 +241,14 @@ class _Group:
         self.count += len(rows)
         self.by_second.add(block, rows)
         self.moved += int(np.maximum(block.size[rows], 0).sum())
-        self.parts += parts_of(block, rows)
+        self.parts += vanished(block, rows)
         last_byte = block.last_byte[rows]
         self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
         if "marks" in block.given:
             held_up = block.marks[rows] & Mark.HELD_UP != 0
             self.held_up.add(block, rows[held_up], last_byte[held_up], before)
             rows, last_byte = rows[~held_up], last_byte[~held_up]
+        self.parts += parts_of(block, rows)
         self.first_byte.add(block, rows, block.first_byte[rows], before)
         self.last_byte.add(block, rows, last_byte, before)
 

@@ -48,13 +48,17 @@ class Parts:
         )
 
 
+def vanished(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
+    """Return how many of some successes of a block found nothing."""
+    return Parts(vanished=int((block.status[rows] == _NOT_FOUND).sum()) if "attempts" in block.given else 0)
+
+
 def parts_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
-    """Return the parts of the time of some successes of a block."""
+    """Return the parts of the time of some successes of a block, of those whose latencies count."""
     given = block.given
     return Parts(
         _part(block.connecting[rows]) if "connecting" in given else Part(),
         _part(block.pausing[rows]) if "pausing" in given else Part(),
-        int((block.status[rows] == _NOT_FOUND).sum()) if "attempts" in given else 0,
     )
 
 

@@ -28,7 +28,9 @@ _timespec = struct.Struct("@qq").unpack_from
 
 def ask_for_arrivals(sock: socket.socket) -> bool:
     """Let the kernel tell when bytes arrive; return whether it may."""
-    if sys.platform != "linux" or os.uname().machine.startswith(_OTHER_NUMBERS):
+    # Where the kernel's long has 32 bits, this number gives a timespec of 8 bytes.
+    wide = sys.maxsize > 2**32
+    if sys.platform != "linux" or not wide or os.uname().machine.startswith(_OTHER_NUMBERS):
         return False
     try:
         sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)

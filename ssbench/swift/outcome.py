@@ -16,7 +16,7 @@ _REFUSED = status_cause(401)
 class Outcome(Struct, frozen=True, gc=False):
     """How a request ended.
 
-    ``first_byte`` and ``last_byte`` are seconds from the begin of the first attempt, connecting included, to
+    ``first_byte`` and ``last_byte`` are seconds from the start of the first attempt, connecting included, to
     the first and the last byte of the last answer; None for a failure, and first_byte None for a PUT.
     ``completed`` is when it ended. ``size``: bytes of body moved by a success, of a HEAD the object's.
     ``retries`` counts all attempts but one, ``retried`` the causes of those before the last. ``cause`` is

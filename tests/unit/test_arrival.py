@@ -62,6 +62,9 @@ def test_what_the_loop_does_for_others_is_in_no_latency(monkeypatch: pytest.Monk
 
 
 def test_where_the_kernel_cannot_tell_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
     with socket.socket() as sock:
+        with monkeypatch.context() as narrow:
+            narrow.setattr(sys, "maxsize", 2**31 - 1)
+            assert not arrival.ask_for_arrivals(sock)
+        monkeypatch.setattr(sys, "platform", "darwin")
         assert not arrival.ask_for_arrivals(sock)

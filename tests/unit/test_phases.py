@@ -11,7 +11,10 @@ from ssbench.fleet.dispatch import Task
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.operations import REMOVE
-from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
+from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp, InitialUploads
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.workload.draws import Workload
+from ssbench.workload.population import Population
 
 WORKER = WorkerState(1, 1, "h", 1, "1", 100, 0.0)
 
@@ -98,3 +101,16 @@ def test_to_ask_whether_a_phase_is_exhausted_changes_nothing() -> None:
         assert [phase.exhausted(0.0) for _ in range(3)] == [stop] * 3
         assert (phase.drain_timeout is None) == (not stop)
     assert len(phase.next_tasks(10)) == 3
+
+
+def test_what_a_put_has_written_anew_is_not_reused() -> None:
+    scenario = Scenario("s", (SizeClass("s", 5, 5, 3, (1, 1, 1, 1)),), user_count=1, operation_count=1)
+    workload = Workload(scenario, 1)
+    phase = InitialUploads(
+        workload.initial_objects(), Population(scenario, workload), Counted(), lambda: False
+    )
+    # Not there; there in a size of the class, but written anew for --verify; there and looked at only.
+    ends = [(None, 201), (5, 201), (5, 200)]
+    answers = [Result(0, None, None, 0.0, size=5, found=found, status=status) for found, status in ends]
+    phase.done(list(zip(phase.next_tasks(3), answers, strict=True)), WORKER)
+    assert (phase.uploaded, phase.replaced, phase.reused) == (1, 1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +14,13 @@ from ssbench.comparison.sides import compare_sides
 from ssbench.errors import UsageError
 from ssbench.fleet.wire import RunParameters
 from ssbench.names import side_of
-from ssbench.run.options import RunOptions, Side
+from ssbench.reports.figures import object_path
+from ssbench.results import RunDescription
+from ssbench.run.options import BenchOptions, RunOptions, Side
 from ssbench.run.places import container_places
-from ssbench.scenario.model import Scenario
+from ssbench.run.summary import describe
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.statistics import Slowest
 from ssbench.swift.credentials import Session
 from ssbench.worker.requests import Run
 
@@ -92,6 +97,23 @@ def test_a_worker_sends_each_object_to_its_side(monkeypatch, given):
         policy = f"_{given.side_policies[side]}" if given.side_policies else ""
         assert container == f"ssbench_000007{policy}"
     run.close()
+
+
+def test_what_is_reported_of_an_object_is_the_container_of_its_side():
+    scenario = Scenario("s", (SizeClass("small", 1, 1, 1, (1, 1, 1, 1)),), 1, operation_count=1, policy="tin")
+    run = RunDescription(scenario, sides=("x", "y"), side_policies=("p", "q"))
+    for number in range(1, 10):
+        slowest = Slowest(0.1, 0, "tx", 1.0, 1, 1, 0, 3, number)
+        policy = "pq"[side_of(number)]
+        assert object_path(run, slowest) == f"ssbench_000003_{policy}/small_{number:06d}"
+    assert run.container(3, None) == "ssbench_000003_tin"
+    assert RunDescription(scenario, sides=("x", "y")).container(3, 1) == "ssbench_000003_tin"
+    fleet = SimpleNamespace(
+        parameters=SimpleNamespace(trans_id_extra=None, storage_urls=["http://a"]),
+        dispatcher=SimpleNamespace(living=list),
+    )
+    options = RunOptions(sides=(Side("x", policy="p"), Side("y", policy="q")))
+    assert describe(1, scenario, 1, fleet, BenchOptions(workers=1), options).side_policies == ("p", "q")
 
 
 class Tokens:

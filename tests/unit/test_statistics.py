@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block
 
-from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultRow
+from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, Mark, ResultRow
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics import Latencies, RunStatistics, latencies, summarize, timeline
+from ssbench.statistics import Latencies, Part, RunStatistics, latencies, summarize, timeline
 
 WEIGHTS = (1.0, 1.0, 1.0, 1.0)
 SCENARIO = Scenario(
@@ -267,6 +267,18 @@ def test_resent_requests_are_no_retries(tmp_path: Path) -> None:
     writer.end(RunSummary(ended=0.0))
     total = summarize(open_results(path)).total
     assert (total.retries, total.resent) == (3, 3)
+
+
+def test_what_was_held_up_is_in_no_part_of_latencies(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    writer = RunResultsWriter(path, RunDescription(SCENARIO))
+    rare = {"connecting": {0: 4.0, 1: 0.05}, "attempts": {0: 1}, "marks": {0: int(Mark.HELD_UP)}}
+    writer.add(block([row(last=5.0), row(), row()], ["tx0", "tx1", "tx2"], rare=rare))
+    writer.end(RunSummary(ended=0.0))
+    total = summarize(open_results(path)).total
+    last_byte = total.lines[0].last_byte
+    assert total.parts.connecting == Part(1, 0.05, 0.05)
+    assert total.parts.connecting.seconds < last_byte.mean * last_byte.count
 
 
 def test_the_warm_up_is_left_out(tmp_path: Path) -> None:
