@@ -208,6 +208,7 @@ class Dispatcher(Shares):
                 if entry is not None:
                     self.handed_back += not asked
                     self.backlog.appendleft(_to_send(job_id, entry))
+        worker.forget_ended()
         self.note_room(worker)
 
     def take_lost(self) -> list[tuple[Task, WorkerState]]:
@@ -289,10 +290,14 @@ class Dispatcher(Shares):
         late: dict[WorkerState, None] = {}
         for batch in self._batches.values():
             worker = batch.worker
-            # Its oldest batch has begun, whatever it says.
-            begun = worker not in seen or batch.first <= worker.begun
+            began = batch.began_at
+            if batch.first > worker.begun:
+                if worker in seen:
+                    continue
+                # Its oldest batch begins, whatever it says, once the jobs before it have ended.
+                began = max(began, worker.progressed_at)
             seen.add(worker)
-            if begun and now - batch.began_at > self.longest_job:
+            if now - began > self.longest_job:
                 late[worker] = None
         for worker in late:
             self._end(worker, partial(events.Overdue, worker, self.longest_job))

@@ -103,13 +103,7 @@ class Fleet:
         self._header = wire.pack_parameters(parameters)
         retries = parameters.retries + parameters.retry_404
         self._bounds = Bounds(tuple(largest_objects), retries)
-        self.dispatcher.longest_job = longest_job(
-            parameters.connect_timeout,
-            parameters.network_timeout,
-            parameters.request_timeout,
-            retries,
-            max(largest_objects, default=0),
-        )
+        self._set_longest_job()
         return self.dispatcher.begin(0, self._clock())
 
     def change(self, **changes: object) -> None:
@@ -118,6 +112,19 @@ class Fleet:
             self.parameters, generation=self.parameters.generation + 1, **changes
         )
         self._header = wire.pack_parameters(self.parameters)
+        self._set_longest_job()
+
+    def _set_longest_job(self) -> None:
+        parameters = self.parameters
+        longest = longest_job(
+            parameters.connect_timeout,
+            parameters.network_timeout,
+            parameters.request_timeout,
+            self._bounds.retries,
+            max(self._bounds.largest, default=0),
+        )
+        # Between two jobs a user thinks, and the next one has not begun meanwhile.
+        self.dispatcher.longest_job = longest + parameters.think_time
 
     def forget_jobs(self, **changes: object) -> None:
         """Begin a new run with changed parameters: workers drop their jobs and close their connections."""
@@ -256,6 +263,8 @@ class Fleet:
         # Results of one batch come together, nearly always: they are counted together.
         last_batch: Batch | None = None
         count, age = 0, 0.0
+        # A job of this batch has ended, so those before it have begun, whatever the worker says.
+        begun = message.begun
         for result in message.results:
             entry = take(result.job_id, None)
             if entry is None or entry[1].worker is not worker:
@@ -266,6 +275,7 @@ class Fleet:
                 if last_batch is not None:
                     dispatcher.settled(last_batch, count)
                 last_batch, count, age = batch, 0, now - batch.sent_at
+                begun = max(begun, batch.first)
             count += 1
             last = result.last_byte
             # Nearly all are plainly possible. To call a function for each would cost half of this loop.
@@ -290,7 +300,7 @@ class Fleet:
             ended.append((task, result))
         if last_batch is not None:
             dispatcher.settled(last_batch, count)
-        dispatcher.note_progress(worker, len(ended), message.begun, (message.received, message.held), now)
+        dispatcher.note_progress(worker, len(ended), begun, (message.received, message.held), now)
         return Arrival(worker, now, message.generation, ended, special) if ended else None
 
     def _take_news(self, message: wire.FromWorker, now: float) -> None:

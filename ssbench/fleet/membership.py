@@ -27,6 +27,10 @@ from ssbench.fleet.worker_state import ClockOffset, WorkerState
 MOST_WORKERS = 4096
 
 
+#: Of all workers together, so many times in which they stood still are kept.
+MOST_GAPS_OF_ALL = 10_000
+
+
 class NotReady(enum.Enum):
     """Why a worker whose heartbeats arrive is not ready."""
 
@@ -52,6 +56,7 @@ class Membership:
         self._changed = False
         self._holders: dict[int, WorkerState] = {}
         self._full = False
+        self._gaps_kept = 0
         self._ticked: float | None = None
 
     def _begin(self, now: float) -> list[WorkerState]:
@@ -62,6 +67,7 @@ class Membership:
         """
         self.events.clear()
         self._ticked = now
+        self._gaps_kept = 0
         former = self.living()
         for worker in self.workers.values():
             worker.begin(now)
@@ -119,9 +125,7 @@ class Membership:
             worker.answered(beat.ping, beat.clock, now)
         self._set_capacity(worker, beat.capacity)
         worker.offset.observe(beat.clock, now)
-        to_master = worker.offset.seconds
-        gaps = [(begin + to_master, end + to_master) for begin, end in beat.gaps]
-        worker.load.observe(beat.clock, beat.cpu, beat.lag, beat.lag_max, gaps)
+        worker.load.observe(beat.clock, beat.cpu, beat.lag, beat.lag_max)
         worker.clocks.observe(
             beat.clock,
             now,
@@ -130,7 +134,17 @@ class Membership:
         )
         if not worker.ready and now - worker.reached <= LOST_AFTER:
             self._admit(worker)
+        if worker.used and beat.gaps:
+            self._keep_gaps(worker, beat.gaps, now)
         self._compare(worker, beat.held if beat.run_id == run_id else [])
+
+    def _keep_gaps(self, worker: WorkerState, gaps: Sequence[tuple[float, float]], now: float) -> None:
+        """Keep the times in which a worker stood still, by its own clock, as far as they are in this run."""
+        to_master = worker.offset.seconds
+        for began, ended in gaps:
+            gap = (max(began + to_master, worker.known_since), min(ended + to_master, now))
+            if gap[0] < gap[1]:
+                self._gaps_kept += worker.load.stood_still(began, gap, MOST_GAPS_OF_ALL - self._gaps_kept)
 
     def refuse(self, instance: int, worker_id: int, host: str, reason: str, now: float) -> None:
         """Refuse a worker for good; ``reason`` continues a sentence about it ("has the id of ...")."""

@@ -133,11 +133,14 @@ class Shares(Membership):
         had that.
         """
         worker.completed += ended
+        if ended:
+            worker.progressed_at = now
         worker.has_begun(begun, now)
         if worker.acknowledged(*received, now) and not self._changed and worker.ready:
             before = worker.most
             self._set_most(worker)
             self._ahead += worker.most - before
+        worker.forget_ended()
         self.note_room(worker)
 
     def _share_out(self) -> None:

@@ -20,9 +20,6 @@ _DRIFT = 0.01
 #: Times in which a worker stood still are kept up to this number.
 MOST_GAPS = 1000
 
-#: What a new turn-round time counts for in the average of them.
-TURN_ROUND_WEIGHT = 0.25
-
 
 class ClockOffset:
     """The number of seconds to add to a worker's clock to get the master's.
@@ -98,7 +95,10 @@ class Load:
         self._last: tuple[float, float] | None = None
         #: How late its event loop was at most, in seconds, and the times in which it stood still.
         self.lag_max = 0.0
+        #: Times in which it stood still, by the master's clock; how many more were not kept.
         self.gaps: list[tuple[float, float]] = []
+        self.gaps_dropped = 0
+        self._last_gap: float | None = None
 
     def observe(
         self,
@@ -106,17 +106,31 @@ class Load:
         cpu: float,
         lag: Sequence[int],
         lag_max: float = 0.0,
-        gaps: Sequence[tuple[float, float]] = (),
     ) -> None:
-        """Take in a heartbeat; ``gaps`` are times of the master's clock."""
+        """Take in a heartbeat."""
         self._last = (clock, cpu)
-        self.gaps.extend(gaps[: MOST_GAPS - len(self.gaps)])
         if self._first is None:
             self._first = self._last
             return
         self.lag_max = max(self.lag_max, lag_max)
         for place, count in enumerate(lag[:LAG_BUCKETS]):
             self._lag[place] += count
+
+    def stood_still(self, began: float, gap: tuple[float, float], room: int) -> int:
+        """Keep a time in which it stood still, of the master's clock, if there is ``room`` for one.
+
+        ``began`` is its beginning by the worker's clock: one that begins with the last one is the same, and
+        went on after it was told. Returns how many more are kept now.
+        """
+        if self.gaps and began == self._last_gap:
+            self.gaps[-1] = gap
+            return 0
+        if room <= 0 or len(self.gaps) >= MOST_GAPS:
+            self.gaps_dropped += 1
+            return 0
+        self._last_gap = began
+        self.gaps.append(gap)
+        return 1
 
     @property
     def cpu_share(self) -> float | None:
@@ -147,15 +161,16 @@ class WorkerState:
     that cannot be.
 
     ``share`` is how many jobs it may run at once, ``share_told`` what it knows of that, ``most`` how many it
-    may be sent, with those ``ahead``. ``outstanding`` have not ended, ``completed`` ended in this run, and
-    ``begun`` is the number of the last one that has begun. ``unacknowledged`` are the batches that it has
-    not said to have received, ``unbegun`` those with jobs that may not have begun. ``in_turn``: it is
-    in line for more jobs; ``recalled``: it was asked to hand back what has not begun.
+    may be sent, with those ``ahead``. ``outstanding`` have not ended, ``completed`` ended in this run, the
+    last of them at ``progressed_at``. ``begun`` is the number of the last one that has begun.
+    ``unacknowledged`` are the batches that it has not said to have received, ``unbegun`` those with jobs that
+    may not have begun.
+    ``in_turn``: it is in line for more jobs; ``recalled``: it was asked to hand back what has not begun.
 
     ``since`` is when its heartbeats began to arrive, ``pinged`` when it was last sent a ping, ``echo`` when
     the last ping that it answered was sent and ``reached`` when that answer came; ``heard`` is what its own
-    clock was then. ``turn_round`` is the moving average of the seconds between the two. ``start`` is the
-    moment of its clock from which due times count.
+    clock was then. ``start`` is the moment of its clock from which due times count. ``known_since`` is when
+    it was first heard of in this run.
     """
 
     worker_id: int
@@ -166,6 +181,7 @@ class WorkerState:
     capacity: int
     last_seen: float
     since: float = field(init=False)
+    known_since: float = field(init=False)
     refusal: str | None = None
     alive: bool = True
     ready: bool = False
@@ -179,6 +195,7 @@ class WorkerState:
     outstanding: int = 0
     completed: int = 0
     begun: int = 0
+    progressed_at: float = -math.inf
     in_turn: bool = False
     recalled: bool = False
     ahead: Ahead = field(default_factory=Ahead)
@@ -190,7 +207,6 @@ class WorkerState:
     echo: float = -math.inf
     reached: float = -math.inf
     heard: float | None = None
-    turn_round: float | None = None
     batches: set[int] = field(default_factory=set)
     start: float = -math.inf
     offset: ClockOffset = field(default_factory=ClockOffset)
@@ -200,7 +216,7 @@ class WorkerState:
 
     def __post_init__(self) -> None:
         self.address = work_address(self.instance)
-        self.since = self.last_seen
+        self.since = self.known_since = self.last_seen
 
     @property
     def refused(self) -> bool:
@@ -215,7 +231,7 @@ class WorkerState:
     def begin(self, now: float) -> None:
         """Another run begins: it is not ready until it answers a ping of that run."""
         self.ready = self.used = self.told = False
-        self.since = self.last_seen = now
+        self.since = self.known_since = self.last_seen = now
         self.pinged = self.reached = -math.inf
         self.foreign_results = self.invalid_results = 0
         self.completed = 0
@@ -258,6 +274,12 @@ class WorkerState:
                 break
             waiting.popleft()
 
+    def forget_ended(self) -> None:
+        """Forget the batches whose jobs have all ended, whatever it says of what it received and began."""
+        for waiting in (self.unacknowledged, self.unbegun):
+            while waiting and not waiting[0].remaining:
+                waiting.popleft()
+
     def answered(self, sent: float, clock: float, now: float) -> None:
         """Take note of a heartbeat that repeats the ping sent then; only the first one is its answer.
 
@@ -265,16 +287,11 @@ class WorkerState:
         """
         if self.echo < sent <= now:
             self.echo, self.reached, self.heard = sent, now, clock
-            took = now - sent
-            if self.turn_round is None:
-                self.turn_round = took
-            else:
-                self.turn_round += (took - self.turn_round) * TURN_ROUND_WEIGHT
 
     def forgive(self, seconds: float) -> None:
         """The master was held up for so long: nothing could be heard meanwhile."""
         self.last_seen += seconds
         self.since += seconds
         self.reached += seconds
-        # What it answers to an earlier ping says nothing about the turn-round time.
+        # What it answers to an earlier ping says nothing about how it can be reached now.
         self.echo = max(self.echo, self.pinged)

@@ -45,11 +45,6 @@ class Generator:
     gaps: tuple[Gap, ...] = ()
     limits: tuple[str, ...] = ()
 
-    @property
-    def was_the_limit(self) -> bool:
-        """Whether it was, rather than the store, what limited the figures."""
-        return bool(self.limits)
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:

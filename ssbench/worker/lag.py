@@ -99,6 +99,13 @@ class LagMeter:
         self._counts, self._longest, self._untold = [0] * LAG_BUCKETS, 0.0, []
         return taken
 
+    def put_back(self, taken: tuple[list[int], float, list[tuple[float, float]]]) -> None:
+        """Take back what :meth:`take` has just returned, because it could not be told."""
+        counts, longest, gaps = taken
+        self._counts = [count + more for count, more in zip(counts, self._counts, strict=True)]
+        self._longest = max(longest, self._longest)
+        self._untold = [*gaps, *self._untold][:MAX_GAPS]
+
     def mark(self, results: Sequence[Brief]) -> list[Brief]:
         """Return results that have just ended, each with how much of its time the loop stood still."""
         if self._watcher is not None:

@@ -186,7 +186,8 @@ class Worker:
         self._notice_silence()
         # A batch that a heartbeat no longer lists must have its results sent before it.
         self._flush()
-        lag, lag_max, gaps = self._lag.take()
+        taken = self._lag.take()
+        lag, lag_max, gaps = taken
         sent = self._send(
             wire.Heartbeat(
                 protocol=wire.PROTOCOL,
@@ -210,6 +211,8 @@ class Worker:
         )
         if sent:
             self._beat_at = time.monotonic()
+        else:
+            self._lag.put_back(taken)
         return sent
 
     def _notice_silence(self) -> None:

@@ -16,6 +16,7 @@ from ssbench.fleet import events
 from ssbench.fleet.clocks import Clocks
 from ssbench.fleet.dispatch import MOST_WORKERS, Dispatcher, NotReady, Task
 from ssbench.fleet.history import History
+from ssbench.fleet.membership import MOST_GAPS_OF_ALL
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat, Job
 from ssbench.fleet.worker_state import CLOCK_WINDOW, ClockOffset, Load, WorkerState
@@ -492,7 +493,8 @@ def test_a_worker_is_ready_once_it_has_answered_a_ping_of_this_master() -> None:
     dispatcher.heartbeat(structs.replace(beat(1), master=dispatcher.master, ping=0.2), RUN, 0.3)
     assert kinds(dispatcher) == [events.Joined]
     assert room(dispatcher) == 10
-    assert worker_of(dispatcher, 1).turn_round == pytest.approx(0.1)
+    worker = worker_of(dispatcher, 1)
+    assert (worker.echo, worker.reached) == (0.2, 0.3)
 
 
 def test_a_ping_is_due_each_heartbeat_interval_and_never_to_the_refused_or_silent() -> None:
@@ -679,11 +681,78 @@ def test_the_load_is_what_happened_between_two_heartbeats() -> None:
     assert load.lag_percentile(50) == pytest.approx(50e-6)
     assert load.lag_percentile(99) == pytest.approx(50e-6 * 2**0.5)
     assert load.lag_percentile(100) == pytest.approx(200e-6)
-    load.observe(13.0, 6.5, [1] * LAG_BUCKETS, 0.3, [(3.0, 3.3)])
+    load.observe(13.0, 6.5, [1] * LAG_BUCKETS, 0.3)
+    assert load.stood_still(1.0, (3.0, 3.3), 1) == 1
     assert (load.lag_max, load.gaps) == (0.3, [(3.0, 3.3)])
     load.clear()
     assert load.cpu_share is None
     assert (load.lag_max, load.gaps) == (0.0, [])
+
+
+def still(dispatcher: Dispatcher, instance: int, gaps: list[tuple[float, float]], now: float) -> None:
+    hear(dispatcher, structs.replace(beat(instance, clock=now), gaps=gaps), now)
+
+
+def test_a_gap_that_goes_on_after_it_was_told_is_one_gap() -> None:
+    dispatcher = joined(1)
+    for end in (5.0, 6.0, 7.0):
+        still(dispatcher, 1, [(4.0, end)], end)
+    still(dispatcher, 1, [(7.5, 8.0)], 8.0)
+    assert worker_of(dispatcher, 1).load.gaps == [(4.0, 7.0), (7.5, 8.0)]
+
+
+def test_gaps_are_within_the_run_and_in_order() -> None:
+    dispatcher = joined(1)
+    dispatcher.begin(10, 10.0)
+    still(dispatcher, 1, [(1.0, 2.0), (9.0, 10.5), (11.0, 99.0), (15.0, 14.0), (1e9, 2e9)], 12.0)
+    assert worker_of(dispatcher, 1).load.gaps == [(10.0, 10.5), (11.0, 12.0)]
+
+
+def test_gaps_are_kept_of_workers_that_were_used_and_not_without_end() -> None:
+    dispatcher = joined(*range(1, 21))
+    hear(dispatcher, structs.replace(beat(99, clock=1.0), gaps=[(0.2, 0.4)]), 1.0, answers=False)
+    assert worker_of(dispatcher, 99).load.gaps == []
+    for second in range(1, 61):
+        gaps = [(second + place / 20, second + (place + 0.5) / 20) for place in range(20)]
+        for instance in range(1, 21):
+            still(dispatcher, instance, gaps, second + 1.0)
+    loads = [worker.load for worker in dispatcher.workers.values()]
+    assert sum(len(load.gaps) for load in loads) == MOST_GAPS_OF_ALL
+    assert sum(load.gaps_dropped for load in loads) == 60 * 20 * 20 - MOST_GAPS_OF_ALL
+    dispatcher.begin(10, 100.0)
+    still(dispatcher, 1, [(101.0, 102.0)], 102.0)
+    assert len(worker_of(dispatcher, 1).load.gaps) == 1
+
+
+def test_batches_that_ended_are_forgotten_whatever_their_worker_says_of_them() -> None:
+    dispatcher = joined(1)
+    worker = worker_of(dispatcher, 1)
+    for number in range(10):
+        first, _ = send(dispatcher, [task(number)], 0.0)
+        dispatcher.settle(first, worker)
+        dispatcher.note_progress(worker, 1, 0, (0, 0.0), 0.0)
+        first, _ = send(dispatcher, [task(number)], 0.0)
+        dispatcher.hand_back([first], worker, 10, asked=True)
+        dispatcher.backlog.clear()
+    assert (list(worker.unacknowledged), list(worker.unbegun)) == ([], [])
+
+
+def test_a_worker_whose_users_think_is_not_overdue() -> None:
+    dispatcher = joined(1, limit=1)
+    dispatcher.longest_job = 50.0
+    worker = worker_of(dispatcher, 1)
+    first, _ = send(dispatcher, tasks(4), 0.0)
+    second, _ = send(dispatcher, tasks(4), 0.0, to=1)
+    now = 0.0
+    for number in range(first, second):
+        now += 40.0
+        dispatcher.settle(number, worker)
+        dispatcher.note_progress(worker, 1, number, (second, 0.0), now)
+    worker.reached = worker.last_seen = now + 49.0
+    dispatcher._find_overdue(now + 49.0)  # the user thinks, and the second batch has not begun
+    assert kinds(dispatcher) == []
+    dispatcher._find_overdue(now + 51.0)
+    assert kinds(dispatcher) == [events.Overdue]
 
 
 @pytest.mark.parametrize("slope", [0.0, 600e-6, -600e-6])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from simulated import Network, SimulatedWorker, failure
+from simulated import Network, SimulatedWorker, failure, success
 
 from ssbench.fleet import events, wire
 from ssbench.fleet.dispatch import Task
@@ -135,6 +135,32 @@ def test_failures_and_lateness_are_checked_too(network: Network, fields: dict[st
     worker.answer = lambda job, _: Result(job[0], 0.1, 0.1, 0.0, **fields)  # type: ignore[arg-type]
     arrival = run_jobs(fleet, network, tasks(1), [])
     assert arrival.ended[0][1].cause == INVALID
+
+
+def test_the_longest_job_allows_for_what_users_think(network: Network) -> None:
+    fleet = network.fleet()
+    before = fleet.dispatcher.longest_job
+    fleet.change(think_time=300.0)
+    assert fleet.dispatcher.longest_job == before + 300.0
+
+
+def test_a_worker_that_keeps_a_job_and_says_that_none_has_begun_is_overdue(network: Network) -> None:
+    fleet = ready(network, 1)
+    worker = network.workers[wire.work_address(1)]
+    worker.seconds = 0.0
+
+    def answer(job: wire.Job, parameters: RunParameters) -> Result | None:
+        worker.begun = 0
+        return success(job, parameters) if job[4] else None
+
+    worker.answer = answer
+    fleet.dispatcher.longest_job = 10.0
+    assert fleet.send(state(fleet), tasks(1), network.now)
+    for _ in range(30):
+        assert fleet.send(state(fleet), tasks(2)[1:], network.now)
+        turn(fleet, network, 0.5)
+        turn(fleet, network, 0.5)
+    assert events.Overdue in [type(event) for event in fleet.take_events()]
 
 
 def test_of_many_invalid_messages_three_are_reported_and_all_counted(network: Network) -> None:

@@ -73,3 +73,15 @@ def test_what_was_taken_is_told_once_and_gaps_are_bounded() -> None:
     meter.start()
     meter.stop()
     meter.stop()
+
+
+def test_what_could_not_be_told_is_told_later() -> None:
+    meter = LagMeter(gevent.get_hub().loop)
+    meter._due = 1.0
+    meter._note_gap(1.5)
+    meter._counts[3], meter._longest = 2, 0.5
+    meter.put_back(meter.take())
+    meter._note_gap(2.0)
+    meter._counts[3] += 1
+    counts, longest, gaps = meter.take()
+    assert (counts[3], longest, gaps) == (3, 0.5, [(1.0, 2.0)])
