@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import astuple, fields
 from pathlib import Path
 
@@ -22,6 +23,10 @@ _VERSION = 1
 #: Seconds to wait for another program that writes to the index.
 _TIMEOUT = 10.0
 
+#: Of SQLite's primary codes, those of a file that is no index, and of one that cannot be written.
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+_NOT_WRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
+
 _ENDINGS = (".stat.gz", ".stat")
 _LAST = re.compile(r"last(?:-(\d{1,6}))?\Z", re.ASCII)
 _COLUMNS = tuple(field.name for field in fields(Entry))
@@ -31,7 +36,7 @@ class Archive:
     """A folder of stat files.
 
     ``read`` makes the entry of a file; it raises StatFileError for one that cannot be read, which is then
-    named in ``unreadable`` and left out.
+    named in ``unreadable`` and left out; what is wrong with the index itself stands there too.
     """
 
     def __init__(self, folder: Path, read: Callable[[Path], Entry]) -> None:
@@ -42,12 +47,34 @@ class Archive:
     def entries(self) -> list[Entry]:
         """Return all runs, the oldest first, after a look at which files are new, changed or gone.
 
+        An index that is damaged is made again. Where none can be written, one in memory takes its place.
         Raises UsageError where there is no such folder, or its index cannot be used.
         """
         if not self.folder.is_dir():
             raise UsageError(f"{self.folder}: is not a folder")
-        self.unreadable = []
-        with self._index() as index:
+        path = self.folder / INDEX
+        try:
+            try:
+                return self._read_all(path, [])
+            except sqlite3.Error as error:
+                kind = error.sqlite_errorcode & 0xFF
+                if kind in _DAMAGED:
+                    with suppress(OSError):
+                        path.unlink()
+                        return self._read_all(path, [f"{path}: the index was damaged and is made again"])
+                elif kind not in _NOT_WRITABLE:
+                    raise
+                note = f"{path}: the index cannot be written; what was read is not kept"
+                return self._read_all(path, [note], in_memory=True)
+        except sqlite3.Error as error:
+            raise UsageError(
+                f"{path}: the index cannot be used ({error}); it may be deleted, and is then made again"
+            ) from None
+
+    def _read_all(self, path: Path, notes: list[str], *, in_memory: bool = False) -> list[Entry]:
+        self.unreadable = notes
+        with closing(_copy(path) if in_memory else _connect(str(path))) as index:
+            _make_table(index)
             self._update(index)
             found = index.execute(f"SELECT {', '.join(_COLUMNS)} FROM runs ORDER BY started, file")  # noqa: S608
             return [Entry(*row) for row in found]
@@ -74,24 +101,11 @@ class Archive:
                 raise UsageError(f"{self.folder}: {reference} is not there; it has {len(entries)} runs")
         return [self.folder / entry.file for entry in found]
 
-    @contextmanager
-    def _index(self) -> Iterator[sqlite3.Connection]:
-        path = self.folder / INDEX
-        try:
-            with closing(sqlite3.connect(path, timeout=_TIMEOUT)) as index, index:
-                (version,) = index.execute("PRAGMA user_version").fetchone()
-                if version != _VERSION:
-                    index.execute("DROP TABLE IF EXISTS runs")
-                    index.execute(f"CREATE TABLE runs ({', '.join(_COLUMNS)}, PRIMARY KEY (file))")
-                    index.execute(f"PRAGMA user_version = {_VERSION}")
-                yield index
-        except sqlite3.Error as error:
-            raise UsageError(
-                f"{path}: the index cannot be used ({error}); it may be deleted, and is then made again"
-            ) from None
-
     def _update(self, index: sqlite3.Connection) -> None:
-        """Read the files that the index does not have as they are, and forget those that are gone."""
+        """Read the files that the index does not have as they are, and forget those that are gone.
+
+        Each is committed by itself: nobody waits for another one's reading, and Ctrl-C loses one file.
+        """
         known = {
             file: (size, changed)
             for file, size, changed in index.execute("SELECT file, size, changed FROM runs")
@@ -99,6 +113,9 @@ class Archive:
         there: dict[str, tuple[int, int]] = {}
         for path in self.folder.iterdir():
             if path.name.endswith(_ENDINGS):
+                if shown := _not_utf8(path):
+                    self.unreadable.append(f"{shown}: left out, because its name is not UTF-8")
+                    continue
                 with suppress(OSError):  # it is gone since
                     status = path.stat()
                     if status.st_size:  # an empty one is of a run that has not begun
@@ -115,6 +132,43 @@ class Archive:
                 continue
             marks = ", ".join("?" * len(_COLUMNS))
             index.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", astuple(entry))  # noqa: S608
+
+
+def _connect(database: str) -> sqlite3.Connection:
+    return sqlite3.connect(database, timeout=_TIMEOUT, isolation_level=None)
+
+
+def _copy(path: Path) -> sqlite3.Connection:
+    """Return a copy of an index in memory; an empty one where it cannot be read."""
+    copy = _connect(":memory:")
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as kept,
+    ):
+        kept.backup(copy)
+    return copy
+
+
+def _make_table(index: sqlite3.Connection) -> None:
+    """Make the table, unless it is there in today's form."""
+    asked = "PRAGMA user_version"
+    if index.execute(asked).fetchone() == (_VERSION,):
+        return
+    index.execute("BEGIN IMMEDIATE")
+    if index.execute(asked).fetchone() != (_VERSION,):  # or somebody else has made it meanwhile
+        index.execute("DROP TABLE IF EXISTS runs")
+        index.execute(f"CREATE TABLE runs ({', '.join(_COLUMNS)}, PRIMARY KEY (file))")
+        index.execute(f"PRAGMA user_version = {_VERSION}")
+    index.execute("COMMIT")
+
+
+def _not_utf8(path: Path) -> str | None:
+    """Return a path as it may be shown, where its name is not UTF-8; else None."""
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(path).decode("utf-8", "backslashreplace")
+    return None
 
 
 def is_reference(text: str) -> bool:

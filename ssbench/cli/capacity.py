@@ -68,7 +68,7 @@ def prepare(arguments: argparse.Namespace) -> None:
         "--until": arguments.until if arguments.find else None,
     }
     if given := [name for name, value in single.items() if value]:
-        raise UsageError(f"{given[0]} is of single runs: expected without {option}")
+        raise UsageError(f"{given[0]} is for single runs; leave it out with {option}")
     if arguments.find_within is not None and not arguments.find:
         raise UsageError("--find-within needs --find")
     if arguments.sweep:
@@ -83,12 +83,11 @@ def _prepare_sweep(arguments: argparse.Namespace, sweep: Sweep) -> None:
     }
     name, value = varied.get(sweep.variable, ("", None))
     if value is not None:
-        raise UsageError(f"{name} is what --sweep varies: expected only one of them")
+        raise UsageError(f"--sweep varies what {name} sets; leave out one of them")
     if sweep.variable is Variable.WORKERS:
         if zmq_options.any_given(arguments) or arguments.expect_workers:
             raise UsageError(
-                "--sweep workers= starts local workers: expected without --expect-workers and the options"
-                " for others"
+                "--sweep workers= starts local workers; leave out --expect-workers and the options for others"
             )
         arguments.workers = sweep.values[0]
 

@@ -21,6 +21,11 @@ class Figure:
     unit: float
     more_is_faster: bool | None
 
+    def spell(self, value: float) -> str:
+        """Return a value as people read it, in the unit of the title."""
+        value /= self.unit
+        return f"{value:.3f}" if value < 10 else f"{value:.2f}" if value < 100 else f"{value:.1f}"
+
 
 #: Every figure that is compared, by its name, in the order of reports.
 FIGURES = {

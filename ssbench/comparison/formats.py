@@ -153,7 +153,4 @@ def _percent(share: float) -> str:
 
 
 def _value(figure: Figure, value: float | None) -> str:
-    if value is None:
-        return "-"
-    value /= figure.unit
-    return f"{value:.3f}" if value < 10 else f"{value:.2f}" if value < 100 else f"{value:.1f}"
+    return "-" if value is None else figure.spell(value)

@@ -76,16 +76,12 @@ def _cells(figure: Figure, values: list[float]) -> list[str]:
         middle, half = fmean(logs), _half(logs)
         mean, low, high = math.exp(middle), math.exp(middle - half), math.exp(middle + half)
         differ = f"{100 * stdev(logs):.1f}"
-    shown = [_value(value / figure.unit) for value in (mean, low, high, min(values), max(values))]
+    shown = [figure.spell(value) for value in (mean, low, high, min(values), max(values))]
     return [shown[0], f"{shown[1]} to {shown[2]}", *shown[3:], differ]
 
 
 def _half(values: list[float]) -> float:
     return t_quantile(0.975, len(values) - 1) * stdev(values) / math.sqrt(len(values))
-
-
-def _value(value: float) -> str:
-    return f"{value:.3f}" if value < 10 else f"{value:.2f}" if value < 100 else f"{value:.1f}"
 
 
 def _notes(runs: Sequence[RunFigures]) -> Iterator[str]:

@@ -13,11 +13,12 @@ import numpy as np
 
 from ssbench.operations import OPERATIONS
 from ssbench.reports import html_cluster, html_tables, load
+from ssbench.reports.columns import plural
 from ssbench.reports.figures import utc
 from ssbench.reports.html_charts import BLUE, COLOURS, GREY, ORANGE, RED, Chart, Curve
 from ssbench.reports.html_page import Part, page
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import count, verdict
+from ssbench.reports.verdict import verdict
 from ssbench.statistics import Latencies, OverTime, RunStatistics, Series
 
 _MEGABYTE = 1e6
@@ -66,8 +67,8 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
 def _what(statistics: RunStatistics) -> str:
     run, scenario = statistics.run, statistics.run.scenario
     facts = [
-        count(scenario.user_count, "user"),
-        count(statistics.worker_count, "worker"),
+        plural(scenario.user_count, "user"),
+        plural(statistics.worker_count, "worker"),
         f"{statistics.duration:,.1f} s from {utc(statistics.start)}",
         f"policy {scenario.policy}" if scenario.policy else "",
         ", ".join(run.storage_urls[:3]) + (", ..." if len(run.storage_urls) > 3 else ""),

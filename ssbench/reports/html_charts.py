@@ -60,7 +60,7 @@ _RANKS = {1: "0", 2: "50", 4: "75", 10: "90", 20: "95", 100: "99", 1e3: "99.9", 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A series of a chart; NaN leaves a gap. ``hidden``: the reader has to ask for it.
+    """A series of a chart; NaN leaves a gap.
 
     ``markers`` draws points alone; ``shown`` are the numbers to tell of them instead of y.
     ``pointed`` draws points beside the line.
@@ -72,7 +72,6 @@ class Curve:
     colour: str
     width: float = 1.6
     dash: str = "solid"
-    hidden: bool = False
     markers: bool = False
     shown: npt.NDArray[np.int64] | None = None
     pointed: bool = False
@@ -121,10 +120,9 @@ def _block(chart: Chart, place: str, names: list[tuple[Curve, str]]) -> str:
 
 def _button(curve: Curve, name: str) -> str:
     """Return the button that shows and hides a curve."""
-    shown = "false" if curve.hidden else "true"
     look = "markers" if curve.markers else curve.dash
     return (
-        f'<button type=button class="series {look}" data-name={name} aria-pressed={shown}>'
+        f'<button type=button class="series {look}" data-name={name} aria-pressed=true>'
         f'<i style="--colour:{curve.colour}"></i>{html.escape(curve.name)}</button>'
     )
 
@@ -255,7 +253,7 @@ def _draw(
     made: Any, curve: Curve, name: str, source: ColumnDataSource, column: str, *, points: bool
 ) -> list[Any]:
     """Draw a curve, with its points where these are few; what belongs to it has its name."""
-    common = {"source": source, "name": name, "visible": not curve.hidden}
+    common = {"source": source, "name": name}
     drawn = []
     if not curve.markers:
         drawn.append(

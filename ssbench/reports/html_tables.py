@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from ssbench.operations import OPERATIONS
+from ssbench.reports.columns import plural
 from ssbench.reports.figures import milliseconds, object_path, utc
 from ssbench.reports.html_page import escape
-from ssbench.reports.verdict import count, rate, share
+from ssbench.reports.verdict import rate, share
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Interval, Latencies, RunStatistics, SlowOperation
 from ssbench.statistics.summary import rates
@@ -71,7 +72,7 @@ def operations(statistics: RunStatistics) -> str:
     heads = ("operation", "size class", "%", first, second, "95 % interval", *others)
     held_up = statistics.total.held_up.count
     left_out = (
-        f" The latency of {count(held_up, 'operation')} is left out, because a worker itself stood still."
+        f" The latency of {plural(held_up, 'operation')} is left out, because a worker itself stood still."
         if held_up
         else ""
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ssbench.reports.columns import plural
 from ssbench.reports.figures import milliseconds, printable, utc
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import Tone, count, rate, share, verdict
+from ssbench.reports.verdict import Tone, rate, share, verdict
 from ssbench.statistics import Latencies, RunStatistics, judge_run
 
 _MARKS = {Tone.GOOD: "\u2705", Tone.DOUBTFUL: "\u26a0\ufe0f", Tone.BAD: "\u274c"}
@@ -39,8 +40,8 @@ def escape(text: str) -> str:
 def _what(statistics: RunStatistics) -> str:
     run, scenario = statistics.run, statistics.run.scenario
     facts = [
-        count(scenario.user_count, "user"),
-        count(statistics.worker_count, "worker"),
+        plural(scenario.user_count, "user"),
+        plural(statistics.worker_count, "worker"),
         f"{statistics.duration:,.1f} s",
         f"policy {scenario.policy}" if scenario.policy else "",
         f"seed {run.seed}" if run.seed is not None else "",

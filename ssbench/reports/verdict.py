@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ssbench.conditions import Condition
+from ssbench.reports.columns import plural
 from ssbench.reports.figures import milliseconds
 from ssbench.statistics import Latencies, RunStatistics, Section, judge_run
 
@@ -42,11 +43,11 @@ def verdict(statistics: RunStatistics, conditions: Iterable[Condition] = ()) -> 
     bad = [*missed, *_ends(statistics), *_failures(statistics)]
     doubts = list(_doubts(statistics))
     tone = Tone.BAD if bad else Tone.DOUBTFUL if doubts else Tone.GOOD
-    title = f"{rates(total)}; {count(total.failed, 'error')}"
+    title = f"{rates(total)}; {plural(total.failed, 'error')}"
     if statistics.interrupted:
         title = f"interrupted: {title}"
     if missed:
-        title = f"{count(len(missed), 'threshold')} missed: {title}"
+        title = f"{plural(len(missed), 'threshold')} missed: {title}"
     good = () if total.failed or not total.count else (f"All {total.count:,} operations succeeded.",)
     return Verdict(tone, title, (*bad, *good, *met, *_latencies(statistics), *doubts))
 
@@ -61,11 +62,6 @@ def rate(value: float) -> str:
     if math.isinf(value):
         return "\u221e"
     return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 error``, ``1,234 errors``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def share(part: int, whole: int) -> str:
@@ -92,7 +88,7 @@ def _failures(statistics: RunStatistics) -> Iterator[str]:
         named = ", ".join(causes[:3]) + (", ..." if len(causes) > 3 else "")
         everything = total.count + total.failed
         yield (
-            f"{total.failed:,} of {count(everything, 'operation')} failed"
+            f"{total.failed:,} of {plural(everything, 'operation')} failed"
             f" ({share(total.failed, everything)}): {named or 'causes unknown'}."
         )
     elif not total.count:
@@ -119,4 +115,4 @@ def _doubts(statistics: RunStatistics) -> Iterator[str]:
         yield "This was a no-op run: nothing was sent to Swift."
     warnings = len(statistics.warnings)
     if warnings:
-        yield f"There {'is' if warnings == 1 else 'are'} {count(warnings, 'warning')}; see below."
+        yield f"There {'is' if warnings == 1 else 'are'} {plural(warnings, 'warning')}; see below."

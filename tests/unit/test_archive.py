@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sqlite3
 from types import SimpleNamespace
 
@@ -113,12 +114,83 @@ def test_an_index_of_another_version_is_made_again(folder):
     assert len(folder.archive.entries()) == 1
 
 
-def test_a_damaged_index_and_a_missing_folder_are_said(folder):
+def test_a_damaged_index_is_made_again(folder):
+    folder.write("a.stat.gz", 1)
     (folder.path / INDEX).write_bytes(b"nonsense" * 500)
-    with pytest.raises(UsageError, match="may be deleted, and is then made again"):
-        folder.archive.entries()
+    assert len(folder.archive.entries()) == 1
+    assert folder.archive.unreadable == [f"{folder.path / INDEX}: the index was damaged and is made again"]
+    assert len(folder.archive.entries()) == 1
+    assert folder.archive.unreadable == []
+    assert folder.read == ["a.stat.gz"]
+
+
+def test_a_missing_folder_is_said(folder):
     with pytest.raises(UsageError, match="is not a folder"):
         Archive(folder.path / "missing", folder._read).entries()
+
+
+def test_where_no_index_can_be_written_one_in_memory_will_do(folder):
+    folder.write("a.stat.gz", 1)
+    (folder.path / INDEX).mkdir()
+    for _ in range(2):
+        assert len(folder.archive.entries()) == 1
+        assert folder.archive.unreadable == [
+            f"{folder.path / INDEX}: the index cannot be written; what was read is not kept"
+        ]
+    assert folder.read == ["a.stat.gz"] * 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_the_index_of_a_read_only_folder_is_used(folder):
+    folder.write("a.stat.gz", 1)
+    folder.archive.entries()
+    folder.write("b.stat.gz", 2)
+    folder.path.chmod(0o555)
+    try:
+        assert len(folder.archive.entries()) == 2
+    finally:
+        folder.path.chmod(0o755)
+    assert folder.read.count("a.stat.gz") == 1
+
+
+def test_what_was_read_before_ctrl_c_is_kept(folder):
+    folder.write("a.stat.gz", 1)
+    folder.write("b.stat.gz", 2)
+
+    def interrupted(path):
+        if path.name == "b.stat.gz":
+            raise KeyboardInterrupt
+        return folder._read(path)
+
+    with pytest.raises(KeyboardInterrupt):
+        Archive(folder.path, interrupted).entries()
+    assert len(folder.archive.entries()) == 2
+    assert folder.read == ["a.stat.gz", "b.stat.gz"]
+
+
+def test_two_may_make_the_index_at_once(folder):
+    folder.write("a.stat.gz", 1)
+    folder.write("b.stat.gz", 2)
+    seen = []
+
+    def read_while_another_reads(path):
+        seen.append(len(folder.archive.entries()))
+        return folder._read(path)
+
+    assert len(Archive(folder.path, read_while_another_reads).entries()) == 2
+    assert seen == [2, 2]
+
+
+def test_a_name_that_is_not_utf_8_is_left_out(folder):
+    folder.write("a.stat.gz", 1)
+    try:
+        folder.write(os.fsdecode(b"\xff.stat.gz"), 2)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    assert len(folder.archive.entries()) == 1
+    assert folder.archive.unreadable == [
+        f"{folder.path}/\\xff.stat.gz: left out, because its name is not UTF-8"
+    ]
 
 
 STATISTICS = SimpleNamespace(
