@@ -56,13 +56,20 @@ class Arrivals:
     @property
     def next(self) -> float:
         """The next moment, infinite where there is none."""
-        self._make_until(-np.inf)
+        self._make_some()
         return float(self._moments[self._first]) if self._first < len(self._moments) else np.inf
 
-    def until(self, moment: float) -> int:
-        """Return how many operations that were not taken are due up to a moment."""
-        self._make_until(moment)
-        return int(self._moments.searchsorted(moment, "right")) - self._first
+    def until(self, moment: float, most: float = math.inf) -> int:
+        """Return how many operations that were not taken are due up to a moment, ``most`` if there are more.
+
+        No more are made for it than that, and a block: an overloaded run has a backlog without end.
+        """
+        self._make_some()
+        while not self._complete and self._moments[-1] <= moment and len(self._moments) - self._first < most:
+            self._moments = np.concatenate([self._moments[self._first :], self._make()])
+            self._first = 0
+        due = int(self._moments.searchsorted(moment, "right")) - self._first
+        return due if due < most else int(most)
 
     def take(self, count: int) -> list[float]:
         """Take the next moments; fewer where there are no more."""
@@ -76,17 +83,18 @@ class Arrivals:
 
     def skip(self, moment: float) -> None:
         """Leave out what was not taken and is due before a moment."""
-        self._make_until(moment)
-        skipped = max(0, int(self._moments.searchsorted(moment, "left")) - self._first)
-        self._first += skipped
-        self.skipped += skipped
+        while True:
+            self._make_some()
+            skipped = max(0, int(self._moments.searchsorted(moment, "left")) - self._first)
+            self._first += skipped
+            self.skipped += skipped
+            if self._complete or self._first < len(self._moments):
+                return
 
-    def _make_until(self, moment: float) -> None:
-        """Make moments until there is one after ``moment``, and one that was not taken."""
-        while not self._complete and (self._first >= len(self._moments) or self._moments[-1] <= moment):
-            made = self._make()
-            self._moments = np.concatenate([self._moments[self._first :], made])
-            self._first = 0
+    def _make_some(self) -> None:
+        """Make the next moments if all that were made were taken."""
+        while not self._complete and self._first >= len(self._moments):
+            self._moments, self._first = self._make(), 0
 
     def _make(self) -> _Moments:
         distances = np.ones(_BLOCK) if self._random is None else self._random.exponential(size=_BLOCK)

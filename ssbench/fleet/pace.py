@@ -1,11 +1,12 @@
 """How many jobs may be sent now. Pure: a pace is told the time and the counts.
 
 The loop (:mod:`ssbench.run.loop`) asks a :class:`Pace` each time it may send something; the pace alone
-decides how much load there is. What is planned for fits this interface:
+decides how much load there is: :class:`ClosedLoop` here, and :class:`~ssbench.fleet.stages.StagedPace`.
 
 * *Stages* change :meth:`Pace.users` with the time.
-* An *open loop* of N operations a second makes :meth:`Pace.room` the number of operations due by now,
-  less those sent, and :meth:`Pace.wait` the seconds until the next one is due.
+* In an *open loop* of N operations a second :meth:`Pace.room` is the number of operations that are due
+  shortly and were not sent, as far as users are free, :meth:`Pace.dues` says when each is due, and
+  :meth:`Pace.wait` in how many seconds the next ones are to be sent.
 
 Jobs that workers hold ahead of their users (:mod:`ssbench.fleet.ahead`) are not a pace's business: the loop
 leaves out of ``in_flight`` as many as workers may hold.

@@ -24,7 +24,9 @@ class StagedPace:
 
     Where a stage has a rate, operations are due at the moments of ``arrivals``, and :meth:`dues` tells the
     loop which. They are asked for in order, so that ``arrivals`` counts what was handed out. What could not
-    be begins later, in the next stage too, unless that has no rate: then it is skipped.
+    be begins later, in the next stage too, unless that has no rate: then it is skipped. Of a stage
+    with a rate that follows one without, nothing is handed out before it begins, so its first operations
+    begin a little late.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class StagedPace:
             if self._place:
                 self._arrivals.skip(self._ends[self._place - 1])
             return free
-        return min(self._arrivals.until(self._horizon(now)), free)
+        return self._arrivals.until(self._horizon(now), free) if free > 0 else free
 
     def wait(self, now: float, sent: int) -> float:
         if self._plan[self._place].rate is None:

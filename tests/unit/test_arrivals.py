@@ -107,6 +107,20 @@ def test_what_is_skipped_is_counted() -> None:
     assert (arrivals.skipped, arrivals.next) == (990, math.inf)
 
 
+@pytest.mark.parametrize("kind", ["even", "poisson"])
+def test_a_backlog_is_made_only_as_far_as_it_is_asked_for(kind: str) -> None:
+    arrivals = Arrivals([Stage(1000, rate=(10_000, 10_000))], kind, 1)
+    for _ in range(100):
+        assert arrivals.until(900.0, 7) == 7
+        assert len(arrivals.take(5)) == 5
+    assert len(arrivals._moments) < 10_000
+    assert arrivals.until(0.0001, 7) == arrivals.until(0.0001)
+    arrivals.skip(900.0)
+    assert len(arrivals._moments) < 10_000
+    assert arrivals.skipped == pytest.approx(9_000_000, rel=0.01)
+    assert 900.0 <= arrivals.next < 900.1
+
+
 _stages = st.builds(
     Stage,
     st.floats(0.1, 20),
