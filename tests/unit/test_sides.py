@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from result_rows import block
 from simulated_runs import reads
 
 from ssbench.cli import sides
 from ssbench.comparison.sides import compare_sides
 from ssbench.errors import UsageError
+from ssbench.export import write_csv
 from ssbench.fleet.wire import RunParameters
 from ssbench.names import side_of
 from ssbench.reports.figures import object_path
-from ssbench.results import RunDescription
+from ssbench.results import RunDescription, RunSummary
 from ssbench.run.options import BenchOptions, RunOptions, Side
 from ssbench.run.places import container_places
 from ssbench.run.summary import describe
+from ssbench.run_results import RunResultsWriter, open_results
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import Slowest
 from ssbench.swift.credentials import Session
@@ -114,6 +119,19 @@ def test_what_is_reported_of_an_object_is_the_container_of_its_side():
     )
     options = RunOptions(sides=(Side("x", policy="p"), Side("y", policy="q")))
     assert describe(1, scenario, 1, fleet, BenchOptions(workers=1), options).side_policies == ("p", "q")
+
+
+def test_an_export_has_the_container_of_each_side(tmp_path):
+    scenario = Scenario("s", (SizeClass("small", 1, 1, 1, (1, 1, 1, 1)),), 1, operation_count=9)
+    path = tmp_path / "run.stat.gz"
+    writer = RunResultsWriter(path, RunDescription(scenario, sides=("x", "y"), side_policies=("p", "q")))
+    rows = [(1, 0, 1, 3, number, 1, 0.1, 0.2, 100.0, 200, 0) for number in range(1, 10)]
+    writer.add(block(rows, ["tx"] * 9))
+    writer.end(RunSummary(ended=0.0))
+    out = io.BytesIO()
+    write_csv(open_results(path), out)
+    found = [row["container"] for row in csv.DictReader(io.StringIO(out.getvalue().decode()))]
+    assert found == [f"ssbench_000003_{'pq'[side_of(number)]}" for number in range(1, 10)]
 
 
 class Tokens:
