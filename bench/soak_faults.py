@@ -129,7 +129,7 @@ class Faults:
         self.counts: Counter[str] = Counter()
         self._numbers = numbers
         self._fleet = fleet
-        self._deck: list[Callable[[float], None]] = []
+        self._deck: list[Callable[[float], bool]] = []
         self._next = 0.0
         #: What ends faults that last: (when, what to do), by worker id, or -1 for the server.
         self._ends: dict[int, tuple[float, Callable[[], object]]] = {}
@@ -144,12 +144,15 @@ class Faults:
             return
         self._next = now + self._numbers.uniform(0.2, 2.5)
         if not self._deck:
-            self._deck = [self._kill, self._kill, self._stop, self._stop, self._restart, self._stall]
-            self._deck += [self._block, self._gap]
+            self._deck = [self._kill, self._kill, self._stop, self._stop, self._block, self._gap]
+            if self._fleet.swift is not None:
+                self._deck += [self._restart, self._stall]
             self._numbers.shuffle(self._deck)
-        fault = self._deck.pop()
-        if server or fault not in (self._restart, self._stall):
-            fault(now)
+        # What cannot happen now keeps its turn: each kind comes in each round.
+        for fault in reversed(self._deck):
+            if (server or fault not in (self._restart, self._stall)) and fault(now):
+                self._deck.remove(fault)
+                break
 
     def heal(self) -> None:
         """End all faults that last."""
@@ -163,47 +166,59 @@ class Faults:
         candidates = [worker_id for worker_id in able if worker_id >= first]
         return self._numbers.choice(candidates) if len(able) > 1 and candidates else None
 
-    def _kill(self, now: float) -> None:
-        if (victim := self._victim(1)) is not None:
-            self.counts["workers killed and started"] += 1
-            self._fleet.workers[victim].end()
-            again = now + self._numbers.choice([0.0, self._numbers.uniform(0.0, 8.0)])
-            self._ends[victim] = (again, lambda: self._fleet.start_worker(victim))
+    def _kill(self, now: float) -> bool:
+        if (victim := self._victim(1)) is None:
+            return False
+        self.counts["workers killed and started"] += 1
+        self._fleet.workers[victim].end()
+        again = now + self._numbers.choice([0.0, self._numbers.uniform(0.0, 8.0)])
+        self._ends[victim] = (again, lambda: self._fleet.start_worker(victim))
+        return True
 
-    def _stop(self, now: float) -> None:
-        if (victim := self._victim(0)) is not None:
-            self.counts["workers stopped and continued"] += 1
-            process = self._fleet.workers[victim].process
-            process.send_signal(signal.SIGSTOP)
-            # About half of them for less than counts as lost.
-            until = now + self._numbers.uniform(0.1, 2 * LOST_AFTER)
-            self._ends[victim] = (until, lambda: process.send_signal(signal.SIGCONT))
+    def _stop(self, now: float) -> bool:
+        if (victim := self._victim(0)) is None:
+            return False
+        self.counts["workers stopped and continued"] += 1
+        process = self._fleet.workers[victim].process
+        process.send_signal(signal.SIGSTOP)
+        # About half of them for less than counts as lost.
+        until = now + self._numbers.uniform(0.1, 2 * LOST_AFTER)
+        self._ends[victim] = (until, lambda: process.send_signal(signal.SIGCONT))
+        return True
 
-    def _restart(self, _now: float) -> None:
-        if self._fleet.swift is not None and -1 not in self._ends:
-            self.counts["proxy restarted"] += 1
-            self._fleet.swift.proxy.restart()
+    def _restart(self, _now: float) -> bool:
+        if self._fleet.swift is None or -1 in self._ends:
+            return False
+        self.counts["proxy restarted"] += 1
+        self._fleet.swift.proxy.restart()
+        return True
 
-    def _stall(self, now: float) -> None:
-        if self._fleet.swift is not None and -1 not in self._ends:
-            self.counts["proxy stopped and continued"] += 1
-            self._fleet.swift.proxy.stop()
-            until = now + self._numbers.uniform(0.1, 1.5 * NETWORK_TIMEOUT)
-            self._ends[-1] = (until, self._fleet.swift.proxy.resume)
+    def _stall(self, now: float) -> bool:
+        if self._fleet.swift is None or -1 in self._ends:
+            return False
+        self.counts["proxy stopped and continued"] += 1
+        self._fleet.swift.proxy.stop()
+        until = now + self._numbers.uniform(0.1, 1.5 * NETWORK_TIMEOUT)
+        self._ends[-1] = (until, self._fleet.swift.proxy.resume)
+        return True
 
-    def _block(self, now: float) -> None:
+    def _block(self, now: float) -> bool:
         """Hold back what comes through the work port of a worker, about half of the time until it is lost."""
-        if (victim := self._victim(1)) is not None:
-            self.counts["work ports blocked"] += 1
-            link = self._fleet.links[victim][0]
-            link.block()
-            self._ends[victim] = (now + self._numbers.uniform(0.1, 2 * LOST_AFTER), link.unblock)
+        if (victim := self._victim(1)) is None:
+            return False
+        self.counts["work ports blocked"] += 1
+        link = self._fleet.links[victim][0]
+        link.block()
+        self._ends[victim] = (now + self._numbers.uniform(0.1, 2 * LOST_AFTER), link.unblock)
+        return True
 
-    def _gap(self, now: float) -> None:
+    def _gap(self, now: float) -> bool:
         """Drop the link of a worker for 2 s, which costs nothing."""
-        if (victim := self._victim(1)) is not None:
-            self.counts["links dropped for 2 s"] += 1
-            links = self._fleet.links[victim]
-            for link in links:
-                link.block()
-            self._ends[victim] = (now + 2.0, lambda: [link.unblock() for link in links])
+        if (victim := self._victim(1)) is None:
+            return False
+        self.counts["links dropped for 2 s"] += 1
+        links = self._fleet.links[victim]
+        for link in links:
+            link.block()
+        self._ends[victim] = (now + 2.0, lambda: [link.unblock() for link in links])
+        return True
