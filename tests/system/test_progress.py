@@ -39,7 +39,7 @@ def test_a_line_is_redrawn_on_a_terminal_and_fits_it(fleet: Fleet, tmp_path: Pat
         os.close(terminal)
         text = read_all(controller)
         os.close(controller)
-        assert run.end() == 0
+        assert run.end() == 0, text
     lines = re.findall(r"\r(\[?[#.]*\]?\s*\d+ %[^\r\n]*)\x1b\[K", text)
     assert len(lines) >= 4
     assert max(map(len, lines)) < COLUMNS
