@@ -36,6 +36,15 @@ settings.load_profile("ssbench")
 _numbers = itertools.count(1)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let tests that share a Swift of their own run in one process, and the longest test begin first."""
+    for item in items:
+        if {"cluster", "own_swift"}.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: item.path.stem != "test_soak")
+
+
 @pytest.fixture(autouse=True)
 def logging_as_before() -> Iterator[None]:
     """Remove what a sub-command that the test called has set up: it would print the logs of later tests."""
