@@ -405,7 +405,7 @@ def test_report_scenario(known: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (["-v"], TABLE + NEW_SECTIONS + "\n" + LONG_SUMMARY),
         (["-v", "--report", "summary"], LONG_SUMMARY),
     ],
-    ids=" ".join,
+    ids=["table", "summary", "full", "v", "v summary"],
 )
 def test_the_parts_of_a_report(
     known: Path, options: list[str], expected: str, capsys: pytest.CaptureFixture[str]
