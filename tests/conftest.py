@@ -36,12 +36,8 @@ settings.load_profile("ssbench")
 _numbers = itertools.count(1)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let tests that share a Swift of their own run in one process, and the longest test begin first."""
-    for item in items:
-        if {"cluster", "own_swift"}.intersection(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    """Let the longest test begin first: at the end the other processes would wait for it."""
     items.sort(key=lambda item: item.path.stem != "test_soak")
 
 
