@@ -282,8 +282,8 @@ def soak(options: argparse.Namespace, folder: Path, stack: ExitStack) -> Verdict
         verdict.figures["end after its time"] = f"{ended - due:.1f} s"
         # Four bytes are kept of each object that was ever created.
         check_growth(verdict, second, "master", 2 * options.workers + 4, 2.0 * found.total())
-        # Idle at first; later a connection for each slot, perhaps one that it replaces, and two timers. What is
-        # left when it is idle again is checked below.
+        # Idle at first; later a connection for each slot, perhaps one that it replaces, and two timers. What
+        # is left when it is idle again is checked below.
         check_growth(verdict, fleet.workers[0], "worker 0", 2 * CONCURRENCY + 2, 0)
         check_idle(verdict, fleet, before.descriptors)
         if swift is not None:
