@@ -100,8 +100,8 @@ def test_a_store_that_dies_in_a_timed_run(fleet: Fleet, tmp_path: Path) -> None:
     assert left, run.err
     assert int(left[2]) - int(left[1]) == 5
     assert re.search(r"\d+ x HTTP 500", left[3])
-    # Twenty failures in a row, and what the worker has already.
-    assert deleted < 5 + 20 + 8 * 8
+    # Twenty failures in a row, and what the worker did until it was told: a turn through a busy master.
+    assert deleted < int(left[2]) / 4
 
 
 def test_uploads_that_never_succeed_are_given_up(fleet: Fleet, tmp_path: Path) -> None:
