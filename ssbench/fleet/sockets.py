@@ -58,7 +58,7 @@ _EVENT = struct.Struct("=Hi")
 def next_event(monitor: zmq.Socket[bytes], flags: int = 0) -> tuple[int, int]:
     """Return the next event of a monitor and its value; raises zmq.Again where there is none with NOBLOCK.
 
-    As zmq.utils.monitor does, which brings asyncio: 25 ms of CPU that no worker needs.
+    As zmq.utils.monitor does, which imports asyncio; no worker needs that.
     """
     event, value = _EVENT.unpack(monitor.recv_multipart(flags)[0])
     return event, value

@@ -192,8 +192,8 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
 class Brief(Struct, array_like=True, frozen=True, gc=False):
     """The beginning of a :class:`Result`, which is sent in its place where all else has its default.
 
-    It takes half the time to pack, to send and to unpack. Latencies are in seconds, ``completed`` is by the
-    worker's monotonic clock.
+    It takes less time to pack and to unpack. Latencies are in seconds, ``completed`` is by the worker's
+    monotonic clock.
     """
 
     job_id: Count
