@@ -97,6 +97,11 @@ class Condition:
         return self.unit is Unit.CHANGE
 
     @property
+    def subject(self) -> str:
+        """Which figure it is about, as in the text: ``read.p99``."""
+        return self.text.partition(" ")[0]
+
+    @property
     def rank(self) -> float | None:
         """The rank of a percentile, 100 for ``max``; None for another figure."""
         found = _LATENCY.match(self.figure)
@@ -116,8 +121,16 @@ class Condition:
         return found[1].removesuffix("_") if found and found[1] else "last"
 
     def spell(self, value: float) -> str:
-        """Return a value of the figure with its unit."""
+        """Return a value of the figure with its unit, exactly as far as anybody writes limits."""
         return _spell(value, self.unit)
+
+    def spell_measured(self, value: float) -> str:
+        """Return a measured value with its unit, of 3 digits, or as many as tell it from the limit."""
+        if not math.isfinite(value):
+            return self.spell(value)
+        short = (_significant(value, digits) for digits in range(3, 9))
+        told = (each for each in short if self.relative or self.holds(each) == self.holds(value))
+        return self.spell(next(told, value))
 
 
 def parse(text: str, *, relative: bool = False) -> Condition:
@@ -220,6 +233,11 @@ def _limit(limit: str, figure: str, usual: Unit, text: str, *, relative: bool) -
         suffixes = " or a share such as 0.1%" if figure in _SHARES else ""
         raise ValueError(f"{text!r}: the limit of {figure} is a number such as 500{usual.value}{suffixes}")
     return float(number), usual
+
+
+def _significant(value: float, digits: int) -> float:
+    """Return a value rounded to so many digits; whole ones keep all that stand before the point."""
+    return float(f"{value:.{digits}g}") if abs(value) < 10 ** (digits - 1) else float(round(value))
 
 
 def _spell(value: float, unit: Unit) -> str:

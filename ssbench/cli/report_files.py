@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import logging
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -30,6 +31,10 @@ _OPTIONS = {
 _HELP = "{}; - is standard output, without the text report (default: none)"
 
 
+#: Fields that the statistics for a report with everything keep apart.
+GROUPS = ("worker", "storage_url", "side")
+
+
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
     """The files that were asked for: (report, file)."""
@@ -50,7 +55,7 @@ class ReportFiles:
     @property
     def by(self) -> tuple[str, ...]:
         """The fields that the statistics for these reports keep apart."""
-        return ("worker", "storage_url", "side") if self.over_time else ()
+        return GROUPS if self.over_time else ()
 
     @property
     def over_time(self) -> bool:
@@ -71,15 +76,23 @@ class ReportFiles:
         for name, path in self.wanted:
             self._write(name, path, statistics, options)
 
-    def try_to_write(self, statistics: RunStatistics, options: ReportOptions, *, pipes: bool) -> bool:
-        """Write regular files, or with ``pipes`` what is none and may hold up; whether all went well.
+    def that_are(self, *, slow: bool) -> list[tuple[str, Path]]:
+        """Return those that are quick to write, or those that may hold up; without standard output.
 
-        What goes to standard output is left to the caller.
+        Slow are what is no regular file, because its reader may be, and pages, because Bokeh takes seconds
+        to import.
         """
+        return [
+            (name, path)
+            for name, path in self.wanted
+            if not output_file.is_standard_output(path)
+            and slow is (name == "html" or output_file.is_stream(path))
+        ]
+
+    def try_to_write(self, statistics: RunStatistics, options: ReportOptions, *, slow: bool) -> bool:
+        """Write those that are quick or slow; whether all went well."""
         well = True
-        for name, path in self.wanted:
-            if output_file.is_standard_output(path) or pipes is not output_file.is_stream(path):
-                continue
+        for name, path in self.that_are(slow=slow):
             try:
                 self._write(name, path, statistics, options)
             except UsageError as error:
@@ -93,11 +106,21 @@ class ReportFiles:
         from ssbench.reports import write_report
 
         text = io.StringIO()
-        write_report(name, statistics, options, text)
+        if name == "html" and len(statistics.run.sides) == 2:
+            from ssbench.comparison.html import report_of_sides
+
+            text.write(report_of_sides(statistics, options))
+        else:
+            write_report(name, statistics, options, text)
         with output_file.writing(path, force=self.force) as out:
             out.write(text.getvalue())
         if not output_file.is_standard_output(path):
             _log.info("Wrote %s", path)
+
+
+def spell(files: Sequence[tuple[str, Path]]) -> str:
+    """Return the options of a shell's command line that ask for some files."""
+    return " ".join(shlex.quote(f"--{name.replace('_', '-')}={path}") for name, path in files)
 
 
 def check_bokeh() -> None:

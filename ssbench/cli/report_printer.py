@@ -35,16 +35,17 @@ class Trouble:
 
 
 class ReportPrinter:
-    """Prints one report, and writes those for files; raises no errors.
+    """Prints one report, and writes those for files, slow ones in :meth:`trouble`; raises no errors.
 
-    ``files_written`` tells that these all were; it is complete after :meth:`trouble`. ``judgments`` are what
-    came of the scenario's conditions.
+    ``files_written`` tells that these all were; it is complete after :meth:`trouble`. ``missing`` are those
+    (report, file) that this has still to write. ``judgments`` are what came of the scenario's conditions.
     """
 
     def __init__(self, files: ReportFiles) -> None:
         self._files = files
-        self._streams: Callable[[], bool] = lambda: True
+        self._slow_files: Callable[[], bool] = lambda: True
         self.files_written = True
+        self.missing: list[tuple[str, Path]] = []
         self.judgments: tuple[Judgment, ...] = ()
         out = sys.stdout  # None when it is closed; typeshed does not know
         self._channel = Channel(out.fileno(), out.encoding) if out else Channel(None)
@@ -63,15 +64,17 @@ class ReportPrinter:
         if name is not None:
             write_report(name, statistics, options, cast("TextIO", self._channel))
             self._channel.drain(_AT_FIRST_SECONDS)
-        self.files_written = self._files.try_to_write(statistics, options, pipes=False)
-        # They may wait for a reader, which is to hold up no clean-up.
-        self._streams = partial(self._files.try_to_write, statistics, options, pipes=True)
+        self.files_written = self._files.try_to_write(statistics, options, slow=False)
+        # They are to hold up no clean-up.
+        self.missing = self._files.that_are(slow=True)
+        self._slow_files = partial(self._files.try_to_write, statistics, options, slow=True)
 
     def trouble(self) -> Trouble | None:
         """Wait for the reader; return why the report was not printed, None where it was."""
         if self._unreadable is not None:
             return Trouble(str(self._unreadable), is_failure=True)
-        self.files_written &= self._streams()
+        self.files_written &= self._slow_files()
+        self.missing = []
         self._channel.drain(_AT_LAST_SECONDS)
         if not self._channel.unread:
             return None

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ssbench.conditions import Condition, unknown_class
 from ssbench.errors import ExitCode, UsageError
-from ssbench.run import RunOutcome
-from ssbench.statistics import Judgment, RunStatistics
+
+if TYPE_CHECKING:
+    from ssbench.run import RunOutcome
+    from ssbench.statistics import Judgment, RunStatistics
 
 _log = logging.getLogger(__name__)
 

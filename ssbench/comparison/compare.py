@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Change, between
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
+from ssbench.statistics.confidence import MIN_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ def compare(before: Sequence[RunFigures], after: Sequence[RunFigures], noise: fl
                 changes[name] = between(figure, first, second, noise)
         rows.append(Row(*key, changes))
     runs = len(before), len(after)
+    every = (change for row in rows for change in row.changes.values())
     repeated = min(runs) >= ENOUGH_RUNS
     return Comparison(
         before=_name(before),
@@ -79,7 +81,7 @@ def compare(before: Sequence[RunFigures], after: Sequence[RunFigures], noise: fl
         runs=runs,
         rows=tuple(rows),
         repeated=repeated,
-        judgment=_judgment(runs),
+        judgment=_judgment(runs, any(change.low is not None for change in every)),
         noise=noise,
         warnings=(*_differences(before, after), *_warnings(before, after)),
     )
@@ -89,11 +91,12 @@ def _samples(runs: Sequence[RunFigures], key: Key, name: str) -> list[Sample]:
     return [run.rows[key][name] for run in runs if name in run.rows.get(key, {})]
 
 
-def _judgment(runs: tuple[int, int]) -> str:
+def _judgment(runs: tuple[int, int], has_intervals: bool) -> str:
     if max(runs) == 1 or min(runs) == 1:
-        return (
-            "runs were not repeated: no verdict. The intervals hold within these runs; what differs from run"
-            " to run is not in them"
+        return "runs were not repeated: no verdict. " + (
+            "The intervals hold within these runs; what differs from run to run is not in them"
+            if has_intervals
+            else f"They were too short for intervals, which take {MIN_SECONDS} seconds at least"
         )
     if min(runs) < ENOUGH_RUNS:
         return f"fewer than {ENOUGH_RUNS} runs a side: no verdict. The intervals are of Welch's t on the runs"

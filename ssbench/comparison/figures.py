@@ -69,7 +69,7 @@ def figures_of(statistics: RunStatistics, name: str) -> RunFigures:
         for line in lines:
             rows[operation, line.size_class] = dict(_samples(line))
     warnings = [f"{name}: {warning}" for warning in statistics.warnings]
-    return RunFigures(name, rows, _facts(statistics), tuple(warnings))
+    return RunFigures(name, rows, facts_of(statistics), tuple(warnings))
 
 
 def _samples(line: Line) -> list[tuple[str, Sample]]:
@@ -97,7 +97,8 @@ def _sample(value: float, interval: Interval | None) -> Sample:
     return Sample(value, max(math.log(interval.high / value), math.log(value / interval.low)))
 
 
-def _facts(statistics: RunStatistics) -> dict[str, str]:
+def facts_of(statistics: RunStatistics) -> dict[str, str]:
+    """Return what two runs should have in common to be compared."""
     run, scenario = statistics.run, statistics.run.scenario
     hosts = sorted({worker.host for worker in (statistics.fleet or run.workers) if worker.host})
     seconds = "" if scenario.run_seconds is None else f"{scenario.run_seconds:g} s"

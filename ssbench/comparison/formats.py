@@ -9,40 +9,75 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 
-from ssbench.comparison.change import Change
+from ssbench.comparison.change import NO_DIFFERENCE, Change
 from ssbench.comparison.compare import Comparison, Row
 from ssbench.comparison.figures import FIGURES, Figure
+from ssbench.reports.columns import WIDTH, cut, width
 from ssbench.reports.figures import printable
 from ssbench.reports.markdown import escape
 
 _COLUMNS = ("operation", "figure", "before", "after", "change", "95 % interval", "shows", "")
 
+#: The columns behind this many are left out where no row has anything in them.
+_ALWAYS = 5
+
+#: In text, by their places: those with words, and one that has a title only there; and shorter words.
+_LEFT = (1, 5, 7)
+_TITLES = {7: "difference"}
+_SHORT = {NO_DIFFERENCE: "none shown"}
+
+#: Operation and size class have so many columns at least.
+_LEAST_NAME = 6
+
 
 def text(comparison: Comparison) -> str:
-    """Return a table of at most 100 columns, a line a figure, and what may be said of it."""
-    lines = [*head(comparison), ""]
-    form = "{:<16.16} {:<9}{:>9}{:>9}{:>9}  {:<16}{:>7}  {}"
-    lines.append(form.format(*_COLUMNS))
-    for row in comparison.rows:
-        name = _name(row)
-        for figure, change in telling(row):
-            lines.append(form.format(name, FIGURES[figure].title, *cells(FIGURES[figure], change)))
-            name = ""
+    """Return a table, a line a figure, and what may be said of it, in lines that fit a terminal."""
+    places, rows = _table(comparison)
+    rows = [[_SHORT.get(cell, cell) for cell in row] for row in rows]
+    rows[0] = [_TITLES.get(place, title) for place, title in zip(places, rows[0], strict=True)]
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    widths[0] = max(_LEAST_NAME, min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(widths[1:])))
+    lines = [line for part in head(comparison) for line in wrapped(part)]
+    lines.append("")
+    before = ""
+    for name, *rest in rows:
+        shown = cut("" if name == before else name, widths[0])
+        texts = [shown + " " * (widths[0] - width(shown))]
+        texts += [
+            f"{cell:<{room}}" if place in _LEFT else f"{cell:>{room}}"
+            for place, cell, room in zip(places[1:], rest, widths[1:], strict=True)
+        ]
+        lines.append("  ".join(texts))
+        before = name
     lines.append("")
     for note in notes(comparison):
-        lines += textwrap.wrap(note, 100, subsequent_indent="  ", break_on_hyphens=False)
+        lines += wrapped(note)
     return "".join(f"{printable(line.rstrip())}\n" for line in lines)
+
+
+def wrapped(text: str) -> list[str]:
+    """Return a sentence in lines that fit a terminal; blanks in a row stay."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def markdown(comparison: Comparison) -> str:
     """Return the same as a table for a pull request."""
-    lines = [*map(escape, head(comparison)), "", _row(_COLUMNS), _row(["---"] * len(_COLUMNS))]
-    for row in comparison.rows:
-        for figure, change in telling(row):
-            title = FIGURES[figure].title
-            lines.append(_row([_name(row), title, *cells(FIGURES[figure], change)]))
+    places, (titles, *rows) = _table(comparison)
+    lines = [*map(escape, head(comparison)), "", _row(titles), _row(["---"] * len(places))]
+    lines += map(_row, rows)
     lines += ["", *(f"- {escape(note)}" for note in notes(comparison))]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _table(comparison: Comparison) -> tuple[list[int], list[list[str]]]:
+    """Return the places of the columns that are shown; and the rows of their cells, titles first."""
+    rows = [
+        [_name(row), FIGURES[figure].title, *cells(FIGURES[figure], change)]
+        for row in comparison.rows
+        for figure, change in telling(row)
+    ]
+    places = [place for place in range(len(_COLUMNS)) if place < _ALWAYS or any(row[place] for row in rows)]
+    return places, [[row[place] for place in places] for row in (list(_COLUMNS), *rows)]
 
 
 def _row(cells: Iterable[str]) -> str:

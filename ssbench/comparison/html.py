@@ -10,10 +10,12 @@ import numpy as np
 from ssbench.comparison import formats
 from ssbench.comparison.compare import Comparison
 from ssbench.comparison.figures import FIGURES
+from ssbench.comparison.sides import compare_sides
 from ssbench.reports import html, html_tables
 from ssbench.reports.html_charts import COLOURS, Chart, Curve
 from ssbench.reports.html_page import Part, escape, page
-from ssbench.reports.verdict import Tone
+from ssbench.reports.options import ReportOptions
+from ssbench.reports.verdict import Tone, Verdict
 from ssbench.statistics import RunStatistics
 
 #: Runs of a side that are drawn; the table is of all.
@@ -68,18 +70,29 @@ def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], list[Ru
     return [before], [after]
 
 
+def report_of_sides(statistics: RunStatistics, options: ReportOptions) -> str:
+    """Return the report of a run with two sides: how they compare, then what every report has.
+
+    The statistics are to have been counted with ``over_time``, and kept apart by ``side``.
+    """
+    comparison = compare_sides(statistics)
+    *_, words = formats.head(comparison)
+    said = Verdict(
+        _tone(comparison),
+        f"{comparison.before} to {comparison.after}: {words}",
+        tuple(formats.notes(replace(comparison, warnings=()))),
+    )
+    return html.report(statistics, options, [Part("Changes", body=_table(comparison))], said)
+
+
 def as_html(comparison: Comparison, before: Sequence[RunCurves], after: Sequence[RunCurves]) -> str:
     """Return the page."""
     names, *others = formats.head(comparison)
     second, *words = others
-    differs = [change for _, _, change in comparison.changes() if change.differs]
-    bad = any(_TONES.get(change.word or "") == "bad" for change in differs)
-    failed = any(each.failed for each in comparison.conditions)
-    tone = Tone.BAD if bad or failed else Tone.GOOD if comparison.repeated else Tone.DOUBTFUL
     headline = "; ".join(words)
     return page(
         f"{comparison.before} to {comparison.after}",
-        tone.value,
+        _tone(comparison).value,
         headline[:1].upper() + headline[1:],
         formats.notes(replace(comparison, warnings=())),
         f"{names} \u00b7 {second}",
@@ -93,6 +106,13 @@ def as_html(comparison: Comparison, before: Sequence[RunCurves], after: Sequence
             ),
         ],
     )
+
+
+def _tone(comparison: Comparison) -> Tone:
+    differs = [change for _, _, change in comparison.changes() if change.differs]
+    bad = any(_TONES.get(change.word or "") == "bad" for change in differs)
+    failed = any(each.failed for each in comparison.conditions)
+    return Tone.BAD if bad or failed else Tone.GOOD if comparison.repeated else Tone.DOUBTFUL
 
 
 def _table(comparison: Comparison) -> str:

@@ -18,8 +18,8 @@ from ssbench.comparison.figures import FIGURES, Figure, Key
 from ssbench.operations import OPERATIONS
 from ssbench.statistics import Figures, RunStatistics
 from ssbench.statistics.by_second import LatencyTable
-from ssbench.statistics.collect import merge_figures
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
+from ssbench.statistics.figures import merge_figures
 
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 

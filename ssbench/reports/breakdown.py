@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ssbench.operations import Operation
-from ssbench.reports.columns import count, cut, milliseconds, paragraph, rate, width
+from ssbench.reports.columns import count, cut, milliseconds, paragraph, rate, too_few, width
 from ssbench.reports.figures import printable
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Latencies, Line, RunStatistics, Section
@@ -77,6 +77,14 @@ def table(rows: Iterable[tuple[str, Row]], head: str = "") -> Iterator[str]:
         yield label + " " * (_LABEL - width(label)) + _figures(row)
 
 
+def not_known(latencies: Iterable[Latencies]) -> Iterator[str]:
+    """Yield why the table has ``-`` in place of a percentile, where it has."""
+    measured = [each for each in latencies if each.count]
+    ranks = [rank for rank in RANKS if not all(each.supports(rank) for each in measured)]
+    if ranks:
+        yield too_few(ranks)
+
+
 def _figures(row: Row) -> str:
     values = [milliseconds(row.latencies.supported_percentile(rank)) for rank in RANKS]
     latencies = "".join(f"{value:>{columns}}" for value, columns in zip(values, (8, 6, 6, 6, 6), strict=True))
@@ -90,6 +98,7 @@ def _figures(row: Row) -> str:
 def section(statistics: RunStatistics) -> Iterator[str]:
     """Yield what the summary has besides with ``-v``."""
     yield from _classes(statistics)
+    yield from _last_attempts(statistics)
     yield from _workers(statistics)
     yield from _storage_urls(statistics)
 
@@ -101,6 +110,20 @@ def _classes(statistics: RunStatistics) -> Iterator[str]:
                 (line.size_class or "", of_line(line, each.operation, statistics)) for line in each.lines[1:]
             )
             yield from table(rows, each.operation.name.upper())
+
+
+def _last_attempts(statistics: RunStatistics) -> Iterator[str]:
+    """Yield the latencies of last attempts, of operations that were more in some cases."""
+    rows = [
+        (
+            each.operation.name.upper() if each.operation else "ALL",
+            replace(of_section(each, statistics), latencies=each.lines[0].last_attempt),
+        )
+        for each in (*statistics.sections[1:], statistics.total)
+        if each.lines[0].last_attempt.mean < each.lines[0].last_byte.mean
+    ]
+    if rows:
+        yield from table(rows, "LAST ATTEMPT")
 
 
 def _of_figures(figures: Figures, statistics: RunStatistics) -> Row:

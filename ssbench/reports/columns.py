@@ -6,11 +6,14 @@ import math
 import unicodedata
 from collections.abc import Iterable, Iterator
 
+from ssbench.statistics.latencies import needed
+
 #: Columns that no line of a summary exceeds.
 WIDTH = 80
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ASCII_BARS = "_.:-=+*#"
+_PARTS = "▏▎▍▌▋▊▉█"
 
 
 def width(text: str) -> int:
@@ -68,6 +71,12 @@ def count(number: int, columns: int) -> str:
     return text
 
 
+def too_few(ranks: Iterable[float]) -> str:
+    """Return what ``-`` stands for where it is in place of these percentiles."""
+    needs = ", ".join(f"p{rank:g} {needed(rank):,}" for rank in ranks)
+    return f"-: too few operations (needed: {needs})"
+
+
 def rate(number: float, columns: int) -> str:
     """Return a rate, with decimals below 1,000; - for what is not known."""
     if math.isnan(number):
@@ -103,13 +112,25 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def bar(share: float, columns: int, encoding: str) -> str:
+    """Return a line as long as a share of so many columns; a plain one where others cannot be encoded."""
+    whole, part = divmod(round(min(max(share, 0.0), 1.0) * columns * len(_PARTS)), len(_PARTS))
+    if not _can_encode(_PARTS, encoding):
+        return "#" * round(whole + part / len(_PARTS))
+    return _PARTS[-1] * whole + (_PARTS[part - 1] if part else "")
+
+
 def bars(values: Iterable[float], encoding: str) -> str:
     """Return a character for each value, from 0 to the largest; plain ones where others cannot be encoded."""
     values = list(values)
-    try:
-        _BARS.encode(encoding)
-        levels = _BARS
-    except (UnicodeEncodeError, LookupError):
-        levels = _ASCII_BARS
+    levels = _BARS if _can_encode(_BARS, encoding) else _ASCII_BARS
     most = max(values, default=0.0) or 1.0
     return "".join(levels[min(int(value / most * len(levels)), len(levels) - 1)] for value in values)
+
+
+def _can_encode(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

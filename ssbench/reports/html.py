@@ -7,7 +7,8 @@ is 1.3 MB of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ssbench.reports.figures import utc
 from ssbench.reports.html_charts import BLUE, COLOURS, GREY, ORANGE, RED, Chart, Curve
 from ssbench.reports.html_page import Part, page
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import verdict
+from ssbench.reports.verdict import Tone, Verdict, verdict
 from ssbench.statistics import Latencies, OverTime, RunStatistics, Series
 
 _MEGABYTE = 1e6
@@ -37,10 +38,25 @@ _FEW_BUCKETS = 8
 _POINTS = 10
 
 
-def report(statistics: RunStatistics, options: ReportOptions) -> str:
-    """Return the page; the statistics are to have been counted with ``over_time``."""
+def report(
+    statistics: RunStatistics,
+    options: ReportOptions,
+    first: Sequence[Part] = (),
+    above: Verdict | None = None,
+) -> str:
+    """Return the page; the statistics are to have been counted with ``over_time``.
+
+    ``first`` are sections that come before those of every run, ``above`` is what is to be said before the
+    verdict on the run.
+    """
     found = verdict(statistics, options.fail_if)
+    headline = found.title[:1].upper() + found.title[1:]
+    if above is not None:
+        sentences = (*above.sentences, f"The run: {found.title}.", *found.sentences)
+        headline = above.title
+        found = Verdict(max(above.tone, found.tone, key=[*Tone].index), above.title, sentences)
     parts = [
+        *first,
         Part("Operations", body=html_tables.operations(statistics)),
         *_over_time(statistics),
         *_latencies(statistics),
@@ -58,7 +74,6 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
             parts.append(Part(title, body=body))
     parts += html_cluster.parts(statistics)
     parts.append(Part("Parameters", body=html_tables.parameters(statistics)))
-    headline = found.title[:1].upper() + found.title[1:]
     return page(
         statistics.run.scenario.name, found.tone.value, headline, found.sentences, _what(statistics), parts
     )
@@ -238,10 +253,15 @@ def _load(statistics: RunStatistics) -> Iterator[Part]:
     due = statistics.total.due
     charts = []
     if due.response.count and due.lateness.count:
+        sections = [each for each in statistics.sections[1:] if each.operation and each.due.response.count]
         curves = [
-            by_percentile("response time", due.response, COLOURS[0]),
-            by_percentile("of it: lateness of the send", due.lateness, RED),
+            by_percentile(name_of(each.operation.code), each.due.response, colour_of(each.operation.code))
+            for each in sections
+            if each.operation
         ]
+        if len(curves) != 1:
+            curves.append(by_percentile(name_of(None), due.response, colour_of(None)))
+        curves.append(replace(by_percentile("lateness of all sends", due.lateness, RED), dash="dotted"))
         charts.append(
             Chart(
                 "Response time by percentile",
@@ -250,7 +270,7 @@ def _load(statistics: RunStatistics) -> Iterator[Part]:
                 axis="percentile",
                 log=True,
                 digits=2,
-                note="From when an operation was due to its last byte.",
+                note="From when an operation was due to its last byte; lateness is the part before the send.",
             )
         )
     lines = [line.strip() for line in load.section(statistics)][2:]

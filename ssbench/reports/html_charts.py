@@ -7,6 +7,7 @@ whether the reader's screen is light or dark.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -53,6 +54,10 @@ _FEW = 60
 
 #: The same holds where more than this share of a line is gaps.
 _GAPS = 0.1
+
+#: Over such a ratio of values a logarithmic axis has marks at 1, 2 and 5 only, over so many decades at 1.
+_WIDE = 4.0
+_MANY_DECADES = 5
 
 #: Where the axis of percentiles has its marks: 1 / (1 - share), and what stands there.
 _RANKS = {1: "0", 2: "50", 4: "75", 10: "90", 20: "95", 100: "99", 1e3: "99.9", 1e4: "99.99", 1e5: "99.999"}
@@ -134,6 +139,21 @@ def _bounds(parts: Sequence[Floats]) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
+def log_ticks(arrays: Iterable[npt.NDArray[Any]]) -> FixedTicker | None:
+    """Return marks at 1, 2 and 5 of each decade, where values go over half of one or more.
+
+    Bokeh's own marks of such an axis are at equal steps, so that the labels of the upper ones overlap.
+    """
+    known = [values[np.isfinite(values) & (values > 0)] for values in arrays]
+    positive = np.concatenate([np.empty(0), *known])
+    if not len(positive) or positive.max() < _WIDE * positive.min():
+        return None
+    decades = range(math.floor(math.log10(positive.min())), math.ceil(math.log10(positive.max())) + 1)
+    wide = len(decades) > _MANY_DECADES
+    marks = [digit * 10.0**power for power in decades for digit in ((1,) if wide else (1, 2, 5))]
+    return FixedTicker(ticks=marks)
+
+
 class _Maker:
     """Makes figures; ``names`` has those of the renderers of each."""
 
@@ -179,6 +199,8 @@ class _Maker:
         )
         made.grid.grid_line_dash = [2, 3]
         made.yaxis.formatter = CustomJSTickFormatter(code="return ssbenchNumber(tick)")
+        if chart.log and (marks := log_ticks(curve.y for curve in chart.curves)):
+            made.yaxis.ticker = made.ygrid.ticker = marks
         if chart.axis == "time":
             made.xaxis.ticker = AdaptiveTicker(base=60, mantissas=[1, 2, 5, 10, 15, 30], desired_num_ticks=6)
             made.xaxis.formatter = CustomJSTickFormatter(
@@ -190,6 +212,8 @@ class _Maker:
             made.xgrid.ticker = FixedTicker(ticks=list(_RANKS))
         else:
             made.xaxis.formatter = CustomJSTickFormatter(code="return ssbenchNumber(tick)")
+            if marks := log_ticks(curve.x for curve in chart.curves):
+                made.xaxis.ticker = made.xgrid.ticker = marks
 
     def _together(self, made: Any, chart: Chart) -> None:
         """Draw curves over the same x, with one box that tells all of them."""

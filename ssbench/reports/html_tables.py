@@ -11,8 +11,8 @@ from ssbench.reports.figures import milliseconds, object_path, utc
 from ssbench.reports.html_page import escape
 from ssbench.reports.verdict import rate, share
 from ssbench.results import NO_WORKER
-from ssbench.statistics import Figures, Interval, Latencies, RunStatistics, SlowOperation
-from ssbench.statistics.summary import rates
+from ssbench.statistics import Figures, Interval, Latencies, RunStatistics, Slowest
+from ssbench.statistics.figures import rates
 
 #: Rows of a table beyond this are only counted, and characters of the scenario file cut off: the page
 #: stays small whatever the run was.
@@ -267,10 +267,10 @@ def slowest(statistics: RunStatistics) -> str:
     return table((*heads, "bytes", "retries", "worker"), rows, texts=4) if rows else "<p>None.</p>"
 
 
-def _slow(statistics: RunStatistics, each: SlowOperation) -> list[str]:
-    slow, urls = each.slowest, statistics.run.storage_urls
+def _slow(statistics: RunStatistics, slow: Slowest) -> list[str]:
+    urls = statistics.run.storage_urls
     operation = OPERATIONS.get(slow.operation)
-    where = each.address or (urls[each.storage_url] if 0 <= each.storage_url < len(urls) else "")
+    where = slow.address or (urls[slow.storage_url] if 0 <= slow.storage_url < len(urls) else "")
     begun = slow.completed - slow.latency - (statistics.start or 0.0)
     return [
         operation.name.upper() if operation else str(slow.operation),
@@ -278,10 +278,10 @@ def _slow(statistics: RunStatistics, each: SlowOperation) -> list[str]:
         copied(slow.trans_id),
         escape(where[:_MOST_CELL]),
         milliseconds(slow.latency),
-        milliseconds(each.first_byte),
+        milliseconds(slow.first_byte),
         f"{begun:.3f}",
-        f"{each.size:,}" if each.size >= 0 else "-",
-        str(each.retries),
+        f"{slow.size:,}" if slow.size >= 0 else "-",
+        str(slow.retries),
         "-" if slow.worker == NO_WORKER else str(slow.worker),
     ]
 

@@ -7,8 +7,7 @@ when one is renamed, removed or changes its meaning. What is not known, not defi
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from inspect import cleandoc
 from typing import Any, cast
 
@@ -18,28 +17,22 @@ from ssbench import __version__
 from ssbench.operations import OPERATIONS
 from ssbench.reports import json_records as records
 from ssbench.reports.figures import rank
+from ssbench.reports.json_course import course_of, interval_of, number_of, over_time_of, seconds_of
+from ssbench.reports.json_run import load_of, run_of
 from ssbench.reports.options import ReportOptions
 from ssbench.results import NO_WORKER, MasterFacts, WorkerFacts
-from ssbench.scenario.model import Stage
 from ssbench.statistics import (
     Cause,
-    Course,
-    EachSecond,
     Figures,
     Groups,
-    Interval,
     Latencies,
-    OverTime,
     Part,
     RunStatistics,
     Slowest,
-    SlowOperation,
     StageStatistics,
-    Window,
     judge_run,
 )
-from ssbench.statistics.collect import merge_figures
-from ssbench.statistics.summary import intervals, rates
+from ssbench.statistics.figures import intervals, merge_figures, rates
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
 RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
@@ -80,11 +73,11 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
     return records.Report(
         made_by=__version__,
         current=statistics.current,
-        run=_run(statistics),
+        run=run_of(statistics),
         operations=list(maker.operations()),
-        course=_course(statistics.course),
-        requests_by_second=list(_seconds(statistics)),
-        over_time=_over_time(statistics.over_time),
+        course=course_of(statistics.course),
+        requests_by_second=list(seconds_of(statistics)),
+        over_time=over_time_of(statistics.over_time),
         slowest=[maker.slow(each) for each in statistics.slowest],
         warmed_up=statistics.warmed_up,
         due=statistics.due,
@@ -107,16 +100,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         sides=list(maker.sides()),
         errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
         retries=[records.RetryCause(cause=name, count=count) for name, count in statistics.retries.items()],
-        thresholds=[
-            records.Threshold(
-                condition=judgment.condition.text,
-                limit=judgment.condition.limit,
-                unit=judgment.condition.unit.value,
-                value=None if judgment.value is None else _number(judgment.value),
-                failed=judgment.failed,
-            )
-            for judgment in judge_run(statistics, options.fail_if)
-        ],
+        thresholds=list(_thresholds(statistics, options)),
         not_sendable=[
             records.NotSendable(operation=operation.name, size_class=size_class, count=count)
             for operation, size_class, count in statistics.not_sendable
@@ -127,23 +111,30 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
     )
 
 
+def _thresholds(statistics: RunStatistics, options: ReportOptions) -> Iterator[records.Threshold]:
+    for judgment in judge_run(statistics, options.fail_if):
+        yield records.Threshold(
+            condition=judgment.condition.text,
+            limit=judgment.condition.limit,
+            unit=judgment.condition.unit.value,
+            value=None if judgment.value is None else number_of(judgment.value),
+            failed=judgment.failed,
+        )
+
+
 def _stage(stage: StageStatistics, options: ReportOptions) -> records.StageFigures:
     numbers = stage.numbers
     return records.StageFigures(
         name=stage.name,
-        load=_load(stage.load),
+        load=load_of(stage.load),
         begins=stage.facts.begins if stage.facts else None,
         ends=stage.facts.ends if stage.facts else None,
         due=numbers.due,
         not_begun=numbers.not_begun,
         warmed_up=numbers.warmed_up,
         operations=list(_Maker(numbers, options).operations()),
-        course=_course(numbers.course),
+        course=course_of(numbers.course),
     )
-
-
-def _load(stage: Stage) -> records.Stage:
-    return records.Stage(seconds=_number(stage.seconds), users=stage.users, rate=stage.rate)
 
 
 class _Maker:
@@ -257,10 +248,10 @@ class _Maker:
             retries=figures.retries,
             resent=figures.resent,
             bytes=figures.moved,
-            ops_per_second=_number(operations),
-            bytes_per_second=_number(moved),
-            ops_interval=_interval(ops_interval),
-            bytes_interval=_interval(bytes_interval),
+            ops_per_second=number_of(operations),
+            bytes_per_second=number_of(moved),
+            ops_interval=interval_of(ops_interval),
+            bytes_interval=interval_of(bytes_interval),
             window=records.Within(
                 count=within.count, failed=within.failed, bytes=within.moved, busy=within.busy
             ),
@@ -273,14 +264,16 @@ class _Maker:
             lateness=self._latency(figures.due.lateness),
             late=figures.due.late,
             held_up=figures.held_up.count,
+            last_attempt=self._latency(figures.last_attempt),
+            connecting_times=self._latency(figures.connecting),
         )
 
-    def slow(self, each: SlowOperation) -> records.SlowOperation:
+    def slow(self, each: Slowest) -> records.SlowOperation:
         urls = self._statistics.run.storage_urls
         return records.SlowOperation(
-            slowest=self._slowest(each.slowest),
-            first_byte=_number(each.first_byte),
-            started=_number(each.started),
+            slowest=self._slowest(each),
+            first_byte=number_of(each.first_byte),
+            started=number_of(each.started),
             bytes=each.size if each.size >= 0 else None,
             retries=each.retries,
             storage_url=urls[each.storage_url] if 0 <= each.storage_url < len(urls) else None,
@@ -304,17 +297,17 @@ class _Maker:
         supported = [each for each in self._ranks if latencies.supports(each)]
         return records.Latency(
             count=latencies.count,
-            min=_number(latencies.minimum),
-            max=_number(latencies.maximum),
-            mean=_number(latencies.mean),
-            deviation=_number(latencies.deviation),
+            min=number_of(latencies.minimum),
+            max=number_of(latencies.maximum),
+            mean=number_of(latencies.mean),
+            deviation=number_of(latencies.deviation),
             percentiles=dict(zip(map(rank, self._ranks), latencies.percentiles(self._ranks), strict=True))
             if latencies.count
             else {},
             intervals={
                 rank(each): interval
                 for each in self._ranks
-                if each < 100 and latencies.count and (interval := _interval(latencies.interval(each)))
+                if each < 100 and latencies.count and (interval := interval_of(latencies.interval(each)))
             },
             supported=max(supported, default=None),
             slowest=self._slowest(latencies.slowest) if latencies.slowest else None,
@@ -324,128 +317,6 @@ class _Maker:
 def _by(groups: Groups, key: str) -> dict[int, Figures]:
     """Return figures by the value of one field; none where results were not kept apart by it."""
     return {value: figures for (value,), figures in groups.by(key).items()} if key in groups.keys else {}
-
-
-def _run(statistics: RunStatistics) -> records.Run:
-    run, scenario = statistics.run, statistics.run.scenario
-    return records.Run(
-        scenario=records.Scenario(
-            name=scenario.name,
-            users=scenario.user_count,
-            operation_count=scenario.operation_count,
-            run_seconds=scenario.run_seconds,
-            rate=scenario.rate,
-            arrivals=scenario.arrivals,
-            warmup=scenario.warmup,
-            think_time=scenario.think_time,
-            plan=[_load(each) for each in scenario.plan],
-            containers=scenario.container_count,
-            container_base=scenario.container_base,
-            container_concurrency=scenario.container_concurrency,
-            delete_after=scenario.delete_after,
-            policy=scenario.policy,
-            size_classes=[
-                records.SizeClass(
-                    name=each.name,
-                    size_min=each.size_min,
-                    size_max=each.size_max,
-                    initial_files=each.initial_files,
-                    weights=each.weights,
-                )
-                for each in scenario.size_classes
-            ],
-            file=scenario.data,
-        ),
-        ssbench_version=run.version,
-        run_id=None if run.run_id is None else str(run.run_id),
-        seed=run.seed,
-        host=run.host or None,
-        started=run.started,
-        interrupted=statistics.interrupted,
-        complete=statistics.complete,
-        first_sent=statistics.start,
-        last_ended=statistics.end,
-        seconds=statistics.duration,
-        noop=bool(run.options.get("noop")),
-        options=run.options,
-        storage_urls=list(run.storage_urls),
-        accounts=list(run.accounts),
-        stages=list(run.stages),
-    )
-
-
-def _course(course: Course | None) -> records.Course | None:
-    if course is None:
-        return None
-    return records.Course(
-        window=_window(course.window),
-        drain=course.drain,
-        busy=_number(course.busy),
-        operations=_each_second(course.operations),
-        bytes=_each_second(course.moved),
-        steadiness=records.Steadiness(
-            drift=_interval(course.steadiness.drift),
-            steady=course.steadiness.steady,
-            warm_up=course.steadiness.warm_up,
-        ),
-        stalls=[records.Stall(start=stall.start, seconds=stall.seconds) for stall in course.stalls],
-    )
-
-
-def _over_time(over_time: OverTime | None) -> records.OverTime | None:
-    if over_time is None:
-        return None
-    return records.OverTime(
-        starts=over_time.starts.tolist(),
-        seconds=over_time.seconds.tolist(),
-        operations=[
-            records.SeriesOverTime(
-                operation=operation.name if operation else "all",
-                count=each.count.tolist(),
-                failed=each.failed.tolist(),
-                bytes=each.moved.tolist(),
-                p50=[_number(value) for value in each.p50.tolist()],
-                p99=[_number(value) for value in each.p99.tolist()],
-                max=[_number(value) for value in each.maximum.tolist()],
-            )
-            for code, each in over_time.operations.items()
-            if (operation := None if code is None else OPERATIONS.get(code)) or code is None
-        ],
-    )
-
-
-def _window(window: Window) -> records.Window:
-    return records.Window(start=window.start, end=window.end, seconds=window.seconds, whole=window.whole)
-
-
-def _each_second(each: EachSecond | None) -> records.EachSecond | None:
-    if each is None:
-        return None
-    return records.EachSecond(
-        median=each.median,
-        slowest=each.slowest,
-        slowest_at=each.slowest_at,
-        fastest=each.fastest,
-        fastest_at=each.fastest_at,
-    )
-
-
-def _seconds(statistics: RunStatistics) -> Iterable[records.Second]:
-    whole = int(statistics.course.window.seconds) if statistics.course else None
-    for second, count in statistics.requests_by_second:
-        yield records.Second(second=second, count=count, partial=None if whole is None else second > whole)
-
-
-def _interval(interval: Interval | None) -> records.Interval | None:
-    if interval is None:
-        return None
-    return records.Interval(
-        low=interval.low, high=_number(interval.high), effective_size=interval.effective_size
-    )
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _encodable(value: Any) -> Any:

@@ -1,36 +1,35 @@
 """The records that make up a report in JSON. Their names and units are what other programs rely on.
 
-Every field has its unit in its type, and so in the schema. A field that may be missing in a run, or in a
-stat file of an older version, is null then.
+A field that may be missing in a run, or in a stat file of an older version, is null then. What was run is in
+:mod:`ssbench.reports.json_run_records`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
 from ssbench.cluster.observation import Observation
+from ssbench.reports.json_run_records import Run, Stage
+from ssbench.reports.json_units import (
+    Bytes,
+    BytesPerSecond,
+    Count,
+    Moment,
+    Offset,
+    Percent,
+    PerSecond,
+    Record,
+    Seconds,
+    Share,
+)
 
 #: The version of the format.
 VERSION = 1
 
-Seconds = Annotated[float, Meta(description="seconds")]
-Moment = Annotated[float, Meta(description="seconds since 1970")]
-Offset = Annotated[float, Meta(description="seconds after window.start")]
-Bytes = Annotated[int, Meta(description="bytes", ge=0)]
-PerSecond = Annotated[float, Meta(description="operations a second", ge=0)]
-BytesPerSecond = Annotated[float, Meta(description="bytes a second", ge=0)]
-Share = Annotated[float, Meta(description="share, 1 is all")]
-Percent = Annotated[float, Meta(description="per cent, 100 is all")]
-Count = Annotated[int, Meta(description="number", ge=0)]
 
-
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """A frozen record; all fields are always written."""
-
-
+# The schema names it by its module, as observations have an Interval too. So it stays in this one.
 class Interval(Record, frozen=True, kw_only=True):
     """A 95 % interval in the unit of its figure. ``high`` is null where too few values lie beyond to tell.
 
@@ -86,6 +85,8 @@ class Figures(Record, frozen=True, kw_only=True):
     that found nothing after an answer was lost, which are successes. ``response`` is the time of successes
     from when they were due, ``lateness`` the time of all until they began, ``late`` how many began over 1 ms
     late; of open loops only. ``held_up`` successes are in no latency, because their worker stood still.
+    ``last_attempt`` is what last attempts took, without connecting, of all in ``last_byte``;
+    ``connecting_times`` is of those that connected.
     """
 
     count: Count
@@ -108,6 +109,8 @@ class Figures(Record, frozen=True, kw_only=True):
     lateness: Latency
     late: Count
     held_up: Count
+    last_attempt: Latency
+    connecting_times: Latency
 
 
 class Part(Record, frozen=True, kw_only=True):
@@ -134,11 +137,16 @@ class ClassFigures(Record, frozen=True, kw_only=True):
     figures: Figures
 
 
-class Operation(Record, frozen=True, kw_only=True):
-    """The figures of an operation, or of ``all`` together."""
+class OperationFigures(Record, frozen=True, kw_only=True):
+    """The figures of an operation, or of ``all``, without size classes."""
 
     operation: str
     figures: Figures
+
+
+class Operation(OperationFigures, frozen=True, kw_only=True):
+    """The figures of an operation, or of ``all`` together."""
+
     size_classes: list[ClassFigures]
 
 
@@ -207,13 +215,6 @@ class Side(Record, frozen=True, kw_only=True):
 
     side: str
     operations: list[OperationFigures]
-
-
-class OperationFigures(Record, frozen=True, kw_only=True):
-    """The figures of an operation, or of ``all``, without size classes."""
-
-    operation: str
-    figures: Figures
 
 
 class Window(Record, frozen=True, kw_only=True):
@@ -312,77 +313,6 @@ class Spread(Record, frozen=True, kw_only=True):
     max: float
     mean: float
     deviation: float
-
-
-class SizeClass(Record, frozen=True, kw_only=True):
-    """A size class of the scenario; ``weights`` are relative, by operation."""
-
-    name: str
-    size_min: Bytes
-    size_max: Bytes
-    initial_files: Count
-    weights: dict[str, float]
-
-
-class Stage(Record, frozen=True, kw_only=True):
-    """A part of a run with a load of its own, which changes evenly from the first number to the second.
-
-    ``users`` may be in flight at most. ``rate`` is operations a second, null in a closed loop. ``seconds`` is
-    null in a run that ends with a number of operations.
-    """
-
-    seconds: Seconds | None
-    users: tuple[int, int] | None
-    rate: tuple[float, float] | None
-
-
-class Scenario(Record, frozen=True, kw_only=True):
-    """What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
-
-    ``rate`` is operations a second in an open loop, null in a closed one. ``plan`` has the stages, or one for
-    the whole run.
-    """
-
-    name: str
-    users: Count
-    operation_count: Count | None
-    run_seconds: Seconds | None
-    rate: PerSecond | None
-    arrivals: str
-    warmup: Seconds
-    think_time: Seconds
-    plan: list[Stage]
-    containers: Count
-    container_base: str
-    container_concurrency: Count
-    delete_after: Seconds | None
-    policy: str | None
-    size_classes: list[SizeClass]
-    file: dict[str, Any] | None
-
-
-class Run(Record, frozen=True, kw_only=True):
-    """What was run, where and how. ``run_id`` is a decimal number with up to 19 digits.
-
-    ``complete`` is false where a run was killed before its end.
-    """
-
-    scenario: Scenario
-    ssbench_version: str
-    run_id: str | None
-    seed: int | None
-    host: str | None
-    started: Moment | None
-    interrupted: bool
-    complete: bool
-    first_sent: Moment | None
-    last_ended: Moment | None
-    seconds: Seconds
-    noop: bool
-    options: dict[str, Any]
-    storage_urls: list[str]
-    accounts: list[str]
-    stages: list[str]
 
 
 class StageFigures(Record, frozen=True, kw_only=True):

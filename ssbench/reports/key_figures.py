@@ -1,6 +1,6 @@
 """The section "Figures" of the text report: rates, seconds, stalls, percentiles, failures.
 
-It stands behind the old table and is at most 100 columns wide. ``doc/numbers.rst`` defines each figure.
+It comes after the old table and is at most 100 columns wide. ``doc/numbers.rst`` defines each figure.
 """
 
 from __future__ import annotations

@@ -51,6 +51,7 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     yield from breakdown.table(
         ((_name(each), breakdown.of_section(each, statistics)) for each in _sections(statistics)),
     )
+    yield from breakdown.not_known(each.lines[0].last_byte for each in _sections(statistics))
     if options.verbose:
         yield from breakdown.section(statistics)
     else:
@@ -93,7 +94,12 @@ def _ending(statistics: RunStatistics) -> str:
         word = "INCOMPLETE"
     else:
         return ""
-    return f" - {word} after {statistics.duration:.0f} s{_of(statistics)}"
+    return f" - {word} after {_seconds(statistics)}{_of(statistics)}"
+
+
+def _seconds(statistics: RunStatistics) -> str:
+    """Return how long the run took; with tenths, so that the table's whole seconds, cut off, agree."""
+    return f"{statistics.duration:,.1f}".removesuffix(".0") + " s"
 
 
 def _of(statistics: RunStatistics) -> str:
@@ -107,9 +113,14 @@ def _of(statistics: RunStatistics) -> str:
 def _facts(statistics: RunStatistics) -> Iterator[str]:
     """The facts about the run, each a word that is not broken."""
     run, scenario = statistics.run, statistics.run.scenario
+    sides = run.sides_as_given
+    if sides:
+        yield from ("two sides,", *(f"{printable(each)} and" for each in sides[:-1]))
+        yield f"{printable(sides[-1])}:"
+        yield "figures are of both together;"
     if run.options.get("noop"):
         yield "no-op run: nothing was sent to Swift,"
-    elif run.storage_urls:
+    elif run.storage_urls and not any("://" in each for each in sides):
         more = len(run.storage_urls) - 1
         yield f"{printable(run.storage_urls[0])}{f' and {more} more' if more else ''},"
     if scenario.policy:
@@ -122,7 +133,7 @@ def _facts(statistics: RunStatistics) -> Iterator[str]:
     workers = plural(len(statistics.fleet) or statistics.worker_count, "worker")
     yield f"{load.words(scenario)},"
     yield f"{workers} on {plural(len(hosts), 'host')};" if hosts else f"{workers};"
-    yield f"{utc(statistics.start)}, {statistics.duration:.0f} s"
+    yield f"{utc(statistics.start)}, {_seconds(statistics)}"
 
 
 # -- size classes, time -------------------------------------------------------------------------

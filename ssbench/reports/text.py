@@ -1,7 +1,7 @@
-"""The table, and the sections behind it.
+"""The table, and the sections after it.
 
 The table has the layout that ssbench 0.3.9 printed, to the last space, because scripts read it.
-What later versions have to say comes in sections of its own behind it, and in the summary.
+What later versions have to say comes in sections of its own after it, and in the summary.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _REQUEST_OPTIONS = {"request_timeout": None, "retries": 10, "retry_404": 0}
 
 
 def table(statistics: RunStatistics, options: ReportOptions) -> str:
-    """Return the table of ssbench 0.3.9, and further percentiles behind it."""
+    """Return the table of ssbench 0.3.9, and further percentiles after it."""
     return _joined([*_table(statistics, options), *key_figures.percentiles(statistics, options.more)])
 
 
 def report(statistics: RunStatistics, options: ReportOptions) -> str:
-    """Return the table and all sections behind it."""
+    """Return the table and all sections after it."""
     lines = [*_table(statistics, options)]
     if statistics.current:
         lines += [

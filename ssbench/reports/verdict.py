@@ -49,7 +49,7 @@ def verdict(statistics: RunStatistics, conditions: Iterable[Condition] = ()) -> 
     if missed:
         title = f"{plural(len(missed), 'threshold')} missed: {title}"
     good = () if total.failed or not total.count else (f"All {total.count:,} operations succeeded.",)
-    return Verdict(tone, title, (*bad, *good, *met, *_latencies(statistics), *doubts))
+    return Verdict(tone, title, (*bad, *good, *_sides(statistics), *met, *_latencies(statistics), *doubts))
 
 
 def rates(section: Section) -> str:
@@ -93,6 +93,11 @@ def _failures(statistics: RunStatistics) -> Iterator[str]:
         )
     elif not total.count:
         yield "No operation succeeded."
+
+
+def _sides(statistics: RunStatistics) -> Iterator[str]:
+    if statistics.run.sides:
+        yield f"These figures are of both sides together, {' and '.join(statistics.run.sides)}."
 
 
 def _latencies(statistics: RunStatistics) -> Iterator[str]:

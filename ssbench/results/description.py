@@ -92,6 +92,19 @@ class RunDescription:
     sides: tuple[str, ...] = ()
     side_policies: tuple[str, ...] = ()
 
+    @property
+    def sides_as_given(self) -> tuple[str, ...]:
+        """The sides as the user gave them, NAME=WHAT; their names where that is not known.
+
+        WHAT is the storage URL of an account.
+        """
+        if len(self.sides) == len(self.storage_urls):
+            return tuple(f"{name}={url}" for name, url in zip(self.sides, self.storage_urls, strict=True))
+        given = self.options.get("sides")
+        if isinstance(given, list) and len(given) == len(self.sides):
+            return tuple(map(str, given))
+        return self.sides
+
     def container(self, number: int, object_number: int | None) -> str:
         """Return the name of the container that an object was in; None: the object has no number."""
         policy = self.scenario.policy

@@ -4,29 +4,25 @@
 :func:`summarize` does both.
 """
 
-from ssbench.statistics.collect import Cause, Collector, Figures, Groups, Within
+from ssbench.statistics.causes import Cause
+from ssbench.statistics.collect import Collector
 from ssbench.statistics.confidence import Interval
+from ssbench.statistics.course import Course
 from ssbench.statistics.due import Due
+from ssbench.statistics.facts import Results, RunFacts
+from ssbench.statistics.figures import Figures
 from ssbench.statistics.generator import Generator
+from ssbench.statistics.groups import Groups
 from ssbench.statistics.latencies import Latencies, Slowest
 from ssbench.statistics.over_time import OverTime, Series
 from ssbench.statistics.parts import Part, Parts
-from ssbench.statistics.slowest import SlowOperation
-from ssbench.statistics.stages import StageStatistics
+from ssbench.statistics.run_statistics import RunStatistics, Spread, StageStatistics
+from ssbench.statistics.sections import Line, Section
 from ssbench.statistics.steadiness import Steadiness
-from ssbench.statistics.summary import (
-    Course,
-    Line,
-    Results,
-    RunFacts,
-    RunStatistics,
-    Section,
-    Spread,
-    make_statistics,
-    summarize,
-)
+from ssbench.statistics.summary import make_statistics, summarize
 from ssbench.statistics.thresholds import Judgment, judge, judge_run
 from ssbench.statistics.timeline import EachSecond, Stall, Window
+from ssbench.statistics.within import Within
 
 __all__ = [
     "Cause",
@@ -49,7 +45,6 @@ __all__ = [
     "RunStatistics",
     "Section",
     "Series",
-    "SlowOperation",
     "Slowest",
     "Spread",
     "StageStatistics",

@@ -30,11 +30,18 @@ _SORTED_AT_ONCE = 1 << 21
 _UPPER_BITS_OF_INFINITY = 0x7FF0
 
 
+def needed(rank: float) -> int:
+    """Return how many latencies the percentile of a rank below 100 needs."""
+    return math.ceil(100 * MIN_BEYOND / (100 - Fraction(str(rank))))
+
+
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """The slowest operation of some: seconds, its place in the order of arrival, its transaction id.
+    """A slow success: seconds, its place in the order of arrival, and what finds it again in logs.
 
-    ``completed`` is seconds since 1970. ``container`` and ``object`` are numbers, texts in old files.
+    ``completed`` and ``started`` are seconds since 1970. ``container`` and ``object`` are numbers, texts in
+    old files. ``first_byte`` is NaN where it has none, ``size`` and ``storage_url`` are -1 where they are not
+    known; ``address`` is that of the server.
     """
 
     latency: float
@@ -46,6 +53,12 @@ class Slowest:
     size_class: int
     container: int | str | None
     object: int | str | None
+    first_byte: float = math.nan
+    started: float = math.nan
+    size: int = -1
+    retries: int = 0
+    storage_url: int = -1
+    address: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +190,29 @@ def measured(block: ResultBlock) -> npt.NDArray[np.float64]:
 
 def slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowest:
     """Return the record of an operation in a block that has ``before`` results before it."""
+    completed = float(block.completed[row])
+    # Where it is derived, it is derived for all rows of a block.
+    known = "started" in block.given
+    container, name = (
+        int(value) if isinstance(value, np.integer) else value
+        for value in (block.container[row], block.object[row])
+    )
     return Slowest(
         latency,
         before + row,
         block.trans_id[row],
-        float(block.completed[row]),
+        completed,
         int(block.worker[row]),
         int(block.operation[row]),
         int(block.size_class[row]),
-        *(
-            int(value) if isinstance(value, np.integer) else value
-            for value in (block.container[row], block.object[row])
-        ),
+        container,
+        name,
+        first_byte=float(block.first_byte[row]),
+        started=float(block.started[row]) if known else completed - float(block.last_byte[row]),
+        size=int(block.size[row]),
+        retries=int(block.retries[row]),
+        storage_url=int(block.storage_url[row]),
+        address=block.address[row],
     )
 
 

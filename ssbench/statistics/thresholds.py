@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ssbench.conditions import Condition, Unit, parse
 from ssbench.statistics.latencies import Latencies
-from ssbench.statistics.summary import Line, RunStatistics, Section
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.sections import Line, Section
 
 _MEGABYTE = 1e6
 
@@ -41,7 +42,7 @@ class Judgment:
         if not self.condition.figure:
             came = "this version of ssbench cannot read it"
         else:
-            came = "not measured" if self.value is None else self.condition.spell(self.value)
+            came = "not measured" if self.value is None else self.condition.spell_measured(self.value)
         if self.few is not None:
             came += f", of {self.few:,} operations only"
         return f"{self.condition.text}: {'FAILED' if self.failed else 'ok'} ({came})"

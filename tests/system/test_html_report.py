@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,6 @@ from chromium import BROWSER, DRIVER, chromium
 from full_run import write_full_run
 
 from ssbench.cli.master import main
-
-pytest.importorskip("bokeh", reason="Bokeh is not installed")
 
 #: What stands out of the screen to the right, and texts whose colour is like the ground's.
 LOOK = """
@@ -41,6 +40,7 @@ return all.filter(each => each.name == "curve0" && each.visible).length;
 """
 
 
+@pytest.mark.skipif(find_spec("bokeh") is None, reason="Bokeh is not installed")
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
 def test_it_opens_offline_and_can_be_read(tmp_path: Path) -> None:
     file = tmp_path / "report.html"

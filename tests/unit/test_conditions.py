@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from pathlib import Path
 
@@ -311,3 +312,14 @@ def test_how_many_errors_a_run_may_have():
 def test_all_examples_are_conditions():
     for text in conditions.EXAMPLES.split("'")[1::2]:
         assert parse(text)
+
+
+def test_measured_values_have_three_digits_or_what_tells_them_from_the_limit():
+    near = parse("read.p99 > 200ms")
+    assert near.spell_measured(0.0143544) == "14.4ms"
+    assert near.spell_measured(0.2) == "200ms"
+    assert near.spell_measured(0.2000123) == "200.01ms"
+    assert near.spell_measured(math.inf) == "inf"
+    assert parse("rate < 500").spell_measured(12345.67) == "12346/s"
+    assert parse("errors > 3").spell_measured(1234567) == "1234567"
+    assert parse("errors > 0.1%").spell_measured(0.00123456) == "0.123%"

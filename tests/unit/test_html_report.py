@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,16 @@ from result_rows import block, many
 
 from ssbench.cli import report_files
 from ssbench.cli.master import main
-from ssbench.reports import ReportOptions
+from ssbench.reports import REPORTS, ReportOptions
 from ssbench.reports import json as json_report
 from ssbench.results import Failure, Gap, Mark, MasterFacts, StageFacts, WorkerFacts
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import RunStatistics, summarize
 
-html = pytest.importorskip("ssbench.reports.html", reason="Bokeh is not installed")
+# Not imported here: each process that collects the tests would spend a second on it.
+if find_spec("bokeh") is None:
+    pytest.skip("Bokeh is not installed", allow_module_level=True)
 
 DATA = Path(__file__).parents[1] / "data"
 MOST_BYTES = 2_000_000
@@ -63,7 +66,7 @@ def statistics(path: Path) -> RunStatistics:
 
 
 def page(numbers: RunStatistics) -> tuple[str, Page]:
-    text = html.report(numbers, ReportOptions())
+    text = REPORTS["html"](numbers, ReportOptions())
     assert len(text.encode()) < MOST_BYTES
     made = Page(text)
     assert made.loads == ["data:,"]
@@ -186,7 +189,7 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
     columns = {"stage": here // 1000, "due": completed - 0.05, "started": completed - 0.02, "last_byte": 0.02}
     held_up = {"marks": np.where(here == 77, int(Mark.HELD_UP), 0)}
     columns["last_byte"] = np.where(here == 77, 9.0, 0.02)
-    writer.add(many(range(len(here)), operation=1, completed=completed, **columns, **held_up))
+    writer.add(many(range(len(here)), operation=here % 2, completed=completed, **columns, **held_up))
     writer.end(
         RunSummary(
             1e9 + 20,
@@ -199,12 +202,21 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
     numbers = statistics(path)
     text, made = page(numbers)
     assert {"Load", "Response time by percentile"} <= set(made.headings)
-    assert {"calm", "<storm>", "master", "response time"} <= set(made.texts)
+    assert {"calm", "<storm>", "master", "lateness of all sends"} <= set(made.texts)
+    from ssbench.reports import html  # noqa: PLC0415 - not before Bokeh was found
+
+    (load,) = html._load(numbers)
+    assert [curve.name for curve in load.charts[0].curves] == [
+        "CREATE",
+        "READ",
+        "ALL",
+        "lateness of all sends",
+    ]
     assert "blue: every second stage" in text
     assert "orange: the load generator itself stood still" in text
     assert "The latency of 1 operation is left out, because a worker itself stood still." in text
     assert len(numbers.slowest) == 20
-    assert numbers.slowest[0].slowest.latency < 1
+    assert numbers.slowest[0].latency < 1
     assert numbers.over_time is not None
     assert np.nanmax(numbers.over_time.operations[None].maximum) < 1
 
@@ -244,6 +256,15 @@ def test_two_sides_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert (old.side, new.side) == ("old", "<new>")
     assert [each.operation for each in new.operations] == ["all", "read"]
     assert new.operations[0].figures.last_byte.percentiles["50"] == pytest.approx(0.02)
+    whole = tmp_path / "whole.html"
+    assert main(["report-scenario", "-s", str(path), "--html", str(whole), "--report", "summary"]) == 0
+    assert "two sides, old and <new>: figures are of both together;" in capsys.readouterr().out
+    made = Page(whole.read_text())
+    assert made.headings[:2] == ["s", "Changes"]
+    (words,) = (each for each in made.texts if each.startswith("old to <new>:"))
+    assert "READ p50 slower (+100" in words
+    assert "class='verdict bad'" in whole.read_text()
+    assert "These figures are of both sides together, old and <new>." in made.texts
     assert main(["compare", str(path), "--html", str(page_file)]) == 0
     capsys.readouterr()
     assert {"old to <new>", "READ: latency by percentile"} <= set(Page(page_file.read_text()).headings)
@@ -255,3 +276,19 @@ def test_without_bokeh(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
         assert main([*command, "--html", "report.html"]) == 2
         *_, line = capsys.readouterr().err.splitlines()
         assert line == "ERROR:--html needs Bokeh, which is not installed: pip install bokeh"
+
+
+def test_the_marks_of_a_logarithmic_axis_do_not_crowd() -> None:
+    from ssbench.reports.html_charts import log_ticks  # noqa: PLC0415 - see above
+
+    decade = log_ticks([np.array([90.0, np.nan, 0.0]), np.array([1000.0])])
+    assert decade is not None
+    assert [mark for mark in decade.ticks if 90 <= mark <= 1000] == [100, 200, 500, 1000]
+    many = log_ticks([np.array([0.01, 9000.0])])
+    assert many is not None
+    assert [mark for mark in many.ticks if 0.01 <= mark <= 9000] == pytest.approx(
+        [0.01, 0.1, 1, 10, 100, 1000]
+    )
+    # Bokeh's own marks are better where few of these would be in sight.
+    assert log_ticks([np.array([50.0, 60.0])]) is None
+    assert log_ticks([np.array([np.nan]), np.empty(0)]) is None

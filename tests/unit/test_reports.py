@@ -161,6 +161,7 @@ CREATE           1  20       0     1.00   0.00 |       -     -     -     -   250
 READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
 DELETE           0  20       1     0.00      - |       -     -     -     -     -
 ALL              3 100       2     2.00   0.01 |       -     -     -     -  1500
+-: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
 by size: tiny CREATE 1.00/s | huge READ 0.00/s
 errors: 1 x lost worker DELETE, first tx4
         1 x short body READ, first tx3
@@ -178,6 +179,7 @@ CREATE           1  20       0     1.00   0.00 |       -     -     -     -   250
 READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
 DELETE           0  20       1     0.00      - |       -     -     -     -     -
 ALL              3 100       2     2.00   0.01 |       -     -     -     -  1500
+-: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
 READ           ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
 tiny             1  40       1     1.00   0.00 |       -     -     -     -   500
 huge             1  20       0     0.00   0.00 |       -     -     -     -  1500

@@ -214,7 +214,7 @@ def as_block(results: list[dict[str, Any]], given: set[str]) -> ResultBlock:
     return ResultBlock(len(results), columns, failures)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(parts=st.lists(st.tuples(st.lists(RESULTS, min_size=1, max_size=6), GIVEN), max_size=3))
 def test_every_result_comes_back(
     parts: list[tuple[list[dict[str, Any]], set[str]]], tmp_path_factory: pytest.TempPathFactory
@@ -309,7 +309,7 @@ def test_a_file_cut_off_anywhere_is_read_up_to_its_last_whole_block(
     assert {-1, 100, 200, 300} <= set(counts) <= {-1, 0, 100, 200, 300}
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(place=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
 @pytest.mark.parametrize("compressed", [True, False])
 def test_a_flipped_byte_is_noticed_and_what_stands_before_is_read(

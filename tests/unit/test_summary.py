@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,7 +73,14 @@ def test_what_a_person_looks_for_is_there() -> None:
     assert any(line.startswith("ops/s over time  ") and "median second 600" in line for line in lines)
     (slowest,) = [line for line in lines if line.startswith("slowest")]
     assert slowest == "slowest READ 50.0 ms: at 00:00, worker 3, ssbench_000000_gold/tiny_000000"
+    assert not any(line.startswith("-: ") for line in lines)
     assert len(lines) <= 25
+
+
+def test_what_stands_for_a_percentile_that_is_not_known_is_said() -> None:
+    lines = summary(steady(6, 100))
+    assert next(line for line in lines if line.startswith("ALL")).split()[-3:-1] == ["-", "-"]
+    assert "-: too few operations (needed: p99 1,000, p99.9 10,000)" in lines
 
 
 @pytest.mark.parametrize(
@@ -191,3 +199,22 @@ def test_wrapping_loses_nothing(words: list[str]) -> None:
     text = "".join(char for word in words for char in word if not char.isspace())
     lines = list(columns.wrap(words))
     assert "".join(char for line in lines for char in line if not char.isspace()) == text
+
+
+def test_the_sides_of_a_run_are_named() -> None:
+    sides = {"sides": ["old=account", "new=account"]}
+    urls = ("http://proxy/v1/AUTH_a", "http://proxy/v1/AUTH_b")
+    run = RunDescription(scenario(), "1.0", storage_urls=urls, sides=("old", "new"), options=sides)
+    assert run.sides_as_given == (f"old={urls[0]}", f"new={urls[1]}")
+    policies = replace(run, storage_urls=urls[:1], options={"sides": ["old=gold", "new=<tin>"]})
+    assert policies.sides_as_given == ("old=gold", "new=<tin>")
+    assert replace(policies, options={"sides": 3}).sides_as_given == ("old", "new")
+
+
+def test_the_length_of_a_run_agrees_with_the_whole_seconds_of_the_table() -> None:
+    statistics = replace(steady(4, 600), end=START + 3.74)
+    seconds = re.search(r" UTC, (\S+) s$", summary(statistics)[1] + "\n" + summary(statistics)[2], re.M)
+    assert seconds is not None
+    (whole,) = re.findall(r"\((\d+)s\)$", REPORTS["table"](statistics, ReportOptions()), re.M)
+    assert "." in seconds[1]
+    assert int(float(seconds[1])) == int(whole)

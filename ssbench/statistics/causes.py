@@ -1,0 +1,54 @@
+"""The causes of failures: how many there were of each, after how long and with which answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.results import ResultBlock
+from ssbench.statistics.latencies import Latencies, LatencyCollector
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Failures with one cause: how many, and the transaction id of the first that has one.
+
+    ``statuses`` counts the HTTP status of their last answers, -1 where there was none. ``times`` are
+    the seconds from the first attempt to the failure, where they are known. ``operations`` counts them
+    by the code of the operation.
+    """
+
+    count: int
+    trans_id: str | None
+    statuses: Mapping[int, int]
+    times: Latencies
+    operations: Mapping[int, int]
+
+
+@dataclass(slots=True)
+class CauseCollector:
+    """Counts the failures with one cause."""
+
+    count: int = 0
+    trans_id: str | None = None
+    statuses: Counter[int] = field(default_factory=Counter)
+    times: LatencyCollector = field(default_factory=LatencyCollector)
+    operations: Counter[int] = field(default_factory=Counter)
+
+    def add(self, block: ResultBlock, rows: list[int], started: npt.NDArray[np.float64], before: int) -> None:
+        """Count some rows of a block that has ``before`` results before it."""
+        self.count += len(rows)
+        self.trans_id = self.trans_id or next(filter(None, (block.trans_id[row] for row in rows)), None)
+        self.statuses.update(block.status[rows].tolist())
+        self.operations.update(block.operation[rows].tolist())
+        self.times.add(block, np.array(rows, np.intp), block.completed[rows] - started[rows], before)
+
+    def finish(self) -> Cause:
+        """Return what was counted so far."""
+        return Cause(
+            self.count, self.trans_id, dict(self.statuses), self.times.finish(), dict(self.operations)
+        )

@@ -1,0 +1,43 @@
+"""How a run went over time: its window, its whole seconds, and the times when nothing ended."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ssbench.statistics.figures import Figures
+from ssbench.statistics.steadiness import Steadiness, steadiness
+from ssbench.statistics.timeline import EachSecond, Stall, Timeline, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a run went over time.
+
+    ``drain`` is the time from the end of the window to the last completion, in seconds. ``busy`` is the
+    share of the users' time in the window in which they had an operation under way. ``operations`` and
+    ``moved`` (bytes) are of its whole seconds, None where it has none.
+    """
+
+    window: Window
+    drain: float
+    busy: float
+    operations: EachSecond | None
+    moved: EachSecond | None
+    stalls: tuple[Stall, ...]
+    steadiness: Steadiness
+
+
+def course_of(timeline: Timeline, window: Window, total: Figures, users: float) -> Course:
+    """Return the course of a run that had so many users; ``total`` is all of its results."""
+    each = timeline.each_second(window)
+    of_all_users = users * window.seconds
+    return Course(
+        window=window,
+        drain=max(0.0, timeline.last_ended - window.end),
+        busy=total.within.busy / of_all_users if of_all_users else math.nan,
+        operations=each[0] if each else None,
+        moved=each[1] if each else None,
+        steadiness=steadiness(total.by_second.series(window.start, window.end)[0]),
+        stalls=timeline.stalls(window, total.last_byte, math.ceil(users)),
+    )

@@ -1,0 +1,40 @@
+"""What statistics are made of: the results of a run, and what is known of it besides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from ssbench.results import ResultBlock, RunDescription, RunSummary
+
+
+class RunFacts(Protocol):
+    """What statistics need to know of a run besides its results.
+
+    ``size_classes`` holds names that results index. ``current`` is False for the formats of ssbench
+    0.x, of which only the old table is printed. ``summary`` is None where a run did not end.
+    """
+
+    @property
+    def run(self) -> RunDescription: ...  # noqa: D102
+    @property
+    def size_classes(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def summary(self) -> RunSummary | None: ...  # noqa: D102
+    @property
+    def warnings(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def current(self) -> bool: ...  # noqa: D102
+
+
+class Results(RunFacts, Protocol):
+    """The results of a run, and what is known of it once they have been read."""
+
+    def blocks(self) -> Iterable[ResultBlock]:
+        """Yield the results in order of arrival."""
+
+    def again(self) -> Results:
+        """Return the same results, to be read from their beginning once more."""
+
+    def close(self) -> None:
+        """Read no more of them."""

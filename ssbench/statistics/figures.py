@@ -1,0 +1,178 @@
+"""The figures of some results: of an operation, a size class, a worker or of whatever they have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.results import Mark, ResultBlock
+from ssbench.statistics.attempts import TimesCollector
+from ssbench.statistics.by_second import BySecond, merge_seconds
+from ssbench.statistics.confidence import Interval
+from ssbench.statistics.due import Due, DueCollector, merge_due
+from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
+from ssbench.statistics.parts import Parts, parts_of, sum_of, vanished
+from ssbench.statistics.timeline import Window
+from ssbench.statistics.within import Within, WithinCollector, merge_within
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is counted of some results.
+
+    ``count`` is of successes. ``lost`` counts operations whose worker vanished; they are neither in
+    ``count`` nor in ``errors``. ``start`` is when the first success was sent, infinite without any;
+    ``end`` the last completion, a failure's too, minus infinity without a result; seconds since 1970.
+    ``resent`` counts requests that were sent again because a kept connection had gone stale. ``moved``
+    is the bytes of body of all successes whose size is known. ``by_second`` has what is needed for
+    intervals of the rates, ``parts`` what the time of successes went into besides their last attempts,
+    ``due`` what is known of operations that were due in an open loop.
+    ``held_up`` are the last-byte latencies of successes whose worker stood still, and not among the others.
+    ``last_attempt`` is what the last attempts of those in ``last_byte`` took, without connecting;
+    ``connecting`` is of those that connected.
+    """
+
+    count: int
+    errors: int
+    lost: int
+    retries: int
+    start: float
+    end: float
+    first_byte: Latencies
+    last_byte: Latencies
+    resent: int
+    within: Within
+    moved: int
+    by_second: BySecond
+    parts: Parts
+    due: Due
+    held_up: Latencies
+    last_attempt: Latencies
+    connecting: Latencies
+
+    @property
+    def failed(self) -> int:
+        """Operations that did not succeed, lost ones too."""
+        return self.errors + self.lost
+
+
+def merge_figures(parts: Iterable[Figures]) -> Figures:
+    """Return the figures of several groups together, without copying latencies."""
+    parts = list(parts)
+    return Figures(
+        count=sum(part.count for part in parts),
+        errors=sum(part.errors for part in parts),
+        lost=sum(part.lost for part in parts),
+        retries=sum(part.retries for part in parts),
+        start=min((part.start for part in parts), default=math.inf),
+        end=max((part.end for part in parts), default=-math.inf),
+        first_byte=merge(part.first_byte for part in parts),
+        last_byte=merge(part.last_byte for part in parts),
+        resent=sum(part.resent for part in parts),
+        within=merge_within(part.within for part in parts),
+        moved=sum(part.moved for part in parts),
+        by_second=merge_seconds(part.by_second for part in parts),
+        parts=sum_of(part.parts for part in parts),
+        due=merge_due(part.due for part in parts),
+        held_up=merge(part.held_up for part in parts),
+        last_attempt=merge(part.last_attempt for part in parts),
+        connecting=merge(part.connecting for part in parts),
+    )
+
+
+@dataclass(slots=True)
+class FiguresCollector:
+    """Counts results that are kept together."""
+
+    count: int = 0
+    errors: int = 0
+    lost: int = 0
+    retries: int = 0
+    resent: int = 0
+    moved: int = 0
+    parts: Parts = field(default_factory=Parts)
+    start: float = math.inf
+    end: float = -math.inf
+    first_byte: LatencyCollector = field(default_factory=LatencyCollector)
+    last_byte: TimesCollector = field(default_factory=TimesCollector)
+    held_up: LatencyCollector = field(default_factory=LatencyCollector)
+    within: WithinCollector = field(default_factory=WithinCollector)
+    by_second: BySecond = field(default_factory=BySecond)
+    due: DueCollector = field(default_factory=DueCollector)
+
+    def add(self, block: ResultBlock, rows: npt.NDArray[np.intp], before: int) -> None:
+        """Count some rows of a block that has ``before`` results before it."""
+        completed = block.completed[rows]
+        self.retries += int(block.retries[rows].sum())
+        if "attempts" in block.given:
+            self.resent += int((block.attempts[rows] - block.retries[rows] - 1).sum())
+        self.end = max(self.end, float(completed.max()))
+        if block.failures:
+            failed = block.failed[rows]
+            self.errors += int(failed.sum())
+            rows, completed = rows[~failed], completed[~failed]
+            if not len(rows):
+                return
+        self.count += len(rows)
+        self.by_second.add(block, rows)
+        self.moved += int(np.maximum(block.size[rows], 0).sum())
+        self.parts += vanished(block, rows)
+        last_byte = block.last_byte[rows]
+        self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
+        if "marks" in block.given:
+            held_up = block.marks[rows] & Mark.HELD_UP != 0
+            self.held_up.add(block, rows[held_up], last_byte[held_up], before)
+            rows, last_byte = rows[~held_up], last_byte[~held_up]
+        self.parts += parts_of(block, rows)
+        self.first_byte.add(block, rows, block.first_byte[rows], before)
+        self.last_byte.add(block, rows, last_byte, before)
+
+    def finish(self, window: Window | None) -> Figures:
+        """Return what was counted so far; what ended within a window is known only with one."""
+        times = self.last_byte.finish()
+        return Figures(
+            self.count,
+            self.errors,
+            self.lost,
+            self.retries,
+            self.start,
+            self.end,
+            self.first_byte.finish(),
+            times.whole,
+            self.resent,
+            Within() if window is None else self.within.finish(window),
+            self.moved,
+            self.by_second,
+            self.parts,
+            self.due.finish(),
+            self.held_up.finish(),
+            times.last_attempt,
+            times.connecting,
+        )
+
+
+def rates(figures: Figures, window: Window | None) -> tuple[float, float]:
+    """Return operations and bytes a second."""
+    if window:
+        return window.per_second(figures.within.count), window.per_second(figures.within.moved)
+    if not figures.count:
+        return 0.0, 0.0
+    own = Window(figures.start, figures.end)
+    return own.per_second(figures.count), own.per_second(figures.moved)
+
+
+def intervals(figures: Figures, window: Window | None) -> tuple[Interval | None, Interval | None]:
+    """Return the 95 % intervals of :func:`rates`; None of runs that were too short, and of old files."""
+    if window is None:
+        return None, None
+    found = figures.by_second.intervals(window.start, window.end)
+    # Whole seconds of the clock are a little less than the window; their spread is what is wanted of them.
+    operations, moved = (
+        interval and interval.around(rate)
+        for rate, interval in zip(rates(figures, window), found, strict=True)
+    )
+    return operations, moved

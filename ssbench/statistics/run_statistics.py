@@ -1,0 +1,216 @@
+"""The numbers of a run that reports show. ``doc/numbers.rst`` defines them.
+
+- Requests a second: successes that ended in the window from the first send to the last moment of
+  sending, by its length. Of files of ssbench 0.x: successes / (latest completion, failures' too -
+  earliest start of a success), a start being a completion less the last-byte latency.
+- Latencies are of successes only. Missing ones and zeros (no-op runs) do not count.
+- Deviation: the square root of the population variance.
+- Percentiles: see :mod:`ssbench.statistics.latencies`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from ssbench.cluster.observation import Observation
+from ssbench.operations import OPERATIONS, Operation
+from ssbench.results import RunDescription, StageFacts, WorkerFacts
+from ssbench.scenario.model import Scenario, Stage
+from ssbench.statistics.causes import Cause
+from ssbench.statistics.collect import Collector
+from ssbench.statistics.course import Course, course_of
+from ssbench.statistics.facts import RunFacts
+from ssbench.statistics.figures import Figures, merge_figures
+from ssbench.statistics.generator import Generator, Measured, generator, sentences
+from ssbench.statistics.groups import Groups
+from ssbench.statistics.latencies import Slowest
+from ssbench.statistics.over_time import OverTime
+from ssbench.statistics.sections import Section, sections_of
+from ssbench.statistics.timeline import Window
+
+#: Longer stretches without a completion do not go into the requests of each second one by one.
+_MAX_GAP_SECONDS = 86400
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How evenly something is spread."""
+
+    minimum: float
+    maximum: float
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, counts: Iterable[int]) -> Self:
+        """Return how evenly some counts are spread; all is 0 without any."""
+        values = np.array([*counts], np.float64)
+        if not len(values):
+            return cls(0.0, 0.0, 0.0, 0.0)
+        return cls(float(values.min()), float(values.max()), float(values.mean()), float(values.std()))
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatistics:
+    """Every number that a report shows.
+
+    ``start`` and ``end`` are seconds since 1970, None without a result. ``sections`` begins with
+    all operations together and goes on with each that has results; ``groups`` has what they were
+    summed up from. ``requests_by_second`` holds
+    (second of the clock since that of the first completion, counted from 1; successes completed in
+    it). ``workers`` spreads successes over workers. ``errors`` and ``retries`` are keyed by cause.
+    ``not_sendable`` holds (operation, size class, how often), ``counters`` what else the run counted.
+    ``cluster`` is what was seen of the cluster, None where nobody looked.
+    ``current`` tells that the file is of today's format, which knows more than the older ones.
+    ``fleet`` are the workers that were used, none in older formats. ``interrupted`` tells that the run was
+    ended before its time by a signal, ``ended_early`` that it ended itself, ``complete`` that it has written
+    its summary. ``over_time`` and ``slowest`` are there where they were asked for. ``due`` is how many
+    operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a
+    closed loop, and where it is not known. ``stages`` are the stages of the run, each by itself.
+    """
+
+    run: RunDescription
+    current: bool
+    start: float | None
+    end: float | None
+    sections: tuple[Section, ...]
+    groups: Groups
+    requests_by_second: tuple[tuple[int, int], ...]
+    worker_count: int
+    workers: Spread
+    errors: dict[str, Cause]
+    retries: dict[str, int]
+    not_sendable: tuple[tuple[Operation, str, int], ...]
+    warnings: tuple[str, ...]
+    course: Course | None = None
+    warmed_up: int = 0
+    counters: dict[str, float] = field(default_factory=dict)
+    cluster: Observation | None = None
+    generator: Generator = field(default_factory=Generator)
+    fleet: tuple[WorkerFacts, ...] = ()
+    interrupted: bool = False
+    complete: bool = True
+    over_time: OverTime | None = None
+    slowest: tuple[Slowest, ...] = ()
+    ended_early: bool = False
+    due: int | None = None
+    not_begun: int | None = None
+    stages: tuple[StageStatistics, ...] = ()
+
+    @property
+    def total(self) -> Section:
+        """All operations together."""
+        return self.sections[0]
+
+    @property
+    def duration(self) -> float:
+        """Seconds from ``start`` to ``end``."""
+        return 0.0 if self.start is None or self.end is None else max(0.0, self.end - self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class StageStatistics:
+    """A stage of a run, by itself.
+
+    ``load`` is what the scenario asks for, with its users; ``facts`` is how it went, None of a run that was
+    killed. ``numbers`` are those of a run that has only the results of this stage, without stages.
+    """
+
+    name: str
+    load: Stage
+    facts: StageFacts | None
+    numbers: RunStatistics
+
+
+def numbers_of(collector: Collector, facts: RunFacts, users: float) -> RunStatistics:
+    """Return the numbers of what was collected so far, of so many users; those of stages are not there."""
+    names, summary, timeline = facts.size_classes, facts.summary, collector.timeline
+    window = timeline.window(summary.sent_until if summary else None) if timeline else None
+    groups = collector.groups(window)
+    leaves = groups.by("operation", "size_class")
+    total = merge_figures(leaves.values())
+    start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
+    scenario = facts.run.scenario
+    course = course_of(timeline, window, total, users) if timeline and window else None
+    unsteady = course.steadiness.warning() if course and not scenario.stages else None
+    measured = _measured(course, total, scenario) if course else None
+    own_part = generator(summary, measured) if measured else Generator()
+    return RunStatistics(
+        run=facts.run,
+        current=facts.current,
+        start=None if not collector.results else window.start if window else start,
+        end=total.end if collector.results else None,
+        sections=tuple(sections_of(leaves, names, window)),
+        groups=groups,
+        requests_by_second=_by_second(timeline.seconds(), 0) if timeline else _by_second(collector.seconds),
+        worker_count=len(collector.workers),
+        workers=Spread.of(collector.workers.values()),
+        errors=dict(sorted(collector.errors().items(), key=lambda item: (-item[1].count, item[0]))),
+        retries=dict(sorted(collector.retries.items(), key=lambda item: (-item[1], item[0]))),
+        not_sendable=tuple(
+            (known, names[size_class], times)
+            for code, size_class, times in (summary.not_sendable if summary else ())
+            if (known := OPERATIONS.get(code)) and size_class < len(names)
+        ),
+        warnings=(
+            *facts.warnings,
+            *([unsteady] if unsteady else []),
+            *(sentences(own_part, measured) if measured else ()),
+        ),
+        course=course,
+        generator=own_part,
+        warmed_up=collector.warmed_up,
+        counters=summary.counters if summary else {},
+        cluster=summary.cluster if summary else None,
+        fleet=summary.workers if summary else facts.run.workers,
+        interrupted=summary is not None and summary.interrupted,
+        complete=summary is not None or not facts.current,
+        over_time=_over_time(collector, window, total),
+        slowest=collector.slowest.finish() if collector.slowest else (),
+        ended_early=summary is not None and summary.ended_early is not None,
+    )
+
+
+def _over_time(collector: Collector, window: Window | None, total: Figures) -> OverTime | None:
+    if not collector.over_time or not collector.results:
+        return None
+    start = window.start if window else min(total.start, collector.first_completed)
+    return collector.over_time.finish(start, total.end)
+
+
+def _measured(course: Course, total: Figures, scenario: Scenario) -> Measured:
+    """Return what says something of the load generator."""
+    window = course.window
+    # Users of an open loop wait for what is due, others think; of a whole window all began at once.
+    idle = scenario.is_open or scenario.think_time or scenario.stages or window.whole
+    return Measured(
+        start=window.start,
+        end=window.end,
+        median=total.last_byte.percentile(50),
+        p99=total.last_byte.percentile(99),
+        busy=None if idle or total.lost else course.busy,
+        held_up=total.held_up.count,
+    )
+
+
+def _by_second(seconds: Counter[int], first: int | None = None) -> tuple[tuple[int, int], ...]:
+    """Return (second, count) from the first second on, empty ones too except in very long gaps.
+
+    Without ``first`` that is the first one which has any.
+    """
+    rows: list[tuple[int, int]] = []
+    if first is None:
+        first = min(seconds, default=0)
+    for second in sorted(seconds):
+        previous = rows[-1][0] if rows else 0
+        place = second - first + 1
+        if place - previous <= _MAX_GAP_SECONDS:
+            rows.extend((empty, 0) for empty in range(previous + 1, place))
+        rows.append((place, seconds[second]))
+    return tuple(rows)

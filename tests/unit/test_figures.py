@@ -1,0 +1,70 @@
+"""The figures of some results: what is in which of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from counted import SCENARIO, count, row
+from result_rows import block
+
+from ssbench.reports import breakdown
+from ssbench.results import Failure, Mark
+from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
+from ssbench.statistics import Part, summarize
+
+
+def test_resent_requests_are_no_retries(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    writer = RunResultsWriter(path, RunDescription(SCENARIO))
+    writer.add(block([row(), row(retries=2), row(retries=1)], rare={"attempts": {0: 3, 1: 4}}))
+    writer.end(RunSummary(ended=0.0))
+    total = summarize(open_results(path)).total
+    assert (total.retries, total.resent) == (3, 3)
+
+
+def test_what_was_held_up_is_in_no_part_of_latencies(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    writer = RunResultsWriter(path, RunDescription(SCENARIO))
+    rare = {"connecting": {0: 4.0, 1: 0.05}, "attempts": {0: 1}, "marks": {0: int(Mark.HELD_UP)}}
+    writer.add(block([row(last=5.0), row(), row()], ["tx0", "tx1", "tx2"], rare=rare))
+    writer.end(RunSummary(ended=0.0))
+    total = summarize(open_results(path)).total
+    last_byte = total.lines[0].last_byte
+    assert total.parts.connecting == Part(1, 0.05, 0.05)
+    assert total.parts.connecting.seconds < last_byte.mean * last_byte.count
+
+
+def test_three_times_of_an_operation(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    writer = RunResultsWriter(path, RunDescription(SCENARIO))
+    # One connects, one pauses after a failed attempt, one is held up, one fails; then a block without any.
+    rare = {
+        "connecting": {0: 0.25, 2: 4.0},
+        "pausing": {1: 1.0},
+        "last_attempt": {0: 0.75, 1: 0.5},
+        "attempts": {1: 2},
+        "marks": {2: int(Mark.HELD_UP)},
+    }
+    rows = [row(last=1.0), row(last=3.0), row(last=5.0), row(last=1.5), row(last=2.0)]
+    failures = {4: Failure("HTTP 503", "", {})}
+    writer.add(block(rows, [None] * 5, failures, rare=rare))
+    writer.add(block([row(last=0.125)], [None]))
+    writer.end(RunSummary(ended=0.0))
+    numbers = summarize(open_results(path))
+    (figures,) = numbers.groups.by("operation").values()
+    lines = [line.split() for line in breakdown.section(numbers)]
+    assert [line[-1] for line in lines if line[:1] == ["ALL"]] == ["1500"]
+    assert ["LAST", "ATTEMPT", "ops"] in [line[:3] for line in lines]
+    whole, last_attempt, connecting = figures.last_byte, figures.last_attempt, figures.connecting
+    assert [whole.percentile(rank) for rank in (25, 50, 75, 100)] == [0.5625, 1.25, 2.25, 3.0]
+    assert [last_attempt.percentile(rank) for rank in (25, 50, 75, 100)] == [0.3125, 0.625, 1.125, 1.5]
+    assert (whole.count, last_attempt.count, connecting.count) == (4, 4, 1)
+    assert (whole.mean, last_attempt.mean) == (1.40625, 0.71875)
+    assert connecting.maximum == 0.25
+
+
+def test_a_failure_enters_no_latency_but_its_retries_count(tmp_path: Path) -> None:
+    rows = [row(last=1.0), row(last=5.0, retries=3), row(last=2.0, retries=1)]
+    total = count(tmp_path, rows, {1: Failure("HTTP 500", "", {})}).total
+    assert total.lines[0].last_byte.maximum == 2.0
+    assert (total.retries, total.retry_rate) == (4, 200.0)
