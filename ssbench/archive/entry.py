@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 
+from ssbench.comparison.figures import facts_of
 from ssbench.statistics import RunStatistics, judge_run
+from ssbench.statistics.latencies import needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +16,8 @@ class Entry:
     """A run in the index. ``started`` is seconds since 1970, ``rate`` operations a second, ``p99`` seconds.
 
     ``file`` is the name of its stat file in the folder; ``size`` and ``changed`` (nanoseconds) tell whether
-    that is still the same.
+    that is still the same. ``facts`` is JSON: what it should have in common with runs that it is compared
+    with, by name.
     """
 
     file: str
@@ -26,6 +30,11 @@ class Entry:
     rate: float | None
     p99: float | None
     verdict: str
+    facts: str = "{}"
+
+
+#: What - stands for in the column of p99; no-op runs have no latencies.
+NO_P99 = f"-: not measured, or too few operations (p99 needs {needed(99):,})"
 
 
 def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> Entry:
@@ -44,6 +53,7 @@ def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> E
         rate=rate if math.isfinite(rate) else None,
         p99=total.lines[0].last_byte.supported_percentile(99),
         verdict=_verdict(statistics),
+        facts=json.dumps(facts_of(statistics)),
     )
 
 

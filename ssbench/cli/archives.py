@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,11 +31,37 @@ def add_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what
     )
 
 
+def add_stat_file(parser: argparse.ArgumentParser) -> None:
+    """Add ``-s`` for a sub-command that reads a stat file; see :func:`stat_file`."""
+    parser.add_argument(
+        "-s",
+        "--stats-file",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the stat file, compressed or not; or last, last-1, @LABEL",
+    )
+    add_argument(parser, "where last and @LABEL are looked for")
+
+
+def stat_file(arguments: argparse.Namespace) -> Path:
+    """Return the stat file that was named; raises UsageError where it is not one."""
+    named = str(arguments.stats_file)
+    found = resolve(arguments, [named])
+    if len(found) > 1:
+        raise UsageError(f"{named}: {len(found)} runs have this label; one is expected")
+    return Path(found[0])
+
+
 def folder(arguments: argparse.Namespace) -> Path | None:
-    """Return the folder that was named; None without one."""
+    """Return the folder that was named; None without one. Raises UsageError for what is no folder."""
     given: Path | None = arguments.results_dir
     variable = os.environ.get(VARIABLE)
-    return given or (Path(variable) if variable else None)
+    named = given or (Path(variable) if variable else None)
+    with suppress(OSError):  # which whoever uses the folder tells
+        if named is not None and named.exists() and not named.is_dir():
+            raise UsageError(f"{named}: is not a folder")
+    return named
 
 
 def open_archive(arguments: argparse.Namespace) -> Archive:

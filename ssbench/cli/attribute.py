@@ -7,8 +7,8 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.cli import output_file
-from ssbench.cli.options import add_force, add_stat_file
+from ssbench.cli import archives, output_file
+from ssbench.cli.options import add_force
 from ssbench.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    add_stat_file(parser)
+    archives.add_stat_file(parser)
     parser.add_argument(
         "--swift-logs",
         nargs="+",
@@ -74,6 +74,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.attribution import files, texts
     from ssbench.attribution.findings import attribute
 
+    arguments.stats_file = archives.stat_file(arguments)
     outputs = [path for path in (arguments.report_file, arguments.json) if path]
     output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
     logs = files.find(arguments.swift_logs)

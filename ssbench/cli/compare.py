@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", metavar="AFTER", nargs="+", action="extend", default=[], help="what they are compared with"
     )
-    parser.add_argument("-f", "--format", choices=_FORMATS, default="text", help="(default: %(default)s)")
+    parser.add_argument(
+        "-f",
+        "--format",
+        choices=_FORMATS,
+        default="text",
+        help="format of the comparison (default: %(default)s)",
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -105,17 +112,26 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             raise UsageError("a table of many runs is text: give --to to compare two groups")
         if conditions:
             raise UsageError("--fail-if needs --to, or two files alone")
+        for warning in _more_than_once(before):
+            _log.warning("%s", warning)
         text = listing.as_text(listing.listing(sides[0]))
     else:
         comparison = sided or compare(*sides, arguments.noise)
         judged = [judge(comparison, condition) for condition in conditions]
-        comparison = replace(comparison, conditions=tuple(judged))
+        warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
+        comparison = replace(comparison, conditions=tuple(judged), warnings=warnings)
         text = FORMATS[arguments.format](comparison)
         for path in pages:
             _write_page(path, comparison, curves, force=arguments.force)
     with output_file.writing(output, force=arguments.force) as out:
         out.write(text.encode(out.encoding, "replace").decode(out.encoding))
     return ExitCode.THRESHOLD if any(each.failed for each in judged) else ExitCode.OK
+
+
+def _more_than_once(names: Sequence[str]) -> list[str]:
+    """Say which files were given more than once."""
+    counts = Counter(Path(name).resolve() for name in names)
+    return [f"{path.name} was given {count} times" for path, count in counts.items() if count > 1]
 
 
 def _pages(arguments: argparse.Namespace, *, groups: bool) -> list[Path]:
@@ -146,7 +162,10 @@ def _sides_of(name: str, noise: float, curves: tuple[list[RunCurves], list[RunCu
 
     with reading(Path(name)) as results:
         if not results.run.sides:
-            raise UsageError("compare needs two stat files, or one of a run with two sides (--ab)")
+            raise UsageError(
+                f"{Path(name).name}: this run has no two sides (--ab): compare needs two stat files, as in"
+                " 'ssbench-master compare last-1 last'"
+            )
         statistics = summarize(results, ("side",))
     if curves is not None:
         from ssbench.comparison.html import curves_of_sides

@@ -7,8 +7,8 @@ import logging
 import sys
 from pathlib import Path
 
-from ssbench.cli import output_file
-from ssbench.cli.options import add_force, add_stat_file
+from ssbench.cli import archives, output_file
+from ssbench.cli.options import add_force
 from ssbench.errors import ExitCode, UsageError
 
 _log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ _FORMATS = ("csv", "jsonl", "parquet")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    add_stat_file(parser)
+    archives.add_stat_file(parser)
     parser.add_argument(
         "-f",
         "--format",
@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.cli.stat_file import reading
     from ssbench.export import WRITERS
 
+    arguments.stats_file = archives.stat_file(arguments)
     output: Path = arguments.output
     ending = output.suffix[1:].lower()
     format_ = arguments.format or (ending if ending in _FORMATS else "csv")

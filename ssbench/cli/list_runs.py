@@ -17,8 +17,17 @@ EXAMPLE = "ssbench-master list --results-dir ~/runs --label before-upgrade"
 
 DESCRIPTION = (
     "List the runs of a folder of stat files, the newest last: when each began, its scenario and label, its"
-    " rate and 99th percentile, and how it went. compare takes 'last', 'last-1' and '@LABEL' for them."
+    " rate and 99th percentile, and how it went; with -v the names in full, and the files. compare"
+    " takes 'last', 'last-1' and '@LABEL' for them."
+    " --trend shows how rate and 99th percentile of each scenario developed, and what changed meanwhile."
 )
+
+
+_HEADS = ("begun (UTC)", "scenario", "label", "users", "ops/s", "p99 ms", "verdict", "file")
+#: Columns that end at their right edge.
+_NUMBERS = ("users", "ops/s", "p99 ms")
+#: Names are not cut to fewer columns.
+_LEAST_NAME = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=50,
         help="the newest N (default: 50)",
     )
+    parser.add_argument(
+        "--trend",
+        action="store_true",
+        help="show with bars how runs of each scenario developed, where a new level began, and where version,"
+        " machines, seed or load changed",
+    )
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
@@ -45,23 +60,70 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         if arguments.label in {None, entry.label} and arguments.scenario in {None, entry.scenario}
     ]
     archives.warn(archive)
+    entries = entries[-arguments.number :]
     with output_file.standard_output() as out:
-        text = "".join(f"{line}\n" for line in _lines(entries[-arguments.number :]))
+        text = (
+            _trends(entries, out.encoding) if arguments.trend else _list(entries, verbose=arguments.verbose)
+        )
         out.write(text.encode(out.encoding, "replace").decode(out.encoding))
     return ExitCode.OK
 
 
-def _lines(entries: list[Entry]) -> list[str]:
+def _trends(entries: list[Entry], encoding: str) -> str:
+    # Here, because it imports numpy, which --help does without.
+    from ssbench.archive.trend import trends
+
+    return trends(entries, encoding)
+
+
+def _list(entries: list[Entry], *, verbose: bool) -> str:
+    if not entries:
+        return "no runs\n"
+    # Here, because it imports numpy, which --help does without.
+    from ssbench.archive.entry import NO_P99
+    from ssbench.reports.columns import cut, width
     from ssbench.reports.figures import printable
 
-    form = "{:<16}  {:<28.28}  {:<16.16}{:>6}{:>11}{:>9}  {:<12}  {}"
-    lines = [form.format("begun", "scenario", "label", "users", "ops/s", "p99 ms", "verdict", "file")]
-    for entry in entries:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.started))
-        rate = "-" if entry.rate is None else f"{entry.rate:.1f}"
-        p99 = "-" if entry.p99 is None else f"{entry.p99 * 1e3:.1f}"
-        line = form.format(
-            when, entry.scenario, entry.label or "", entry.users, rate, p99, entry.verdict, entry.file
+    rows = [_HEADS, *(tuple(map(printable, _cells(entry))) for entry in entries)]
+    left_out = {"label"} if not any(entry.label for entry in entries) else set()
+    left_out |= set() if verbose else {"file"}
+    columns = {head: cells for head, *cells in zip(*rows, strict=True) if head not in left_out}
+    widths = {head: max(map(width, (head, *cells))) for head, cells in columns.items()}
+    if not verbose:
+        _narrow(widths)
+    lines = []
+    for row in zip(*((head, *cells) for head, cells in columns.items()), strict=True):
+        shown = (cut(cell, room) for cell, room in zip(row, widths.values(), strict=True))
+        padded = (
+            " " * (room - width(cell)) + cell if head in _NUMBERS else cell + " " * (room - width(cell))
+            for cell, (head, room) in zip(shown, widths.items(), strict=True)
         )
-        lines.append(printable(line))
-    return lines if entries else ["no runs"]
+        lines.append("  ".join(padded).rstrip())
+    if any(entry.p99 is None for entry in entries):
+        lines.append(NO_P99)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _cells(entry: Entry) -> tuple[str, ...]:
+    """Return what stands below the heads."""
+    return (
+        time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(entry.started)),
+        entry.scenario,
+        entry.label or "",
+        str(entry.users),
+        "-" if entry.rate is None else f"{entry.rate:.1f}",
+        "-" if entry.p99 is None else f"{entry.p99 * 1e3:.1f}",
+        entry.verdict,
+        entry.file,
+    )
+
+
+def _narrow(widths: dict[str, int]) -> None:
+    """Give the scenario and the label less room, until a line fits a terminal."""
+    from ssbench.reports.columns import WIDTH
+
+    names = [head for head in ("scenario", "label") if head in widths]
+    over = sum(widths.values()) + 2 * (len(widths) - 1) - WIDTH
+    while over > 0 and any(widths[head] > _LEAST_NAME for head in names):
+        widths[max(names, key=lambda head: widths[head])] -= 1
+        over -= 1

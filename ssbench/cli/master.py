@@ -6,14 +6,15 @@ import importlib
 import logging
 import sys
 from argparse import SUPPRESS
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 
 from ssbench import __version__
 from ssbench.cli import first_screen, logs
 from ssbench.cli.options import Parser
 from ssbench.cli.output_file import ReaderGoneError, standard_output
-from ssbench.errors import ExitCode, SsbenchError
+from ssbench.errors import ExitCode, SsbenchError, UsageError
+from ssbench.suggestions import did_you_mean
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ COMMANDS = {
     "export": "write the results of a stat file as CSV, JSON lines or Parquet",
     "cleanup-containers": "delete the containers that benchmarks made, and everything in them",
     "kill-workers": "tell all connected workers to exit",
-    "keygen": "make the key file of a sealed fleet",
+    "keygen": "make a key file, which lets only your own workers connect",
     "completion": "print a script that makes a shell complete commands and options",
     "local-swift": "serve a real Swift on this machine until Ctrl-C, for trials",
 }
@@ -44,12 +45,26 @@ _QUIET = "log warnings and errors only; show no progress"
 #: What asks for help, with the name of a sub-command or "auth" behind it.
 _HELP = ("help", "--help", "-h")
 
-_EXIT_CODES = (
-    "Exit codes: 0: all went well. 1: it ran to its end, but something failed. 2: the command line or a file"
-    " is wrong. 3: Swift was unreachable, or refused a request. 4: no worker connected, or all were lost."
-    " 5: a condition of --fail-if holds, or more operations failed than --max-errors allows."
-    " 130: interrupted."
-)
+_EXIT_CODES = {
+    ExitCode.OK: "all went well",
+    ExitCode.FAILED: "it ran to its end, but something failed",
+    ExitCode.USAGE: "the command line or a file is wrong",
+    ExitCode.CLUSTER: "Swift was unreachable, or refused a request",
+    ExitCode.WORKERS: "no worker connected, or all were lost",
+    ExitCode.THRESHOLD: "a condition of --fail-if holds, or more operations failed than run-scenario"
+    " --max-errors allows",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
+#: Those of every sub-command, and the further ones of some.
+_USUAL = {ExitCode.OK, ExitCode.USAGE, ExitCode.INTERRUPTED}
+_MORE = {
+    "run-scenario": set(ExitCode),
+    "report-scenario": {ExitCode.THRESHOLD},
+    "compare": {ExitCode.THRESHOLD},
+    "cleanup-containers": {ExitCode.FAILED, ExitCode.CLUSTER},
+    "local-swift": {ExitCode.CLUSTER},
+}
 _TOPICS = "'ssbench-master help auth' lists the options of authentication. "
 
 
@@ -59,7 +74,7 @@ def parser(argv: Sequence[str]) -> Parser:
         prog="ssbench-master",
         description=f"Benchmark suite for OpenStack Swift, ssbench version {__version__}",
         example="ssbench-master run-scenario -f very_small --local-swift --workers 2",
-        epilog=_TOPICS + _EXIT_CODES,
+        epilog=_TOPICS + _exit_codes(set(ExitCode)),
     )
     made.add_argument("--version", action="version", version=f"ssbench {__version__}")
     made.add_argument("-v", "--verbose", action="store_true", help=_VERBOSE)
@@ -76,14 +91,21 @@ def parser(argv: Sequence[str]) -> Parser:
             example=module.EXAMPLE,
             help=summary,
             description=module.DESCRIPTION,
-            epilog=_EXIT_CODES,
+            epilog=_exit_codes(_USUAL | _MORE.get(name, set())),
         )
         module.add_arguments(command)
         # After the sub-command too. With a default they would undo the same option before it.
         command.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help=_VERBOSE)
         command.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help=_QUIET)
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, refuse=command.error)
     return made
+
+
+def _exit_codes(codes: Container[ExitCode]) -> str:
+    """Return the last lines of the help, on some of the exit codes."""
+    return "Exit codes: " + " ".join(
+        f"{code}: {text}." for code, text in _EXIT_CODES.items() if code in codes
+    )
 
 
 def _print_page(argv: Sequence[str]) -> bool:
@@ -95,6 +117,12 @@ def _print_page(argv: Sequence[str]) -> bool:
 
         page = auth_options.help_page()
     else:
+        if argv[0] == "help" and len(argv) == 2 and argv[1] not in COMMANDS and not argv[1].startswith("-"):
+            topics = [*COMMANDS, "auth"]
+            raise UsageError(
+                f"{argv[1]!r} is not one of {', '.join(topics)}{did_you_mean(argv[1], topics)}"
+                " (see 'ssbench-master --help')"
+            )
         return False
     with suppress(ReaderGoneError), standard_output() as out:
         out.write(page)
@@ -112,7 +140,9 @@ def main(argv: list[str] | None = None) -> int:
         return error.exit_code
     if argv[0] == "help":
         argv = [*argv[1:], "--help"]
-    arguments = parser(argv).parse_args(argv)
+    arguments, unknown = parser(argv).parse_known_args(argv)
+    if unknown:  # the parser of all sub-commands would name its own help
+        arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
     logs.set_up(verbose=arguments.verbose, quiet=arguments.quiet)
     try:
         code: ExitCode = arguments.run(arguments)

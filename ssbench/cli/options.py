@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NoReturn
 
 from ssbench import conditions, quantities
@@ -88,9 +87,13 @@ port = _number(int, 1, 65535, "a port number from 1 to 65535")
 percentile = _number(float, 1, 100, "a percentile from 1 to 100")
 
 
+#: What stands for a time that is found in the results.
+AUTOMATIC = "auto"
+
+
 def warm_up(text: str) -> float | str:
     """Parse a time of 0 or more, or ``auto``."""
-    return text if text == "auto" else float(seconds_or_0(text))
+    return text if text == AUTOMATIC else float(seconds_or_0(text))
 
 
 def label(text: str) -> str:
@@ -98,6 +101,13 @@ def label(text: str) -> str:
     if not text or len(text) > 100 or not text.isprintable() or text != text.strip() or text.startswith("@"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a label: a printable text without @ before it")
     return text
+
+
+def urls(text: str) -> list[str]:
+    """Parse URLs with spaces between them: the value of a variable that a shell may not split, as zsh."""
+    if not (found := text.split()):
+        raise argparse.ArgumentTypeError("expected a URL, not an empty text")
+    return found
 
 
 def share(text: str) -> float:
@@ -177,18 +187,6 @@ def chosen_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[floa
     """Return the percentile of the table, and the others that were asked for."""
     first, *more = dict.fromkeys(arguments.pctile or [95.0])
     return first, tuple(more)
-
-
-def add_stat_file(parser: argparse.ArgumentParser) -> None:
-    """Add ``-s`` for a sub-command that reads a stat file."""
-    parser.add_argument(
-        "-s",
-        "--stats-file",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="the stat file, compressed or not",
-    )
 
 
 def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

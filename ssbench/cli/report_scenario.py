@@ -7,13 +7,13 @@ import logging
 from contextlib import nullcontext
 from pathlib import Path
 
-from ssbench.cli import output_file, report_files
+from ssbench.cli import archives, output_file, report_files
+from ssbench.cli.loading import loading
 from ssbench.cli.options import (
     add_fail_if,
     add_force,
     add_percentiles,
     add_report,
-    add_stat_file,
     chosen_percentiles,
     chosen_report,
 )
@@ -29,7 +29,7 @@ DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    add_stat_file(parser)
+    archives.add_stat_file(parser)
     parser.add_argument(
         "-f",
         "--report-file",
@@ -56,11 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
-    from ssbench.cli import thresholds
-    from ssbench.cli.stat_file import reading
-    from ssbench.reports import ReportOptions, groups_for, write_report
-    from ssbench.statistics import judge_run, summarize
+    with loading():
+        from ssbench.cli import thresholds
+        from ssbench.cli.stat_file import reading
+        from ssbench.reports import ReportOptions, groups_for, write_report
+        from ssbench.statistics import judge_run, summarize
 
+    arguments.stats_file = archives.stat_file(arguments)
     files = report_files.chosen(arguments)
     report_file = arguments.report_file or (None if files.on_standard_output else Path("-"))
     files.check([report_file, arguments.rps_histogram], arguments.stats_file)

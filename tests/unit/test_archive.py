@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sqlite3
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from ssbench.archive import INDEX, Archive, Entry, entry_of
 from ssbench.archive.archive import is_reference
+from ssbench.archive.levels import level_changes
+from ssbench.archive.trend import trends
 from ssbench.cli import archives
 from ssbench.cli.list_runs import run as list_runs
+from ssbench.cli.master import main
 from ssbench.cli.options import label
 from ssbench.errors import ExitCode, StatFileError, UsageError
+from ssbench.reports.columns import width
 
 
 class Folder:
@@ -208,9 +216,10 @@ STATISTICS = SimpleNamespace(
 )
 
 
-def test_an_entry():
+def test_an_entry(monkeypatch):
+    monkeypatch.setattr("ssbench.archive.entry.facts_of", lambda statistics: {"seed": "7"})
     entry = entry_of(STATISTICS, "f", 1, 2)
-    assert entry == Entry("f", 1, 2, 5.0, "s", "l", 3, None, 0.02, "ok")
+    assert entry == Entry("f", 1, 2, 5.0, "s", "l", 3, None, 0.02, "ok", '{"seed": "7"}')
     for changes, verdict in (
         ({"complete": False}, "incomplete"),
         ({"interrupted": True}, "interrupted"),
@@ -221,7 +230,17 @@ def test_an_entry():
 
 
 def arguments(**given):
-    return argparse.Namespace(**{"results_dir": None, "label": None, "scenario": None, "number": 50, **given})
+    return argparse.Namespace(
+        **{
+            "results_dir": None,
+            "label": None,
+            "scenario": None,
+            "number": 50,
+            "trend": False,
+            "verbose": True,
+            **given,
+        }
+    )
 
 
 def test_the_folder_is_named_by_the_option_or_the_variable(monkeypatch, tmp_path):
@@ -231,6 +250,10 @@ def test_the_folder_is_named_by_the_option_or_the_variable(monkeypatch, tmp_path
     monkeypatch.setenv(archives.VARIABLE, str(tmp_path / "x"))
     assert archives.open_archive(arguments()).folder == tmp_path / "x"
     assert archives.open_archive(arguments(results_dir=tmp_path)).folder == tmp_path
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(UsageError, match="file: is not a folder"):
+        archives.folder(arguments(results_dir=file))
 
 
 def test_the_list(monkeypatch, folder, capsys):
@@ -238,13 +261,18 @@ def test_the_list(monkeypatch, folder, capsys):
         folder.write(f"{number}.stat.gz", number, each)
     monkeypatch.setattr(archives, "open_archive", lambda _: folder.archive)
     assert list_runs(arguments()) is ExitCode.OK
-    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()[1:]] == [
-        f"{number}.stat.gz" for number in range(3)
-    ]
+    head, *lines, note = capsys.readouterr().out.splitlines()
+    assert head.startswith("begun (UTC) ")
+    assert [line.split()[-1] for line in lines] == [f"{number}.stat.gz" for number in range(3)]
+    assert note == "-: not measured, or too few operations (p99 needs 1,000)"
+    list_runs(arguments(verbose=False))
+    narrow = capsys.readouterr().out
+    assert ".stat.gz" not in narrow
+    assert [line.split()[-1] for line in narrow.splitlines()[1:-1]] == ["ok"] * 3
     list_runs(arguments(label="old"))
     assert capsys.readouterr().out.splitlines()[1].endswith("0.stat.gz")
     list_runs(arguments(number=1))
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert len(capsys.readouterr().out.splitlines()) == 3
     list_runs(arguments(scenario="other"))
     assert capsys.readouterr().out == "no runs\n"
     assert archives.resolve(arguments(), ["x.stat", "@old", "last"]) == [
@@ -254,8 +282,139 @@ def test_the_list(monkeypatch, folder, capsys):
     ]
 
 
+def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
+    for number, each in enumerate(["old", "new", "new"]):
+        folder.write(f"{number}.stat.gz", number, each)
+    monkeypatch.setattr(archives, "open_archive", lambda _: folder.archive)
+    assert archives.stat_file(arguments(stats_file=Path("last-1"))) == folder.path / "1.stat.gz"
+    assert archives.stat_file(arguments(stats_file=Path("x/y.stat"))) == Path("x/y.stat")
+    with pytest.raises(UsageError, match="@new: 2 runs have this label; one is expected"):
+        archives.stat_file(arguments(stats_file=Path("@new")))
+    for command in ("report-scenario", "export", "attribute"):
+        logs = ["--swift-logs", str(folder.path)] if command == "attribute" else []
+        assert main([command, "-s", "last-9", *logs]) == 2
+        assert "last-9 is not there" in capsys.readouterr().err
+
+
+def test_a_list_fits_a_terminal_whatever_its_names(monkeypatch, capsys):
+    (entry,) = history([123456.7])
+    entries = [
+        replace(entry, scenario="s" * 60, label="l" * 60, verdict="1,234 errors"),
+        replace(entry, scenario="\u4e2d" * 40),
+    ]
+    fake = SimpleNamespace(entries=lambda: entries)
+    monkeypatch.setattr(archives, "open_archive", lambda _: fake)
+    monkeypatch.setattr(archives, "warn", lambda _: None)
+    list_runs(arguments(verbose=False))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(width, lines)) == 80
+    assert "ssss~  " in lines[1]
+    assert "llll~  " in lines[1]
+    list_runs(arguments(verbose=False, scenario="\u4e2d" * 40))
+    assert "label" not in capsys.readouterr().out
+    list_runs(arguments())
+    assert "s" * 60 in capsys.readouterr().out
+
+
 def test_labels():
     assert label("before upgrade") == "before upgrade"
     for wrong in ("", "@x", " x", "a\nb", "x" * 101):
         with pytest.raises(argparse.ArgumentTypeError, match="is not a label"):
             label(wrong)
+
+
+# -- the trend ----------------------------------------------------------------------------------------
+
+
+def history(rates, **facts):
+    """An entry for each rate; ``facts`` are lists of what each run had."""
+    return [
+        Entry(
+            f"{number}.stat.gz",
+            1,
+            1,
+            1e9 + 86400 * number,
+            "s",
+            None,
+            4,
+            rate,
+            None if rate is None else 10 / rate,
+            "ok",
+            json.dumps({name: values[number] for name, values in facts.items()}),
+        )
+        for number, rate in enumerate(rates)
+    ]
+
+
+def noisy(count, changes_at, by, seed):
+    random = np.random.default_rng(seed)
+    return np.exp(0.02 * random.standard_normal(count) + by * (np.arange(count) >= changes_at)).tolist()
+
+
+def test_levels_are_found_and_not_invented():
+    assert sum(bool(level_changes(noisy(20, 0, 0.0, seed))) for seed in range(20)) <= 1
+    found = [level_changes(noisy(20, 12, 0.08, seed)) for seed in range(10)]
+    assert sum(len(each) == 1 and abs(each[0] - 12) <= 1 for each in found) >= 9
+    assert level_changes([1.0] * 4 + [2.0] * 5) == []  # too few runs
+    assert level_changes([5.0] * 30) == []
+
+
+def test_a_trend_tells_what_changed_where():
+    rates = [100.0] * 5 + [101.0] * 3 + [50.0] * 6
+    text = trends(
+        history(rates, ssbench=["1.0"] * 8 + ["1.1"] * 6, seed=list(map(str, range(14))), master=["h"] * 14)
+    )
+    lines = text.splitlines()
+    assert lines[0] == "s: 14 runs"
+    assert lines[2].split() == ["begun", "(UTC)", "ops/s", "p99", "ms", "verdict"]
+    assert lines[11:14] == [
+        "! ssbench: 1.0 -> 1.1",
+        "* ops/s 50.2% lower from here on",
+        "* p99 100.7% higher from here on",
+    ]
+    assert [lines[place].split()[3] for place in (3, 8, 14)] == ["████████████▉", "█████████████", "██████▍"]
+    assert "differs from run to run: seed." in " ".join(lines)
+    assert "master" not in text
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_level_is_not_compared_with_runs_that_are_not_looked_at(monkeypatch):
+    monkeypatch.setattr("ssbench.archive.trend.MOST_RUNS", 30)
+    lines = trends(history([1000.0] * 20 + [100.0] * 18 + [50.0] * 12)).splitlines()
+    assert [line for line in lines if line.startswith("* ops/s")] == ["* ops/s 50.0% lower from here on"]
+
+
+def test_a_trend_of_few_runs_has_no_levels_and_leaves_out_what_was_cut_short():
+    entries = [
+        replace(entry, label=label) for entry, label in zip(history([9.0, 1.0, None]), "aab", strict=True)
+    ]
+    entries[1] = replace(entries[1], verdict="interrupted")
+    text = trends([*entries, *(replace(entry, scenario="other\x1b") for entry in entries)], "ascii")
+    assert text.startswith("s: 2 runs (1 left out: interrupted or incomplete)\n")
+    assert "! label: a -> b" in text
+    assert "     9.00 #############      1111 #############  ok\n" in text
+    assert "        -                       - " in text
+    assert "Levels are told from 10 runs on." in " ".join(text.split())
+    assert "other\ufffd: 2 runs" in text
+    assert "-: not measured, or too few operations (p99 needs 1,000)." in " ".join(text.split())
+    assert "differs from run to run" not in text
+    assert trends([]) == "no runs\n"
+
+
+def test_a_label_that_few_runs_have_is_marked():
+    entries = [
+        replace(entry, label=label)
+        for entry, label in zip(history([9.0] * 5), (None, "a", None, "b", None), strict=True)
+    ]
+    text = trends(entries)
+    assert [line for line in text.splitlines() if line.startswith("! label")] == [
+        *("! label: none -> a", "! label: a -> none", "! label: none -> b", "! label: b -> none")
+    ]
+    assert "differs from run to run" not in text
+
+
+def test_the_trend_is_printed(monkeypatch, folder, capsys):
+    folder.write("a.stat.gz", 1)
+    monkeypatch.setattr(archives, "open_archive", lambda _: folder.archive)
+    assert list_runs(arguments(trend=True)) is ExitCode.OK
+    assert "s: 1 run\n" in capsys.readouterr().out

@@ -1,10 +1,14 @@
-"""The scripts for shells: they know every sub-command and option, and bash completes with its one."""
+"""The scripts for shells: they know every sub-command and option, and each shell completes with its one."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import pty
+import select
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -54,19 +58,26 @@ def test_the_shell_reads_its_script(shell: str, tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["report-s"], {"report-scenario"}),
-        (["run-scenario", "--fail"], {"--fail-if"}),
-        (["report-scenario", "--report", "su"], {"summary"}),
-        (["completion", "z"], {"zsh"}),
-        (["run-scenario", "-f", "scen"], {"scenario.yaml"}),
-    ],
-)
-def test_bash_completes(words: list[str], expected: set[str], tmp_path: Path) -> None:
+#: What is typed behind ``ssbench-master``, and the one word that it can become.
+TYPED = [
+    (["report-s"], "report-scenario"),
+    (["run-scenario", "--fail"], "--fail-if"),
+    (["report-scenario", "--report", "su"], "summary"),
+    (["completion", "z"], "zsh"),
+    (["run-scenario", "-f", "scen"], "scenario.yaml"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a file to complete, and nothing of the user's own."""
     (tmp_path / "scenario.yaml").touch()
-    script = tmp_path / "script"
+    return tmp_path
+
+
+@pytest.mark.parametrize(("words", "expected"), TYPED)
+def test_bash_completes(words: list[str], expected: str, folder: Path) -> None:
+    script = folder / "script"
     script.write_text(completion.script("bash"))
     program = (
         'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=();'
@@ -78,9 +89,73 @@ def test_bash_completes(words: list[str], expected: set[str], tmp_path: Path) ->
         capture_output=True,
         text=True,
         timeout=30,
-        cwd=tmp_path,
+        cwd=folder,
     )
-    assert set(done.stdout.split()) == expected, done.stderr
+    assert done.stdout.split() == [expected], done.stderr
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+def test_fish_completes(folder: Path) -> None:
+    script = folder / "script"
+    script.write_text(completion.script("fish"))
+    lines = [" ".join(["ssbench-master", *words]) for words, _ in TYPED]
+    done = subprocess.run(
+        ["fish", "-c", f"source {script}; for line in $argv; complete -C $line; end", *lines],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        cwd=folder,
+        env={**os.environ, "HOME": str(folder), "XDG_CONFIG_HOME": str(folder)},
+    )
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == [word for _, word in TYPED]
+
+
+class Zsh:
+    """An interactive zsh on a terminal, which completes only there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._end, terminal = pty.openpty()
+        self._process = subprocess.Popen(
+            ["zsh", "-f", "-i"],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            cwd=folder,
+            env={**os.environ, "HOME": str(folder), "TERM": "dumb"},
+            start_new_session=True,
+        )
+        os.close(terminal)
+
+    def type(self, text: str, expected: str) -> str:
+        """Type, and return what is shown up to the expected text, or in 10 seconds."""
+        os.write(self._end, text.encode())
+        shown, ends = "", time.monotonic() + 10
+        while expected not in shown and (left := ends - time.monotonic()) > 0:
+            if select.select([self._end], [], [], left)[0]:
+                shown += os.read(self._end, 65536).decode()
+        return shown
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._end)
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_zsh_completes(folder: Path) -> None:
+    (folder / "_ssbench-master").write_text(completion.script("zsh"))
+    zsh = Zsh(folder)
+    try:
+        setup = f"PS1=; fpath=({folder} $fpath); autoload -U compinit; compinit -u -D; echo rea''dy\n"
+        assert "ready\r\n" in zsh.type(setup, "ready\r\n")
+        for words, expected in TYPED:
+            # Ctrl-U empties the line.
+            line = " ".join(["\x15ssbench-master", *words]) + "\t"
+            expected_line = " ".join(["ssbench-master", *words[:-1], expected]) + " "
+            assert expected_line in zsh.type(line, expected_line)
+    finally:
+        zsh.end()
 
 
 def test_the_command_prints_a_script(capsys: pytest.CaptureFixture[str]) -> None:
