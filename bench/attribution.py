@@ -2,37 +2,31 @@
 
     python bench/attribution.py --simulated [--runs N]
     python bench/attribution.py --real [--runs N] [--cases NAME ...] [--limit]
-    python bench/attribution.py --scale [--results N]
 
 ``--simulated``: simulated clusters, for several scores of the rank test and, beside them, for the servers'
-own times. ``--real``: runs of 600 operations against an embedded Swift (two proxies, three object servers,
-four devices, three replicas) in which one thing is slow; how often it is named, and anybody else.
-``--limit``: by how few ms a device may be slow. ``--scale``: time and memory of a million results with ten
-million lines.
+own times. ``--real``: runs of 300 operations against an embedded Swift (two proxies, three object servers,
+four devices, three replicas) in which one thing is slow; in how many it is named, and in how many anybody
+else, with the median latency. ``--limit``: the same for delays of a few ms.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
-from attributed_runs import DEVICES, LAYOUT, attributed, slow
+from attributed_runs import DEVICES, LAYOUT, attributed, broken, slow
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.attribution import culprits, kinds, ranks
-from ssbench.cli.master import main as master
+from ssbench.attribution.findings import attribute
 from ssbench.local_swift import LocalSwift
-from ssbench.results import ResultBlock, RunDescription, RunSummary, TextColumn
-from ssbench.run_results import RunResultsWriter
-from ssbench.scenario.model import Scenario, SizeClass
 
 SHAPES = (Shape(devices=4, nodes=3), Shape(devices=12, nodes=4), Shape(), Shape(requests=20_000))
 SCORES: dict[str, ranks.Score] = {
@@ -51,18 +45,24 @@ def causes(devices: int) -> dict[str, Cause]:
         "30 ms, a third": Cause(devices=(some,), share=1 / 3),
         "10 ms": Cause(devices=(some,), seconds=0.01),
         "30 ms, writes": Cause(devices=(some,), only_writes=True),
+        "30 ms, commit": Cause(devices=(some,), commit=True),
+        "10 ms, commit": Cause(devices=(some,), commit=True, seconds=0.01),
+        "two, commit": Cause(devices=(1, some), commit=True),
+        "writes, early": Cause(devices=(some,), only_writes=True, logged=False),
+        "two w., early": Cause(devices=(1, some), only_writes=True, logged=False),
         "two of 30 ms": Cause(devices=(1, some)),
         "proxy, 30 ms": Cause(proxy=1),
     }
 
 
 def simulated(runs: int) -> None:
-    print("named of all / somebody falsely named of all")
+    print("named of all / somebody falsely named of all; early: before the server's clock starts")
     for shape in SHAPES:
         print(f"\n{shape.devices} devices, {shape.requests:,} requests")
-        print(f"{'':16}" + "".join(f"{name:>18}" for name in (*SCORES, "own times, peers")))
+        print(f"{'':16}" + "".join(f"{name:>18}" for name in ("the whole rule", *SCORES, "own times, peers")))
         for name, cause in causes(shape.devices).items():
-            line = [_simulated(runs, cause, shape, score) for score in SCORES.values()]
+            line = [_whole(runs, cause, shape)]
+            line += [_simulated(runs, cause, shape, score) for score in SCORES.values()]
             line.append(_own_times(runs, cause, shape))
             print(f"{name:16}" + "".join(f"{found:>10} / {false:<5}" for found, false in line), flush=True)
 
@@ -82,6 +82,17 @@ def _simulated(runs: int, cause: Cause, shape: Shape, score: ranks.Score) -> tup
             guilty = {(0, device) for device in cause.devices}
         verdict = culprits.judge(compared.units, levels, len(kinds.GROUPS), score=score)
         named = {(each.level, each.candidate) for each in verdict.accused}
+        found += guilty <= named
+        false += bool(named - guilty)
+    return found, false
+
+
+def _whole(runs: int, cause: Cause, shape: Shape) -> tuple[int, int]:
+    found = false = 0
+    guilty = {f"d{device}" for device in cause.devices} | ({f"p{cause.proxy}"} - {"pNone"})
+    for seed in range(runs):
+        slow = [each for each in attribute(simulate(seed, cause, shape)).findings if each.kind == "slow"]
+        named = {name.split()[0] for each in slow for name in each.members or [each.name]}
         found += guilty <= named
         false += bool(named - guilty)
     return found, false
@@ -145,127 +156,34 @@ CASES: dict[str, Case] = {
     "two": _two,
     "507": _failed,
 }
-LIMIT = {f"{ms} ms": _device("open", ms / 1000) for ms in (2, 5, 10, 15, 20)}
+LIMIT = {f"{where} {ms} ms": _device(where, ms / 1000) for where in ("open", "commit") for ms in (3, 6, 10)}
 
 
 def real(runs: int, cases: dict[str, Case], first_seed: int) -> None:
-    print("named of all / somebody else named of all")
-    seed = first_seed
-    with LocalSwift(layout=LAYOUT) as swift, tempfile.TemporaryDirectory() as folder:
-        for name, begin in cases.items():
+    """Each case has a Swift of its own, and is the same whichever others are asked for."""
+    print(f"{'':14}{'named':>6} {'others':>7} {'of':>4} {'median':>8} {'s a run':>8}", flush=True)
+    for name, begin in cases.items():
+        with LocalSwift(layout=LAYOUT) as swift, tempfile.TemporaryDirectory() as folder:
             found = false = 0
+            medians = []
             began = time.monotonic()
             for number in range(runs):
-                seed += 1
+                seed = first_seed + number + 1
                 guilty = set(begin(swift, number))
                 try:
                     answer = attributed(swift, Path(folder), seed, hot=name == "hot")
                 finally:
                     for target in (*DEVICES, *swift.layout.proxy_names):
                         swift.repair(target)
-                named = set(slow(answer))
-                if name == "507":
-                    named = {each["name"].split()[0] for each in answer["findings"] if each["kind"] == "507"}
+                named = set(slow(answer)) | set(broken(answer))
+                medians.append(answer["proxies"][0]["latency"][0])
                 found += guilty <= named
                 false += bool(named - guilty)
                 if named != guilty:
                     print(f"  seed {seed}: {sorted(guilty)}: {answer['answer']}", flush=True)
             seconds = (time.monotonic() - began) / runs
-            print(f"{name:10} {found:3} / {false:<3} of {runs}, {seconds:.0f} s a run", flush=True)
-
-
-def scale(results: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        stat_file, logs = Path(folder) / "run.stat.gz", Path(folder) / "logs"
-        logs.mkdir()
-        lines = _write(results, stat_file, logs)
-        size = sum(path.stat().st_size for path in logs.iterdir())
-        began, cpu = time.monotonic(), time.process_time()
-        code = master(["-q", "attribute", "-s", str(stat_file), "--swift-logs", str(logs)])
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(
-            f"{results:,} results, {lines:,} lines ({size / 1e9:.1f} GB): {time.monotonic() - began:.0f} s,"
-            f" {time.process_time() - cpu:.0f} s of CPU, {memory:.0f} MB; exit code {code}"
-        )
-
-
-def _write(results: int, stat_file: Path, logs: Path) -> int:
-    """Write a run of half writes and half reads, and a little over half of its lines are of others."""
-    random = np.random.default_rng(1)
-    sizes = SizeClass("tiny", 1000, 100_000, 10, (1, 1, 0, 0))
-    scenario = Scenario("scale", (sizes,), user_count=100, operation_count=results)
-    writer = RunResultsWriter(stat_file, RunDescription(scenario, run_id=1))
-    total = 0
-    proxies = [(logs / f"proxy-{place}.log").open("w") for place in range(2)]
-    nodes = [(logs / f"node-{place}.log").open("w") for place in range(10)]
-    for first in range(0, results, 50_000):
-        block, text = _draw(random, first, min(50_000, results - first))
-        writer.add(block)
-        writer.tick(time.monotonic())
-        for kind, place, line in text:
-            (proxies if kind else nodes)[place].write(line)
-            total += 1
-    for file in (*proxies, *nodes):
-        file.close()
-    writer.end(RunSummary(ended=1.8e9))
-    return total
-
-
-def _draw(
-    random: np.random.Generator, first: int, count: int
-) -> tuple[ResultBlock, Iterator[tuple[bool, int, str]]]:
-    ids = [f"tx{value:021x}-6b021e1d" for value in random.integers(0, 2**62, 2 * count).tolist()]
-    ids = [text.replace("-6b", "-006b") + "-ssb-00000001" for text in ids]
-    write = np.arange(count) % 2
-    seconds = random.lognormal(-4, 0.5, count)
-    size = random.integers(1000, 100_000, count)
-    block = ResultBlock(
-        count,
-        {
-            "operation": np.where(write, 0, 1).astype(np.uint8),
-            "object": np.where(write, first + np.arange(count), random.integers(0, 10_000, count)),
-            "size": size,
-            "last_byte": seconds,
-            "completed": 1.8e9 + (first + np.arange(count)) / 1000,
-            "trans_id": TextColumn.of(ids[:count]),
-        },
-    )
-    return block, _lines(ids, np.tile(write, 2), np.tile(seconds, 2), random.integers(0, 60, 2 * count))
-
-
-def _lines(
-    ids: list[str], write: np.ndarray, seconds: np.ndarray, device: np.ndarray
-) -> Iterator[tuple[bool, int, str]]:
-    rows = zip(ids, write.tolist(), seconds.tolist(), device.tolist(), strict=True)
-    prefix, told = "2026-11-21T22:41:33.787123+00:00", "10.0.0.1 - - [21/Nov/2026:22:41:33 +0000]"
-    for number, (trans_id, writes, took, one) in enumerate(rows):
-        method, status = ("PUT", 201) if writes else ("GET", 200)
-        path = f"AUTH_test/ssbench_000001/tiny_{number:06}"
-        yield (
-            True,
-            number % 2,
-            f"{prefix} proxy{number % 2} proxy-server: 10.0.0.9 10.0.0.9 21/Nov/2026/22/41/33 {method}"
-            f" /v1/{path} HTTP/1.0 {status} - ssbench/1.0 AUTH_tk8e8317d9b... 8192 - - {trans_id} -"
-            f" {took * 0.9:.4f} - - 1795300893.775906086 1795300893.785770178 0 test:tester\n",
-        )
-        for place in range(3 if writes else 1):
-            each = (one + 7 * place) % 60
-            where = f"{prefix} node{each // 6}"
-            yield (
-                False,
-                each // 6,
-                f'{where} object-server: {told} "{method} /d{each}/{number % 1024}/{path}" {status} 8192'
-                f' "{method} http://10.0.0.1:8080/v1/{path}" "{trans_id}" "proxy-server 5216"'
-                f' {took * 0.7:.4f} "-" 5198 0\n',
-            )
-            if writes:
-                yield (
-                    False,
-                    each // 6,
-                    f'{where} container-server: {told} "PUT /c{each}/7/{path}" 201 -'
-                    f' "PUT http://10.0.0.1:8080/d{each}/7/{path}" "{trans_id}" "object-server 3974" 0.0006'
-                    ' "-" 39 0\n',
-                )
+            median = f"{np.median(medians) * 1e3:.0f} ms"
+            print(f"{name:14}{found:6} {false:7} {runs:4} {median:>8} {seconds:8.0f}", flush=True)
 
 
 def main() -> None:
@@ -275,11 +193,9 @@ def main() -> None:
     parser.add_argument("--simulated", action="store_true")
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--limit", action="store_true")
-    parser.add_argument("--scale", action="store_true")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--seed", type=int, default=0, help="the first run's is one more")
-    parser.add_argument("--results", type=int, default=1_000_000)
     arguments = parser.parse_args()
     if arguments.simulated:
         simulated(arguments.runs)
@@ -287,8 +203,6 @@ def main() -> None:
         real(arguments.runs, {name: CASES[name] for name in arguments.cases}, arguments.seed)
     if arguments.limit:
         real(arguments.runs, LIMIT, arguments.seed)
-    if arguments.scale:
-        scale(arguments.results)
 
 
 if __name__ == "__main__":

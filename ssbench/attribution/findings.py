@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution import culprits, kinds, parts, tables
+from ssbench.attribution import culprits, kinds, parts, replicas, tables
 from ssbench.attribution.culprits import POOLED, Accused, Level
 from ssbench.attribution.join import NOBODY, Joined
 from ssbench.attribution.kinds import GROUPS, Compared
@@ -37,7 +37,9 @@ class Finding:
     ``level`` is ``proxy``, ``proxy process``, ``node``, ``process`` or ``device``, and ``name`` who it is;
     ``members`` are the devices of a process or node, ``same`` those who cannot be told from it.
     ``group`` is ``reads`` or ``writes`` where those show it best. ``groups`` has the difference for each,
-    ``own`` that of the server's own times of reads.
+    ``own`` that of the server's own times: of reads, or with ``writes`` of the device's replica to the others
+    of the same write. ``detail`` is ``last`` where the servers' own times of
+    writes accuse a device: the difference is then to the other replicas of the same write.
     """
 
     kind: str
@@ -100,9 +102,12 @@ class _Conclusions:
 
     def all(self) -> Attribution:
         joined, lines = self._joined, self._joined.lines
+        findings = self._findings()
+        named = [each for each in findings if each.kind in {"slow", "late", "507"}]
+        accused = {name for each in named for name in (each.name, *each.members)}
         return Attribution(
             coverage=tables.coverage(joined, self._complete, self._usable),
-            findings=self._findings(),
+            findings=findings,
             parts=tables.part_rows(joined, self._parts, self._fine),
             proxies=tables.proxy_rows(joined, self._by_proxy, self._proxy_levels[0]),
             nodes=tables.server_rows(
@@ -112,7 +117,7 @@ class _Conclusions:
                 joined, self._compared, self._levels[0], [str(each) for each in joined.devices], lines.device
             ),
             partitions=tables.partition_rows(joined),
-            slowest=tables.slowest_rows(joined, self._parts),
+            slowest=tables.slowest_rows(joined, self._parts, accused),
             errors=tables.error_rows(joined.errors),
             other_errors=tables.error_rows(joined.other_errors),
         )
@@ -138,6 +143,7 @@ class _Conclusions:
             verdict = culprits.judge(compared.units, levels, len(GROUPS))
             found += [self._slow(each, levels, compared) for each in verdict.accused]
             found += self._untold(levels[0].name, verdict.untold[0]) if len(compared.units) else []
+        found += self._last(found)
         found += self._together(found)
         slow = {each.name for each in found if each.kind == "slow"}
         members = {member for each in found if each.kind == "slow" for member in each.members}
@@ -166,13 +172,33 @@ class _Conclusions:
             probability=accused.probability,
             group=group,
             groups=_by_group(compared.units, mask),
-            own=self._own(accused.candidate) if level.name == "device" else None,
+            own=self._own(accused.candidate, group) if level.name == "device" else None,
             members=[
                 self._name(levels[0].name, place)
                 for place in (level.members[accused.candidate] if level.members else ())
             ],
             same=[self._name(level.name, place) for place in accused.same],
         )
+
+    def _last(self, found: list[Finding]) -> list[Finding]:
+        """Devices whose replicas of writes end last, beside those that the client's time accuses."""
+        slow = [each for each in found if each.kind == "slow"]
+        names = {name for each in slow for name in (each.name, *each.members, *each.same)}
+        devices = range(len(self._joined.devices))
+        accused = [place for place in devices if self._name("device", place) in names]
+        return [
+            Finding(
+                "slow",
+                "device",
+                self._name("device", each.device),
+                requests=each.writes,
+                difference=each.difference,
+                probability=each.probability,
+                group="writes",
+                detail="last",
+            )
+            for each in replicas.last(self._joined, self._usable, accused)
+        ]
 
     def _together(self, found: list[Finding]) -> list[Finding]:
         """Name the process, or else the node, of which all devices are slow."""
@@ -187,7 +213,9 @@ class _Conclusions:
                     named.append(Finding("together", level.name, name, members=names))
         return named
 
-    def _own(self, device: int) -> Difference | None:
+    def _own(self, device: int, group: str | None) -> Difference | None:
+        if group == "writes":
+            return replicas.beside(self._joined, self._usable, device)
         units, devices, _ = kinds.compare_servers(self._joined, self._usable)
         mask = devices == device
         return difference(units, mask) if mask.sum() >= _HABIT and not mask.all() else None

@@ -1,16 +1,16 @@
 """Joins the results of a run with lines of Swift's logs by transaction id, into columns.
 
-Only what has an id of the run is kept, 22 bytes a line, so that ten million lines fit in memory. No
+Only what has an id of the run is kept, 23 bytes a line, so that ten million lines fit in memory. No
 clock is read: what is kept of a line are durations.
 """
 
 from __future__ import annotations
 
-from array import array
+import struct
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,8 @@ from ssbench.attribution.lines import (
     ProxyParser,
     parse,
 )
+from ssbench.attribution.ranks import Places, distinct
+from ssbench.attribution.slowest import slowest
 from ssbench.names import run_mark
 from ssbench.results import ResultBlock, TextColumn
 from ssbench.run_results import RunResults
@@ -85,41 +87,33 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Storage servers' lines as columns; each indexes operations, devices, processes, partitions."""
+    """Storage servers' lines as columns; each indexes operations, devices, processes, partitions.
 
-    operation: npt.NDArray[np.int64]
-    device: npt.NDArray[np.int64]
-    process: npt.NDArray[np.int64]
-    partition: npt.NDArray[np.int64]
+    The numbers have 32 bits, for memory: their products can be too large for that.
+    """
+
+    operation: Places
+    device: Places
+    process: Places
+    partition: Places
     seconds: npt.NDArray[np.float64]
-    status: npt.NDArray[np.int64]
+    status: Places
     of: npt.NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.operation)
 
-    def where(self, mask: npt.NDArray[np.bool_]) -> Lines:
-        """Return those lines of which the mask is True."""
-        return Lines(
-            self.operation[mask],
-            self.device[mask],
-            self.process[mask],
-            self.partition[mask],
-            self.seconds[mask],
-            self.status[mask],
-            self.of[mask],
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class FileCount:
-    """What was found in a file: all lines, those of the run, those that are cut.
+    """What was found in a file of a node: all lines, those of the run, those that are cut.
 
     ``first`` and ``last`` are the seconds since 1970 within transaction ids, None without any. ``damage``
     says why the file could not be read to its end.
     """
 
     path: str
+    node: str
     lines: int
     of_run: int
     cut: int
@@ -135,7 +129,8 @@ class Joined:
     ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NOBODY` where there is no line;
     ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that mention one. ``errors`` is by
     (kind, server, address, device), of operations that are results; ``other_errors`` of the other
-    requests of the run: initial uploads, attempts that were repeated, clean-up.
+    requests of the run: initial uploads, attempts that were repeated, clean-up. ``trans_ids`` has the ids of
+    the slowest operations, without what their end may have in addition.
     """
 
     operations: Operations
@@ -157,32 +152,25 @@ class Joined:
     without_id: int
     began: int | None
     ended: int | None
+    trans_ids: dict[int, str] = field(default_factory=dict)
 
 
-class _Places(Generic[Thing]):
-    """Numbers things in the order in which they are first seen."""
-
-    def __init__(self) -> None:
-        self.places: dict[Thing, int] = {}
-
-    def place(self, thing: Thing) -> int:
-        place = self.places.get(thing)
-        if place is None:
-            place = self.places[thing] = len(self.places)
-        return place
-
-
-@dataclass(slots=True)
-class _Columns:
-    """Lines on their way to :class:`Lines`."""
-
-    operation: array[int] = field(default_factory=lambda: array("I"))
-    device: array[int] = field(default_factory=lambda: array("I"))
-    process: array[int] = field(default_factory=lambda: array("I"))
-    partition: array[int] = field(default_factory=lambda: array("I"))
-    seconds: array[float] = field(default_factory=lambda: array("f"))
-    status: array[int] = field(default_factory=lambda: array("H"))
-    of: array[int] = field(default_factory=lambda: array("B"))
+#: A storage server's line on its way to :class:`Lines`.
+_ROW = struct.Struct("<IIIIfHB")
+_ROW_FIELDS = np.dtype(
+    [
+        ("operation", "<u4"),
+        ("device", "<u4"),
+        ("process", "<u4"),
+        ("partition", "<u4"),
+        ("seconds", "<f4"),
+        ("status", "<u2"),
+        ("of", "u1"),
+    ]
+)
+#: Where the time is in an id, with the hyphen in front. Old ids have no time and a digit there.
+_TIME_AT = 23
+_AFTER_HYPHEN = b"."
 
 
 class Join:
@@ -199,12 +187,12 @@ class Join:
         self._seconds = np.full(count, np.nan)
         self._policy = np.full(count, NO_POLICY, np.int64)
         self._handoffs = np.zeros(count, np.int64)
-        self._columns = _Columns()
-        self._proxies = _Places[Name]()
-        self._workers = _Places[tuple[bytes, bytes]]()
-        self._partitions = _Places[tuple[int, bytes]]()
-        self._devices = _Places[tuple[Name, bytes, bytes]]()
-        self._processes = _Places[tuple[Name, bytes, bytes]]()
+        self._rows = bytearray()
+        self._proxies: dict[Name, int] = {}
+        self._workers: dict[tuple[bytes, bytes], int] = {}
+        self._partitions: dict[tuple[int, bytes], int] = {}
+        self._devices: dict[tuple[Name, bytes, bytes], int] = {}
+        self._processes: dict[tuple[Name, bytes, bytes], int] = {}
         self._errors: Counter[tuple[str, str, str, str]] = Counter()
         self._other_errors: Counter[tuple[str, str, str, str]] = Counter()
         self._files: list[FileCount] = []
@@ -241,7 +229,7 @@ class Join:
         reader = Reader(file)
         search, place_of, mark = TRANS_ID.search, self._ids.get, self.run_mark
         total = of_run = cut = 0
-        first, last = b"g", b""
+        first, last = _AFTER_HYPHEN, b""
         for chunk in reader.chunks():
             total += len(chunk)
             for line in chunk:
@@ -250,56 +238,60 @@ class Join:
                     cut += b" ... " in line and (b'"proxy-server ' in line or b" HTTP/1" in line)
                     continue
                 trans_id = match[0]
-                moment = trans_id[24:]
-                first = min(first, moment)
-                last = max(last, moment)
+                moment = trans_id[_TIME_AT:]
+                if moment < first:  # noqa: PLR1730 - faster than min
+                    first = moment
+                if last < moment < _AFTER_HYPHEN:
+                    last = moment
                 place = place_of(trans_id)
-                if place is None:
-                    if mark and line.startswith(mark, match.end()):
-                        self._take_other(line, proxy)
-                    continue
-                of_run += 1
-                record = parse(line, proxy)
-                if type(record) is BackendLine:
-                    self._take_backend(place, record, file)
-                elif type(record) is ProxyLine:
-                    self._take_proxy(place, record, file)
-                elif type(record) is ErrorLine:
-                    self._handoffs[place] += record.kind == "handoff"
-                    self._errors[_error_key(record)] += 1
-                elif type(record) is CutLine:
-                    cut += 1
+                if place is not None:
+                    of_run += 1
+                    cut += self._take(place, line, file, proxy)
+                elif mark and line.startswith(mark, match.end()):
+                    self._take_other(line, proxy)
         moments = _moment(first), _moment(last)
-        self._files.append(FileCount(str(file.path), total, of_run, cut, *moments, reader.damage))
+        self._files.append(FileCount(str(file.path), file.node, total, of_run, cut, *moments, reader.damage))
+
+    def _take(self, place: int, line: bytes, file: LogFile, proxy: ProxyParser | None) -> bool:
+        """Take in a line of an operation; return whether it is cut."""
+        record = parse(line, proxy)
+        if type(record) is BackendLine:
+            self._take_backend(place, record, file)
+        elif type(record) is ProxyLine:
+            self._take_proxy(place, record, file)
+        elif type(record) is ErrorLine:
+            self._handoffs[place] += record.kind == "handoff"
+            self._errors[_error_key(record)] += 1
+        return type(record) is CutLine
 
     def _take_backend(self, place: int, line: BackendLine, file: LogFile) -> None:
-        if line.asker == b"proxy-server":
-            of = OBJECT if line.server == b"object" else OTHER
-            worker = self._workers.place((line.proxy[0], line.proxy[1]))
-            self._worker[place] = worker
-        elif line.asker == b"object-server" and line.server != b"account":
+        host, server, device, partition, _, status, seconds, asker, sender, pid, policy = line
+        if asker == b"proxy-server":
+            of = OBJECT if server == b"object" else OTHER
+            self._worker[place] = _place(self._workers, sender)
+        elif asker == b"object-server" and server != b"account":
             # The path of an update in a container server is that of the object.
-            of = UPDATE
-            line = line._replace(server=b"container")
+            of, server = UPDATE, b"container"
         else:
             return
-        node = _node(line.host, file)
-        columns = self._columns
-        columns.operation.append(place)
-        columns.device.append(self._devices.place((node, line.server, line.device)))
-        columns.process.append(self._processes.place((node, line.server, line.pid)))
-        columns.partition.append(self._partitions.place((line.policy, line.partition)))
-        columns.seconds.append(line.seconds)
-        columns.status.append(line.status & 0xFFFF)
-        columns.of.append(of)
-        if of == OBJECT and line.policy != NO_POLICY:
-            self._policy[place] = line.policy
+        node = _node(host, file)
+        self._rows += _ROW.pack(
+            place,
+            _place(self._devices, (node, server, device)),
+            _place(self._processes, (node, server, pid)),
+            _place(self._partitions, (policy, partition)),
+            seconds,
+            status & 0xFFFF,
+            of,
+        )
+        if of == OBJECT and policy != NO_POLICY:
+            self._policy[place] = policy
 
     def _take_proxy(self, place: int, line: ProxyLine, file: LogFile) -> None:
         # What a proxy asks on behalf of a request lies within the request: the longest is the client's.
         if line.own and not line.seconds <= self._seconds[place]:
             self._seconds[place] = line.seconds
-            self._proxy[place] = self._proxies.place(_node(line.host, file))
+            self._proxy[place] = _place(self._proxies, _node(line.host, file))
             if line.policy != NO_POLICY:
                 self._policy[place] = line.policy
 
@@ -309,33 +301,37 @@ class Join:
             self._other_errors[_error_key(record)] += 1
 
     def joined(self) -> Joined:
-        """Return everything as columns."""
-        columns = self._columns
+        """Return everything as columns; nothing can be added after that."""
+        moments = {trans_id[_TIME_AT:] for trans_id in self._ids if trans_id[_TIME_AT:] < _AFTER_HYPHEN}
+        trans_ids = self._ids_of_slowest()
+        self._ids.clear()
+        rows = np.frombuffer(self._rows, _ROW_FIELDS)
+        kept = _first_of_each(rows)
         lines = Lines(
-            operation=np.array(columns.operation, np.int64),
-            device=np.array(columns.device, np.int64),
-            process=np.array(columns.process, np.int64),
-            partition=np.array(columns.partition, np.int64),
-            seconds=np.array(columns.seconds, np.float64),
-            status=np.array(columns.status, np.int64),
-            of=np.array(columns.of, np.uint8),
+            operation=rows["operation"][kept].astype(np.int32),
+            device=rows["device"][kept].astype(np.int32),
+            process=rows["process"][kept].astype(np.int32),
+            partition=rows["partition"][kept].astype(np.int32),
+            seconds=rows["seconds"][kept].astype(np.float64),
+            status=rows["status"][kept].astype(np.int32),
+            of=rows["of"][kept],
         )
-        everything = len(lines)
-        lines = _without_duplicates(lines)
-        moments = [trans_id[24:] for trans_id in self._ids]
+        duplicates = len(rows) - len(lines)
+        del rows
+        self._rows = bytearray()
         return Joined(
             operations=self._operations,
-            proxies=[_text(name) for name in self._proxies.places],
-            proxy_workers=[f"{_text(address)} {_text(pid)}" for address, pid in self._workers.places],
-            devices=[Device(*map(_text, words)) for words in self._devices.places],
-            processes=[Process(*map(_text, words)) for words in self._processes.places],
-            partitions=[(policy, int(number)) for policy, number in self._partitions.places],
+            proxies=[_text(name) for name in self._proxies],
+            proxy_workers=[f"{_text(address)} {_text(pid)}" for address, pid in self._workers],
+            devices=[Device(*map(_text, words)) for words in self._devices],
+            processes=[Process(*map(_text, words)) for words in self._processes],
+            partitions=[(policy, int(number)) for policy, number in self._partitions],
             proxy=self._proxy,
             proxy_worker=self._worker,
             proxy_seconds=self._seconds,
             policy=self._policy,
             lines=lines,
-            duplicates=everything - len(lines),
+            duplicates=duplicates,
             handoffs=self._handoffs,
             errors=self._errors,
             other_errors=self._other_errors,
@@ -343,20 +339,37 @@ class Join:
             without_id=self._without_id,
             began=_moment(min(moments, default=b"")),
             ended=_moment(max(moments, default=b"")),
+            trans_ids=trans_ids,
         )
 
+    def _ids_of_slowest(self) -> dict[int, str]:
+        places = set(slowest(self._operations.latency).tolist())
+        return {place: _text(trans_id) for trans_id, place in self._ids.items() if place in places}
 
-def _without_duplicates(lines: Lines) -> Lines:
-    """Drop lines that say all the same: a file that was given twice, a log server with two sources."""
-    if not len(lines):
-        return lines
-    keys = (lines.seconds, lines.status, lines.process, lines.device, lines.operation)
+
+def _first_of_each(rows: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
+    """Return which lines to keep of those that say all the same.
+
+    There are some where a file was given twice, or where a log server has two sources.
+    """
+    kept = np.ones(len(rows), np.bool_)
+    fields = [rows[name] for name in ("seconds", "status", "process", "device", "operation")]
+    # As a rule few are alike: only those whose hash is not unique are sorted by all fields.
+    hashes = np.zeros(len(rows), np.uint64)
+    for values in fields:
+        hashes *= np.uint64(0x9E3779B97F4A7C15)
+        hashes += values.view(np.uint32) if values.dtype == np.float32 else values
+    ordered = np.sort(hashes)
+    twice = np.append(distinct(ordered[1:][ordered[1:] == ordered[:-1]]), np.uint64(0))
+    maybe = np.flatnonzero(twice[np.searchsorted(twice[:-1], hashes)] == hashes)
+    keys = [values[maybe] for values in fields]
     order = np.lexsort(keys)
-    new = np.zeros(len(lines), np.bool_)
+    alike = np.ones(len(maybe), np.bool_)
+    alike[:1] = False
     for key in keys:
-        new[order[1:]] |= key[order[1:]] != key[order[:-1]]
-    new[order[0]] = True
-    return lines.where(new)
+        alike[1:] &= key[order[1:]] == key[order[:-1]]
+    kept[maybe[order[alike]]] = False
+    return kept
 
 
 def _subjects(block: ResultBlock) -> npt.NDArray[np.uint64]:
@@ -383,6 +396,11 @@ def _text(word: Name) -> str:
     return word.decode("utf-8", "replace") if isinstance(word, bytes) else word
 
 
-def _moment(digits: bytes) -> int | None:
-    """Return the seconds since 1970 that an id ends in; None for ids of Swift before 1.9."""
-    return int(digits, 16) if len(digits) == 10 else None
+def _place(places: dict[Thing, int], thing: Thing) -> int:
+    """Number things in the order in which they are first seen."""
+    return places.setdefault(thing, len(places))
+
+
+def _moment(text: bytes) -> int | None:
+    """Return the seconds since 1970 that follow a hyphen; None where there is nothing."""
+    return int(text[1:], 16) if len(text) > 1 else None

@@ -23,6 +23,9 @@ _STEPS = (4, 2, 1, 0.5)
 _ENOUGH_IN_KIND = 8
 #: An object that is read so often within a kind is a kind of its own.
 _HOT = 8
+#: A run is divided into so many slices, fewer where they would have fewer units than this.
+_SLICES = 20
+_ENOUGH_IN_SLICE = 20
 #: A number of lines that so many of the writes have is what a complete write has.
 _USUAL = 0.05
 
@@ -91,12 +94,16 @@ class Compared:
 
 
 def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) -> Compared:
-    """Sort the usable operations into kinds; with ``by_proxy`` those of two proxies are of two kinds."""
+    """Sort the usable operations into kinds; with ``by_proxy`` those of two proxies are of two kinds.
+
+    Without, units are in slices of the run: requests that one proxy serves at the same time wait for each
+    other, so that by chance now this proxy is slower and now that one.
+    """
     operations = joined.operations
     at = np.flatnonzero(usable)
     if not len(at):
         empty = np.zeros(0, np.int64)
-        return Compared(Units(np.zeros(0), empty, empty), np.full(len(usable), NOBODY, np.int64))
+        return Compared(Units(np.zeros(0), empty, empty), np.full(len(usable), NOBODY, np.int32))
     code = operations.code[at].astype(np.int64)
     proxy = joined.proxy[at] + 1 if by_proxy else np.zeros(len(at), np.int64)
     rough = _number(code, joined.policy[at], proxy, _nodes_used(joined)[at])
@@ -113,9 +120,17 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
     first[unit] = np.arange(len(at))
     group = np.zeros(stratum.max() + 1, np.int64)
     group[stratum] = ~READS[code]
-    unit_of = np.full(len(usable), NOBODY, np.int64)
+    unit_of = np.full(len(usable), NOBODY, np.int32)
     unit_of[at] = unit
-    return Compared(Units(seconds, stratum[first], group), unit_of)
+    slices = None if by_proxy else _slices(first)
+    return Compared(Units(seconds, stratum[first], group, slices), unit_of)
+
+
+def _slices(moment: Places) -> Places:
+    """Divide a run into slices of as many units each, by the order in which they ended."""
+    order = np.empty(len(moment), np.int64)
+    order[np.argsort(moment, kind="stable")] = np.arange(len(moment))
+    return order * max(1, min(_SLICES, len(moment) // _ENOUGH_IN_SLICE)) // max(len(moment), 1)
 
 
 def _nodes_used(joined: Joined) -> Places:

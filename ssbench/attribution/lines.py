@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ssbench.errors import UsageError
@@ -97,9 +98,10 @@ _PROXY = re.compile(
     + _SECONDS
     + rb"(?: (\S+)(?: \S+ \S+ \S+ (\S+))?)?(?= |$)"
 )
+#: Possessive (+), so that nothing is remembered to try again.
 _BACKEND = re.compile(
-    rb' \[[^]"]*] "([A-Z]+) /([^/ "]+)/(\d+)/([^ "]*)" (\d+) \S+ "[^"]*" "tx[0-9a-f]{21}[^"]*"'
-    rb' "([^ "]*)(?: (\d*))?" ' + _SECONDS + rb'(?: "[^"]*"(?: (\S+)(?: (\S+))?)?)?(?: \(txn: |\s*$)'
+    rb' \[[^]"]*+] "([A-Z]++) /([^/ "]++)/(\d++)/([^ "]*+)" (\d++) \S++ "[^"]*+" "tx[0-9a-f]{21}[^"]*+"'
+    rb' "([^ "]*+)(?: (\d*+))?" ' + _SECONDS + rb'(?: "[^"]*+"(?: (\S++)(?: (\S++))?)?)?(?: \(txn: |\s*$)'
 )
 #: By the slashes in the path behind device and partition.
 _SERVERS = (b"account", b"container", b"object")
@@ -159,7 +161,12 @@ def host_of(prefix: Sequence[bytes]) -> bytes:
     before = prefix[-2] if len(prefix) > 1 else b""
     if before in _LEVELS:
         before = prefix[0]
-    return b"" if not before or before in _LEVELS or _TIME.match(before) else before
+    return before if _may_be_host(before) else b""
+
+
+@lru_cache(maxsize=4096)
+def _may_be_host(word: bytes) -> bool:
+    return bool(word) and word not in _LEVELS and not _TIME.match(word)
 
 
 def _backend(line: bytes) -> BackendLine | CutLine:

@@ -13,7 +13,7 @@ from ssbench.attribution.kinds import READS, Completeness
 from ssbench.attribution.ranks import Floats, Places
 
 #: A server's time is this much longer than the proxy's before its replica is called late, in seconds.
-_LATE = 0.005
+LATE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def split(joined: Joined, complete: Completeness) -> Parts:
     """Subtract durations, never moments, since the clocks of hosts differ."""
     count = len(joined.operations.code)
     lines, total = joined.lines, joined.proxy_seconds
-    inside = np.flatnonzero((lines.of == OBJECT) & ~(lines.seconds > total[lines.operation] + _LATE))
+    inside = np.flatnonzero((lines.of == OBJECT) & ~(lines.seconds > total[lines.operation] + LATE))
     order = inside[np.lexsort((lines.seconds[inside], lines.operation[inside]))]
     slowest = np.full(count, NOBODY, np.int64)
     slowest[lines.operation[order]] = order  # the last one written stays
@@ -73,7 +73,7 @@ def late(joined: Joined) -> Late:
     failed_or_read = READS[joined.operations.code] | joined.operations.failed
     written = (lines.of == OBJECT) & ~failed_or_read[lines.operation]
     total = joined.proxy_seconds[lines.operation]
-    is_late = written & ((lines.status == 499) | (lines.seconds > total + _LATE))
+    is_late = written & ((lines.status == 499) | (lines.seconds > total + LATE))
     waited = [
         np.median(total[is_late & (lines.device == place)]) if place in lines.device[is_late] else np.nan
         for place in range(devices)

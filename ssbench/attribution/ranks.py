@@ -12,17 +12,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
+#: Whole numbers of any width; products need 64 bits.
+Places = npt.NDArray[np.integer[Any]]
 #: From ranks (1 for the least) and the sizes of their strata to scores.
 Score = Callable[[Floats, Floats], Floats]
 
 #: A test needs so many requests on either side.
 LEAST = 8
+#: Dispersion is measured over at least so many slices, and of deviates that could tell something.
+_LEAST_SLICES = 5
+_LARGE = 2.0
 
 
 def wilcoxon(ranks: Floats, sizes: Floats) -> Floats:
@@ -30,21 +36,31 @@ def wilcoxon(ranks: Floats, sizes: Floats) -> Floats:
     return ranks / (sizes + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Units:
-    """What is compared: seconds, the kind (stratum) of each, and the group of each kind."""
+    """What is compared: seconds, the kind (stratum) of each, and the group of each kind.
+
+    ``slices`` is the part of the run that each belongs to, where deviates are to allow for differences that
+    come and go.
+    """
 
     seconds: Floats
     stratum: Places
     group: Places
+    slices: Places | None = None
 
     def __len__(self) -> int:
         return len(self.seconds)
 
+    @cached_property
+    def order(self) -> Places:
+        """The places in the order of strata, and of seconds within each."""
+        return np.lexsort((self.seconds, self.stratum))
+
     def split(self, mask: npt.NDArray[np.bool_]) -> Units:
         """Return the same with each stratum split in two: where the mask is True, and where it is not."""
         _, first, stratum = np.unique(self.stratum * 2 + mask, return_index=True, return_inverse=True)
-        return Units(self.seconds, stratum, self.group[self.stratum[first]])
+        return Units(self.seconds, stratum, self.group[self.stratum[first]], self.slices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +90,34 @@ class Deviates:
     without: Places
 
 
+def distinct(numbers: Places) -> Places:
+    """Return each number once, in order.
+
+    Of millions of them np.unique, which hashes, takes five times as long.
+    """
+    return _distinct(np.sort(numbers))
+
+
+def _distinct(ordered: Places) -> Places:
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
+
+
 def pairs(unit: Places, candidate: Places, count: int) -> Pairs:
     """Make pairs, each once."""
-    codes = np.unique(unit * count + candidate)
-    return Pairs(codes // max(count, 1), codes % max(count, 1), count)
+    codes = unit.astype(np.int64)
+    codes *= count
+    codes += candidate
+    codes.sort()  # in its place: there may be ten million
+    codes = _distinct(codes).astype(np.int64, copy=False)
+    width = max(count, 1)
+    return Pairs((codes // width).astype(np.int32), (codes % width).astype(np.int32), count)
 
 
 def centred(units: Units, score: Score = wilcoxon) -> tuple[Floats, Floats, Floats]:
     """Return scores less the mean of their stratum; then for each stratum its size and variance."""
-    order = np.lexsort((units.seconds, units.stratum))
+    order = units.order
     stratum, seconds = units.stratum[order], units.seconds[order]
     sizes = np.bincount(units.stratum, minlength=len(units.group)).astype(np.float64)
     starts = np.concatenate(([0.0], np.cumsum(sizes)[:-1]))
@@ -103,7 +138,13 @@ def deviates(units: Units, who: Pairs, groups: int, score: Score = wilcoxon) -> 
     """Test every candidate, for each group and for all together."""
     scores, sizes, variances = centred(units, score)
     strata = len(sizes)
-    codes, at = np.unique(who.candidate * strata + units.stratum[who.unit], return_inverse=True)
+    cells = who.candidate.astype(np.int64)
+    cells *= strata
+    cells += units.stratum[who.unit]
+    if who.count * strata > 2 * len(cells):
+        codes, at = np.unique(cells, return_inverse=True)
+    else:  # as many places as there can be take less memory than sorting
+        codes, at = np.arange(who.count * strata), cells
     sums: Floats = np.bincount(at, scores[who.unit], len(codes)).astype(np.float64)
     taken: Floats = np.bincount(at, minlength=len(codes)).astype(np.float64)
     who_did, stratum = codes // max(strata, 1), codes % max(strata, 1)
@@ -122,7 +163,43 @@ def deviates(units: Units, who: Pairs, groups: int, score: Score = wilcoxon) -> 
     enough = (with_ >= LEAST) & (without >= LEAST)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(enough, total(sums) / np.sqrt(total(variance)), np.nan)
+    if units.slices is not None:
+        for row, place in zip(*np.nonzero(z > _LARGE), strict=True):
+            inside = None if row == groups else row
+            mask = who.of(int(place), len(units))
+            more, slices = _dispersion(units, (scores, sizes, variances), mask, inside)
+            z[row, place] = _normal(z[row, place] / math.sqrt(more), slices - 1)
     return Deviates(z, with_.astype(np.int64), without.astype(np.int64))
+
+
+def _dispersion(
+    units: Units,
+    centred_scores: tuple[Floats, Floats, Floats],
+    mask: npt.NDArray[np.bool_],
+    group: int | None,
+) -> tuple[float, int]:
+    """Return by how much the sums of scores differ between slices beyond chance, and the number of slices.
+
+    It is chi-squared by its degrees of freedom, and at least 1. The variance of the whole is to be
+    multiplied by it when requests near each other in time are not independent of each other.
+    """
+    if units.slices is None:
+        return 1.0, 1
+    scores, sizes, variances = centred_scores
+    chance = (np.bincount(units.stratum, mask, len(sizes)) / np.maximum(sizes, 1))[units.stratum]
+    counts = np.ones(len(units)) if group is None else units.group[units.stratum] == group
+    sums = np.bincount(units.slices, counts * scores * (mask - chance))
+    expected = np.bincount(units.slices, counts * variances[units.stratum] * chance * (1 - chance))
+    sums, expected = sums[expected > 0], expected[expected > 0]
+    if len(sums) < _LEAST_SLICES:
+        return 1.0, len(sums)
+    excess = (sums - sums.sum() / expected.sum() * expected) ** 2 / expected
+    return max(1.0, float(excess.sum()) / (len(sums) - 1)), len(sums)
+
+
+def _normal(t: float, freedom: int) -> float:
+    """Return the normal deviate that is about as probable as Student's t (Abramowitz and Stegun 26.7.8)."""
+    return t if freedom < 1 else t * (1 - 1 / (4 * freedom)) / math.sqrt(1 + t * t / (2 * freedom))
 
 
 def upper_tail(z: float) -> float:
@@ -181,11 +258,10 @@ def difference(units: Units, mask: npt.NDArray[np.bool_]) -> Difference:
 
 def _medians(units: Units, mask: npt.NDArray[np.bool_]) -> Floats:
     """Return the median of each stratum's units of which the mask is True; NaN where there is none."""
-    stratum, seconds = units.stratum[mask], units.seconds[mask]
-    order = np.lexsort((seconds, stratum))
-    sizes = np.bincount(stratum, minlength=len(units.group))
+    sizes = np.bincount(units.stratum[mask], minlength=len(units.group))
     starts = np.cumsum(sizes) - sizes
-    ordered = np.append(seconds[order], np.nan)
+    order = units.order[mask[units.order]]
+    ordered = np.append(units.seconds[order], np.nan)
     low = np.where(sizes > 0, starts + (sizes - 1) // 2, len(order))
     high = np.where(sizes > 0, starts + sizes // 2, len(order))
     medians: Floats = (ordered[low] + ordered[high]) / 2

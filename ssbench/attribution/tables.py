@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,19 @@ from ssbench.attribution.culprits import Level
 from ssbench.attribution.join import NOBODY, OBJECT, OTHER, Joined
 from ssbench.attribution.kinds import Compared, Completeness
 from ssbench.attribution.parts import Parts, quantiles
-from ssbench.attribution.ranks import Difference, Places, Units, difference, pairs
+from ssbench.attribution.ranks import Difference, Places, Units, difference, distinct, pairs
+from ssbench.attribution.slowest import slowest
 from ssbench.operations import OPERATIONS
 
 #: Beyond so many candidates of one kind, only of those with most requests the difference is measured.
 _MEASURED = 100
 _HOT_PARTITIONS = 10
-_SLOWEST = 20
 #: Most devices of a partition that are named.
 _DEVICES = 5
+#: A node may have no request for so many seconds.
+_QUIET = 10
+#: Most nodes of which it is told that their logs begin late or end early.
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Coverage:
     incomplete: int
     concurrent: int
     compared: int
+    lines: int
     lines_of_run: int
     cut: int
     duplicates: int
@@ -63,7 +68,8 @@ class SlowOperation:
     """One operation: its parts in seconds, its proxy, and the slowest device and process; None if unknown.
 
     ``extra`` is how many servers it took beyond the usual number, ``handoffs`` how many handoffs the proxy
-    says that it asked for.
+    says that it asked for. ``named`` are those that are named as slow, late or broken and took part in it:
+    the slowest server of a write is often another one, which waited for them.
     """
 
     operation: str
@@ -76,6 +82,8 @@ class SlowOperation:
     process: str | None
     extra: int
     handoffs: int
+    trans_id: str | None = None
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,8 @@ class Row:
 
     ``seconds`` are (median, 99th percentile) of its own time by its log, ``latency`` those of the client in
     requests that it took part in. ``errors`` are answers of 5xx and 499. ``longer`` is the difference to
-    requests of the same kind without it; None where there are none or too few.
+    requests of the same kind without it; None where there are none or too few. Of two, whose requests are
+    compared with each other's only, the slower one alone has it.
     """
 
     name: str
@@ -111,7 +120,7 @@ def proxy_rows(joined: Joined, compared: Compared, level: Level) -> list[Row]:
                 _longer(compared.units, level, place),
             )
         )
-    return rows
+    return of_two(rows)
 
 
 def server_rows(joined: Joined, compared: Compared, level: Level, names: list[str], key: Places) -> list[Row]:
@@ -124,7 +133,7 @@ def server_rows(joined: Joined, compared: Compared, level: Level, names: list[st
     rows = []
     for place in (place for place in range(len(names)) if len(groups[place])):
         group = groups[place]
-        took_part = np.unique(lines.operation[group])
+        took_part = distinct(lines.operation[group])
         rows.append(
             Row(
                 names[place],
@@ -135,7 +144,22 @@ def server_rows(joined: Joined, compared: Compared, level: Level, names: list[st
                 _longer(compared.units, level, place) if place in most else None,
             )
         )
-    return sorted(rows, key=lambda row: -(row.longer.median if row.longer else -np.inf))
+    return sorted(of_two(rows), key=lambda row: -(row.longer.median if row.longer else -np.inf))
+
+
+def of_two(rows: list[Row]) -> list[Row]:
+    """Keep the difference of the slower one, where there are two: that of the other is the same, once more.
+
+    Medians of skewed latencies can make both seem slower than the other.
+    """
+    known = [row.longer.median for row in rows if row.longer is not None]
+    if len(rows) != 2 or len(known) != 2:
+        return rows
+    slower = max(known)
+    return [
+        row if row.longer is not None and row.longer.median == slower > 0 else replace(row, longer=None)
+        for row in rows
+    ]
 
 
 def partition_rows(joined: Joined) -> list[Row]:
@@ -197,26 +221,30 @@ def part_rows(joined: Joined, split: Parts, fine: npt.NDArray[np.bool_]) -> list
     return rows
 
 
-def slowest_rows(joined: Joined, split: Parts) -> list[SlowOperation]:
-    """Return the successes that took longest, and where their time went."""
-    latency = np.nan_to_num(joined.operations.latency, nan=-1.0)
+def slowest_rows(joined: Joined, split: Parts, accused: set[str]) -> list[SlowOperation]:
+    """Return the successes that took longest, and where their time went; ``accused`` are names."""
     rows = []
-    for place in np.argsort(-latency, kind="stable")[:_SLOWEST].tolist():
-        if latency[place] <= 0:
-            break
+    places = slowest(joined.operations.latency)
+    theirs = np.flatnonzero(np.isin(joined.lines.operation, places))
+    for place in places.tolist():
         line = int(split.slowest[place])
+        proxy = joined.proxies[joined.proxy[place]] if joined.proxy[place] != NOBODY else None
+        own = theirs[joined.lines.operation[theirs] == place]
+        took_part = [proxy, *(str(joined.devices[each]) for each in np.unique(joined.lines.device[own]))]
         rows.append(
             SlowOperation(
                 OPERATIONS[joined.operations.code[place]].name,
-                float(latency[place]),
+                float(joined.operations.latency[place]),
                 _known(split.client[place]),
                 _known(split.proxy[place]),
                 _known(split.backend[place]),
-                joined.proxies[joined.proxy[place]] if joined.proxy[place] != NOBODY else None,
+                proxy,
                 None if line == NOBODY else str(joined.devices[joined.lines.device[line]]),
                 None if line == NOBODY else str(joined.processes[joined.lines.process[line]]),
                 int(split.extra[place]),
                 int(joined.handoffs[place]),
+                joined.trans_ids.get(place),
+                tuple(each for each in took_part if each in accused),
             )
         )
     return rows
@@ -254,6 +282,7 @@ def coverage(joined: Joined, complete: Completeness, usable: npt.NDArray[np.bool
         incomplete=int((~whole & fine).sum()),
         concurrent=int(complete.concurrent.sum()),
         compared=int(usable.sum()),
+        lines=sum(file.lines for file in joined.files),
         lines_of_run=sum(file.of_run for file in joined.files),
         cut=sum(file.cut for file in joined.files),
         duplicates=joined.duplicates,
@@ -290,10 +319,36 @@ def _reasons(joined: Joined, facts: Coverage, found: Places) -> list[str]:
         reasons.append(
             "cut lines: log_max_line_length, or the largest message of the log server, is too small"
         )
-    first = min((file.first for file in joined.files if file.first is not None), default=None)
-    last = max((file.last for file in joined.files if file.last is not None), default=None)
-    if joined.began is not None and first is not None and joined.began < first - 1:
-        reasons.append(f"the logs begin {first - joined.began} s after the run: give the rotated files too")
-    if joined.ended is not None and last is not None and joined.ended > last + 1:
-        reasons.append(f"the logs end {joined.ended - last} s before the run: were they copied too early?")
+    missing = min(facts.with_proxy, facts.complete) < 0.99 * good
+    return [*reasons, *_ends(joined, missing=missing)]
+
+
+def _ends(joined: Joined, *, missing: bool) -> list[str]:
+    """Tell which logs do not reach from the beginning of the run to its end, all files of a node together.
+
+    With ``missing`` lines those of single nodes are named too; else they had nothing to do, it seems.
+    """
+    began, ended = joined.began, joined.ended
+    spans: dict[str, list[int]] = {}
+    for file in joined.files:
+        if file.first is not None and file.last is not None:
+            spans.setdefault(file.node, []).extend((file.first, file.last))
+    if began is None or ended is None or not spans:
+        return []
+    late = {node: min(moments) - began for node, moments in spans.items()}
+    early = {node: ended - max(moments) for node, moments in spans.items()}
+    patience = max(_QUIET, 0.1 * (ended - began))
+    reasons = []
+    for gaps, verb, what, hint in (
+        (late, "begin", "after", "give the rotated files too"),
+        (early, "end", "before", "were they copied too early?"),
+    ):
+        if min(gaps.values()) > 1:
+            reasons.append(f"the logs {verb} {min(gaps.values())} s {what} the run: {hint}")
+        elif missing:
+            reasons.extend(
+                f"the log of {node} {verb}s {gap} s {what} the run: {hint}"
+                for node, gap in sorted(gaps.items(), key=lambda each: -each[1])[:_NAMED]
+                if gap > patience
+            )
     return reasons

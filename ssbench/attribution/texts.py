@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
 from ssbench.attribution.findings import Attribution, Finding
@@ -14,18 +15,40 @@ from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
 _ROWS = 20
 _SLOWEST = 5
 
+#: Columns of a terminal.
+_WIDTH = 80
+#: A name has so many columns of a table at least.
+_LEAST_NAME = 8
+
+#: What the tables mean by longer.
+LONGER = (
+    "own: by its own log; client: operations that it took part in; longer: the median difference of these to"
+    " operations of the same kind without it, and of two the slower one's to the other's, whether it means"
+    " something or not: only what is said above stands out"
+)
+
+#: How to read the slowest operations.
+SLOWEST = (
+    "The slowest server of a write is often a healthy one, which waited for the others: who is slow is said"
+    " above, from all operations."
+)
+
 
 def write(attribution: Attribution, out: TextIO) -> None:
     """Write coverage, the answer, and the tables."""
     out.write("Coverage\n")
-    out.writelines(f"  {line}\n" for line in _coverage(attribution.coverage))
+    for what, value in coverage_facts(attribution.coverage):
+        out.write(f"  {what + ':':40} {value}\n")
+    _paragraphs(coverage_notes(attribution.coverage), out)
     out.write("\nWhat stands out\n")
-    out.writelines(f"  {line}\n" for line in answer(attribution))
+    _paragraphs(answer(attribution), out)
     _parts(attribution.parts, out)
-    _table("Proxies", "requests", attribution.proxies, out)
-    _table("Nodes", "requests", attribution.nodes, out)
-    _table("Devices", "requests", attribution.devices, out)
-    _table("Partitions with most requests", "requests", attribution.partitions, out)
+    _table("Proxies", attribution.proxies, out)
+    _table("Nodes", attribution.nodes, out)
+    _table("Devices", attribution.devices, out)
+    if attribution.proxies or attribution.devices:
+        _paragraphs([LONGER], out)
+    _table("Partitions with most requests", attribution.partitions, out)
     _slowest(attribution.slowest, out)
     _errors("Errors in Swift's logs", attribution.errors, out)
     _errors(
@@ -35,14 +58,36 @@ def write(attribution: Attribution, out: TextIO) -> None:
     )
 
 
+def _paragraphs(texts: Iterable[str], out: TextIO) -> None:
+    """Write each text in lines that fit a terminal."""
+    for text in texts:
+        lines = textwrap.wrap(
+            text, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+        )
+        out.writelines(f"{line}\n" for line in lines)
+
+
 def answer(attribution: Attribution) -> list[str]:
     """Return the findings as sentences; never empty."""
-    sentences = [sentence(finding) for finding in attribution.findings]
+    # Those of whom nothing can be said come last.
+    findings = sorted(attribution.findings, key=lambda finding: finding.kind == "untold")
+    sentences = [sentence(finding) for finding in findings]
     if not attribution.coverage.compared:
         return [*sentences, "Cannot be told: no operation has all its object servers' lines."]
     if not any(finding.kind in ("slow", "late") for finding in attribution.findings):
-        sentences.insert(0, "Nothing: no proxy, node, process or device makes requests take longer.")
+        some = "of those that can be compared, " if _is_untold(attribution) else ""
+        sentences.insert(0, f"Nothing: {some}no proxy, node, process or device makes requests take longer.")
     return sentences
+
+
+def nobody(attribution: Attribution) -> str:
+    """Return the answer in few words where nobody is slow, late or broken."""
+    some = "Nobody of those that can be compared" if _is_untold(attribution) else "Nobody"
+    return f"{some} makes requests slow"
+
+
+def _is_untold(attribution: Attribution) -> bool:
+    return any(finding.kind == "untold" for finding in attribution.findings)
 
 
 def sentence(finding: Finding) -> str:
@@ -51,7 +96,7 @@ def sentence(finding: Finding) -> str:
 
 
 def _together(finding: Finding) -> str:
-    return f"{_listed(finding.members)} are all the devices of {finding.level} {finding.name}"
+    return f"{listed(finding.members)} are all the devices of {finding.level} {finding.name}"
 
 
 def _late(finding: Finding) -> str:
@@ -64,14 +109,15 @@ def _late(finding: Finding) -> str:
 def _unfelt(finding: Finding) -> str:
     return (
         f"{finding.name}: slow by its own log ({_longer(finding.difference)}, in"
-        f" {_count(finding.requests, 'read')}), but nobody waited: requests with it take no longer"
+        f" {_count(finding.requests, 'read')}), but nobody waited as far as this run can tell: requests with"
+        " it take no longer than by chance"
     )
 
 
 def _untold(finding: Finding) -> str:
     names = [finding.name, *finding.same]
     verb = "it is" if len(names) == 1 else "each is"
-    return f"{_listed(names)}: cannot be told: {verb} in every request, or in too few"
+    return f"{listed(names)}: cannot be told: {verb} in every request, or in too few"
 
 
 def _broken(finding: Finding) -> str:
@@ -86,26 +132,39 @@ def _error(finding: Finding) -> str:
 
 
 def _slow(finding: Finding) -> str:
+    if finding.detail == "last":
+        return (
+            f"{finding.name}: writes wait for it: its replica takes {_longer(finding.difference)} than the"
+            f" others of the same write by their own logs, {_probability(finding.probability)}"
+        )
     who = f"{finding.level} {finding.name}" if finding.level != "device" else finding.name
     if finding.members:
-        who += f" ({_listed(finding.members)})"
+        who += f" ({listed(finding.members)})"
     what = finding.group or "requests"
     text = f"{who}: {what} with it take {_longer(finding.difference)}, {_probability(finding.probability)}"
     if len(finding.groups) > 1:
         each = (f"{name} {_signed(found.median)}" for name, found in finding.groups.items())
         text += f" ({', '.join(each)})"
-    if finding.own and finding.difference and finding.group in (None, "reads"):
-        shown = finding.own.median
-        largest = max(finding.difference.median, finding.difference.mean)
-        text += (
-            f"; its own log shows {_signed(shown)}"
-            if shown >= largest / 4
-            else "; its own log does not show it: the time passes before its clock starts"
-            " (network, queue, a busy process)"
-        )
+    if finding.own and finding.difference:
+        text += _own(finding.own, finding.difference, finding.group)
     if finding.same:
-        text += f"; cannot be told from {_listed(finding.same)}, which took part in the same requests"
+        text += f"; cannot be told from {listed(finding.same)}, which took part in the same requests"
     return text
+
+
+def _own(own: Difference, felt: Difference, group: str | None) -> str:
+    """Return what the server's own times say of it; those of writes tell only what follows the data."""
+    shown = own.median >= max(felt.median, felt.mean) / 4
+    if group == "writes":
+        return (
+            f"; its replica takes {_signed(own.median)} beside the others of the same write" if shown else ""
+        )
+    if shown:
+        return f"; its own log shows {_signed(own.median)}"
+    return (
+        "; its own log does not show it: the time passes before its clock starts"
+        " (network, queue, a busy process)"
+    )
 
 
 _SENTENCES: dict[str, Callable[[Finding], str]] = {
@@ -147,86 +206,102 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return names as a person lists them, the first of many."""
     if len(names) > 6:
         return f"{', '.join(names[:5])} and {len(names) - 5} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _coverage(coverage: Coverage) -> Iterator[str]:
+def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
+    """Return what was counted, and how many."""
     good = coverage.operations - coverage.failed
 
     def share(number: int) -> str:
         return f"{number:,}" + (f" ({number / good:.1%})" if good else "")
 
-    yield f"operations:                              {coverage.operations:,}, {coverage.failed:,} failed"
-    yield f"successes with a proxy's line:           {share(coverage.with_proxy)}"
-    yield f"successes with all object server lines:  {share(coverage.complete)}"
-    yield f"compared with each other:                {share(coverage.compared)}"
-    for number, what in (
-        (coverage.without_id, "operations without a transaction id: timed out or cut off, or not from Swift"),
-        (coverage.retried, "operations tried more than once: not compared"),
+    return [
+        ("operations", f"{coverage.operations:,}, {coverage.failed:,} failed"),
+        ("successes with a proxy's line", share(coverage.with_proxy)),
+        ("successes with all object server lines", share(coverage.complete)),
+        ("compared with each other", share(coverage.compared)),
+        ("lines of the run", f"{coverage.lines_of_run:,} of {coverage.lines:,}"),
+    ]
+
+
+def coverage_notes(coverage: Coverage) -> list[str]:
+    """Return what is missing or left out, and likely reasons."""
+    counts = (
+        (
+            coverage.without_id,
+            "operation",
+            "without a transaction id: timed out or cut off, or not from Swift",
+        ),
+        (coverage.retried, "operation", "tried more than once: not compared"),
         (
             coverage.concurrent,
-            "reads answered by several servers (concurrent_gets): not compared, slow ones among them",
+            "read",
+            "answered by several servers (concurrent_gets): not compared, slow ones among them",
         ),
-        (coverage.cut, "lines cut or of an unknown layout: not used"),
-        (coverage.duplicates, "lines more than once: used once"),
-    ):
-        if number:
-            yield f"{number:,} {what}"
-    yield from coverage.reasons
+        (coverage.cut, "line", "cut or of an unknown layout: not used"),
+        (coverage.duplicates, "line", "more than once: used once"),
+    )
+    notes = [f"{_count(number, noun)} {what}" for number, noun, what in counts if number]
+    return [*notes, *coverage.reasons]
 
 
 def _pair(pair: tuple[float, float] | None) -> list[str]:
-    return ["-", "-"] if pair is None else [seconds(value) for value in pair]
+    return ["-", "-"] if pair is None else [_milliseconds(value) for value in pair]
+
+
+def _milliseconds(value: float) -> str:
+    """Return seconds as milliseconds, with three digits or all that stand before the point."""
+    shown = value * 1e3
+    return f"{shown:.3g}" if abs(shown) < 100 else f"{shown:,.0f}"
 
 
 def _parts(rows: Sequence[PartRow], out: TextIO) -> None:
-    table = [
-        [
-            "operation",
-            "requests",
-            "client",
-            "p99",
-            "to proxy",
-            "p99",
-            "proxy",
-            "p99",
-            "slowest server",
-            "p99",
-            "more servers",
-        ]
-    ]
+    heads = ["operation", "ops", "client", "p99", "to proxy", "p99", "proxy", "p99", "server", "p99", "more"]
+    table = [heads]
     for row in rows:
         pairs = [*_pair(row.latency), *_pair(row.client), *_pair(row.proxy), *_pair(row.backend)]
         table.append([row.operation, f"{row.requests:,}", *pairs, f"{row.extra:,}"])
-    _print("Where the time goes (median and 99th percentile)", table, out)
+    _print("Where the time goes (median and 99th percentile, ms; server: the slowest)", table, out)
+    if any(row.extra for row in rows):
+        out.write("  more: of these, so many took more servers than usual (failed attempts, handoffs)\n")
 
 
-def _table(title: str, noun: str, rows: Sequence[Row], out: TextIO) -> None:
+def _table(title: str, rows: Sequence[Row], out: TextIO) -> None:
     if not rows:
         return
-    table = [["", noun, "errors", "own p50", "p99", "client p50", "p99", "longer with it"]]
+    table = [["", "requests", "errors", "own p50", "p99", "client p50", "p99", "longer"]]
     for row in rows[:_ROWS]:
-        longer = "-" if row.longer is None else f"{_signed(row.longer.median)}"
+        longer = "-" if row.longer is None else f"{row.longer.median * 1e3:+.3g}"
         pairs = [*_pair(row.seconds), *_pair(row.latency)]
         table.append([row.name, f"{row.requests:,}", f"{row.errors:,}", *pairs, longer])
     if all(row.longer is None for row in rows):
         table = [line[:-1] for line in table]
-    _print(title, table, out)
+    _print(f"{title} (ms)", table, out)
     if len(rows) > _ROWS:
         out.write(f"  {len(rows) - _ROWS:,} more\n")
 
 
 def _slowest(rows: Sequence[SlowOperation], out: TextIO) -> None:
-    table = [["operation", "client", "to proxy", "proxy", "slowest server", "more servers", "who"]]
+    if not rows:
+        return
+    out.write("\nSlowest operations\n")
+    _paragraphs([SLOWEST], out)
     for row in rows[:_SLOWEST]:
-        parts = [seconds(each) for each in (row.latency, row.client, row.proxy_own, row.backend)]
-        who = ", ".join(each for each in (row.proxy, row.device, row.process) if each)
-        table.append([row.operation, *parts, str(row.extra), who])
-    if rows:
-        _print("Slowest operations", table, out)
+        parts = (("to proxy", row.client), ("proxy", row.proxy_own), ("slowest server", row.backend))
+        told = [f"{name} {seconds(value)}" for name, value in parts]
+        who = [each for each in (row.device, row.process) if each]
+        if row.extra:
+            told.append(_count(row.extra, "more server"))
+        text = f"{row.operation} {seconds(row.latency)}: {', '.join(told)}"
+        text += f" ({', '.join(who)})" if who else ""
+        text += f"; by {row.proxy}" if row.proxy else ""
+        text += f"; with {listed(row.named)}, named above" if row.named else ""
+        _paragraphs([f"{text}; {row.trans_id}" if row.trans_id else text], out)
 
 
 def _errors(title: str, errors: Sequence[tuple[str, str, int]], out: TextIO) -> None:
@@ -235,11 +310,14 @@ def _errors(title: str, errors: Sequence[tuple[str, str, int]], out: TextIO) -> 
 
 
 def _print(title: str, table: Sequence[Sequence[str]], out: TextIO) -> None:
+    """Write a table that fits a terminal: names that leave no room for it have a line of their own."""
     widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
+    numbers = sum(widths[1:]) + 2 * len(widths)
+    widths[0] = min(widths[0], max(_WIDTH - numbers, _LEAST_NAME))
     out.write(f"\n{title}\n")
-    for line in table:
-        words = [
-            word.ljust(width) if place == 0 else word.rjust(width)
-            for place, (word, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        out.write(f"  {'  '.join(words).rstrip()}\n")
+    for name, *cells in table:
+        if len(name) > widths[0]:
+            out.write(f"  {name}\n")
+            name = ""  # noqa: PLW2901 - it is written
+        words = [word.rjust(width) for word, width in zip(cells, widths[1:], strict=True)]
+        out.write(f"  {'  '.join((name.ljust(widths[0]), *words)).rstrip()}\n")

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.cli import archives, output_file
+from ssbench.cli import archives, output_file, report_files
 from ssbench.cli.options import add_force
 from ssbench.errors import ExitCode, UsageError
 
@@ -59,6 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for everything as JSON; - is standard output (default: none)",
     )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="file for the report of the run as a page with charts, with a section of what the logs say"
+        " (needs: pip install bokeh)",
+    )
     add_force(parser)
 
 
@@ -75,19 +82,40 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.attribution.findings import attribute
 
     arguments.stats_file = archives.stat_file(arguments)
-    outputs = [path for path in (arguments.report_file, arguments.json) if path]
+    outputs = [path for path in (arguments.report_file, arguments.json, arguments.html) if path]
+    if arguments.html:
+        report_files.check_bokeh()
     output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
+    others = [path for path in (arguments.json, arguments.html) if path]
+    on_stdout = sum(map(output_file.is_standard_output, others))
+    if on_stdout > 1:
+        raise UsageError("standard output (-) is given for two outputs")
     logs = files.find(arguments.swift_logs)
     found = attribute(_join(arguments.stats_file, logs, arguments.log_format))
-    to_stdout = arguments.json is not None and output_file.is_standard_output(arguments.json)
-    if not (to_stdout and output_file.is_standard_output(arguments.report_file)):
+    if not (on_stdout and output_file.is_standard_output(arguments.report_file)):
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
             texts.write(found, out)
     if arguments.json:
         with output_file.writing(arguments.json, force=arguments.force) as out:
             out.write(_json(found))
             out.write("\n")
+    if arguments.html:
+        _write_page(arguments, found)
     return ExitCode.OK
+
+
+def _write_page(arguments: argparse.Namespace, found: Attribution) -> None:
+    from ssbench.cli.stat_file import reading
+    from ssbench.reports import ReportOptions, html, html_attribution
+    from ssbench.statistics import summarize
+
+    with reading(arguments.stats_file) as results:
+        statistics = summarize(results, report_files.GROUPS, over_time=True)
+    page = html.report(statistics, ReportOptions(), [html_attribution.part(found)])
+    with output_file.writing(arguments.html, force=arguments.force) as out:
+        out.write(page)
+    if not output_file.is_standard_output(arguments.html):
+        _log.info("Wrote %s", arguments.html)
 
 
 def _json(found: Attribution) -> str:

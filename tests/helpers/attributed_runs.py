@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from ssbench.cli.master import main
 from ssbench.local_swift import Layout, LocalSwift
 
 #: d1 and d4 belong to object-1, d2 to object-2, d3 to object-3.
@@ -27,7 +28,7 @@ _HOT = {"name": "hot", "size_min": 3_000_000, "size_max": 3_000_000, "crud_profi
 
 
 def attributed(
-    swift: LocalSwift, folder: Path, seed: int, *, operations: int = 600, hot: bool = False
+    swift: LocalSwift, folder: Path, seed: int, *, operations: int = 300, hot: bool = False
 ) -> dict[str, Any]:
     """Run a mix of sizes and operations, and return what ``attribute --json`` says of it.
 
@@ -36,17 +37,17 @@ def attributed(
     name = f"run{seed}"
     scenario = folder / f"{name}.yaml"
     initial = {"tiny": 24, "small": 12, "medium": 4}
+    if hot or operations < 200:
+        initial = {"tiny": 8, "small": 2, "medium": 2}
     scenario.write_text(
         yaml.safe_dump(
             {
                 "name": name,
                 "sizes": [*_SIZES, _HOT] if hot else _SIZES,
-                "initial_files": {**initial, "tiny": 8, "small": 2, "medium": 2, "hot": 1}
-                if hot
-                else initial,
+                "initial_files": {**initial, "hot": 1} if hot else initial,
                 "operation_count": operations,
                 "crud_profile": [5, 8, 1, 1],
-                "user_count": 4,
+                "user_count": 2,
                 "container_base": name,
                 "container_count": 2,
                 "container_concurrency": 2,
@@ -70,24 +71,36 @@ def attributed(
         "-T",
         _token(swift),
     )
-    _master(
+    logs = swift.log_directory
+    words = [
         "attribute",
         "-s",
         stat_file,
         "--swift-logs",
-        swift.log_directory,
+        logs,
         "-f",
         folder / f"{name}.txt",
         "--json",
         found,
-    )
+    ]
+    assert main(["-q", *map(str, words)]) == 0
     answer: dict[str, Any] = json.loads(found.read_text())
     return answer
 
 
 def slow(answer: dict[str, Any]) -> list[str]:
-    """Who makes requests slow, without the node of a device."""
-    return [found["name"].split(" on ")[0] for found in answer["findings"] if found["kind"] == "slow"]
+    """Who makes requests slow: devices without their node, those of a process or node instead of it."""
+    return [
+        name.split(" on ")[0]
+        for found in answer["findings"]
+        if found["kind"] == "slow"
+        for name in found["members"] or [found["name"]]
+    ]
+
+
+def broken(answer: dict[str, Any]) -> list[str]:
+    """Who answered 507, without the node of a device."""
+    return [found["name"].split(" on ")[0] for found in answer["findings"] if found["kind"] == "507"]
 
 
 def _token(swift: LocalSwift) -> str:

@@ -1,7 +1,8 @@
 """A simulated cluster: columns as :class:`ssbench.attribution.join.Join` would make them, with a cause.
 
-A read takes the time of one replica; a write waits for all three, whose own times then are alike, as a
-proxy of Swift does (up to 0.5 s beyond the quorum, which nothing here exceeds).
+A read takes the time of one replica. A write waits for all three before the data is sent and again at its
+end, as a proxy of Swift does (up to 0.5 s beyond the quorum, which nothing here exceeds), so that the
+servers' own times are coupled up to the data's arrival and differ by what they do after it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import numpy as np
 from ssbench.attribution.join import OBJECT, Device, Joined, Lines, Operations, Process
 from ssbench.operations import CREATE, READ
 
+#: The part of a server's time of a write that passes before the data has arrived.
+_ARRIVAL = 0.6
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -24,8 +28,10 @@ class Cause:
     seconds: float = 0.03
     share: float = 1.0
     only_writes: bool = False
-    #: The server's own log shows the delay.
+    #: The server's own log shows the delay: it is not before its clock starts.
     logged: bool = True
+    #: The delay is in writes only, where the object is put in its place after the data has arrived.
+    commit: bool = False
     #: A large object that makes up this share of all requests, on device 0.
     hot: float = 0.0
 
@@ -63,16 +69,22 @@ def simulate(seed: int, cause: Cause, shape: Shape) -> Joined:
     own = random.lognormal(np.log(shape.median / 3), shape.sigma, (n, 3))
     slow = np.isin(replicas, cause.devices) & (random.random((n, 3)) < cause.share)
     slow &= ~(cause.only_writes & ~write)[:, None]
-    served = own + size[:, None] * 2e-7 + cause.seconds * slow
+    delay = cause.seconds * slow
+    opened = _ARRIVAL * own + size[:, None] * 2e-7 + (0 if cause.commit else delay)
+    committed = (1 - _ARRIVAL) * own + (delay if cause.commit else 0)
+    ended = opened.max(1, keepdims=True) + committed
+    served = opened + committed - (delay if cause.commit else 0)
     rest = random.lognormal(np.log(shape.median / 2), shape.sigma, n)
     if cause.proxy is not None:
         rest += cause.seconds * (proxy == cause.proxy) * (random.random(n) < cause.share)
     read_at = np.argmax(replicas == one[:, None], axis=1)
-    backend = np.where(write, served.max(1), served[np.arange(n), read_at])
+    backend = np.where(write, ended.max(1), served[np.arange(n), read_at])
     latency = rest + backend + size * 2e-7
     where = np.flatnonzero(write)
     reads = np.flatnonzero(~write)
-    waited = served[where].max(1, keepdims=True) * random.uniform(0.8, 1, (len(where), 3))
+    # A delay before the server's clock starts is in the times of the others, which wait, but not in its own.
+    waited = ended[where] * random.uniform(0.95, 1, (len(where), 3))
+    waited -= 0 if cause.logged or cause.commit else delay[where]
     read_seconds = backend[reads] - (0 if cause.logged else cause.seconds * slow[reads, read_at[reads]])
     operation = np.concatenate((np.repeat(where, 3), reads))
     device = np.concatenate((replicas[where].ravel(), one[reads]))

@@ -1,8 +1,13 @@
 """Results joined with genuine lines of Swift, through the command line as a user would."""
 
 import csv
+import functools
 import gzip
+import hashlib
+import html
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +30,11 @@ RUN = RunDescription(
 
 @pytest.fixture
 def stat_file(tmp_path: Path) -> Path:
+    return write_stat_file(tmp_path / "run.stat.gz")
+
+
+def write_stat_file(path: Path, trans_id: Callable[[str], str] = str) -> Path:
     """A stat file of the 40 operations whose lines are in run-proxy.log and run-object.log."""
-    path = tmp_path / "run.stat.gz"
     writer = RunResultsWriter(path, RUN)
     with (DATA / "run-client.csv").open() as file:
         lines = list(csv.DictReader(file))
@@ -38,7 +46,7 @@ def stat_file(tmp_path: Path) -> Path:
         "size": np.full(41, 8192),
         "last_byte": np.array([*seconds, np.nan]),
         "completed": np.full(41, 1795300893.0),
-        "trans_id": TextColumn.of([*(line["trans_id"] for line in lines), None]),
+        "trans_id": TextColumn.of([*(trans_id(line["trans_id"]) for line in lines), None]),
     }
     writer.add(ResultBlock(41, columns, {40: Failure("network timeout", "", {})}))
     writer.end(RunSummary(ended=1795300895.0))
@@ -93,6 +101,19 @@ def test_every_operation_finds_its_lines(stat_file: Path, tmp_path: Path) -> Non
     assert sum(row["requests"] for row in found["devices"]) == 76
     report = stat_file.with_name("report.txt").read_text()
     assert "successes with all object server lines:  40 (100.0%)" in report
+    assert max(map(len, report.splitlines())) <= 80
+    # What to look for in the logs, and whether who is named took part.
+    logs = (DATA / "run-proxy.log").read_text()
+    ids = [row["trans_id"] for row in found["slowest"]]
+    assert len(set(ids)) == 20
+    assert all(logs.count(each) for each in ids)
+    assert all(each in report for each in ids[:5])
+    (slow,) = (each["name"] for each in found["findings"] if each["kind"] == "slow")
+    lines = (DATA / "run-object.log").read_text().splitlines()
+    for row in found["slowest"]:
+        took_part = any(row["trans_id"] in line and "/d3/" in line for line in lines)
+        assert row["named"] == ([slow] if took_part else [])
+    assert any(row["named"] for row in found["slowest"])
 
 
 def test_parts_are_differences_of_durations(stat_file: Path) -> None:
@@ -135,6 +156,81 @@ def test_a_compressed_log_that_is_cut_off_is_used_up_to_there(
     code, found = attribute(stat_file, DATA / "run-proxy.log", tmp_path / "cut.gz")
     assert code == 0
     assert 40 < found["coverage"]["lines_of_run"] < 116
+
+
+def test_ids_of_old_swift_tell_no_time(tmp_path: Path) -> None:
+    def old(trans_id: str) -> str:
+        return f"tx{hashlib.sha256(trans_id.encode()).hexdigest()[:32]}"
+
+    stat_file = write_stat_file(tmp_path / "run.stat.gz", old)
+    text = re.sub(
+        r"tx[0-9a-f]{21}-[0-9a-f]{10}", lambda found: old(found[0]), (DATA / "run-proxy.log").read_text()
+    )
+    lines = sorted(text.splitlines(keepends=True), key=lambda line: re.findall(r"tx\w{22}(\w+)", line))
+    (tmp_path / "proxy.log").write_text("".join(lines[1:-1]))
+    _, found = attribute(stat_file, tmp_path / "proxy.log")
+    assert found["coverage"]["with_proxy"] == 38
+    assert [reason.split(":")[0] for reason in found["coverage"]["reasons"]] == [
+        "operations without a proxy's line",
+        "no access line of an object server",
+    ]
+
+
+def test_a_log_that_ends_before_the_run_is_named(tmp_path: Path) -> None:
+    moments = iter(range(40))
+
+    @functools.cache
+    def later(trans_id: str) -> str:
+        return f"{trans_id[:24]}{0x6B021E1D + 3 * next(moments):010x}"
+
+    stat_file = write_stat_file(tmp_path / "run.stat.gz", later)
+    for node in ("o1", "o2", "o3"):
+        text = "".join(
+            re.sub(r"tx[0-9a-f]{21}-[0-9a-f]{10}", lambda found: later(found[0]), line)
+            for line in (DATA / "run-object.log").read_text().splitlines(keepends=True)
+            if line.startswith(node)
+        )
+        lines = sorted(text.splitlines(keepends=True), key=lambda line: re.findall("tx.{22}(.{10})", line))
+        (tmp_path / f"{node}.log").write_text("".join(lines[:9] if node == "o2" else lines))
+    _, found = attribute(stat_file, *(tmp_path / f"{node}.log" for node in ("o1", "o2", "o3")))
+    (reason,) = (each for each in found["coverage"]["reasons"] if each.startswith("the log of"))
+    assert re.fullmatch(r"the log of o2 ends \d\d s before the run: were they copied too early\?", reason), (
+        reason
+    )
+
+
+def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("bokeh", reason="Bokeh is not installed")
+    file = tmp_path / "report.html"
+    logs = [DATA / "run-proxy.log", *logs_of_nodes(tmp_path)]
+    code, found = attribute(stat_file, *logs, "--html", file)
+    assert code == 0
+    page = html.unescape(file.read_text())
+    section = page[page.index("<h2>Which node was slow") : page.index("<h2>Operations")]
+    assert "<strong>Slow: d3 on o3/object</strong>" in section
+    for sentence in found["answer"]:
+        assert sentence in section
+    assert "successes with a proxy's line: 40 (100.0%)" in section
+    assert re.findall("<h3>(.*?)</h3>", section) == [
+        "Coverage",
+        "Where the time goes (ms)",
+        "Proxies",
+        "Nodes",
+        "Devices",
+        "Partitions with most requests",
+        "Where the time of the slowest operations went (ms)",
+    ]
+    (row,) = re.findall("<tr><td><span class=bad-text>d3 on o3/object</span>(.*?)(?:<tr>|</table>)", section)
+    cells = row.split("<td class=number>")[1:]
+    (device,) = (each for each in found["devices"] if each["name"] == "d3 on o3/object")
+    assert cells[0] == f"{device['requests']}"
+    assert float(cells[1]) == pytest.approx(1000 * device["longer"]["median"], abs=0.005)
+    numbers = [1000 * number for pair in (device["seconds"], device["latency"]) for number in pair]
+    assert [float(cell) for cell in cells[4:8]] == pytest.approx(numbers, abs=0.005)
+
+
+def test_only_one_output_goes_to_standard_output(stat_file: Path) -> None:
+    assert attribute(stat_file, DATA / "run-proxy.log", "--json", "-", "--html", "-")[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,255 @@
+"""Time and memory of ``ssbench-master attribute`` for a million results and ten million lines of logs.
+
+    python bench/attribution_scale.py [--results N] [--lines N] [--writes SHARE] [--expiring] [--rounds N]
+
+The run and its cluster are simulated: 60 devices on 10 nodes, of which one is slow by 30 ms. The results are
+written as a stat file, the lines as rsyslog writes those of Swift: access lines of proxies, object servers
+and container servers, some look-ups and errors, and as many lines of other clients as are missing to
+``--lines``. With ``--expiring`` each write has the three lines more that ``X-Delete-After`` brings. The
+command runs as a process of its own; its time, CPU and largest memory are those that the system tells of it.
+The benchmark ends with 1 where that memory is above 1 GB, or where the slow device is not the only one named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+from simulated_cluster import Cause, Shape, simulate
+
+from ssbench.attribution.join import Joined
+from ssbench.results import ResultBlock, RunDescription, RunSummary, TextColumn
+from ssbench.run_results import RunResultsWriter
+from ssbench.scenario.model import Scenario, SizeClass
+
+SLOW, NODES, BEGAN, RATE = 17, 10, 1_795_300_893, 1000
+MOST_MEMORY = 1e9
+_CHUNK = 20_000
+_WORKERS = 8
+#: Beginnings of the transaction ids of one request in 256, and of one in 4096.
+_LOOKS_UP, _FAILS_ONCE = "tx07", "tx012"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request, and who served it: the devices of its object servers, and their seconds."""
+
+    trans_id: str
+    write: bool
+    began: float
+    path: str
+    size: int
+    partition: int
+    proxy: int
+    seconds: float
+    served: list[tuple[int, float]]
+
+
+def requests(joined: Joined, first: int, last: int, suffix: str) -> Iterator[Request]:
+    """Yield some of the requests of a simulated cluster, with new transaction ids."""
+    lines, operations = joined.lines, joined.operations
+    chosen = np.flatnonzero((lines.operation >= first) & (lines.operation < last))
+    served: list[list[tuple[int, float]]] = [[] for _ in range(last - first)]
+    for line in chosen.tolist():
+        served[int(lines.operation[line]) - first].append(
+            (int(lines.device[line]), float(lines.seconds[line]))
+        )
+    for place, backends in zip(range(first, last), served, strict=True):
+        began = BEGAN + place / RATE
+        subject = int(operations.subject[place])
+        yield Request(
+            f"tx{os.urandom(11).hex()[:21]}-{int(began):010x}{suffix}",
+            bool(operations.code[place] == 0),
+            began,
+            f"AUTH_test/ssbench_{subject % 10:06}/mixed_{subject:08}",
+            int(operations.size[place]),
+            subject % 1024,
+            int(joined.proxy[place]),
+            float(joined.proxy_seconds[place]),
+            backends,
+        )
+
+
+def lines_of(request: Request, expiring: bool) -> Iterator[tuple[str, str]]:
+    """Yield the file and the text of each line of a request."""
+    worker = int(request.trans_id[2], 16) % _WORKERS
+    ended = request.began + request.seconds
+    second = time.gmtime(ended)
+    clock = time.strftime("%Y-%m-%dT%H:%M:%S", second)
+    prefix = f"{clock}.{int(ended % 1 * 1e6):06}+00:00"
+    told = time.strftime("[%d/%b/%Y:%H:%M:%S +0000]", second)
+    method, status = ("PUT", 201) if request.write else ("GET", 200)
+    url, path = f"http://10.0.1.{request.proxy + 1}:8080/v1", request.path
+    asker = f"proxy-server {4000 + 10 * request.proxy + worker}"
+    for device, seconds in request.served:
+        host = f"node{device % NODES}"
+        pid = 5200 + (worker + device) % _WORKERS
+        tail = f'"{request.trans_id}" "{asker}" {seconds:.4f} "-" {pid} 0'
+        yield (
+            host,
+            f'{prefix} {host} object-server: 10.0.1.{request.proxy + 1} - - {told} "{method} /d{device}/'
+            f'{request.partition}/{path}" {status} {"-" if request.write else request.size}'
+            f' "{method} {url}/{path}" {tail}\n',
+        )
+        if request.write:
+            yield from _updates(request, device, f"{prefix} {{}} container-server:", told, expiring)
+    proxy = f"proxy{request.proxy}"
+    stamp = told[1:21].replace(":", "/")
+    sizes = f"{request.size} -" if request.write else f"- {request.size}"
+    times = f"{request.began:.9f} {ended:.9f}"
+    begins = f"{prefix} {proxy} proxy-server:"
+    if request.trans_id.startswith(_LOOKS_UP):
+        yield (
+            proxy,
+            f"{begins} - - {stamp} HEAD /v1/{path.rpartition('/')[0]} HTTP/1.0 204 - ssbench/1.0"
+            f" AUTH_tk8e8317d9b... - - - {request.trans_id} - 0.0021 GET_CONTAINER_INFO - {times}"
+            " - test:tester\n",
+        )
+    if request.trans_id.startswith(_FAILS_ONCE):
+        device = request.served[0][0] + 1
+        yield (
+            proxy,
+            f"{begins} ERROR with Object server 10.0.0.{device % NODES + 1}:6200/d{device} re: Trying to"
+            f" {method} /v1/{path}: Timeout (3.0s) (txn: {request.trans_id}) (client_ip: 10.0.9.1)\n",
+        )
+    yield (
+        proxy,
+        f"{begins} 10.0.9.1 10.0.9.1 {stamp} {method} /v1/{path} HTTP/1.0 {status} -"
+        f" ssbench/1.0 AUTH_tk8e8317d9b... {sizes} - {request.trans_id} - {request.seconds:.4f} - - {times} 0"
+        " test:tester\n",
+    )
+
+
+def _updates(
+    request: Request, device: int, prefix: str, told: str, expiring: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield the lines of the container server that an object server tells of an object."""
+    other = (request.partition * 7 + device) % 60
+    host = f"node{other % NODES}"
+    asker = f"10.0.0.{device % NODES + 1}"
+    names = [request.path]
+    if expiring:
+        names.append(f".expiring_objects/1795219149/1795300670-{request.path}")
+    for name in names:
+        yield (
+            host,
+            f'{prefix.format(host)} {asker} - - {told} "PUT /d{other}/{request.partition % 64}/{name}" 201 -'
+            f' "PUT http://{asker}:6200/d{device}/{request.partition}/{request.path}" "{request.trans_id}"'
+            f' "object-server {5200 + device % _WORKERS}" 0.0009 "-" {6200 + device % _WORKERS} 0\n',
+        )
+
+
+def write(folder: Path, results: int, lines: int, writes: float, *, expiring: bool) -> int:
+    """Write a stat file and logs; return how many lines."""
+    sizes = SizeClass("mixed", 4096, 8 * 2**15, 10, (1, 1, 0, 0))
+    scenario = Scenario("scale", (sizes,), user_count=100, operation_count=results)
+    shape = Shape(requests=results, nodes=NODES, objects=100_000, writes=writes)
+    joined = simulate(1, Cause(devices=(SLOW,)), shape)
+    writer = RunResultsWriter(folder / "run.stat.gz", RunDescription(scenario, run_id=1))
+    (folder / "logs").mkdir()
+    files: dict[str, list[str]] = {}
+    total = 0
+
+    def flush() -> None:
+        for name, texts in files.items():
+            with (folder / "logs" / f"{name}.log").open("a") as file:
+                file.writelines(texts)
+        files.clear()
+
+    # Other clients of the cluster do the same in between, until the lines are enough.
+    wanted = lines / results
+    for first in range(0, results, _CHUNK):
+        last = min(first + _CHUNK, results)
+        own = list(requests(joined, first, last, "-ssb-00000001"))
+        writer.add(_block(joined, own, first, last))
+        writer.tick(time.monotonic())
+        others = requests(joined, first, last, "")
+        for request in own:
+            for name, text in lines_of(request, expiring):
+                files.setdefault(name, []).append(text)
+                total += 1
+        while total < wanted * last:
+            other = next(others, None) or next(others := requests(joined, first, last, ""))
+            for name, text in lines_of(other, expiring):
+                files.setdefault(name, []).append(text)
+                total += 1
+        flush()
+    writer.end(RunSummary(ended=BEGAN + results / RATE))
+    return total
+
+
+def _block(joined: Joined, own: list[Request], first: int, last: int) -> ResultBlock:
+    operations, chosen = joined.operations, slice(first, last)
+    subject = operations.subject[chosen].astype(np.int64)
+    columns = {
+        "operation": operations.code[chosen],
+        "container": subject % 10,
+        "object": subject,
+        "size": operations.size[chosen],
+        "last_byte": operations.latency[chosen],
+        "completed": BEGAN + np.arange(first, last) / RATE + operations.latency[chosen],
+        "trans_id": TextColumn.of([each.trans_id for each in own]),
+    }
+    return ResultBlock(last - first, columns)
+
+
+def run(folder: Path, found: Path) -> tuple[float, float, float]:
+    """Run the command; return seconds, seconds of CPU and bytes of memory."""
+    command = [sys.executable, "-m", "ssbench.cli.master", "-q", "attribute", "-s", folder / "run.stat.gz"]
+    outputs = ["-f", os.devnull, "--json", found, "--force", "--swift-logs", folder / "logs"]
+    began = time.monotonic()
+    process = subprocess.Popen([*command, *outputs])
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"attribute: exit code {process.returncode}")
+    return time.monotonic() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--results", type=int, default=1_000_000)
+    parser.add_argument("--lines", type=int, default=10_000_000)
+    parser.add_argument("--writes", type=float, default=0.5)
+    parser.add_argument("--expiring", action="store_true")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--folder", type=Path, help="folder to keep, or to use again, what is generated")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        if not (folder / "logs").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = write(
+                folder, arguments.results, arguments.lines, arguments.writes, expiring=arguments.expiring
+            )
+            size = sum(path.stat().st_size for path in (folder / "logs").iterdir())
+            print(f"{arguments.results:,} results, {lines:,} lines ({size / 1e9:.1f} GB)", flush=True)
+        wrong = False
+        for _ in range(arguments.rounds):
+            seconds, cpu, memory = run(folder, Path(temporary) / "found.json")
+            found = json.loads((Path(temporary) / "found.json").read_text())
+            named = [each["name"] for each in found["findings"] if each["kind"] == "slow"]
+            wrong |= memory > MOST_MEMORY or named != [f"d{SLOW} on node{SLOW % NODES}"]
+            print(
+                f"{seconds:.1f} s, {cpu:.1f} s of CPU, {memory / 1e6:.0f} MB; of the run"
+                f" {found['coverage']['lines_of_run']:,} lines; named: {', '.join(named) or 'nobody'}",
+                flush=True,
+            )
+    sys.exit(wrong)
+
+
+if __name__ == "__main__":
+    main()

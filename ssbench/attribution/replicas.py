@@ -1,0 +1,154 @@
+"""Whose replica of a write ends last: the servers' own times within each write.
+
+A write lasts as long as the last of its replicas. A device that is slow after the data has arrived, where
+it puts the object in its place, shows this in its own log, beside others that did the same write at the
+same time. That tells it with far fewer requests than the client's time does. Three things make it safe:
+
+- A delay *before* a server's clock starts makes the times of all other replicas of the write longer, since
+  they wait. One of two healthy devices beside a slow one is then last in half of the writes. So a device is
+  held against the *slowest* of the others, and has to be later than that as a rule.
+- With two such devices the third is last in every write of these three. So it has to hold in writes
+  without any one of the other devices as well. Such a delay lengthens reads too: who is accused for them is
+  known before, and writes with those are not used.
+- Replicas that the proxy did not wait for are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.attribution.culprits import ALPHA, LEAST_SHARE
+from ssbench.attribution.join import OBJECT, Joined
+from ssbench.attribution.kinds import READS
+from ssbench.attribution.parts import LATE
+from ssbench.attribution.ranks import LEAST, Difference, Floats, Places, holm, upper_tail
+
+#: In writes without any one other device a deviate is at least this one, of p = 0.1.
+_WITHOUT_ONE = 1.28
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """A device whose replica ends last; the difference is to the mean of the others of the same write."""
+
+    device: int
+    probability: float
+    difference: Difference
+    writes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Replicas:
+    """Replicas of writes as columns; seconds beyond the slowest and the mean of the others."""
+
+    operation: Places
+    device: Places
+    subject: Places
+    beyond_slowest: Floats
+    beyond_mean: Floats
+
+    def where(self, which: npt.NDArray[np.bool_] | Places | slice) -> _Replicas:
+        """Return some of them: of a mask, at places, or a part."""
+        return _Replicas(
+            self.operation[which],
+            self.device[which],
+            self.subject[which],
+            self.beyond_slowest[which],
+            self.beyond_mean[which],
+        )
+
+    def by_device(self, count: int) -> list[_Replicas]:
+        """Return those of each device."""
+        order = np.argsort(self.device, kind="stable")
+        ordered = self.where(order)
+        ends = np.searchsorted(ordered.device, np.arange(count + 1))
+        return [ordered.where(slice(*pair)) for pair in pairwise(ends)]
+
+    def without(self, devices: Collection[int]) -> _Replicas:
+        """Return the replicas of writes in which none of the devices took part."""
+        left = np.unique(self.operation[np.isin(self.device, list(devices))])
+        return self.where(~np.isin(self.operation, left))
+
+
+def last(joined: Joined, usable: npt.NDArray[np.bool_], accused: Collection[int]) -> list[Last]:
+    """Name the devices that writes wait for, the latest first, beside those that are accused already."""
+    replicas = _replicas(joined, usable).without(accused)
+    devices = replicas.by_device(len(joined.devices))
+    deviates = np.array([_signed_ranks(each) for each in devices])
+    adjusted = holm(np.array([upper_tail(z) for z in deviates]))
+    found = []
+    for place in np.argsort(-deviates, kind="stable"):
+        own = devices[place]
+        if not adjusted[place] < ALPHA or not _without_any_one(replicas, own, int(place)):
+            continue
+        measured = _difference(joined, own)
+        if measured.median >= LEAST_SHARE * measured.base:
+            found.append(Last(int(place), float(adjusted[place]), measured, len(own.operation)))
+    return found
+
+
+def beside(joined: Joined, usable: npt.NDArray[np.bool_], device: int) -> Difference | None:
+    """Return how much longer a device's replicas of writes take than the others; None for too few."""
+    own = _replicas(joined, usable).by_device(len(joined.devices))[device]
+    return _difference(joined, own) if len(own.operation) >= LEAST else None
+
+
+def _difference(joined: Joined, own: _Replicas) -> Difference:
+    median, mean = float(np.median(own.beyond_mean)), float(np.mean(own.beyond_mean))
+    return Difference(median, mean, float(np.median(joined.operations.latency[own.operation])) - mean)
+
+
+def _replicas(joined: Joined, usable: npt.NDArray[np.bool_]) -> _Replicas:
+    lines, code = joined.lines, joined.operations.code
+    waited = lines.seconds <= joined.proxy_seconds[lines.operation] + LATE
+    fine = (lines.of == OBJECT) & (lines.status < 300) & waited
+    count = len(code)
+    every = np.bincount(lines.operation[lines.of == OBJECT], minlength=count)
+    replicas = np.bincount(lines.operation[fine], minlength=count)
+    whole = usable & ~READS[code] & (replicas == every) & (replicas > 1)
+    chosen = np.flatnonzero(fine & whole[lines.operation])
+    order = chosen[np.lexsort((lines.seconds[chosen], lines.operation[chosen]))]
+    operation, seconds = lines.operation[order], lines.seconds[order].astype(np.float64)
+    number = replicas[operation]
+    end = np.cumsum(np.unique(operation, return_counts=True)[1])[_number(operation)] - 1
+    place = np.arange(len(order))
+    slowest = np.where(place == end, seconds[end - 1], seconds[end]) if len(order) else seconds
+    total = np.bincount(operation, seconds, count)[operation]
+    return _Replicas(
+        operation,
+        lines.device[order],
+        joined.operations.subject[operation].astype(np.int64),
+        seconds - slowest,
+        seconds - (total - seconds) / np.maximum(number - 1, 1),
+    )
+
+
+def _signed_ranks(own: _Replicas) -> float:
+    """Return the deviate of Wilcoxon's signed ranks; NaN for too few. Writes of one object are one."""
+    subject = _number(own.subject)
+    beyond = np.bincount(subject, own.beyond_slowest) / np.maximum(np.bincount(subject), 1)
+    if len(beyond) < LEAST:
+        return float("nan")
+    ranks = np.empty(len(beyond))
+    ranks[np.argsort(np.abs(beyond), kind="stable")] = np.arange(1, len(beyond) + 1)
+    return float((ranks * np.sign(beyond)).sum() / np.sqrt((ranks**2).sum()))
+
+
+def _without_any_one(replicas: _Replicas, own: _Replicas, device: int) -> bool:
+    """Whether the device is last also in those of its writes in which any one other took no part."""
+    beside = replicas.where(np.isin(replicas.operation, own.operation) & (replicas.device != device))
+    for other in np.unique(beside.device):
+        with_other = beside.operation[beside.device == other]
+        if not _signed_ranks(own.where(~np.isin(own.operation, with_other))) >= _WITHOUT_ONE:
+            return False
+    return True
+
+
+def _number(values: Places) -> Places:
+    numbers: Places = np.unique(values, return_inverse=True)[1]
+    return numbers
