@@ -23,7 +23,7 @@ from program import Ran, run
 from saving import save
 from yardsticks import free_port
 
-from ssbench.fleet import wire
+from ssbench.fleet import packing, wire
 
 SCENARIO: dict[str, object] = {
     "name": "Dispatch",
@@ -86,7 +86,8 @@ def messages(batch: int) -> tuple[bytes, bytes]:
     results = [wire.Result(job[0], 0.0, 0.0, 12345.678) for job in jobs]
     parameters = wire.RunParameters(run_id=2**61, noop=True, size_classes=["tiny", "small"])
     answer = wire.Results(2**61, 1, 2**61, 12345.678, 0, results)
-    return wire.pack_parameters(parameters) + wire.pack(wire.JobBatch(first, jobs)), wire.pack(answer)
+    batch_packed = packing.pack(wire.JobBatch(first, jobs))
+    return packing.pack_parameters(parameters) + batch_packed, packing.pack(answer)
 
 
 def _echo(work: int, back: int, answer: bytes) -> None:

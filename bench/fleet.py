@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import multiprocessing
 import signal
 import statistics
 import sys
@@ -34,6 +33,7 @@ from pathlib import Path
 
 import numpy as np
 from saving import save
+from served import served
 from watched import Watched
 from yardsticks import free_port
 
@@ -91,19 +91,6 @@ def _serve(port: int, delay: float) -> None:
         await server.serve_forever()
 
     asyncio.run(main())
-
-
-@contextmanager
-def store(delay: float) -> Iterator[str]:
-    """A server that has every object, and takes its time for each GET; yields a storage URL."""
-    port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port, delay), daemon=True)
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{port}/v1/AUTH_bench"
-    finally:
-        process.kill()
-        process.join()
 
 
 @contextmanager
@@ -182,7 +169,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "fleet.json")
     options = parser.parse_args()
     results: dict[str, list[Ran]] = {case: [] for case in CASES}
-    with store(options.service / 1000) as url:
+    with served(_serve, options.service / 1000) as server:
+        url = f"{server}/v1/AUTH_bench"
         for _ in range(options.rounds):
             for case in CASES:
                 results[case].append(ran(case, options.workers, options.seconds, url))

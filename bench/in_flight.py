@@ -6,7 +6,8 @@ Real masters and two workers over a server of some lines, which answers each req
 adds up how many it has. "link" puts a relay that delays all that passes by 25 ms each way (a turn takes
 50 ms) between the master and each worker. "one user" is a single user and a server that answers at once.
 "server" is what the server has in flight, "worker" the share of the time in which users have an operation
-under way by the workers' clocks.
+under way by the workers' clocks, and "wrk" what the server has in flight of wrk with as many connections, by
+turns.
 ``--against`` names another checkout, whose program is run by turns with this one.
 """
 
@@ -15,7 +16,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import multiprocessing
 import os
 import statistics
 import subprocess
@@ -23,14 +23,16 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from saving import save
-from yardsticks import free_port
+from served import served
+from yardsticks import free_port, require, wrk
 
 from ssbench.run_results import open_results
 
@@ -108,22 +110,28 @@ def _serve(port: int, service: float) -> None:
     asyncio.run(main())
 
 
-@contextmanager
-def store(service: float) -> Iterator[str]:
-    port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port, service), daemon=True)
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.join()
-
-
 def area(url: str) -> tuple[float, float]:
     with urllib.request.urlopen(f"{url}/area") as answer:
         when, total = answer.read().split()
     return float(when), float(total)
+
+
+def in_flight(url: str, seconds: float, users: int) -> float:
+    """Return how many are in flight at the server in a run that has just begun, by the number of users."""
+    time.sleep(1.0)  # what is ahead has settled
+    before = area(url)
+    time.sleep(seconds - 2.0)
+    after = area(url)
+    return (after[1] - before[1]) / (after[0] - before[0]) / users
+
+
+def of_wrk(case: Case, seconds: float) -> float:
+    """Return the same of wrk with as many connections: what can be had of this server on this machine."""
+    with served(_serve, case.service / 1000) as url, ThreadPoolExecutor() as pool:
+        running = pool.submit(wrk, f"{url}/v1/AUTH_x/c/o", "GET", 0, case.users, seconds)
+        found = in_flight(url, seconds, case.users)
+        running.result()
+    return found
 
 
 def ran(program: Path, case: Case, seconds: float) -> tuple[float, float]:
@@ -132,7 +140,7 @@ def ran(program: Path, case: Case, seconds: float) -> tuple[float, float]:
     python = [sys.executable, "-m"]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = stack.enter_context(store(case.service / 1000))
+        url = stack.enter_context(served(_serve, case.service / 1000))
         ports = [free_port(), free_port()]
         scenario = {
             "name": "In flight",
@@ -172,13 +180,9 @@ def ran(program: Path, case: Case, seconds: float) -> tuple[float, float]:
             if time.monotonic() > deadline or master.poll() is not None:
                 sys.exit((folder / "said").read_text())
             time.sleep(0.05)
-        time.sleep(1.0)  # what is ahead has settled
-        before = area(url)
-        time.sleep(seconds - 2.0)
-        after = area(url)
+        at_server = in_flight(url, seconds, case.users)
         if master.wait(60):
             sys.exit((folder / "said").read_text())
-        at_server = (after[1] - before[1]) / (after[0] - before[0]) / case.users
         blocks = list(open_results(stats).blocks())
         busy = sum(float(np.nansum(block.last_byte)) for block in blocks)
         completed = np.concatenate([block.completed for block in blocks])
@@ -198,6 +202,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[""], metavar="WORD")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "in_flight.json")
     options = parser.parse_args()
+    require("wrk")
     cases = [
         Case("5 ms", options.users, 5.0),
         Case("5 ms, link", options.users, 5.0, 25.0),
@@ -209,10 +214,13 @@ def main() -> None:
         if not any(word in case.name for word in options.only):
             continue
         found: dict[str, list[tuple[float, float]]] = {str(program): [] for program in programs}
+        best = []
         for _ in range(options.rounds):
+            best.append(of_wrk(case, options.seconds))
             for program in programs:
                 found[str(program)].append(ran(program, case, options.seconds))
-        results[case.name] = found
+        results[case.name] = {**found, "wrk": best}
+        print(f"{case.name:12}  server {spread(best)}  wrk", flush=True)
         for program, shares in found.items():
             server, worker = zip(*shares, strict=True)
             print(f"{case.name:12}  server {spread(server)}  worker {spread(worker)}  {program}", flush=True)

@@ -63,9 +63,14 @@ CASES = [
 HUGE = 5_000_000_000
 
 
-def client(url: str, method: str, size: int, connections: int, seconds: float) -> dict[str, float]:
+def client(
+    url: str, method: str, size: int, connections: int, seconds: float, verify_seed: int | None = None
+) -> dict[str, float]:
     """In a process of its own: so many greenlets ask again and again; what it cost."""
-    asking = Client(ClientSettings(max_connections=connections, insecure=True, retries=0))
+    settings = ClientSettings(max_connections=connections, insecure=True, retries=0, verify_seed=verify_seed)
+    asking = Client(settings)
+    if verify_seed is not None:  # what is read is to be what was written
+        asking.request(url, "PUT", "c", "o_000000", "AUTH_tk0123456789abcdef", size)
     latencies: list[float] = []
     moved = 0
     end = 0.0

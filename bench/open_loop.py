@@ -5,7 +5,8 @@
 A real master and two workers over a server of some lines, which answers each request after 1 ms, and stalls
 for a second every ten: what comes from 4 s to 5 s after the first read is answered at 5 s, and so on. Printed
 are the percentiles of each run beside those that follow from the schedule: of what is due, as large a part
-waits as the stalls are of the run, for times that are spread evenly from 0 to 1 s.
+waits as the stalls are of the run, for times that are spread evenly from 0 to 1 s. What a request takes
+without a stall, the way there and back included, is measured first with a plain socket.
 """
 
 from __future__ import annotations
@@ -14,18 +15,17 @@ import argparse
 import heapq
 import json
 import math
-import multiprocessing
+import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from gevent import socket as green
 from gevent.server import StreamServer
-from gevent.socket import socket
-from yardsticks import free_port
+from served import served
 
 from ssbench.run_results import open_results
 from ssbench.statistics import Latencies, RunStatistics, summarize
@@ -42,11 +42,11 @@ class Store:
 
     def __init__(self) -> None:
         self._alarm = Alarm(self._answer)
-        self._waiting: list[tuple[float, int, socket]] = []
+        self._waiting: list[tuple[float, int, green.socket]] = []
         self._count = 0
         self._first_read: float | None = None
 
-    def serve(self, connection: socket, _address: object) -> None:
+    def serve(self, connection: green.socket, _address: object) -> None:
         """Read the requests of a connection; each is answered at its moment."""
         received = b""
         while data := connection.recv(65536):
@@ -87,21 +87,9 @@ def _serve(port: int) -> None:
     StreamServer(("127.0.0.1", port), Store().serve, backlog=2048).serve_forever()
 
 
-@contextmanager
-def store() -> Iterator[str]:
-    port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port,), daemon=True)
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.join()
-
-
 def ran(seconds: float, users: int, *load: object) -> RunStatistics:
     """Return the numbers of a run with new processes, server and all."""
-    with tempfile.TemporaryDirectory() as folder, store() as url:
+    with tempfile.TemporaryDirectory() as folder, served(_serve) as url:
         scenario = {
             "name": "Open loop",
             "sizes": [{"name": "tiny", "size_min": 100, "size_max": 100}],
@@ -119,12 +107,34 @@ def ran(seconds: float, users: int, *load: object) -> RunStatistics:
         return summarize(open_results(stats))
 
 
-def arithmetic(seconds: float) -> list[float]:
-    """Return what the percentiles of response time are, by the schedule."""
+def bare_service(rate: float, seconds: float = 3.0) -> float:
+    """Return the median time of a request on a plain blocking socket while nothing stalls.
+
+    It is the store's 1 ms and the way there and back on this machine, at ``rate`` requests a second.
+    """
+    times = []
+    with served(_serve) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), 10) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            begun = time.monotonic()
+            for number in range(round(rate * seconds)):
+                time.sleep(max(0.0, begun + number / rate - time.monotonic()))
+                sent = time.monotonic()
+                connection.sendall(b"GET /v1/AUTH_x/c/o HTTP/1.1\r\nHost: x\r\n\r\n")
+                received = b""
+                while not received.endswith(b"x" * 100):
+                    received += connection.recv(65536)
+                times.append(time.monotonic() - sent)
+    return statistics.median(times)
+
+
+def arithmetic(seconds: float, service: float) -> list[float]:
+    """Return what the percentiles of response time are by the schedule, where a request takes ``service``."""
     periods, rest = divmod(seconds, EVERY)
     stalls = periods + min(max(rest - STALL_BEGINS, 0.0), STALL_ENDS - STALL_BEGINS)
     share = stalls / seconds
-    return [SERVICE + max(0.0, 1 - (1 - rank / 100) / share) for rank in RANKS]
+    return [service + max(0.0, 1 - (1 - rank / 100) / share) for rank in RANKS]
 
 
 def line(name: str, values: list[float], truth: list[float] | None = None) -> None:
@@ -146,8 +156,9 @@ def main() -> None:
     parser.add_argument("--arrivals", choices=("even", "poisson"), default="even")
     options = parser.parse_args()
     print(f"{'ms':<44}{'p50':>10}{'p90':>10}{'p99':>10}{'max':>10}   off")
-    truth = arithmetic(options.seconds)
-    line("schedule", truth)
+    service = bare_service(options.rate)
+    truth = arithmetic(options.seconds, service)
+    line(f"schedule, a request takes {1000 * service:.2f} ms", truth)
     for users in options.users:
         numbers = ran(options.seconds, users, "--rate", options.rate, "--arrivals", options.arrivals)
         due = numbers.total.due

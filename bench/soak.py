@@ -28,6 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from http import HTTPStatus
 from pathlib import Path
 
 import numpy as np
@@ -138,14 +139,27 @@ def check_results(verdict: Verdict, stats: Path, what: str) -> Counter[str | Non
     return found
 
 
+def _exists(account: swiftclient.Connection, container: str, name: str) -> bool:
+    try:
+        account.head_object(container, name)
+    except swiftclient.ClientException as error:
+        if error.http_status != HTTPStatus.NOT_FOUND:
+            raise
+        return False
+    return True
+
+
 def names_left(swift: LocalSwift, base: str) -> Iterator[str]:
-    """The objects in the containers of a run, less its initial ones."""
+    """The objects of the containers of a run, less its initial ones.
+
+    A listing may still have what is deleted: a busy container server takes deletions in later.
+    """
     account = swiftclient.Connection(swift.auth_url, swift.user, swift.key, retries=2)
     initial = {f"{size}_{number:06d}" for size, count in INITIAL.items() for number in range(1, count + 1)}
     try:
         for container in account.get_account(prefix=base, full_listing=True)[1]:
             for each in account.get_container(container["name"], full_listing=True)[1]:
-                if each["name"] not in initial:
+                if each["name"] not in initial and _exists(account, container["name"], each["name"]):
                     yield f"{container['name']}/{each['name']}"
     finally:
         account.close()

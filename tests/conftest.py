@@ -7,11 +7,14 @@ is a name no other test uses, and ``account`` a python-swiftclient connection to
 
 from __future__ import annotations
 
+import compileall
+import fcntl
 import itertools
 import logging
 import os
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +26,44 @@ from processes import Fleet
 
 from ssbench.local_swift import LocalSwift
 
-# A shell that starts something in the background has it ignore SIGINT, and so all its children.
+# A shell that starts something in the background has it ignore SIGINT, nohup has it ignore SIGHUP, and so all
+# its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Speed is nothing that tests judge. The same examples each time, so that a run of the tests says something of
 # what was changed; pytest --hypothesis-profile=explore looks for others.
 _any_speed: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("ssbench", max_examples=50, derandomize=True, **_any_speed)
+settings.register_profile("ssbench", max_examples=30, derandomize=True, **_any_speed)
 settings.register_profile("explore", max_examples=1000, **_any_speed)
 settings.load_profile("ssbench")
 
 _numbers = itertools.count(1)
+
+
+# pytest keeps the compiled tests, which takes each process that collects them seconds to make.
+sys.dont_write_bytecode = False
+
+_PACKAGE = Path(__file__).parents[1] / "ssbench"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the package once, before its tests start several hundred processes of it.
+
+    Each would do so again for itself where PYTHONDONTWRITEBYTECODE is set, and that is half of its start.
+    """
+    if not hasattr(config, "workerinput"):  # processes of pytest-xdist leave it to the one that started them
+        compileall.compile_dir(_PACKAGE, quiet=2)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    """Let one process of pytest-xdist compile a module of tests, and the others use what it wrote."""
+    if not isinstance(collector, pytest.Module) or not hasattr(collector.config, "workerinput"):
+        return (yield)
+    with collector.path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ssbench.cli import auth_version
 from ssbench.cli.auth_version import AUTH_TYPES, Values
-from ssbench.cli.options import Parser
+from ssbench.cli.options import Parser, urls
 from ssbench.errors import UsageError
 from ssbench.swift.credentials import Credentials
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
@@ -105,11 +105,12 @@ def add_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False) -> 
     group.add_argument(
         "-S",
         "--storage-url",
-        action="append",
+        type=urls,
+        action="extend",
         metavar="URL",
         dest="auth_storage_urls",
-        help="use this storage URL instead of the one that authentication returns; may be repeated, and each"
-        " request then uses one at random"
+        help="use this storage URL instead of the one that authentication returns; may be repeated, or be"
+        " several with spaces between them, and each request then uses one at random"
         if in_help
         else argparse.SUPPRESS,
     )

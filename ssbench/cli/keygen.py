@@ -1,4 +1,4 @@
-"""``ssbench-master keygen``: make the key file of a sealed fleet."""
+"""``ssbench-master keygen``: make a key file, which lets only one's own workers connect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ EXAMPLE = "ssbench-master keygen fleet.key"
 DESCRIPTION = (
     "Write a new key file, readable by its owner only; an existing file is never overwritten. Copy it to"
     " every host of the fleet and pass it to ssbench-master and ssbench-worker with --zmq-key FILE or in"
-    " SSBENCH_ZMQ_KEY. Without it a worker gets no jobs and cannot submit results."
+    " SSBENCH_ZMQ_KEY. What they send is then encrypted, and without the file a worker gets no jobs"
+    " and cannot submit results: the fleet is sealed."
 )
 
 

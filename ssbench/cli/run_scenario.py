@@ -10,7 +10,7 @@ import logging
 import os
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -19,35 +19,32 @@ from typing import TYPE_CHECKING
 from ssbench import __version__
 from ssbench.cli import (
     archives,
-    auth_options,
     invocation,
     metrics_options,
-    repeat,
     report_files,
     sides,
     thresholds,
     zmq_options,
 )
-from ssbench.cli.options import chosen_percentiles, chosen_report
+from ssbench.cli.loading import loading
+from ssbench.cli.options import AUTOMATIC, chosen_percentiles, chosen_report
 from ssbench.cli.output_file import standard_output
-from ssbench.cli.report_printer import ReportPrinter
 from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet.addresses import BindAddress
-from ssbench.reports import ReportOptions
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
-from ssbench.run.series import Series
 from ssbench.run.stats_path import new_in
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
-from ssbench.screen.live import LiveScreen
 from ssbench.screen.progress import ResultCharacters
 from ssbench.screen.progress_line import ProgressLine
-from ssbench.statistics.cut import AUTOMATIC
-from ssbench.statistics.until import Until
 
+# What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
+# one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
+    from ssbench.cli import repeat
+    from ssbench.cli.report_printer import ReportPrinter
     from ssbench.cluster.observer import Observer
 
 _log = logging.getLogger(__name__)
@@ -59,20 +56,14 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         with standard_output() as out:
             out.writelines(f"{name:20}  {purpose}\n" for name, purpose in shipped())
         return ExitCode.OK
-    if not arguments.scenario_file:
-        raise UsageError(
-            "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench)"
-        )
-    arguments.sides = sides.parse(arguments)
-    if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
-        arguments.auth_storage_urls = urls
+    _check(arguments)
     if arguments.sweep or arguments.find or arguments.find_within:
         return _find_capacity(arguments)
     scenario = _scenario(arguments)
-    _log.info("ssbench %s: %s", __version__, scenario.name)
     _choose_file(arguments, scenario)
     report = _Report(arguments, judges=bool(scenario.fail_if))
     repetition = _repetition(arguments)
+    compare = sides.comparison_printer() if arguments.ab and not arguments.no_default_report else None
     with (
         _observer(arguments) as observer,
         Bench(_bench_options(arguments)) as bench,
@@ -80,6 +71,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     ):
         options = _run_options(arguments)
         if repetition:
+            from ssbench.cli import repeat
+            from ssbench.run.series import Series
+
             series = Series(bench, options, "run")
             return repeat.carry_out(
                 lambda number: series.run(
@@ -93,18 +87,30 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 ),
                 repetition,
             )
-        outcome = bench.run(
-            scenario,
-            options,
-            sinks=[*_progress(arguments, scenario, bench), *metrics],
-            on_measured=report.print,
-            observer=observer,
-            goal=_goal(arguments, scenario),
-        )
-        code = report.finish(outcome)
-        if arguments.ab and outcome.path is not None and not arguments.no_default_report:
-            sides.print_comparison(outcome.path)
+        with report.interruptible():
+            outcome = bench.run(
+                scenario,
+                options,
+                sinks=[*_progress(arguments, scenario, bench), *metrics],
+                on_measured=report.print,
+                observer=observer,
+                goal=_goal(arguments, scenario),
+            )
+            code = report.finish(outcome)
+        if compare is not None and outcome.path is not None:
+            compare(outcome.path)
         return code
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise UsageError without a scenario file, or where ``--ab`` is wrong; add its sides."""
+    if not arguments.scenario_file:
+        raise UsageError(
+            "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench)"
+        )
+    arguments.sides = sides.parse(arguments)
+    if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
+        arguments.auth_storage_urls = urls
 
 
 def _choose_file(arguments: argparse.Namespace, scenario: Scenario) -> None:
@@ -126,6 +132,8 @@ def _repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
         raise UsageError(
             "--repeat prints a summary of all runs; report-scenario writes reports of each, compare of groups"
         )
+    from ssbench.cli import repeat
+
     return repeat.Repetition(arguments.repeat, arguments.pause, prints=not arguments.no_default_report)
 
 
@@ -135,7 +143,6 @@ def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
 
     capacity.prepare(arguments)
     scenario = _scenario(arguments)
-    _log.info("ssbench %s: %s", __version__, scenario.name)
     _choose_file(arguments, scenario)
     return capacity.run(
         arguments,
@@ -158,6 +165,8 @@ def _goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:
         raise UsageError("--until needs a limit of time: -r/--run-seconds")
     if scenario.is_open or scenario.stages:
         raise UsageError("--until is for runs whose rate is not given: without --rate, and without stages")
+    from ssbench.statistics.until import Until
+
     return Until(arguments.until)
 
 
@@ -169,7 +178,9 @@ def _observer(arguments: argparse.Namespace) -> Observer | nullcontext[None]:
     from ssbench.cluster import ring
     from ssbench.cluster.observer import Observer
 
-    urls = arguments.recon + (ring.servers(arguments.recon_ring) if arguments.recon_ring else [])
+    urls = [url for several in arguments.recon for url in several]
+    if arguments.recon_ring:
+        urls += ring.servers(arguments.recon_ring)
     return Observer(urls, interval=arguments.recon_interval, statsd_port=arguments.statsd_listen)
 
 
@@ -185,6 +196,8 @@ def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -
         case "line":
             return [ProgressLine(scenario, bench.workers)]
         case "live":
+            from ssbench.screen.live import LiveScreen
+
             return [LiveScreen(scenario, bench.workers, bench.worker_views)]
         case "characters":
             return [ResultCharacters()]
@@ -192,7 +205,7 @@ def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -
 
 
 def _scenario(arguments: argparse.Namespace) -> Scenario:
-    return override(
+    scenario = override(
         load(arguments.scenario_file),
         user_count=arguments.user_count,
         operation_count=arguments.op_count,
@@ -206,15 +219,19 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
         warmup=0.0 if arguments.warmup == AUTOMATIC else arguments.warmup,
         think_time=arguments.think_time,
     )
+    _log.info("ssbench %s: %s", __version__, scenario.name)
+    return scenario
 
 
 def _bench_options(arguments: argparse.Namespace) -> BenchOptions:
     needs_credentials = not arguments.noop and not arguments.local_swift
+    first, second = sides.accounts(arguments, os.environ) if needs_credentials else (None, None)
     return BenchOptions(
         workers=arguments.workers or 0,
         address=_address(arguments),
         key_file=zmq_options.key_file(arguments),
-        credentials=auth_options.from_arguments(arguments, os.environ) if needs_credentials else None,
+        credentials=first,
+        second_credentials=second,
         local_swift=arguments.local_swift,
         profile=arguments.profile,
     )
@@ -260,21 +277,48 @@ class _Report:
     """The report of a run, printed before the run deletes what it created."""
 
     def __init__(self, arguments: argparse.Namespace, *, judges: bool) -> None:
-        self._judges = judges
         self._files = report_files.chosen(arguments)
         self._files.check([], arguments.stats_file)
         name, verbose = chosen_report(arguments)
         self._name = self._files.on_standard_output or (None if arguments.no_default_report else name)
-        self._options = ReportOptions(*chosen_percentiles(arguments), verbose=verbose)
         self._printer: ReportPrinter | None = None
+        self._print: Callable[[Path], None] | None = None
+        self._path: Path | None = None
+        percentiles = chosen_percentiles(arguments)
+        if self._name or self._files.wanted or judges:
+            with loading():
+                from ssbench.cli.report_printer import ReportPrinter
+                from ssbench.reports import ReportOptions
+
+            def print_on(path: Path) -> None:
+                self._printer = ReportPrinter(self._files)
+                self._printer.print(path, self._name, ReportOptions(*percentiles, verbose=verbose))
+
+            self._print = print_on
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let Ctrl-C end this context, with a word on files that were to be written after the clean-up."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            missing = self._printer.missing if self._printer is not None else ()
+            if missing and self._path is not None:
+                _log.warning(
+                    "Not written: %s. Write it with: %s %s",
+                    ", ".join(str(path) for _, path in missing),
+                    _report_command(self._path),
+                    report_files.spell(missing),
+                )
+            raise
 
     def print(self, outcome: RunOutcome) -> None:
         """Print the report of a complete stat file, and say where that is."""
+        self._path = outcome.path
         if outcome.path is None:
             return
-        if self._name or self._files.wanted or self._judges:
-            self._printer = ReportPrinter(self._files)
-            self._printer.print(outcome.path, self._name, self._options)
+        if self._print is not None:
+            self._print(outcome.path)
         _log.info("Results saved to %s", outcome.path)
         _log.info("Report on them again with: %s", _report_command(outcome.path))
 

@@ -13,6 +13,7 @@ from ssbench import conditions
 from ssbench.capacity import variables
 from ssbench.capacity.variables import Sweep
 from ssbench.cli import archives, auth_options, metrics_options, report_files, zmq_options
+from ssbench.cli.loading import loading
 from ssbench.cli.options import (
     add_fail_if,
     add_force,
@@ -27,6 +28,7 @@ from ssbench.cli.options import (
     seconds_or_0,
     share,
     size,
+    urls,
     warm_up,
     whole_seconds_or_0,
 )
@@ -104,8 +106,8 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         "--warmup",
         metavar="SECONDS",
         type=warm_up,
-        help="leave the results of this time from the beginning on out of the report; auto: as long as the"
-        " rate shows, in runs of a minute or more (default: 0)",
+        help="leave the results of this first part of the run out of the report; auto: until the rate is"
+        " steady, in runs of a minute or more (default: 0)",
     )
     group.add_argument(
         "--until",
@@ -118,8 +120,9 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         "--ab",
         nargs=2,
         metavar="NAME=WHAT",
-        help="compare two sides in one run: each object belongs to one of two storage URLs, or of two"
-        " policies; see doc/comparing.rst",
+        help="compare two sides in one run: each object belongs to one of two storage URLs, of two policies,"
+        " or of two accounts (NAME=@FILE, a file with ST_AUTH=..., ST_USER=... and so on); see"
+        " doc/comparing.rst",
     )
     group.add_argument(
         "--repeat",
@@ -184,7 +187,8 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
         "--find-within",
         metavar="PERCENT",
         type=share,
-        help="how near the answer of --find is to what does not hold any more (default: 5%%)",
+        help="end --find when the lowest load at which its condition failed is at most this much above the"
+        " answer (default: 5%%)",
     )
 
 
@@ -332,10 +336,12 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--recon",
         metavar="URL",
+        type=urls,
         nargs="+",
         action="extend",
         default=[],
-        help="account, container and object servers whose recon is asked, as in http://10.0.0.4:6200",
+        help="account, container and object servers whose recon is asked, as in http://10.0.0.4:6200; several"
+        " may also be one argument, with spaces between them",
     )
     group.add_argument(
         "--recon-ring",
@@ -397,6 +403,7 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Run the benchmark; raises SsbenchError when it cannot begin."""
-    from ssbench.cli.run_scenario import run as run_scenario
+    with loading():
+        from ssbench.cli.run_scenario import run as run_scenario
 
     return run_scenario(arguments)

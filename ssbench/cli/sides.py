@@ -5,15 +5,21 @@ from __future__ import annotations
 import argparse
 import logging
 import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from ssbench.cli import auth_options
 from ssbench.cli.output_file import standard_output
 from ssbench.errors import StatFileError, UsageError
 from ssbench.run.options import Side
+from ssbench.swift.credentials import Credentials
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
 
 _log = logging.getLogger(__name__)
 
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NAME = re.compile(r"[\w.-]{1,40}\Z")
 
 
@@ -24,10 +30,15 @@ def parse(arguments: argparse.Namespace) -> tuple[Side, ...]:
     sides = [_side(text) for text in arguments.ab]
     if sides[0].name == sides[1].name:
         raise UsageError("--ab: both sides have the same name")
-    if sides[0].storage_url == sides[1].storage_url and sides[0].policy == sides[1].policy:
+    if len({text.partition("=")[2] for text in arguments.ab}) == 1:
         raise UsageError("--ab: both sides are the same")
-    if bool(sides[0].storage_url) != bool(sides[1].storage_url):
-        raise UsageError("--ab: either two storage URLs or two storage policies are compared")
+    if len({(bool(side.storage_url), bool(side.policy)) for side in sides}) > 1:
+        raise UsageError("--ab: both sides are storage URLs, or policies, or accounts (@FILE)")
+    is_account = not sides[0].storage_url and not sides[0].policy
+    if is_account and arguments.local_swift:
+        raise UsageError("--ab with accounts is not for --local-swift; two policies are, gold and silver")
+    if is_account and arguments.auth_storage_urls:
+        raise UsageError("--ab names the accounts: leave out -S/--storage-url")
     if sides[0].storage_url and arguments.local_swift:
         raise UsageError("--ab with storage URLs is not for --local-swift; two policies are, gold and silver")
     if sides[0].storage_url and arguments.auth_storage_urls:
@@ -39,8 +50,10 @@ def parse(arguments: argparse.Namespace) -> tuple[Side, ...]:
 
 def _side(text: str) -> Side:
     name, equals, what = text.partition("=")
-    if not equals or not what or not _NAME.match(name):
-        raise UsageError(f"--ab: {shown(text)} is not NAME=URL or NAME=POLICY")
+    if not equals or what in {"", "@"} or not _NAME.match(name):
+        raise UsageError(f"--ab: {shown(text)} is not NAME=URL, NAME=POLICY or NAME=@FILE")
+    if what.startswith("@"):
+        return Side(name)
     if "://" not in what:
         return Side(name, policy=what)
     refuse_user_info(what, f"--ab: {name}")  # a no-op run, which does not authenticate, saves it too
@@ -49,17 +62,58 @@ def _side(text: str) -> Side:
     return Side(name, storage_url=what.rstrip("/"))
 
 
-def print_comparison(path: Path) -> None:
-    """Print how the sides of a run compare, behind its report."""
+def accounts(
+    arguments: argparse.Namespace, environ: Mapping[str, str]
+) -> tuple[Credentials, Credentials | None]:
+    """Return the credentials, of each side where the sides are accounts; raises UsageError."""
+    if not arguments.sides or any(side.storage_url or side.policy for side in arguments.sides):
+        return auth_options.from_arguments(arguments, environ), None
+    found = []
+    for name, file in (text.partition("=")[::2] for text in arguments.ab):
+        try:
+            found.append(auth_options.from_arguments(arguments, _variables(Path(file[1:]))))
+        except UsageError as error:
+            raise UsageError(f"--ab: {name}: {error}") from None
+    if found[0] == found[1]:
+        raise UsageError("--ab: both sides have the same credentials")
+    first, second = (replace(each, side=side.name) for each, side in zip(found, arguments.sides, strict=True))
+    return first, second
+
+
+def _variables(file: Path) -> dict[str, str]:
+    """Read the variables of an account from a file; no shell, so that $ and commands mean nothing."""
+    try:
+        lines = file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}") from None
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:
+            words = ["?"]
+        words = words[1:] if words[:1] == ["export"] else words
+        if not all(_ASSIGNMENT.match(word) for word in words):
+            # The line may hold a password.
+            raise UsageError(f"{file}, line {number}: expected NAME=VALUE")
+        found.update(word.partition("=")[::2] for word in words)
+    return found
+
+
+def comparison_printer() -> Callable[[Path], None]:
+    """Return what prints how the sides of a run compare; it has loaded all that it needs."""
     from ssbench.comparison.formats import text
     from ssbench.comparison.sides import compare_sides
     from ssbench.run_results import open_results
     from ssbench.statistics import summarize
 
-    try:
-        comparison = compare_sides(summarize(open_results(path), ("side",)))
-    except StatFileError as error:
-        _log.warning("%s", error)
-        return
-    with standard_output() as out:
-        out.write("\n" + text(comparison).encode(out.encoding, "replace").decode(out.encoding))
+    def print_comparison(path: Path) -> None:
+        try:
+            comparison = compare_sides(summarize(open_results(path), ("side",)))
+        except StatFileError as error:
+            _log.warning("%s", error)
+            return
+        with standard_output() as out:
+            out.write("\n" + text(comparison).encode(out.encoding, "replace").decode(out.encoding))
+
+    return print_comparison

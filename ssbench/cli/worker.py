@@ -9,22 +9,19 @@ import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-
-import gevent
-from gevent.socket import wait_read
+from typing import TYPE_CHECKING
 
 from ssbench import __version__
 from ssbench.cli import logs, zmq_options
+from ssbench.cli.loading import loading
 from ssbench.cli.options import Parser, non_negative_int, positive_int
 from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.fleet.addresses import endpoint
 from ssbench.fleet.descriptors import raise_limit
-from ssbench.fleet.sockets import WorkerSockets
-from ssbench.fleet.wire import MAX_JOBS
-from ssbench.profiling import Profiling
-from ssbench.run.socket_folder import remove_if_left
-from ssbench.worker.engine.greenlets import make_engine
-from ssbench.worker.worker import Worker, WorkerOptions
+
+if TYPE_CHECKING:
+    from ssbench.profiling import Profiling
+    from ssbench.worker.worker import Worker
 
 _log = logging.getLogger(__name__)
 
@@ -96,6 +93,10 @@ def _host(text: str) -> str:
 
 def _watch_stdin(worker: Worker, folder: Path) -> None:
     """End the worker with its master, which closes this pipe, after a word if it was not killed."""
+    from gevent.socket import wait_read
+
+    from ssbench.run.socket_folder import remove_if_left
+
     wait_read(0)
     if os.read(0, 1):
         worker.stop("its master ends")
@@ -104,7 +105,32 @@ def _watch_stdin(worker: Worker, folder: Path) -> None:
     remove_if_left(folder, wait=2.0)
 
 
+def _profiling(arguments: argparse.Namespace) -> Profiling | None:
+    if not arguments.profile_count and not arguments.profile_file:
+        return None
+    from ssbench.profiling import Profiling
+
+    return Profiling(f"ssbench-worker-{arguments.worker_id}", arguments.profile_file)
+
+
+def _end_with_signals(worker: Worker) -> None:
+    import gevent
+
+    for number, name in _SIGNALS.items():
+        # Under nohup it must not end with the terminal.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            gevent.signal_handler(number, worker.stop, name)
+
+
 def _serve(arguments: argparse.Namespace) -> ExitCode:
+    with loading():
+        import gevent
+
+        from ssbench.fleet.sockets import WorkerSockets
+        from ssbench.fleet.wire import MAX_JOBS
+        from ssbench.worker.engine.greenlets import make_engine
+        from ssbench.worker.worker import Worker, WorkerOptions
+
     key = zmq_options.read_key(arguments)
     work_port, results_port = zmq_options.ports(arguments)
     raise_limit()
@@ -117,9 +143,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         endpoint(arguments.zmq_host, results_port),
         key,
     )
-    profiling = None
-    if arguments.profile_count or arguments.profile_file:
-        profiling = Profiling(f"ssbench-worker-{arguments.worker_id}", arguments.profile_file)
+    profiling = _profiling(arguments)
     worker = Worker(
         WorkerOptions(arguments.worker_id, arguments.concurrency),
         sockets,
@@ -128,10 +152,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         if profiling and arguments.profile_count
         else None,
     )
-    for number, name in _SIGNALS.items():
-        # Under nohup it must not end with the terminal.
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-            gevent.signal_handler(number, worker.stop, name)
+    _end_with_signals(worker)
     if arguments.exit_with_stdin:
         gevent.spawn(_watch_stdin, worker, Path(arguments.zmq_host))
     _log.info(

@@ -42,8 +42,8 @@ def add_shared_arguments(group: argparse.ArgumentParser | argparse._ArgumentGrou
         "--zmq-key",
         metavar="FILE",
         type=Path,
-        help="key file of a sealed fleet, the same on the master and on every worker; 'ssbench-master keygen'"
-        " makes one [SSBENCH_ZMQ_KEY]",
+        help="key file that encrypts all messages and lets no worker without it connect, the same on the"
+        " master and on every worker; 'ssbench-master keygen' makes one [SSBENCH_ZMQ_KEY]",
     )
 
 

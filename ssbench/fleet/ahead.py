@@ -4,7 +4,9 @@ Pure. While a message goes to a worker and its results come back, the worker end
 times its turn-round time. If more than that wait in its queue when the master hears that the queue is
 short, the next ones are there before it is empty. Both figures are measured together: when a worker
 acknowledges a batch, the master knows how many jobs of that worker ended since it sent the batch, and what
-part of that time the worker already had it.
+part of that time the worker already had it. The time for which the answer waited, beyond what messages of
+that worker take at least, does not count: where the master itself is the limit, more jobs ahead make only
+that time longer, which would call for more again.
 
 So slow operations have next to nothing ahead of them, and fast ones, or those of workers behind a slow
 link, have as much as they need. A few milliseconds are added to each turn-round time: that makes messages of
@@ -27,8 +29,10 @@ _ROOTS = 2.0
 #: A shorter turn is no measurement (seconds).
 _SHORTEST = 1e-6
 
-#: Added to the turn-round time (seconds).
+#: Added to the turn-round time (seconds), as long as no more jobs than that end in it: larger messages are
+#: no cheaper, and jobs that wait take memory, which costs time.
 _MORE = 0.006
+_MOST_MORE = 256
 
 #: What a new measurement counts for: a larger one all, because users would be idle, a smaller one little.
 _UP, _DOWN = 1.0, 0.1
@@ -49,12 +53,13 @@ class Ahead:
     def observe(self, ended: int, seconds: float, held: float) -> bool:
         """Take note that a batch was acknowledged; return whether ``high`` has changed.
 
-        It was sent so many ``seconds`` ago, the worker had it for the last ``held`` of them, and ``ended``
-        of its jobs ended meanwhile.
+        It was sent so many ``seconds`` ago. For ``held`` of them the worker had it, or its answer waited, and
+        ``ended`` of its jobs ended in that time.
         """
         if seconds < _SHORTEST:
             return False
-        ended_on_the_way = ended * (max(0.0, seconds - held) + _MORE) / seconds
+        rate = ended / seconds
+        ended_on_the_way = rate * max(0.0, seconds - held) + min(rate * _MORE, _MOST_MORE)
         difference = ended_on_the_way - self._ended
         self._ended += difference * (_UP if difference > 0 else _DOWN)
         before = self.high

@@ -9,7 +9,7 @@ from contextlib import suppress
 import zmq
 
 from ssbench.errors import ProtocolError, WireError
-from ssbench.fleet import wire
+from ssbench.fleet import packing, wire
 from ssbench.fleet.dispatch import MOST_WORKERS
 from ssbench.fleet.sockets import MasterSockets
 
@@ -38,7 +38,7 @@ class Dismissal:
     def run(self) -> None:
         """Tell them; return after some seconds of silence, or when that does not come."""
         sockets = self._sockets
-        order = wire.pack_notice(wire.Exit())
+        order = packing.pack_notice(wire.Exit())
         began = heard = time.monotonic()
         told = 0.0
         while (now := time.monotonic()) - heard < _SILENCE and now - began < _TIMEOUT:
@@ -58,7 +58,7 @@ class Dismissal:
     def _receive(self, frame: bytes) -> bool:
         """Process a message; return whether it is the first one of a worker."""
         try:
-            message = wire.unpack_from_worker(frame)
+            message = packing.unpack_from_worker(frame)
         except ProtocolError as error:
             # Such a worker exits when it receives the order, because it cannot read it.
             if error.worker is None:

@@ -15,7 +15,7 @@ import msgspec
 import zmq
 
 from ssbench.errors import ProtocolError, WireError
-from ssbench.fleet import wire
+from ssbench.fleet import packing, wire
 from ssbench.fleet.dispatch import Batch, Dispatcher, Task
 from ssbench.fleet.events import Event, InvalidMessage, Scarce
 from ssbench.fleet.history import History, spent
@@ -30,8 +30,9 @@ from ssbench.swift.timing import longest_job
 _TELL_SECONDS = 1.0
 _MOST_REFUSED = 32
 
-#: Most messages taken in before more work is sent.
+#: Most messages taken in before more work is sent, and most results, about: workers wait for it meanwhile.
 _MESSAGES_A_TURN = 256
+_RESULTS_A_TURN = 1024
 
 #: The first few invalid messages are reported; all are counted.
 _REPORTED_MESSAGES = 3
@@ -100,7 +101,7 @@ class Fleet:
         self.parameters = parameters
         self.invalid_messages = 0
         self._start = None
-        self._header = wire.pack_parameters(parameters)
+        self._header = packing.pack_parameters(parameters)
         retries = parameters.retries + parameters.retry_404
         self._bounds = Bounds(tuple(largest_objects), retries)
         self._set_longest_job()
@@ -111,7 +112,7 @@ class Fleet:
         self.parameters = msgspec.structs.replace(
             self.parameters, generation=self.parameters.generation + 1, **changes
         )
-        self._header = wire.pack_parameters(self.parameters)
+        self._header = packing.pack_parameters(self.parameters)
         self._set_longest_job()
 
     def _set_longest_job(self) -> None:
@@ -148,7 +149,7 @@ class Fleet:
         """
         dispatcher = self.dispatcher
         moments: Sequence[float | None] = dues
-        again: list[tuple[int, float]] = []
+        again: list[tuple[int, float, bool]] = []
         if histories:
             again = [spent(each, now) for each in histories]
             moments = [None if each is None else each.due for each in histories]
@@ -157,7 +158,7 @@ class Fleet:
         batch = wire.JobBatch(
             first, jobs, again, worker.share, worker.ahead.low, start, seconds, worker.heard
         )
-        if self._send_message(worker, self._header + wire.pack(batch)):
+        if self._send_message(worker, self._header + packing.pack(batch)):
             return True
         dispatcher.unsend(first)
         worker.away = True
@@ -184,11 +185,23 @@ class Fleet:
         """
         for worker in self.dispatcher.living():
             if worker.share != worker.share_told and worker.outstanding:
-                notice = wire.pack_notice(wire.Share(self.parameters.run_id, worker.share))
+                notice = packing.pack_notice(wire.Share(self.parameters.run_id, worker.share))
                 if self._send_message(worker, notice):
                     worker.share_told = worker.share
             if not worker.share and not worker.share_told:
                 self._recall(worker)
+
+    def let_hold(self, in_hand: int | None) -> None:
+        """Let the workers have so many jobs in all, with those ahead; None: as many as each needs.
+
+        Where jobs are due at moments of their own from now on, those that users were to begin next would
+        delay them: workers are asked for these.
+        """
+        dispatcher = self.dispatcher
+        if in_hand is not None and dispatcher.in_hand is None:
+            self.recall()
+            dispatcher.keeps_ahead = True
+        dispatcher.in_hand = in_hand
 
     def recall(self) -> None:
         """Ask all workers for the jobs that have not begun, and send no more than can begin at once.
@@ -202,7 +215,7 @@ class Fleet:
 
     def _recall(self, worker: WorkerState) -> None:
         if worker.outstanding and not worker.recalled:
-            notice = wire.pack_notice(wire.Recall(self.parameters.run_id))
+            notice = packing.pack_notice(wire.Recall(self.parameters.run_id))
             worker.recalled = self._send_message(worker, notice)
 
     def _send_message(self, worker: WorkerState, message: bytes) -> bool:
@@ -227,37 +240,38 @@ class Fleet:
             self._receive_timeout = timeout
             results.setsockopt(zmq.RCVTIMEO, math.ceil(timeout * 1000))
         arrivals: list[Arrival] = []
+        ended = 0
         for place in range(_MESSAGES_A_TURN):
-            if place and not has_message(results):
+            if place and (ended >= _RESULTS_A_TURN or not has_message(results)):
                 break
             try:
                 frame = results.recv(_AT_ONCE if place else 0)
             except zmq.Again:
                 break
             try:
-                message = wire.unpack_from_worker(frame)
+                message = packing.unpack_from_worker(frame)
             except WireError as error:
                 self._drop(error)
                 continue
-            if type(message) is wire.Results:
-                arrival = self._settle(message, self._clock())
-                if arrival is not None:
-                    arrivals.append(arrival)
-            else:
+            if type(message) is not wire.Results:
                 self._take_news(message, self._clock())
+                continue
+            ended += len(message.results)
+            worker = self.dispatcher.known(message.instance)
+            if message.run_id != self.parameters.run_id or worker is None:
+                self.dispatcher.late_results += len(message.results)
+                continue
+            now = self._clock()
+            worker.offset.observe(message.clock, now)
+            arrival = self._settle(message, worker, now)
+            if arrival is not None:
+                arrivals.append(arrival)
         return arrivals
 
-    def _settle(self, message: wire.Results, now: float) -> Arrival | None:
-        dispatcher = self.dispatcher
-        worker = dispatcher.known(message.instance)
-        if message.run_id != self.parameters.run_id or worker is None:
-            dispatcher.late_results += len(message.results)
-            return None
-        worker.offset.observe(message.clock, now)
-        to_master = worker.offset.seconds
+    def _settle(self, message: wire.Results, worker: WorkerState, now: float) -> Arrival | None:
+        dispatcher, to_master = self.dispatcher, worker.offset.seconds
         earliest, latest = now - to_master - 1.0, now - to_master + 1.0
-        largest = self._bounds.largest
-        take = dispatcher.in_flight.pop
+        take, largest = dispatcher.in_flight.pop, self._bounds.largest
         ended: list[tuple[Task, Result]] = []
         special: list[Special] = []
         # Results of one batch come together, nearly always: they are counted together.
@@ -289,18 +303,20 @@ class Fleet:
                 or result.rare is not None
                 or result.cause is not None
                 or result.late is not None
+                or history is not None
                 or (result.size and result.size != task[4] and (task[4] or result.size > largest[task[1]]))
             ):
-                wrong = self._bounds.fault(entry, result, to_master, now)
-                if wrong is not None:
+                if (wrong := self._bounds.fault(entry, result, to_master, now)) is not None:
                     dispatcher.note_invalid(worker, wrong)
                     result = _invalid(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it
-            if history is not None or result.cause is not None:
-                special.append((len(ended), batch.sent_at, history))
+                if result.cause is not None or history is not None:
+                    special.append((len(ended), batch.sent_at, history))
             ended.append((task, result))
         if last_batch is not None:
             dispatcher.settled(last_batch, count)
-        dispatcher.note_progress(worker, len(ended), begun, (message.received, message.held), now)
+        # More jobs ahead would make messages wait for a busy master only for longer.
+        waited = now - message.clock - to_master
+        dispatcher.note_progress(worker, len(ended), begun, (message.received, message.held + waited), now)
         return Arrival(worker, now, message.generation, ended, special) if ended else None
 
     def _take_news(self, message: wire.FromWorker, now: float) -> None:
@@ -336,12 +352,12 @@ class Fleet:
         if now - self._told_at >= _TELL_SECONDS:
             for worker in self.dispatcher.refused()[:_MOST_REFUSED]:
                 self._told_at = now
-                self._send_message(worker, wire.pack_notice(wire.Refusal(worker.refusal or "")))
+                self._send_message(worker, packing.pack_notice(wire.Refusal(worker.refusal or "")))
 
     def _send_pings(self, now: float) -> None:
         due = self.dispatcher.to_ping(now)
         for worker in due:
-            ping = wire.pack_notice(wire.Ping(self.dispatcher.master, now, worker.heard))
+            ping = packing.pack_notice(wire.Ping(self.dispatcher.master, now, worker.heard))
             # One that has just come may not be connected yet and is tried again soon.
             if self._send_message(worker, ping) or now - worker.since > wire.LOST_AFTER:
                 worker.pinged = now

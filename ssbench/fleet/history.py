@@ -17,7 +17,9 @@ class History:
     of attempts that failed, ``retried`` their causes with counts. ``connecting`` and ``pausing`` are the
     seconds spent on that; ``ended`` is when the last of those attempts did, None where nobody knows.
     ``due`` is when it was due, by the master's monotonic clock, None in a closed loop. A task that has not
-    begun has a history only where it has a due time, without retries.
+    begun has a history only where it has a due time, or where that is in doubt, without retries.
+
+    ``in_doubt``: the worker that had it was lost before it could say whether it had begun it.
     """
 
     retries: int
@@ -27,6 +29,7 @@ class History:
     pausing: float = 0.0
     ended: float | None = None
     due: float | None = None
+    in_doubt: bool = False
 
     def add_to(self, result: Result, sent_at: float) -> Result:
         """Return the result with the causes of earlier attempts and the pauses since added to its own.
@@ -60,9 +63,10 @@ def after_failure(result: Result, cause: str, history: History | None, now: floa
     began = history.began if history is not None and history.retries else now - (result.last_byte or 0.0)
     rare = result.rare or Rare()
     due = None if result.late is None else began - result.late
+    in_doubt = False
     if history is not None:
-        due = history.due
-    return History(result.retries + 1, began, retried, rare.connecting, rare.pausing, now, due)
+        due, in_doubt = history.due, history.in_doubt
+    return History(result.retries + 1, began, retried, rare.connecting, rare.pausing, now, due, in_doubt)
 
 
 def tried(history: History | None) -> bool:
@@ -70,8 +74,8 @@ def tried(history: History | None) -> bool:
     return history is not None and history.retries > 0
 
 
-def spent(history: History | None, now: float) -> tuple[int, float]:
-    """Return what a worker is told of a task that is sent now: retries, seconds since its first attempt."""
+def spent(history: History | None, now: float) -> tuple[int, float, bool]:
+    """Return what a worker is told of a task that is sent now: see :class:`~ssbench.fleet.wire.JobBatch`."""
     if history is None or not history.retries:
-        return 0, 0.0
-    return history.retries, max(0.0, now - history.began)
+        return 0, 0.0, history is not None and history.in_doubt
+    return history.retries, max(0.0, now - history.began), history.in_doubt

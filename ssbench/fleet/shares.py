@@ -129,8 +129,8 @@ class Shares(Membership):
     ) -> None:
         """Take note of a message with results, ``ended`` of which settled jobs.
 
-        ``begun`` is the last job that it says has begun, ``received`` the last batch and for how long it has
-        had that.
+        ``begun`` is the last job that it says has begun, ``received`` the last batch and for how long it had
+        had that, with the time for which the message then waited.
         """
         worker.completed += ended
         if ended:

@@ -1,40 +1,24 @@
 """What crosses the two ZeroMQ sockets, and nothing else.
 
-Work socket (master ROUTER, worker DEALER): behind the address of the worker that it is for, a message is
-one frame. Two frames would cost a worker another 1.7 µs a message, the master 0.4. Jobs are an array of
-three:
-
-1. The version of the protocol, which comes first in every version.
-2. :class:`RunParameters`, packed into a byte string: what is the same for a whole run. All up to here is
-   packed once (:func:`pack_parameters`); a worker that sees the bytes it saw last does not decode them
-   again, so a worker may join at any time.
-3. :class:`JobBatch`: the jobs.
-
-A notice is an array of two: the version, and a :class:`Ping`, :class:`Refusal`, :class:`Exit`, :class:`Share`
-or :class:`Recall`. It holds nothing secret: the token travels with jobs only, and jobs go only to a worker
-that has answered a ping.
-
-Results socket (worker PUSH, master PULL): a message is one msgpack frame, an array whose first
-element tells what it is: :class:`Heartbeat`, :class:`Results`, :class:`Handback`, :class:`Goodbye`.
+To a worker go jobs, which are a :class:`JobBatch` behind the :class:`RunParameters` of the run, and notices:
+:class:`Ping`, :class:`Refusal`, :class:`Exit`, :class:`Share` and :class:`Recall`. A notice holds nothing
+secret: the token travels with jobs only, and jobs go only to a worker that has answered a ping. From a worker
+come :class:`Heartbeat`, :class:`Results`, :class:`Handback` and :class:`Goodbye`.
+:mod:`ssbench.fleet.packing` makes bytes of them.
 
 All structures are arrays, not maps, and all numbers small ints: container and object names are
-derived (:mod:`ssbench.names`). Decoding checks every type and range in C,
-so that what a stranger sends ends as a :class:`~ssbench.errors.WireError` and nothing else.
+derived (:mod:`ssbench.names`).
 """
 
 from __future__ import annotations
 
 import math
-import struct
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
-from ssbench.errors import ProtocolError, WireError
-
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 4
+PROTOCOL = 5
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -88,7 +72,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     follow from it, and those of reads are checked. A user waits ``think_time``
     after a job before it begins the next, except where jobs have due times.
     In a ``sided`` run each object belongs to one of two sides (:func:`ssbench.names.side_of`), which have a
-    storage URL each where there are two, or the containers of a storage policy each.
+    storage URL each where there are two, or the containers of a storage policy each. ``second_token`` is that
+    of the second side, where the sides are two accounts with a token each.
     """
 
     run_id: Count
@@ -114,12 +99,14 @@ class RunParameters(Struct, array_like=True, frozen=True):
     sided: bool = False
     side_policies: list[str] = []
     verify_seed: Count | None = None
+    second_token: str | None = None
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
     """The rest of a work message: jobs, and the history of those that are sent again.
 
-    ``histories`` is empty or holds (retries, seconds since the first attempt) for each job. ``users`` is how
+    ``histories`` is empty or holds (retries, seconds since the first attempt, whether a lost worker may have
+    begun it) for each job. ``users`` is how
     many jobs of the run the worker may run at once from now on, if it has room for them; the others wait
     there. Results are sent at once when no more than ``low`` jobs wait, and may be gathered before that.
     In an open loop ``dues`` holds when each job is due: seconds after ``start``, a moment of that worker's
@@ -129,7 +116,7 @@ class JobBatch(Struct, array_like=True, frozen=True):
 
     batch_id: Count
     jobs: Annotated[list[Job], Meta(max_length=MAX_JOBS)]
-    histories: Annotated[list[tuple[Count, Seconds]], Meta(max_length=MAX_JOBS)] = []
+    histories: Annotated[list[tuple[Count, Seconds, bool]], Meta(max_length=MAX_JOBS)] = []
     users: Small = MAX_JOBS
     low: Small = MAX_JOBS
     start: Clock = 0.0
@@ -307,110 +294,6 @@ class Goodbye(Struct, array_like=True, frozen=True, tag=4):
 
 
 FromWorker = Heartbeat | Results | Handback | Goodbye
-
-_encoder = msgspec.msgpack.Encoder()
-_parameters = msgspec.msgpack.Decoder(RunParameters)
-_batch = msgspec.msgpack.Decoder(JobBatch)
-_notice: msgspec.msgpack.Decoder[Notice] = msgspec.msgpack.Decoder(Notice)
-_from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
-
-#: Packs any structure of this module.
-pack = _encoder.encode
-
-#: How a work message begins: an array of three, the version, a byte string whose length follows.
-_MARK = b"\x93%b\xc6" % pack(PROTOCOL)
-_BEGINNING = struct.Struct(f">{len(_MARK)}sI")
-
-#: How a notice begins: an array of two, the version.
-_NOTICE = b"\x92" + pack(PROTOCOL)
-
-#: What a decoder raises: for a wrong type, for text that is not UTF-8, for arrays nested too deep.
-_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-
-#: Messages up to this size that cannot be decoded are searched for their sender.
-_MAX_UNKNOWN_BYTES = 65536
-
-
-def _generic(frame: bytes) -> list[object]:
-    if len(frame) > _MAX_UNKNOWN_BYTES:
-        return []
-    try:
-        decoded = msgspec.msgpack.decode(frame)
-    except _UNREADABLE:
-        return []
-    return decoded if isinstance(decoded, list) else []
-
-
-def pack_parameters(parameters: RunParameters) -> bytes:
-    """Return the beginning of a work message; the packed batch follows it."""
-    packed = pack(parameters)
-    return _BEGINNING.pack(_MARK, len(packed)) + packed
-
-
-def pack_notice(notice: Notice) -> bytes:
-    """Return a work message without jobs."""
-    return _NOTICE + pack(notice)
-
-
-def unpack_notice(message: bytes) -> Notice | None:
-    """Decode a notice; None for a work message of another kind. Raises WireError."""
-    if not message.startswith(_NOTICE):
-        return None
-    try:
-        return _notice.decode(message[len(_NOTICE) :])
-    except _UNREADABLE as error:
-        raise WireError(f"notice: {error}") from None
-
-
-def split_work(message: bytes) -> tuple[bytes, bytes]:
-    """Split a work message into its beginning, with the parameters, and the packed batch.
-
-    Raises WireError, ProtocolError for another version.
-    """
-    if len(message) >= _BEGINNING.size:
-        mark, length = _BEGINNING.unpack_from(message)
-        end = _BEGINNING.size + int(length)
-        if mark == _MARK and end <= len(message):
-            return message[:end], message[end:]
-    match _generic(message):
-        case [int(protocol), *_] if protocol != PROTOCOL:
-            raise ProtocolError(protocol)
-    raise WireError(f"work message: {len(message)} bytes, which is not a work message")
-
-
-def unpack_parameters(beginning: bytes) -> RunParameters:
-    """Decode the parameters that a work message begins with; raises WireError."""
-    try:
-        return _parameters.decode(beginning[_BEGINNING.size :])
-    except _UNREADABLE as error:
-        raise WireError(f"run parameters: {error}") from None
-
-
-def unpack_batch(frame: bytes) -> JobBatch:
-    """Decode the batch of a work message; raises WireError."""
-    try:
-        batch = _batch.decode(frame)
-    except _UNREADABLE as error:
-        raise WireError(f"job batch: {error}") from None
-    if batch.histories and len(batch.histories) != len(batch.jobs):
-        raise WireError(f"job batch: {len(batch.histories)} histories of {len(batch.jobs)} jobs")
-    if batch.dues and len(batch.dues) != len(batch.jobs):
-        raise WireError(f"job batch: {len(batch.dues)} due times of {len(batch.jobs)} jobs")
-    return batch
-
-
-def unpack_from_worker(frame: bytes) -> FromWorker:
-    """Decode a message of the results socket; raises WireError, ProtocolError for another version."""
-    try:
-        return _from_worker.decode(frame)
-    except _UNREADABLE as error:
-        match _generic(frame):
-            # The first four fields of a heartbeat are the same in every version.
-            case [1, int(protocol), int(worker_id), int(instance), *_] if (
-                protocol != PROTOCOL and 0 <= worker_id < 2**63 and 0 <= instance < 2**63
-            ):
-                raise ProtocolError(protocol, (worker_id, instance)) from None
-        raise WireError(f"message of a worker: {error}") from None
 
 
 def lag_bucket(seconds: float) -> int:

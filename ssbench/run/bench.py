@@ -247,7 +247,8 @@ class Bench:
         if self._tokens is None:
             if credentials is None:
                 raise RuntimeError("run() has checked that there are credentials")
-            self._tokens = TokenSource(credentials)
+            second = self.options.second_credentials
+            self._tokens = TokenSource([credentials] if second is None else [credentials, second])
         return self._tokens
 
     def _local_swift(self, scenario: Scenario) -> Credentials:

@@ -26,12 +26,12 @@ _RETRIES = 2
 
 
 def delete_leftovers(
-    scenario: Scenario, state: Population, fleet: Fleet, loop: Loop, news: News, *, gave_up: bool
+    state: Population, fleet: Fleet, loop: Loop, news: News, *, gave_up: bool, advice: str
 ) -> bool:
     """Delete what the run created, and say what is left; returns whether nothing is.
 
     A run that was interrupted before, or that ``gave_up`` because nothing succeeded, gets less time. Another
-    interruption ends it.
+    interruption ends it. ``advice`` says what becomes of what is left; see :func:`what_deletes`.
     """
     count = sum(1 for _ in state.leftovers())
     if not count:
@@ -56,21 +56,28 @@ def delete_leftovers(
             news.warn(f"Clean-up ended early: {error}")
         finally:
             # Also when a second Ctrl-C ends it.
-            _say_what_is_left(count, clean_up, scenario, news)
+            _say_what_is_left(count, clean_up, advice, news)
     return clean_up.succeeded == count
 
 
-def _say_what_is_left(count: int, clean_up: CleanUp, scenario: Scenario, news: News) -> None:
+def what_deletes(scenario: Scenario, *, local_swift: bool) -> str:
+    """Return what deletes the objects that a run leaves, for the user."""
+    if local_swift:
+        return "they go with the local Swift, which is removed"
+    command = f"ssbench-master cleanup-containers -b {shlex.quote(scenario.container_base)}"
+    if scenario.policy:
+        command += f" -p {shlex.quote(scenario.policy)}"
+    return f"this deletes them, their containers and the initial objects: {command}"
+
+
+def _say_what_is_left(count: int, clean_up: CleanUp, advice: str, news: News) -> None:
     left = count - clean_up.succeeded
     if not left:
         _log.info("Deleted %d of %d", count, count)
         return
-    command = f"ssbench-master cleanup-containers -b {shlex.quote(scenario.container_base)}"
-    if scenario.policy:
-        command += f" -p {shlex.quote(scenario.policy)}"
     news.warn(
         f"{left} of the {count} objects that the run created are still there"
         + (f" ({clean_up.failure_text()})" if clean_up.failed else "")
         + (f"; the clean-up gave up after {TOO_MANY_FAILURES} failures in a row" if clean_up.gave_up else "")
-        + f"; this deletes them, their containers and the initial objects: {command}"
+        + f"; {advice}"
     )

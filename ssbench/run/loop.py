@@ -25,7 +25,7 @@ from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.wire import LOST_AFTER, Result
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import LOST, UNFINISHED
-from ssbench.run import texts
+from ssbench.run import garbage, texts
 from ssbench.run.news import News
 from ssbench.run.own_part import OwnPart
 from ssbench.run.tokens import UNAUTHORIZED, TokenRenewal, WaitingForToken
@@ -34,7 +34,7 @@ from ssbench.screen import terminal
 _log = logging.getLogger(__name__)
 
 #: Seconds between two ticks: who is lost, is a token there, is a phase over.
-_TICK = 0.1
+TICK = 0.1
 
 #: Seconds to wait for results when a phase has no task to give, although there is room.
 _NO_TASKS = 0.001
@@ -45,7 +45,7 @@ _NO_TASKS_AHEAD = 0.01
 _NOBODY_LEFT = 4.0
 
 #: While it waits, the master says every so many seconds what for.
-_SAY_SECONDS = 5.0
+SAY_SECONDS = 5.0
 
 #: That authentication fails is said with the first attempt, and then every so many seconds.
 _SAY_RENEWAL_SECONDS = 10.0
@@ -79,7 +79,7 @@ class Loop:
         self.interrupted = threading.Event()
         #: Called with each tick's time; may raise, which ends the run. Local workers are checked there.
         self.on_tick: Callable[[float], None] = lambda _now: None
-        self._clock = clock
+        self.clock = clock
         self._renewal = renewal
         self._unauthorized = WaitingForToken(self._renewal)
         self._renewal_said_at = -math.inf
@@ -97,44 +97,6 @@ class Loop:
         #: Whether the backlog was sent from after that.
         self._resent = False
 
-    def wait_for_workers(self, expected: Callable[[], int], timeout: float, advice: str) -> None:
-        """Return once ``expected()`` workers are ready, or fewer after ``timeout`` seconds.
-
-        Says every few seconds what it waits for. Raises WorkerError if there is none in the end.
-        """
-        dispatcher = self.fleet.dispatcher
-        now = self._clock()
-        deadline = now + timeout
-        self._said_at = now - _SAY_SECONDS + 1.0
-        while True:
-            now = self._clock()
-            self._tick(now)
-            there = len(dispatcher.living())
-            if there >= max(1, expected()) or self.interrupted.is_set():
-                return
-            if now >= deadline:
-                break
-            if now - self._said_at >= _SAY_SECONDS:
-                self._said_at = now
-                _log.info(
-                    "Waiting for workers: %d of %d there, %.0f s left. %s",
-                    there,
-                    expected(),
-                    deadline - now,
-                    self._not_ready(now) or advice,
-                )
-            self.fleet.receive(min(_TICK, deadline - now))
-        why = self._not_ready(now)
-        if not there:
-            raise WorkerError(f"no worker was ready within {timeout:g} s. {why or advice}")
-        self.news.warn(
-            f"Only {there} of {expected()} workers were ready within {timeout:g} s; starting with those."
-            f" {why}".rstrip()
-        )
-
-    def _not_ready(self, now: float) -> str:
-        return texts.not_ready(self.fleet.dispatcher.not_ready(now), self.news.work_port)
-
     # -- the loop -----------------------------------------------------------------------------
 
     def end_at_once(self) -> bool:
@@ -146,6 +108,7 @@ class Loop:
         self._at_once = self._running
         return self._running
 
+    @garbage.seldom_searched()
     def run(self, phase: Phase, give_up_after: float | None = None) -> Standstill:
         """Carry a phase through; return how long nothing succeeded in it.
 
@@ -154,7 +117,7 @@ class Loop:
         and again). However it ends, every task that was sent has been reported to the phase.
         """
         fleet, dispatcher = self.fleet, self.fleet.dispatcher
-        began = self._clock()
+        began = self.clock()
         self._begin(began, self.give_up_after if give_up_after is None else give_up_after)
         drain_began: float | None = None
         self._running = True
@@ -162,10 +125,10 @@ class Loop:
             while True:
                 if self._at_once:
                     raise KeyboardInterrupt
-                now = self._clock()
+                now = self.clock()
                 self.own.turn(self._awake_by, now)
                 if now >= self._next_tick:
-                    self._tick(now)
+                    self.tick(now)
                     phase.tick(now)
                     self._check(now, phase)
                 if dispatcher.lost:
@@ -245,7 +208,7 @@ class Loop:
         if begun or not_begun:
             # Workers drop what they still have of it, and have their slots free for the next phase.
             self.fleet.forget_jobs()
-        self.news.tell(self.fleet.take_events(), self._clock(), all_of_it=True)
+        self.news.tell(self.fleet.take_events(), self.clock(), all_of_it=True)
 
     def _send(self, phase: Phase | None, now: float) -> float:
         """Send what there is room for: the backlog first, then new tasks of the phase (None: no more).
@@ -255,32 +218,27 @@ class Loop:
         dispatcher, pace = self.fleet.dispatcher, self.pace
         self._resent = False
         if self._renewal.under_way:
-            return _TICK
-        in_hand, before = pace.in_hand(now), dispatcher.in_hand
-        dispatcher.in_hand = in_hand
-        if in_hand is not None and before is None and self._sent:
-            # What users were to begin next, in the stage before, would delay what is due in this one.
-            self.fleet.recall()
-            dispatcher.keeps_ahead = True
+            return TICK
+        self.fleet.let_hold(pace.in_hand(now))
         if dispatcher.backlog:
-            if in_hand is not None and phase is not None:
+            if dispatcher.in_hand is not None and phase is not None:
                 self._take_back(phase, lambda history: history is None)
-            self._send_backlog(now)
+            self._send_backlog()
         if phase is None:
-            return _TICK
+            return TICK
         room = pace.room(now, self._sent, len(dispatcher.in_flight) - dispatcher.ahead, dispatcher.capacity)
         if room > 0:
             timeout = self._send_new(phase, room, now)
             if timeout is not None:
                 return timeout
         wait = pace.wait(now, self._sent)
-        return wait if wait < _TICK else _TICK
+        return wait if wait < TICK else TICK
 
-    def _send_backlog(self, now: float) -> None:
+    def _send_backlog(self) -> None:
         dispatcher = self.fleet.dispatcher
         while dispatcher.backlog and (worker := dispatcher.next_worker()) is not None:
             tasks, histories = self._from_backlog(min(self.pace.batch_size, dispatcher.room(worker)))
-            self._resent |= self.fleet.send(worker, tasks, now, histories)
+            self._resent |= self.fleet.send(worker, tasks, self.clock(), histories)
 
     def _send_new(self, phase: Phase, room: int, now: float) -> float | None:
         """Send ``room`` new tasks; returns how many seconds to wait for results if it cannot."""
@@ -292,13 +250,14 @@ class Loop:
         while room > 0:
             worker = dispatcher.next_worker()
             if worker is None:
-                return _TICK
+                return TICK
             tasks = phase.next_tasks(min(batch_size, dispatcher.room(worker), room))
             if not tasks:
                 return _NO_TASKS if worker.outstanding < worker.share else _NO_TASKS_AHEAD
             dues = pace.dues(self._sent, len(tasks))
             self._sent += len(tasks)
-            if not fleet.send(worker, tasks, now, (), dues):
+            # The moment itself: to send to all of many workers takes a while.
+            if not fleet.send(worker, tasks, self.clock(), (), dues):
                 return 0.0
             room -= len(tasks)
         return None
@@ -356,8 +315,9 @@ class Loop:
 
     # -- time passes --------------------------------------------------------------------------
 
-    def _tick(self, now: float) -> None:
-        self._next_tick = now + _TICK
+    def tick(self, now: float) -> None:
+        """Find who is lost, send pings, look for a new token, tell the news: call it every :data:`TICK`."""
+        self._next_tick = now + TICK
         self.fleet.tick(now)
         self.on_tick(now)
         self._look_after_token(now)
@@ -365,9 +325,9 @@ class Loop:
 
     def _look_after_token(self, now: float) -> None:
         renewal, before = self._renewal, self._renewal.failures
-        token = renewal.poll(now)
-        if token is not None:
-            self.fleet.change(token=token)
+        tokens = renewal.poll(now)
+        if tokens is not None:
+            self.fleet.change(**tokens)
             if before:
                 self.news.warn(f"Authenticating again succeeded after {before} failures")
         elif renewal.failures > before:
@@ -402,8 +362,8 @@ class Loop:
         if standstill.hopeless(now, dispatcher.oldest_begun):
             why = texts.abandoned(standstill, now)
             raise WorkerError(why) if standstill.main_cause == LOST else ClusterError(why)
-        stands_still = self._draining or now - standstill.succeeded_at >= _SAY_SECONDS
-        if stands_still and now - self._said_at >= _SAY_SECONDS:
+        stands_still = self._draining or now - standstill.succeeded_at >= SAY_SECONDS
+        if stands_still and now - self._said_at >= SAY_SECONDS:
             self._said_at = now
             holders = [worker for worker in dispatcher.living() if worker.outstanding]
             text = texts.waiting_for_jobs(

@@ -19,7 +19,8 @@ class BenchOptions:
     as many as the runs need). Other workers connect to ``address`` (None: there are none). ``key_file``
     holds the key of a sealed fleet. ``credentials`` say where Swift is; with ``local_swift`` one is started
     on this machine instead, with ``policies`` besides gold, silver and that of the first run. No-op runs
-    need neither. With ``profile`` local workers write profiles.
+    need neither. ``second_credentials`` are of the second side, in runs whose sides are two accounts.
+    With ``profile`` local workers write profiles.
 
     Raises UsageError when no worker could ever come.
     """
@@ -29,6 +30,7 @@ class BenchOptions:
     address: BindAddress | None = None
     key_file: Path | None = None
     credentials: Credentials | None = None
+    second_credentials: Credentials | None = None
     local_swift: bool = False
     policies: tuple[str, ...] = ()
     profile: bool = False
@@ -42,14 +44,17 @@ class BenchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two sides of a run that compares them: a storage URL, or a storage policy."""
+    """One of the two sides of a run that compares them: a storage URL, a storage policy, or an account.
+
+    An account has neither: the bench has its credentials.
+    """
 
     name: str
     storage_url: str | None = None
     policy: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.name}={self.storage_url or self.policy}"
+        return f"{self.name}={self.storage_url or self.policy or 'account'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +75,7 @@ class RunOptions:
     or the first of others), or with fewer after ``worker_timeout``.
 
     With two ``sides`` each object belongs to one of them. Both have a storage URL, and the credentials of the
-    bench have these two, or both have a policy.
+    bench have these two, or both have a policy, or the bench has credentials for each.
 
     Results go to ``stats_file`` (None: a new file in /tmp/ssbench-results), which is overwritten only with
     ``force``; ``label`` is kept in it. With ``profile`` the benchmark is profiled.

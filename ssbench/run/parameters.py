@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ssbench.fleet.wire import RunParameters
@@ -13,13 +14,21 @@ if TYPE_CHECKING:
 
 
 def run_parameters(
-    run_id: int, mark: str | None, scenario: Scenario, options: RunOptions, session: Session | None
+    run_id: int, mark: str | None, scenario: Scenario, options: RunOptions, sessions: Sequence[Session]
 ) -> RunParameters:
-    """Return the parameters of a run; ``session`` is None in a no-op run."""
+    """Return the parameters of a run.
+
+    There is no session in a no-op run, and one for each side in a run whose sides are two accounts.
+    """
+    session = sessions[0] if sessions else None
+    one_each = len(sessions) > 1
     return RunParameters(
         run_id=run_id,
         token=session.token if session else None,
-        storage_urls=list(session.storage_urls) if session else [],
+        second_token=sessions[1].token if one_each else None,
+        storage_urls=[
+            url for each in sessions for url in (each.storage_urls[:1] if one_each else each.storage_urls)
+        ],
         connect_timeout=options.connect_timeout,
         network_timeout=options.network_timeout,
         request_timeout=options.request_timeout,

@@ -24,12 +24,14 @@ class Place:
 def container_places(scenario: Scenario, options: RunOptions, tokens: TokenSource) -> list[Place]:
     """Return the places, of which each has all containers."""
     if not options.sides:
-        return [Place(tokens.session, tokens.renew, scenario.policy)]
+        return [Place(tokens.sessions[0], tokens.renewing(0), scenario.policy)]
     places = []
-    for side in options.sides:
+    for number, side in enumerate(options.sides):
+        account = min(number, len(tokens.sessions) - 1)
         at_side = partial(_with_url, side.storage_url)
-        renew = None if tokens.renew is None else partial(_renewed, tokens.renew, at_side)
-        places.append(Place(at_side(tokens.session), renew, side.policy or scenario.policy))
+        renewing = tokens.renewing(account)
+        renew = None if renewing is None else partial(_renewed, renewing, at_side)
+        places.append(Place(at_side(tokens.sessions[account]), renew, side.policy or scenario.policy))
     return places
 
 

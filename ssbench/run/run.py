@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from ssbench.errors import ClusterError, SsbenchError, TooManyErrorsError, WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop
-from ssbench.names import container_name, run_mark
+from ssbench.names import run_mark
 from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
-from ssbench.run.leftovers import delete_leftovers
+from ssbench.run.arriving import wait_for_workers
+from ssbench.run.leftovers import delete_leftovers, what_deletes
 from ssbench.run.load import Load
 from ssbench.run.local_workers import LocalWorkers, note_ended
 from ssbench.run.loop import Loop
@@ -25,12 +26,11 @@ from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.parameters import run_parameters
 from ssbench.run.phases import Benchmark, InitialUploads
-from ssbench.run.places import container_places
+from ssbench.run.preparation import make_containers, upload_initial_objects
 from ssbench.run.summary import describe, late_warnings, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
-from ssbench.screen.bars import Bar
 from ssbench.screen.live_frame import WorkerView
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import Population
@@ -46,10 +46,6 @@ _LONG_STANDSTILL = 10.0
 
 #: Seconds beyond the time-outs that a timed run waits for its last operations.
 _LAST_OPERATIONS = 30.0
-
-
-class _InterruptedError(Exception):
-    """Ends the making of containers."""
 
 
 class Run:
@@ -87,7 +83,7 @@ class Run:
         self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
         self._fleet = fleet
         self._former = fleet.begin(
-            run_parameters(self._run_id, self._mark, scenario, options, tokens.session if tokens else None),
+            run_parameters(self._run_id, self._mark, scenario, options, tokens.sessions if tokens else ()),
             [each.size_max for each in scenario.size_classes],
         )
         self._news = News(work_port)
@@ -108,8 +104,7 @@ class Run:
         self._benchmark: Benchmark | None = None
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
-        self._interrupted = self._trouble = False
-        self._died = 0
+        self._interrupted, self._trouble, self._died = False, False, 0
         self._if_interrupted = "the run ends before its benchmark. Ctrl-C again ends it at once"
 
     # -- interruption, from a signal handler or another thread ---------------------------------
@@ -126,11 +121,6 @@ class Run:
 
     def _stop(self) -> bool:
         return self._loop.interrupted.is_set()
-
-    def _raise_if_interrupted(self) -> None:
-        self._fleet.look_after_descriptors(time.monotonic())
-        if self._stop():
-            raise _InterruptedError
 
     # -- the run ------------------------------------------------------------------------------
 
@@ -195,7 +185,7 @@ class Run:
         Raises WorkerError when no worker comes or all vanish, ClusterError when Swift takes no
         container or not one of the initial objects.
         """
-        self._loop.wait_for_workers(self._expected_workers, self._options.worker_timeout, self._advice)
+        wait_for_workers(self._loop, self._expected_workers, self._options.worker_timeout, self._advice)
         capacity, users = self._fleet.dispatcher.capacity, self._scenario.user_count
         if capacity < users and not self._stop():
             self._news.warn(
@@ -204,12 +194,14 @@ class Run:
             )
         if self._stop():
             return
-        try:
-            if self._tokens is not None:
-                self._make_containers(self._tokens)
-        except _InterruptedError:
-            return
-        self._upload()
+        if self._tokens is not None:
+            make_containers(self._scenario, self._options, self._tokens, self._loop, self._mark)
+            if self._stop():
+                return
+        self._uploads = upload_initial_objects(
+            self._scenario, self._options, self._workload, self._state, self._loop
+        )
+        self._trouble = bool(self._uploads.failed) and not self._stop()
 
     def workers(self) -> tuple[int, int]:
         """Return how many workers can get jobs, and how many are expected: asked for, or in use before."""
@@ -239,65 +231,6 @@ class Run:
         asked = self._options.expect_workers or self._bench.workers or 1
         return max(asked - self._died, sum(worker.alive for worker in self._former))
 
-    def _make_containers(self, tokens: TokenSource) -> None:
-        # Only here, because python-swiftclient takes its time and a no-op run does without.
-        from ssbench.swift.containers import ensure_containers  # noqa: PLC0415
-
-        scenario = self._scenario
-        _log.info(
-            "Making sure that %d containers (%s_*) exist, %d at once",
-            scenario.container_count,
-            scenario.container_base,
-            scenario.container_concurrency,
-        )
-        places = container_places(scenario, self._options, tokens)
-        with Bar("Containers", len(places) * scenario.container_count) as bar:
-            for place in places:
-                ensure_containers(
-                    place.session,
-                    [
-                        container_name(scenario.container_base, number, place.policy)
-                        for number in range(scenario.container_count)
-                    ],
-                    place.policy,
-                    scenario.container_concurrency,
-                    bar.advance,
-                    timeouts=(self._options.connect_timeout, self._options.network_timeout),
-                    check=self._raise_if_interrupted,
-                    renew=place.renew,
-                    trans_id_extra=self._mark,
-                )
-        if tokens.session.token != self._fleet.parameters.token:
-            self._fleet.change(token=tokens.session.token)
-
-    def _upload(self) -> None:
-        total = sum(each.initial_files for each in self._scenario.size_classes)
-        _log.info("Uploading initial objects where they are not there yet (%d)", total)
-        with Bar("Initial objects", total) as bar:
-            uploads = self._uploads = InitialUploads(
-                self._workload.initial_objects(), self._state, bar, self._stop
-            )
-            self._loop.run(uploads)
-        if not self._options.noop:
-            _log.info(
-                "Initial objects: %d uploaded, %d replaced (%s), %d reused",
-                uploads.uploaded,
-                uploads.replaced,
-                "to verify their content"
-                if self._options.verify
-                else "their size was outside the range of their class",
-                uploads.reused,
-            )
-        if uploads.failed and not self._stop():
-            if not uploads.succeeded:
-                raise ClusterError(
-                    f"not one of the {total} initial objects could be uploaded: {uploads.failure_text()}"
-                )
-            self._trouble = True
-            self._news.warn(
-                f"{uploads.failed} of {total} initial objects could not be uploaded: {uploads.failure_text()}"
-            )
-
     def _begin_observation(self) -> None:
         if self._observer is not None:
             parameters = self._fleet.parameters
@@ -309,29 +242,14 @@ class Run:
 
     def _measure(self, writer: RunResultsWriter, more_sinks: Sequence[Sink]) -> None:
         """Run the benchmark; results go to the sinks, which are ended whatever happens."""
-        scenario = self._scenario
-        _log.info("Starting the benchmark (up to %d operations at once)", scenario.user_count)
-        drain_timeout = self._options.connect_timeout + self._options.network_timeout + _LAST_OPERATIONS
+        _log.info("Starting the benchmark (up to %d operations at once)", self._scenario.user_count)
         for worker in self._fleet.dispatcher.living():
             worker.load.clear()
         sinks = [*more_sinks, writer]
         goal = self._goal
         if goal is not None:
             sinks.append(goal)
-        benchmark = self._benchmark = Benchmark(
-            self._state,
-            sinks,
-            self._stop,
-            operation_count=scenario.operation_count,
-            run_seconds=scenario.run_seconds,
-            drain_timeout=drain_timeout if scenario.run_seconds is not None else None,
-            storage_urls=len(self._fleet.parameters.storage_urls),
-            plan=scenario.plan,
-            warmup=scenario.warmup,
-            enough=lambda: goal is not None and goal.reached(),
-            max_errors=self._options.max_errors,
-            sided=bool(self._options.sides),
-        )
+        benchmark = self._benchmark = self._make_benchmark(sinks)
         try:
             standstill = self._load.run(self._loop, benchmark)
             self._note_too_many_errors(benchmark)
@@ -364,6 +282,24 @@ class Run:
                 f"{writer.results_lost} results could not be written to {writer.path}:"
                 f" {writer.failure.strerror}"
             )
+
+    def _make_benchmark(self, sinks: Sequence[Sink]) -> Benchmark:
+        scenario, options, goal = self._scenario, self._options, self._goal
+        drain_timeout = options.connect_timeout + options.network_timeout + _LAST_OPERATIONS
+        return Benchmark(
+            self._state,
+            sinks,
+            self._stop,
+            operation_count=scenario.operation_count,
+            run_seconds=scenario.run_seconds,
+            drain_timeout=drain_timeout if scenario.run_seconds is not None else None,
+            storage_urls=len(self._fleet.parameters.storage_urls),
+            plan=scenario.plan,
+            warmup=scenario.warmup,
+            enough=lambda: goal is not None and goal.reached(),
+            max_errors=options.max_errors,
+            sided=bool(options.sides),
+        )
 
     def _say_what_was_reached(self, goal: Goal) -> None:
         if goal.reached():
@@ -401,10 +337,10 @@ class Run:
             return
         count = sum(1 for _ in self._state.leftovers())
         if count:
-            self._news.warn(
-                f"{count} objects that the run created are still there;"
-                " ssbench-master cleanup-containers deletes them"
-            )
+            self._news.warn(f"{count} objects that the run created are still there; {self._what_deletes()}")
+
+    def _what_deletes(self) -> str:
+        return what_deletes(self._scenario, local_swift=self._bench.local_swift)
 
     def _clean_up(self) -> None:
         """Delete what the run created, unless it is to be kept."""
@@ -416,7 +352,12 @@ class Run:
             return
         gave_up = isinstance(self._error, ClusterError)
         deleted = delete_leftovers(
-            self._scenario, self._state, self._fleet, self._loop, self._news, gave_up=gave_up
+            self._state,
+            self._fleet,
+            self._loop,
+            self._news,
+            gave_up=gave_up,
+            advice=self._what_deletes(),
         )
         self._trouble |= not deleted
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ssbench.errors import SsbenchError
+from ssbench.errors import SsbenchError, UsageError
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.history import History, after_failure
 from ssbench.fleet.wire import Result
@@ -28,42 +28,69 @@ def _on_a_thread(call: Callable[[], None]) -> None:
     threading.Thread(target=call, name="renew-token", daemon=True).start()
 
 
-class TokenSource:
-    """Authenticates, and again for each new token; ``session`` has the latest one.
+#: New tokens, by the name of the parameter of the run that each is.
+Tokens = Mapping[str, str | None]
 
-    Raises what :func:`ssbench.swift.auth.authenticate` raises.
+
+class TokenSource:
+    """Authenticates, and again for each new token; ``sessions`` have the latest ones.
+
+    There is one for each of the credentials: more than one where the sides of a run are two accounts. Raises
+    what :func:`ssbench.swift.auth.authenticate` raises, and UsageError for accounts that do not go together.
     """
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, credentials: Sequence[Credentials]) -> None:
         # Here, because it brings python-swiftclient and keystoneauth, 0.3 s that a no-op run does without.
         from ssbench.swift.auth import authenticate, warn_of_proxy  # noqa: PLC0415
 
-        self._authenticate = partial(authenticate, credentials)
-        self.session = self._authenticate()
-        warn_of_proxy(credentials, self.session)
-        #: Returns the session with a new token; None where the user gave one, and there is no way to another.
-        self.renew: Callable[[], Session] | None = None if credentials.version == "none" else self._renew
+        self._credentials = credentials
+        self._authenticate = authenticate
+        self.sessions = [authenticate(each) for each in credentials]
+        for each, session in zip(credentials, self.sessions, strict=True):
+            warn_of_proxy(each, session)
+        if len({(session.insecure, session.ca_file) for session in self.sessions}) > 1:
+            raise UsageError("both accounts need the same CA certificates, and --insecure for both or none")
 
-    def _renew(self) -> Session:
-        self.session = replace(self.session, token=self._authenticate().token or "")
-        return self.session
+    @property
+    def tokens(self) -> Tokens:
+        """The latest tokens."""
+        found = [session.token or "" for session in self.sessions]
+        return dict(zip(("token", "second_token"), found, strict=False))
+
+    def renewing(self, place: int) -> Callable[[], Session] | None:
+        """Return what renews the token of a session; None where the user gave it, and there is no other."""
+        if self._credentials[place].version == "none":
+            return None
+
+        def renew() -> Session:
+            token = self._authenticate(self._credentials[place]).token or ""
+            self.sessions[place] = replace(self.sessions[place], token=token)
+            return self.sessions[place]
+
+        return renew
 
     def renewal(self) -> TokenRenewal:
-        """Return what renews the token in the loop of a run."""
-        renew = self.renew
-        return TokenRenewal(None if renew is None else lambda: renew().token or "")
+        """Return what renews all tokens in the loop of a run."""
+        renewals = [renew for place in range(len(self.sessions)) if (renew := self.renewing(place))]
+
+        def renew_all() -> Tokens:
+            for renew in renewals:
+                renew()
+            return self.tokens
+
+        return TokenRenewal(renew_all if renewals else None)
 
 
 class TokenRenewal:
-    """Calls ``authenticate``, which returns a token or raises SsbenchError, until there is a token.
+    """Calls ``authenticate``, which returns new tokens or raises SsbenchError, until there are some.
 
-    Without it (None) there is nothing to renew: the token was given by the user. ``spawn`` calls a
+    Without it (None) there is nothing to renew: the tokens were given by the user. ``spawn`` calls a
     function in the background.
     """
 
     def __init__(
         self,
-        authenticate: Callable[[], str] | None,
+        authenticate: Callable[[], Tokens] | None,
         spawn: Callable[[Callable[[], None]], None] = _on_a_thread,
     ) -> None:
         #: Attempts that failed since the last token, and why the last of them did.
@@ -71,7 +98,7 @@ class TokenRenewal:
         self.error = ""
         self._authenticate = authenticate
         self._spawn = spawn
-        self._answers: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Tokens | BaseException] = queue.SimpleQueue()
         self._under_way = self._asked = False
         self._next_at = float("-inf")
 
@@ -89,8 +116,8 @@ class TokenRenewal:
         """Ask for a new token; :meth:`poll` does the rest."""
         self._under_way = self.possible
 
-    def poll(self, now: float) -> str | None:
-        """Begin the next attempt when its time has come; return a new token, once.
+    def poll(self, now: float) -> Tokens | None:
+        """Begin the next attempt when its time has come; return new tokens, once.
 
         Raises what ``authenticate`` raised, if that was no SsbenchError.
         """
@@ -103,13 +130,13 @@ class TokenRenewal:
             self._spawn(partial(self._ask, self._authenticate))
         return None
 
-    def _ask(self, authenticate: Callable[[], str]) -> None:
+    def _ask(self, authenticate: Callable[[], Tokens]) -> None:
         try:
             self._answers.put(authenticate())
         except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that polls
             self._answers.put(error)
 
-    def _take_answer(self, now: float) -> str | None:
+    def _take_answer(self, now: float) -> Tokens | None:
         try:
             answer = self._answers.get_nowait()
         except queue.Empty:

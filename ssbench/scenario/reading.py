@@ -97,11 +97,7 @@ def override(
         "warmup": warmup,
         "think_time": think_time,
     }
-    changes = {key: value for key, value in given.items() if value is not None}
-    for key, value in changes.items():
-        rule = SCENARIO_RULES[key]
-        if not rule.accepts(value):
-            raise UsageError(f"{key}: expected {rule.expected}, not {brief(value)}")
+    changes = {key: _accepted(key, value) for key, value in given.items() if value is not None}
     if scenario.stages:
         for key in changes.keys() & {"run_seconds", "operation_count", "rate"}:
             raise UsageError(f"{key}: the scenario has stages, which say how long it runs and at which load")
@@ -114,18 +110,25 @@ def override(
     for text in fail_if:
         if wrong := unknown_class(parse(text), [each.name for each in scenario.size_classes]):
             raise UsageError(f"fail-if: {wrong}")
-    changes["fail_if"] = tuple(dict.fromkeys((*scenario.fail_if, *fail_if)))
-    changed = replace(scenario, **changes)
+    changed = replace(scenario, **changes, fail_if=tuple(dict.fromkeys((*scenario.fail_if, *fail_if))))
     for path, wrong in scenario_load.contradictions(scenario_load.given(changed), changed.stages):
         raise UsageError(f"{_spell(path)}: {wrong}")
     return changed
 
 
+def _accepted(key: str, value: Any) -> Any:
+    """Return a value of the command line; raises UsageError for one that would be wrong in a file too."""
+    rule = SCENARIO_RULES[key]
+    if not rule.accepts(value):
+        raise UsageError(f"{key}: expected {rule.expected}, not {brief(value)}")
+    return value
+
+
 def _not_found(path_or_name: str) -> str:
     if names := similar(path_or_name):
         return (
-            f"there is no such file; did you mean {' or '.join(f'-f {name}' for name in names)},"
-            " which ships with ssbench? (--list-scenarios lists all)"
+            f"there is no such file; did you mean {' or '.join(names)}, which ships with ssbench?"
+            " ('ssbench-master run-scenario --list-scenarios' lists all)"
         )
     names = [name for name, _ in shipped()]
     return f"expected a scenario file or the name of a shipped scenario ({', '.join(names)})"

@@ -11,7 +11,7 @@ import os
 import socket
 import struct
 import sys
-from time import time
+from time import monotonic, time
 
 #: Of asm-generic/socket.h, which all machines use that Python is likely to meet on Linux but these.
 _SO_TIMESTAMPNS = 35
@@ -46,8 +46,11 @@ def arrived_at(stamp: bytes, now: float, sent_at: float, wall_offset: float) -> 
     when the request was sent, at ``sent_at``. Returns ``now`` where the stamp cannot be believed.
     """
     seconds, nanoseconds = _timespec(stamp)
-    wall = time()
-    arrived: float = now - (wall - seconds - nanoseconds * 1e-9)
-    if -_STEP < wall - now - wall_offset < _STEP and sent_at <= arrived < now:
+    then, wall = now, time()
+    if not -_STEP < wall - then - wall_offset < _STEP:
+        # Another process or thread may have had the core between the two readings.
+        then, wall = monotonic(), time()
+    arrived: float = then - (wall - seconds - nanoseconds * 1e-9)
+    if -_STEP < wall - then - wall_offset < _STEP and sent_at <= arrived < now:
         return arrived
     return now

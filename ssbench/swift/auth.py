@@ -20,7 +20,7 @@ import swiftclient
 import urllib3
 from keystoneauth1.identity import v2, v3
 
-from ssbench.errors import AuthenticationError, ClusterError
+from ssbench.errors import AuthenticationError, ClusterError, SsbenchError
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.credentials import Credentials, Session
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
@@ -41,6 +41,16 @@ def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
     longer. Raises AuthenticationError when the service refuses or has no storage URL for us, ClusterError
     when it cannot be reached, and UsageError when it cannot be asked for what was given.
     """
+    try:
+        return _authenticate(credentials, timeout)
+    except SsbenchError as error:
+        if not credentials.side:
+            raise
+        # Both sides of a run may authenticate at one URL, which the text names.
+        raise type(error)(f"side {credentials.side}: {error}") from None
+
+
+def _authenticate(credentials: Credentials, timeout: float) -> Session:
     if credentials.insecure:
         # Which was asked for; urllib3 would say so again with each connection.
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)

@@ -13,7 +13,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 import swiftclient
@@ -31,6 +31,10 @@ _PAUSES = (0.2, 0.5, 1.0, 2.0)
 
 #: Seconds after the first attempt in which further ones may begin. After one time-out there is none.
 _RETRY_SECONDS = 8.0
+
+#: Statuses of a PUT of a container that may be gone later. 404: the account was new, and the account server
+#: that was asked did not have it yet, because two of three are enough for the proxy that made it.
+_PASSING_FOR_PUT = TRANSIENT_STATUSES | {404}
 
 #: While it waits, it says every so many seconds what for.
 _SAY_SECONDS = 5.0
@@ -56,11 +60,15 @@ def connect(session: Session, index: int, timeouts: tuple[float, float]) -> Any:
     return connection
 
 
-def persistently(call: Callable[[], Any], on_retry: Callable[[Exception], None] = lambda error: None) -> Any:
+def persistently(
+    call: Callable[[], Any],
+    on_retry: Callable[[Exception], None] = lambda error: None,
+    passing: Set[int] = TRANSIENT_STATUSES,
+) -> Any:
     """Return what ``call`` does, after some more attempts where the failure may be gone by then.
 
-    ``on_retry`` is called with each failure that leads to another attempt. Raises what the last attempt
-    raised.
+    ``on_retry`` is called with each failure that leads to another attempt; HTTP statuses do that are
+    ``passing``. Raises what the last attempt raised.
     """
     began = time.monotonic()
     for pause in _PAUSES:
@@ -68,7 +76,7 @@ def persistently(call: Callable[[], Any], on_retry: Callable[[Exception], None] 
             return call()
         except CLIENT_ERRORS as error:
             code = status(error)
-            if code is not None and code not in TRANSIENT_STATUSES:
+            if code is not None and code not in passing:
                 raise
             if time.monotonic() - began + pause > _RETRY_SECONDS:
                 raise
@@ -263,7 +271,7 @@ def _ensure(
 
     found = persistently(head, on_retry)
     if found is None:
-        persistently(put, on_retry)
+        persistently(put, on_retry, _PASSING_FOR_PUT)
         return None
     actual = found.get("x-storage-policy")
     if policy and actual and not _same_policy(policy, actual, connection):

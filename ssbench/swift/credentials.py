@@ -23,7 +23,8 @@ class Credentials:
     With ``version`` "none" the ``token`` is used at the ``storage_urls`` without authentication. With "cloud"
     the ``plugin``, of keystoneauth, authenticates. With any other version ``storage_urls`` override what
     authentication returns, and ``token`` is a Keystone token to authenticate with. ``ca_file``,
-    ``certificate`` and ``certificate_key`` are paths of PEM files.
+    ``certificate`` and ``certificate_key`` are paths of PEM files. ``side`` is the name of the side of a run
+    that they are of, where its sides are two accounts; errors begin with it.
     """
 
     version: Version
@@ -49,6 +50,7 @@ class Credentials:
     certificate: str | None = None
     certificate_key: str | None = None
     plugin: Any = field(default=None, repr=False)
+    side: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ class Target(Struct, frozen=True, gc=False):
     """A job as a request builder sees it.
 
     ``url`` is the storage URL to use, ``size`` the bytes to send, or those that a read must return
-    (0: not known), ``size_class`` an index. ``retries`` and
-    ``seconds`` are what was spent on the job before, if it is sent again.
+    (0: not known), ``size_class`` an index. ``retries`` and ``seconds`` are what was spent on the job before,
+    if it is sent again; ``in_doubt``: a lost worker may have begun it.
     """
 
     operation: Operation
@@ -44,6 +44,8 @@ class Target(Struct, frozen=True, gc=False):
     size_class: int
     retries: int
     seconds: float
+    in_doubt: bool
+    token: str | None
 
 
 class Run:
@@ -77,8 +79,8 @@ class Run:
         """Close all connections; requests in flight fail at once."""
         self.client.close()
 
-    def perform(self, job: Job, history: tuple[int, float] | None) -> tuple[Outcome, int]:
-        """Carry out a job; ``history`` is (retries, seconds) spent on it before, None for a new one.
+    def perform(self, job: Job, history: tuple[int, float, bool] | None) -> tuple[Outcome, int]:
+        """Carry out a job; ``history`` is that of its batch, None for a new one.
 
         Returns how it ended, and the place of the storage URL that was used. Raises nothing.
         """
@@ -88,23 +90,28 @@ class Run:
         else:
             place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
         try:
-            return self._perform(job, urls[place], history), place
+            return self._perform(job, place, history), place
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
             if not isinstance(error, SsbenchError):
                 _log.exception("A job raised an exception")
             detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
             return Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
 
-    def _perform(self, job: Job, url: str, history: tuple[int, float] | None) -> Outcome:
+    def _perform(self, job: Job, place: int, history: tuple[int, float, bool] | None) -> Outcome:
+        parameters = self.parameters
         _, code, size_class, container_number, number, size = job
         if code not in self._builders:
             raise WireError(f"no operation has the code {code}")
         operation, build = self._builders[code]
-        key = container_number, side_of(number) if self.parameters.side_policies else 0
+        key = container_number, side_of(number) if parameters.side_policies else 0
         container = self._containers.get(key) or self._name_container(*key)
-        name = object_name(self.parameters.size_classes[size_class], number)
-        retries, seconds = history or (0, 0.0)
-        return build(self, Target(operation, url, container, name, size, size_class, retries, seconds))
+        name = object_name(parameters.size_classes[size_class], number)
+        retries, seconds, in_doubt = history or (0, 0.0, False)
+        token = parameters.second_token if place and parameters.second_token else parameters.token
+        url = parameters.storage_urls[place]
+        return build(
+            self, Target(operation, url, container, name, size, size_class, retries, seconds, in_doubt, token)
+        )
 
     def _name_container(self, number: int, side: int) -> str:
         policies = self.parameters.side_policies
@@ -125,7 +132,7 @@ def send(run: Run, target: Target) -> Outcome:
         "PUT",
         target.container,
         target.name,
-        parameters.token,
+        target.token,
         target.size,
         delete_after=parameters.delete_after,
         prior_retries=target.retries,
@@ -140,7 +147,9 @@ def ask(run: Run, target: Target) -> Outcome:
         target.operation.method,
         target.container,
         target.name,
-        run.parameters.token,
+        target.token,
+        # The lost worker may have deleted the object.
+        missing_ok=target.in_doubt and target.operation.method == "DELETE",
         expected=target.size if target.operation.returns_object else 0,
         prior_retries=target.retries,
         prior_seconds=target.seconds,
@@ -155,7 +164,7 @@ def look(run: Run, target: Target) -> Outcome:
 def upload_if_missing(run: Run, target: Target) -> Outcome:
     """PUT the object, if there is none under its name of a size in the range of its class."""
     parameters, request = run.parameters, run.client.request
-    url, container, name, token = target.url, target.container, target.name, parameters.token
+    url, container, name, token = target.url, target.container, target.name, target.token
     found = None
     outcome = request(url, "HEAD", container, name, token)
     if outcome.cause is None:
@@ -183,7 +192,7 @@ def upload_if_missing(run: Run, target: Target) -> Outcome:
 def remove(run: Run, target: Target) -> Outcome:
     """DELETE the object; it is as good if there is none."""
     return run.client.request(
-        target.url, "DELETE", target.container, target.name, run.parameters.token, missing_ok=True
+        target.url, "DELETE", target.container, target.name, target.token, missing_ok=True
     )
 
 

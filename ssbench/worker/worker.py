@@ -3,9 +3,7 @@
 One process, one thread, gevent. The hub watches the file descriptor of the work socket and reads it
 without blocking (plain zmq; zmq.green costs twice as much). Jobs go to the engine of the run
 (:mod:`ssbench.worker.engine.contract`); this module knows no requests. It has more jobs than users, so that
-none of them waits for the master. Results go to an outbox. It is sent in the same turn of the event loop
-when few jobs are left, because the master is to send more. Otherwise, where operations are fast, results are
-gathered for :data:`_GATHER` seconds, so that they need fewer messages.
+none of them waits for the master. Results go to an outbox (:mod:`ssbench.worker.outbox`).
 
 A worker serves one master after another. It drops the jobs of a run when the parameters of another run
 arrive, when the connection to the master ends, and when it was itself stopped or starved for so long that
@@ -19,11 +17,9 @@ import gc
 import logging
 import os
 import socket as network
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import gevent
 import gevent.event
@@ -32,38 +28,24 @@ from msgspec.structs import replace
 
 from ssbench import __version__
 from ssbench.errors import ExitCode, ProtocolError, WireError
-from ssbench.fleet import wire
+from ssbench.fleet import packing, wire
 from ssbench.fleet.ahead import MOST_AHEAD
 from ssbench.fleet.sockets import WorkerSockets, has_message
-from ssbench.fleet.wire import (
-    LOST_AFTER,
-    UNASKED_HEARTBEAT_SECONDS,
-    Brief,
-    Job,
-    JobBatch,
-    Result,
-)
+from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, Job, JobBatch
 from ssbench.worker.connections import Connections
 from ssbench.worker.engine.contract import Engine, MakeEngine
 from ssbench.worker.lag import LagMeter
+from ssbench.worker.outbox import Outbox
 
 _log = logging.getLogger(__name__)
-
-#: Results wait for others for so long (seconds), where the master refills at so many jobs or more.
-_GATHER = 0.004
-_GATHER_FROM = 16
 
 #: Seconds without a sign that the master has heard of this worker after which it begins no jobs: a little
 #: before the master counts it as lost. It looks after that so often (seconds).
 _SURE = LOST_AFTER - 0.5
 _CHECK = 0.2
 
-#: More jobs than can wait.
-_AT_ALL_TIMES = sys.maxsize
-
-#: Most messages that one turn of the event loop takes in, and most results in one message.
+#: Most messages that one turn of the event loop takes in.
 _MESSAGES_A_TURN = 200
-_RESULTS_A_MESSAGE = 2000
 
 #: A flag of the sockets as a plain number: the enumeration costs as much as the call.
 _AT_ONCE = int(zmq.NOBLOCK)
@@ -101,30 +83,21 @@ class Worker:
         #: That of the run it serves, None between two runs.
         self._engine: Engine | None = None
         self._run_id = 0
-        self._generation = 0
         self._header = b""
-        #: How many jobs of each batch have not ended.
-        self._held: dict[int, int] = {}
-        self._outbox: list[Brief] = []
-        self._refused_generation = sys.maxsize
-        self._flush_due = False
-        #: Results are sent at once when no more jobs wait.
-        self._tell_at = _AT_ALL_TIMES
-        #: The last batch that came, and when.
-        self._received = (0, 0.0)
         self._done = gevent.event.AsyncResult()
         self._hub = gevent.get_hub()
         self._lag = LagMeter(self._hub.loop)
+        self._outbox = Outbox(
+            sockets.results, options.worker_id, self._instance, self._hub.loop, self._lag, after_jobs
+        )
         self._host = network.gethostname()[:255]
         self._ping = wire.Ping(0, 0.0)
         #: What the master last heard of this worker's clock, as far as is known here.
         self._heard: float | None = None
         self._in_touch = self._hub.loop.timer(_CHECK, _CHECK)
         self._beat_now = gevent.event.Event()
-        self._gathering = self._hub.loop.timer(_GATHER, _GATHER)
         self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
         self._beat_at = 0.0
-        self._after_jobs = after_jobs
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -145,11 +118,11 @@ class Worker:
         finally:
             heart.kill()
             self.stop("something went wrong", ExitCode.FAILED)  # unless it has been told to end
-            self._flush()
+            self._outbox.flush()
             self._receive()
             self._forget_run()
             self._connections.stop()
-            self._gathering.close()
+            self._outbox.close()
             self._in_touch.close()
             watcher.stop()
             watcher.close()
@@ -161,20 +134,8 @@ class Worker:
         if not self._done.ready():
             _log.info("Exiting: %s", reason)
             self._hand_back_not_begun(asked=False)
-            self._send(wire.Goodbye(self._options.worker_id, self._instance, reason))
+            self._outbox.send(wire.Goodbye(self._options.worker_id, self._instance, reason))
             self._done.set(code)
-
-    def _send(self, message: wire.FromWorker) -> bool:
-        packed = wire.pack(message)
-        if len(packed) > wire.MAX_WORKER_MESSAGE_BYTES and isinstance(message, wire.Results):
-            middle = len(message.results) // 2
-            halves = (message.results[:middle], message.results[middle:])
-            return all(self._send(replace(message, results=half)) for half in halves)
-        try:
-            self._sockets.results.send(packed, _AT_ONCE)
-        except zmq.Again:
-            return False
-        return True
 
     def _beat(self) -> None:
         while True:
@@ -185,10 +146,10 @@ class Worker:
     def _heartbeat(self) -> bool:
         self._notice_silence()
         # A batch that a heartbeat no longer lists must have its results sent before it.
-        self._flush()
+        self._outbox.flush()
         taken = self._lag.take()
         lag, lag_max, gaps = taken
-        sent = self._send(
+        sent = self._outbox.send(
             wire.Heartbeat(
                 protocol=wire.PROTOCOL,
                 worker_id=self._options.worker_id,
@@ -196,7 +157,7 @@ class Worker:
                 run_id=self._run_id,
                 clock=time.monotonic(),
                 capacity=self._options.concurrency,
-                held=list(self._held),
+                held=list(self._outbox.held),
                 cpu=time.thread_time(),
                 lag=lag,
                 host=self._host,
@@ -277,7 +238,7 @@ class Worker:
                 if self._done.ready():
                     self._hand_back_all(header, batch)
                 else:
-                    self._take_batch(wire.unpack_batch(batch))
+                    self._take_batch(packing.unpack_batch(batch))
             except WireError as error:
                 _log.error("Dropped an invalid message: %s", error)
         # The descriptor signals a change only once; the other messages are taken in the next turn, so
@@ -292,12 +253,12 @@ class Worker:
         """
         if self._header and message.startswith(self._header):
             return self._header, message[len(self._header) :]
-        notice = wire.unpack_notice(message)
+        notice = packing.unpack_notice(message)
         if notice is not None:
             self._take_notice(notice)
             return None
         try:
-            return wire.split_work(message)
+            return packing.split_work(message)
         except ProtocolError as error:
             self.stop(
                 f"the master speaks protocol {error.protocol}, this worker {wire.PROTOCOL}"
@@ -323,16 +284,17 @@ class Worker:
             self.stop("the master told this worker to")
 
     def _take_parameters(self, header: bytes) -> None:
-        parameters = wire.unpack_parameters(header)
+        parameters = packing.unpack_parameters(header)
         if self._engine is not None and self._run_id == parameters.run_id:
-            self._header, self._generation = header, parameters.generation
+            self._header = header
+            self._outbox.update(parameters)
             self._engine.update(parameters)
             return
         self._forget_run()
-        self._header, self._generation = header, parameters.generation
-        self._run_id = parameters.run_id
+        self._header, self._run_id = header, parameters.run_id
         self._in_touch.start(self._check_touch)
-        self._engine = self._make_engine(parameters, self._options.concurrency, self._ended)
+        self._engine = self._make_engine(parameters, self._options.concurrency, self._outbox.ended)
+        self._outbox.begin(self._engine, parameters)
         self._lag.start()
         self._beat_at = time.monotonic()
 
@@ -341,11 +303,8 @@ class Worker:
         self._header, self._run_id = b"", 0
         self._heard = None
         self._in_touch.stop()
-        self._gathering.stop()
         self._lag.stop()
-        self._held.clear()
-        self._outbox.clear()
-        self._refused_generation = sys.maxsize
+        self._outbox.forget()
         if engine is not None:
             engine.close()
 
@@ -353,7 +312,7 @@ class Worker:
         engine, jobs = self._engine, batch.jobs
         if engine is None or not jobs:
             return
-        if batch.batch_id in self._held:
+        if batch.batch_id in self._outbox.held:
             raise WireError(f"batch {batch.batch_id} came twice")
         self._hear(batch.heard)
         if self._is_out_of_touch():
@@ -367,88 +326,28 @@ class Worker:
             if not room:
                 return
             batch = replace(batch, jobs=jobs[:room], histories=batch.histories[:room], dues=batch.dues[:room])
-        self._held[batch.batch_id] = len(batch.jobs)
-        self._received = (batch.batch_id, time.monotonic())
-        self._tell_at = batch.low if batch.low >= _GATHER_FROM else _AT_ALL_TIMES
+        self._outbox.expect(batch)
         engine.submit(batch)
 
     def _hand_back(self, run_id: int, job_ids: list[int], *, asked: bool = False) -> None:
         capacity = self._options.concurrency
-        self._send(wire.Handback(run_id, self._options.worker_id, self._instance, capacity, job_ids, asked))
+        self._outbox.send(
+            wire.Handback(run_id, self._options.worker_id, self._instance, capacity, job_ids, asked)
+        )
 
     def _hand_back_not_begun(self, *, asked: bool) -> None:
-        self._flush()
         not_begun = self._engine.cancel() if self._engine is not None else []
+        self._outbox.flush()
         for batch_id, _ in not_begun:
-            self._count(batch_id, 1)
+            self._outbox.count(batch_id, 1)
         if not_begun:
             self._hand_back(self._run_id, [job_id for _, job_id in not_begun], asked=asked)
 
     def _hand_back_all(self, header: bytes, batch: bytes) -> None:
         """Hand back all jobs of a message; raises WireError."""
-        run_id = wire.unpack_parameters(header).run_id
-        if jobs := wire.unpack_batch(batch).jobs:
+        run_id = packing.unpack_parameters(header).run_id
+        if jobs := packing.unpack_batch(batch).jobs:
             self._hand_back(run_id, _ids(jobs))
-
-    # -- results go out -----------------------------------------------------------------------
-
-    def _ended(self, batch_id: int, results: Sequence[Brief], refused: int | None = None) -> None:
-        outbox = self._outbox
-        outbox += results
-        self._count(batch_id, len(results))
-        if refused is not None:
-            self._refused_generation = min(self._refused_generation, refused)
-        if self._flush_due:
-            return
-        engine = self._engine
-        if engine is None or (waiting := engine.waiting) <= self._tell_at:
-            # Until more jobs come the master is told again when half of them are left.
-            if self._tell_at < _AT_ALL_TIMES:
-                self._tell_at = waiting // 2
-            self._flush_due = True
-            self._hub.loop.run_callback(self._flush)
-        elif len(outbox) == len(results):
-            # To start a timer again that has rung would ring at once.
-            self._gathering.again(self._flush)
-
-    def _count(self, batch_id: int, ended: int) -> None:
-        left = self._held[batch_id] - ended
-        if left:
-            self._held[batch_id] = left
-        else:
-            del self._held[batch_id]
-
-    def _flush(self) -> None:
-        self._flush_due = False
-        self._gathering.stop()
-        engine = self._engine
-        if not self._outbox or engine is None:
-            return
-        results, self._outbox = self._lag.mark(self._outbox), []
-        if self._after_jobs is not None:
-            left, callback = self._after_jobs
-            self._after_jobs = (left - len(results), callback) if left > len(results) else None
-            if self._after_jobs is None:
-                callback()
-        generation = min(self._generation, self._refused_generation)
-        self._refused_generation = sys.maxsize
-        received, since = self._received
-        now = time.monotonic()
-        for start in range(0, len(results), _RESULTS_A_MESSAGE):
-            # If the master has vanished this fails; the run is dropped when the connection ends.
-            self._send(
-                wire.Results(
-                    self._run_id,
-                    self._options.worker_id,
-                    self._instance,
-                    now,
-                    generation,
-                    cast("list[Result]", results[start : start + _RESULTS_A_MESSAGE]),
-                    engine.begun,
-                    received,
-                    now - since,
-                )
-            )
 
 
 def _ids(jobs: Sequence[Job]) -> list[int]:

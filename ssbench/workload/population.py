@@ -71,18 +71,10 @@ class Population:
         self.waits = 0
         self.expired = 0
         self.not_sendable: Counter[tuple[int, int]] = Counter()
-        drawn = OPERATIONS.drawn
-        effects = {operation.code: operation.effect for operation in drawn}
+        effects = {operation.code: operation.effect for operation in OPERATIONS.drawn}
         #: By code: a list is faster than a dict.
         self._effects = [effects.get(code) for code in range(OPERATIONS.length_by_code)]
-        #: Codes of the scenario's operations that leave the object as it is and do not return it.
-        self._silent = {
-            row.code
-            for row in drawn
-            if row.effect is Effect.READS
-            and not row.returns_object
-            and any(each.weights.get(row.name) for each in scenario.size_classes)
-        }
+        self._silent = _silent(scenario)
         self._most_waiting = scenario.user_count
         self._draws = workload.draws()
         classes = range(len(scenario.size_classes))
@@ -384,3 +376,14 @@ class Population:
             for number, container in enumerate(islice(containers, first, None), first):
                 if container != self._gone:
                     yield index, container, number
+
+
+def _silent(scenario: Scenario) -> set[int]:
+    """Return the codes of a scenario's operations that leave the object as it is and do not return it."""
+    return {
+        row.code
+        for row in OPERATIONS.drawn
+        if row.effect is Effect.READS
+        and not row.returns_object
+        and any(each.weights.get(row.name) for each in scenario.size_classes)
+    }

@@ -14,7 +14,7 @@ from typing import Any, cast
 import zmq
 from msgspec import structs
 
-from ssbench.fleet import wire
+from ssbench.fleet import packing, wire
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
 from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Job, Result, RunParameters
@@ -84,7 +84,7 @@ class SimulatedWorker:
 
     def send(self, message: wire.FromWorker) -> None:
         """Send something; it arrives at once, or after its way."""
-        self._network.arrives(self.way, wire.pack(message))
+        self._network.arrives(self.way, packing.pack(message))
 
     def receive(self, message: bytes) -> None:
         if self.way:
@@ -95,7 +95,7 @@ class SimulatedWorker:
     def _take(self, message: bytes) -> None:
         if self.stopped:
             return
-        notice = wire.unpack_notice(message)
+        notice = packing.unpack_notice(message)
         if isinstance(notice, wire.Ping):
             self._ping = (notice.master, notice.sent)
             self.heartbeat()
@@ -106,14 +106,14 @@ class SimulatedWorker:
                 self._hand_back()
             self.notices.append(notice)
         else:
-            beginning, packed = wire.split_work(message)
-            parameters = wire.unpack_parameters(beginning)
+            beginning, packed = packing.split_work(message)
+            parameters = packing.unpack_parameters(beginning)
             if parameters.run_id != self.parameters.run_id:
                 self._held.clear()
                 self._waiting.clear()
                 self.busy = 0
             self.parameters = parameters
-            self._begin(wire.unpack_batch(packed), parameters)
+            self._begin(packing.unpack_batch(packed), parameters)
 
     def _begin(self, batch: wire.JobBatch, parameters: RunParameters) -> None:
         self.batches.append(batch)
@@ -218,6 +218,15 @@ class Network:
             call()
         if not self._inbox:
             self.now = max(self.now, until)
+
+    def master_is_busy(self, seconds: float) -> None:
+        """Let time pass in which the master takes in no message; they arrive all the same."""
+        until = self.now + seconds
+        while self._events and self._events[0][0] <= until:
+            when, _, call = heapq.heappop(self._events)
+            self.now = max(self.now, when)
+            call()
+        self.now = until
 
     # What the fleet uses of the sockets.
 

@@ -193,7 +193,7 @@ LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 
 
 @pytest.mark.parametrize("fault", ["unknown authority", "expired", "another name"])
-def test_a_wrong_certificate_is_refused_in_one_line_unless_told_otherwise(
+def test_a_wrong_certificate_is_refused_in_one_line(
     fleet: Fleet, tmp_path: Path, certificates: Certificates, fault: str
 ) -> None:
     context = {
@@ -209,8 +209,15 @@ def test_a_wrong_certificate_is_refused_in_one_line_unless_told_otherwise(
         assert "certificate" in errors[0]
         assert "Traceback" not in run.err
         assert TOKEN not in str(server.requests)
-        insecure = https_run(fleet, tmp_path, server, certificates, "--insecure")
-        assert insecure.end() == ExitCode.OK, insecure.err
+
+
+def test_insecure_takes_a_certificate_that_is_wrong_in_each_way(
+    fleet: Fleet, tmp_path: Path, certificates: Certificates
+) -> None:
+    context = Certificates().server("elsewhere.test", not_before=LONG_AGO, not_after=LONG_AGO)
+    with FaultServer(rule=Store(), tls=context) as server:
+        run = https_run(fleet, tmp_path, server, certificates, "--insecure")
+        assert run.end() == ExitCode.OK, run.err
 
 
 def test_a_certificate_that_turns_wrong_is_a_cause(

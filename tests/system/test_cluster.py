@@ -15,6 +15,7 @@ import pytest
 from processes import Fleet
 from runs import children, write_scenario
 
+from ssbench.cli import master
 from ssbench.cluster import ring
 from ssbench.cluster.judgments import Judgment, Kind, judge
 from ssbench.cluster.observation import Observation
@@ -136,26 +137,30 @@ def test_the_servers_of_ring_files(cluster: LocalSwift, tmp_path: Path):
         ring.servers(tmp_path)
 
 
-def test_options_that_cannot_be_end_before_anything_is_done(fleet: Fleet, tmp_path: Path):
+def test_options_that_cannot_be_end_before_anything_is_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as other:
         other.bind(("", 0))
         taken = other.getsockname()[1]
         for options, message in (
-            (["--statsd-listen", taken], f"--statsd-listen {taken}: Address already in use"),
+            (["--statsd-listen", str(taken)], f"--statsd-listen {taken}: Address already in use"),
             (["--recon", "http://user:secret@10.0.0.4:6200"], "a user name or password in a URL is refused"),
             (["--recon", "10.0.0.4"], "--recon '10.0.0.4': expected the URL"),
-            (["--recon-ring", tmp_path], "no ring file there"),
+            (["--recon-ring", str(tmp_path)], "no ring file there"),
         ):
-            run = fleet.run("very_small", "--noop", *options)
-            assert run.end() == 2
-            assert message in run.err
-            assert "secret" not in run.err
-            assert not fleet.stats.exists()
+            stats = tmp_path / "x.stat.gz"
+            command = ["run-scenario", "-f", "very_small", "--noop", "-s", str(stats), *options]
+            assert master.main(command) == 2
+            said = capsys.readouterr().err
+            assert message in said
+            assert "secret" not in said
+            assert not stats.exists()
 
 
 def test_a_run_ends_though_its_observer_was_killed(fleet: Fleet, tmp_path: Path):
     scenario = write_scenario(tmp_path, operation_count=None, run_seconds=1.5)
-    run = fleet.run(scenario, "--noop", "--workers", 1, "--recon", "http://127.0.0.1:1")
+    run = fleet.run(scenario, "--noop", "--workers", 1, "--rate", 50, "--recon", "http://127.0.0.1:1")
     run.wait_for("Starting the benchmark")
     (watcher,) = (pid for pid in children(run.process.pid) if b"ssbench.cluster._watch" in command_line(pid))
     os.kill(watcher, signal.SIGKILL)

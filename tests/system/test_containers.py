@@ -104,6 +104,13 @@ def test_passing_failures_are_tried_again(faulty, fault_server, status, monkeypa
     assert [request.method for request in fault_server.requests] == ["HEAD", "HEAD", "PUT", "PUT", "PUT"]
 
 
+def test_an_account_that_is_not_everywhere_yet_is_waited_for(faulty, fault_server, monkeypatch):
+    monkeypatch.setattr(containers, "_PAUSES", (0.01, 0.01))
+    fault_server.script(Reply(404), Reply(404), Reply(201))
+    ensure_containers(faulty, ["c"])
+    assert [request.method for request in fault_server.requests] == ["HEAD", "PUT", "PUT"]
+
+
 def test_a_connection_that_is_cut_is_made_anew(faulty, fault_server):
     fault_server.script(Reply(cut=0), Reply(404), Reply(201))
     ensure_containers(faulty, ["c"])

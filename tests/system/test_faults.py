@@ -38,7 +38,7 @@ from runs import (
 )
 
 from ssbench.errors import ExitCode
-from ssbench.fleet import wire
+from ssbench.fleet import packing, wire
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.key import read as read_key
 from ssbench.local_swift import LocalSwift
@@ -250,14 +250,14 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
             case 0:
                 yield [numbers.randbytes(numbers.randrange(300))]
             case 1:
-                frame = bytearray(wire.pack(wire.Goodbye(number(), number(), "bye")))
+                frame = bytearray(packing.pack(wire.Goodbye(number(), number(), "bye")))
                 frame[numbers.randrange(len(frame))] = numbers.randrange(256)
                 yield [bytes(frame)]
             case 2:
                 results = [wire.Result(job, 0.1, 0.1, 1.0) for job in range(numbers.randrange(1, 2000))]
-                yield [wire.pack(wire.Results(number(), number(), number(), 1.0, 0, results))]
+                yield [packing.pack(wire.Results(number(), number(), number(), 1.0, 0, results))]
             case 3:
-                yield [wire.pack(wire.Handback(number(), number(), number(), 9, list(range(5000))))]
+                yield [packing.pack(wire.Handback(number(), number(), number(), 9, list(range(5000))))]
             case 4:
                 yield [
                     msgspec.msgpack.encode(
@@ -265,7 +265,7 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
                     )
                 ]
             case 5:
-                yield [wire.pack(result)] * numbers.randrange(2, 9)
+                yield [packing.pack(result)] * numbers.randrange(2, 9)
             case 6:
                 yield [b"\x91" * numbers.randrange(1, 60_000)]
             case 7:
@@ -362,7 +362,7 @@ def test_a_lie_in_the_name_of_nobody_settles_nothing(fleet: Fleet, tmp_path: Pat
         run = fleet.run(write_scenario(tmp_path, initial_files={"tiny": 16}, operation_count=60), *options)
         run.wait_for("Starting the benchmark")
         lies = [
-            [wire.pack(wire.Results(0, 1, instance, 1.0, 0, [wire.Result(job, 9.0, 9.0, 1.0)]))]
+            [packing.pack(wire.Results(0, 1, instance, 1.0, 0, [wire.Result(job, 9.0, 9.0, 1.0)]))]
             for job in range(1, 200)
             for instance in (0, 1)
         ]
@@ -492,7 +492,7 @@ def test_tokens_that_expire_all_the_time(fleet: Fleet, tmp_path: Path, container
     scenario = write_scenario(tmp_path, container_base=container_base, user_count=2)
     with LocalSwift(token_life=2) as swift:
         began = time.monotonic()
-        run = fleet.run(scenario, "-r", 5, "--workers", 2, *credentials(swift))
+        run = fleet.run(scenario, "-r", 5, "--rate", 25, "--workers", 2, *credentials(swift))
         assert run.end() == ExitCode.OK, run.err
         seconds = time.monotonic() - began
     found = outcome(fleet.stats)

@@ -12,34 +12,38 @@ from ssbench.cli import master
 
 PROGRAM = """
 import sys
-from ssbench.cli import master
+import importlib
+program = importlib.import_module(sys.argv[1])
 try:
-    code = master.main(sys.argv[1:])
+    code = program.main(sys.argv[2:])
 except SystemExit as exit:
     code = exit.code
 assert not code
 sys.stderr.write("loaded: " + " ".join(sorted(set(sys.modules))))
 """
 
-#: What a run without Swift does without, and what the help of a command does without besides.
+#: What a run does without where it needs neither Swift nor a report, and the help of a command besides.
 FOR_SWIFT = {"swiftclient", "keystoneauth1", "openstack", "requests", "urllib3", "rich", "gevent", "eventlet"}
+REPORTS = {"ssbench.statistics", "ssbench.reports", "ssbench.comparison", "ssbench.run.series"}
 FOR_RUNS = {"numpy", "yaml", "msgspec", "msgpack", "zmq", "isal", "asyncio", "ssl"}
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["run-scenario", "-f", "very_small", "--noop", "--workers", "1", "-o", "10"],
+        ["run-scenario", "-f", "very_small", "--noop", "--workers", "1", "-o", "10", "--no-default-report"],
         *([command, "--help"] for command in master.COMMANDS),
+        ["--help"],
     ],
     ids=" ".join,
 )
 def test_only_what_is_needed_is_loaded(tmp_path: Path, arguments: list[str]) -> None:
     if "--noop" in arguments:
         arguments = [*arguments, "-s", str(tmp_path / "x.stat")]
-    command = [sys.executable, "-c", PROGRAM, *arguments]
+    program = "ssbench.cli.worker" if arguments == ["--help"] else "ssbench.cli.master"
+    command = [sys.executable, "-c", PROGRAM, program, *arguments]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
     loaded = set(run.stderr.splitlines()[-1].removeprefix("loaded: ").split())
     assert {"sys", "argparse"} < loaded
-    assert not loaded & (FOR_SWIFT if "--noop" in arguments else FOR_SWIFT | FOR_RUNS)
+    assert not loaded & (FOR_SWIFT | REPORTS if "--noop" in arguments else FOR_SWIFT | FOR_RUNS)

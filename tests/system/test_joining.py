@@ -18,7 +18,7 @@ from relay import DOWN, Relay
 from runs import TOKEN, outcome, store, write_scenario
 
 from ssbench.errors import ExitCode
-from ssbench.fleet import wire
+from ssbench.fleet import packing, wire
 
 
 def test_a_worker_whose_work_port_is_blocked_is_named_and_gets_no_job(fleet: Fleet, tmp_path: Path) -> None:
@@ -113,15 +113,15 @@ def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path:
             end.linger = 0
             end.connect(f"tcp://127.0.0.1:{port}")
         hello = wire.Heartbeat(wire.PROTOCOL, 1, 4711, 0, 1.0, 8, [], 0.0, [0] * 8, "here", 99, "1")
-        results.send(wire.pack(hello))
+        results.send(packing.pack(hello))
         refusal = None
         while refusal is None:
             assert work.poll(60_000)
             message = work.recv()
             assert TOKEN.encode() not in message
-            match wire.unpack_notice(message):
+            match packing.unpack_notice(message):
                 case wire.Ping(master, sent):
-                    results.send(wire.pack(structs.replace(hello, master=master, ping=sent)))
+                    results.send(packing.pack(structs.replace(hello, master=master, ping=sent)))
                 case wire.Refusal() as refusal:
                     assert "has the id of the worker on" in refusal.reason
                 case other:
@@ -129,7 +129,7 @@ def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path:
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
         while work.poll(0):
-            assert isinstance(wire.unpack_notice(work.recv()), wire.Refusal)
+            assert isinstance(packing.unpack_notice(work.recv()), wire.Refusal)
     assert "WARNING:Worker 1 on here (pid 99) is refused: it has the id of the worker on" in run.err
     assert {worker.host for worker in outcome(fleet.stats).summary.workers} == {socket.gethostname()}
 

@@ -18,7 +18,8 @@ def test_a_run_is_scraped_and_tells_a_statsd_server(fleet: Fleet, tmp_path: Path
         (port,) = free_ports(1)
         run = fleet.run(
             write_scenario(tmp_path),
-            *("--noop", "--workers", 1, "-r", 4, "--metrics-port", f"127.0.0.1:{port}"),
+            # At a rate, because without one no-op operations take all the CPU there is.
+            *("--noop", "--workers", 1, "-r", 4, "--rate", 100, "--metrics-port", f"127.0.0.1:{port}"),
             *("--statsd", f"127.0.0.1:{server.getsockname()[1]}"),
         )
         run.wait_for(re.escape(f"Metrics for Prometheus: http://127.0.0.1:{port}/metrics"))

@@ -1,7 +1,7 @@
 """Faults of the ssbench of old that only the whole program, or its sockets, can show to be gone.
 
 Most others are tested where they belong: hangs and lost workers in test_fleet and test_faults, what is
-counted in test_statistics and test_population, deleting in test_cleanup.
+counted in test_figures, test_timeline, test_run_statistics and test_population, deleting in test_cleanup.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from processes import CHARACTERS, Fleet, Program
 from runs import INITIAL, TOKEN, Store, children, outcome, store, write_scenario
 
 from ssbench.errors import ExitCode
-from ssbench.fleet import wire
+from ssbench.fleet import packing, wire
 from ssbench.run_results import open_results
 from ssbench.statistics import summarize
 from ssbench.swift.objects import Client, ClientSettings
@@ -34,9 +34,7 @@ from ssbench.swift.objects import Client, ClientSettings
 # -- Lost data ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["bare.stat", 'new folder/it\'s "$(touch pwned)" & touch pwned; #.stat.gz', "-rf.stat"]
-)
+@pytest.mark.parametrize("name", ['new folder/it\'s "$(touch pwned)" & touch pwned; #.stat.gz', "-rf.stat"])
 def test_a_stat_file_may_be_called_anything(fleet: Fleet, tmp_path: Path, name: str) -> None:
     scenario = write_scenario(tmp_path, operation_count=20)
     home = tmp_path / "home"
@@ -274,16 +272,16 @@ def test_no_job_holds_user_or_key(fleet: Fleet, tmp_path: Path) -> None:
         run = fleet.run(write_scenario(tmp_path), *options)
         clock = time.monotonic()
         hello = wire.Heartbeat(wire.PROTOCOL, 1, 4711, 0, clock, 8, [], 0.0, [0] * 8, "here", 1, "1")
-        results.send(wire.pack(hello))
+        results.send(packing.pack(hello))
         while True:
             assert work.poll(60_000)
             message = work.recv()
-            ping = wire.unpack_notice(message)
+            ping = packing.unpack_notice(message)
             if ping is None:
                 break
             assert TOKEN.encode() not in message
             answer = structs.replace(hello, master=ping.master, ping=ping.sent)
-            results.send(wire.pack(answer))
+            results.send(packing.pack(answer))
         run.process.kill()
     assert TOKEN.encode() in message
     assert KEY.encode() not in message
@@ -302,9 +300,9 @@ def test_a_stranger_cannot_tell_a_sealed_worker_to_exit(fleet: Fleet, tmp_path: 
         sealed.wait_for("is the --zmq-key the same on both sides")
         instances = set()
         while results.poll(3000 if not instances else 0):
-            instances.add(wire.unpack_from_worker(results.recv()).instance)
+            instances.add(packing.unpack_from_worker(results.recv()).instance)
         assert len(instances) == 1  # the open one, which does what it is told
-        work.send_multipart([wire.work_address(*instances), wire.pack_notice(wire.Exit())])
+        work.send_multipart([wire.work_address(*instances), packing.pack_notice(wire.Exit())])
         assert open_worker.end() == ExitCode.OK
         assert sealed.process.poll() is None
 

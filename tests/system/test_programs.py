@@ -16,10 +16,12 @@ from runs import write_scenario
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("program", ["ssbench-master", "ssbench-worker"])
-def test_a_checkout_without_its_dependencies_is_one_line(program: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "argument"), [("ssbench-master", "run-scenario"), ("ssbench-worker", "1")]
+)
+def test_a_checkout_without_its_dependencies_is_one_line(program: str, argument: str) -> None:
     # -S leaves out site-packages.
-    command = [sys.executable, "-S", "-E", ROOT / "bin" / program, "run-scenario"]
+    command = [sys.executable, "-S", "-E", ROOT / "bin" / program, argument]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 2
     assert re.fullmatch(

@@ -12,14 +12,11 @@ from pathlib import Path
 import pytest
 import zmq
 from processes import Fleet, Program
-from runs import outcome, store, wait_for_results_of, wait_until, write_scenario
+from runs import outcome, store, wait_for_results_of, write_scenario
 
 from ssbench.errors import ExitCode
-from ssbench.fleet import wire
-from ssbench.fleet.sockets import WorkerSockets, endpoint
+from ssbench.fleet import packing, wire
 from ssbench.run_results import open_results
-from ssbench.worker.engine.greenlets import make_engine
-from ssbench.worker.worker import Worker, WorkerOptions
 
 #: Seconds that the store takes for an answer.
 DELAY = 0.02
@@ -29,8 +26,9 @@ THIEF = """
 import sys
 from ssbench.cli.worker import main
 from ssbench.fleet import wire
+from ssbench.worker.outbox import Outbox
 from ssbench.worker.worker import Worker
-send, take = Worker._send, Worker._take_batch
+send, take = Outbox.send, Worker._take_batch
 own = set()
 
 def remember(self, batch):
@@ -47,7 +45,7 @@ def steal(self, message):
         send(self, wire.Handback(*who, 4, others))
     return send(self, message)
 
-Worker._send, Worker._take_batch = steal, remember
+Outbox.send, Worker._take_batch = steal, remember
 sys.exit(main())
 """
 
@@ -240,7 +238,8 @@ def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path
         # One list of results as long as it may be, over and over: some 250 MB.
         results = [wire.Result(job, 0.0, 0.0, 1.0, trans_id="x" * 40) for job in range(6000)]
         while (
-            len(largest := wire.pack(wire.Results(1, 2, 3, 1.0, 0, results))) > wire.MAX_WORKER_MESSAGE_BYTES
+            len(largest := packing.pack(wire.Results(1, 2, 3, 1.0, 0, results)))
+            > wire.MAX_WORKER_MESSAGE_BYTES
         ):
             del results[-500:]
         assert len(largest) > 0.5 * wire.MAX_WORKER_MESSAGE_BYTES
@@ -254,20 +253,3 @@ def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path
         assert run.end() == ExitCode.OK, run.err
     assert outcome(fleet.stats).causes.keys() == {None}
     assert peak - before < 150_000
-
-
-def test_results_that_are_too_long_for_a_message_go_in_several(fleet: Fleet) -> None:
-    with zmq.Context() as context, context.socket(zmq.PULL) as master:
-        master.maxmsgsize = wire.MAX_WORKER_MESSAGE_BYTES
-        master.bind(f"tcp://{fleet.ip}:{fleet.results_port}")
-        sockets = WorkerSockets(endpoint(fleet.ip, fleet.work_port), endpoint(fleet.ip, fleet.results_port))
-        results = [wire.Result(job, None, None, 1.0, cause="c", detail="\u20ac" * 500) for job in range(1000)]
-        worker = Worker(WorkerOptions(1), sockets, make_engine)
-        message = wire.Results(1, 1, sockets.instance, 1.0, 0, results)
-        wait_until(lambda: worker._send(message), "the connection")
-        found: list[int] = []
-        while len(found) < len(results):
-            assert master.poll(60_000)
-            found += [result.job_id for result in wire.unpack_from_worker(master.recv()).results]
-        sockets.close()
-    assert found == list(range(1000))

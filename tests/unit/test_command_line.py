@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ssbench import suggestions
-from ssbench.cli import master, worker
+from ssbench.cli import auth_options, master, worker
 
 
 def call(*arguments: str) -> int:
@@ -69,6 +71,9 @@ def test_authentication_has_a_page_of_its_own(arguments, capsys):
         (["run"], "; did you mean run-scenario?"),
         (["repotr-scenario"], "; did you mean report-scenario"),
         (["help", "keygn"], "; did you mean keygen?"),
+        (["help", "atuh"], "local-swift, auth; did you mean auth? (see 'ssbench-master --help')"),
+        (["list", "DIR"], "list: error: unrecognized arguments: DIR (see 'ssbench-master list --help')"),
+        (["check-scenario", "-f", "x"], "arguments: -f (see 'ssbench-master check-scenario --help')"),
         (["qqq"], "local-swift (see 'ssbench-master --help')"),
         # Before it is said that -s is missing.
         (["report-scenario", "--stat-file", "x"], "--stat-file; did you mean --stats-file?"),
@@ -93,3 +98,29 @@ def test_suggestions():
     assert suggestions.similar("huge", known) == []
     assert suggestions.did_you_mean("smal", known).startswith("; did you mean small")
     assert suggestions.did_you_mean("huge", known) == ""
+
+
+def test_urls_of_a_variable_that_the_shell_did_not_split(capsys):
+    # zsh splits no variables, and in sh they are quoted.
+    words = ["run-scenario", "-f", "small", "-S", "http://a/v1/x  http://b/v1/x", "-S", "http://c/v1/x"]
+    arguments = master.parser(words).parse_args(
+        [*words, "-T", "t", "--recon", "http://d http://e", "http://f"]
+    )
+    found = auth_options.from_arguments(arguments, {}).storage_urls
+    assert found == ("http://a/v1/x", "http://b/v1/x", "http://c/v1/x")
+    assert arguments.recon == [["http://d", "http://e"], ["http://f"]]
+    assert call("run-scenario", "-f", "small", "-S", "") == 2
+    assert "expected a URL" in capsys.readouterr().err
+
+
+def test_a_help_has_the_exit_codes_of_its_command(capsys):
+    codes = {}
+    for command in ("list", "compare", "run-scenario"):
+        call("help", command)
+        last = " ".join(capsys.readouterr().out.partition("Exit codes: ")[2].split())
+        codes[command] = re.findall(r"(\d+): ", last)
+    assert codes == {
+        "list": ["0", "2", "130"],
+        "compare": ["0", "2", "5", "130"],
+        "run-scenario": ["0", "1", "2", "3", "4", "5", "130"],
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
@@ -228,7 +229,11 @@ def test_of_a_lost_worker_only_what_may_have_begun_is_lost() -> None:
     dispatcher.note_progress(worker, 1, second, (second, 0.0), 0.1)
     dispatcher.leave(1, "has ended")
     assert lost_numbers(dispatcher) == [(1, 1), (2, 1)]
-    assert [each[3] for each, _ in dispatcher.backlog] == [3, 4, 5]
+    assert [(each[3], history is not None and history.in_doubt) for each, history in dispatcher.backlog] == [
+        (3, True),
+        (4, True),
+        (5, True),
+    ]
     assert (dispatcher.passed_on, dispatcher.in_flight) == (3, {})
 
 
@@ -241,7 +246,9 @@ def test_of_a_dropped_batch_only_what_may_have_begun_is_lost() -> None:
     hear(dispatcher, beat(1, [first]), 1.0)
     assert lost_numbers(dispatcher) == [(1, 1)]
     assert dispatcher.events == [events.Dropped(worker_of(dispatcher, 1), 1)]
-    assert list(dispatcher.backlog) == [(task(number), history) for number in (2, 3, 4)]
+    # It may have begun them after it last told what it had begun.
+    in_doubt = replace(history, in_doubt=True)
+    assert list(dispatcher.backlog) == [(task(number), in_doubt) for number in (2, 3, 4)]
 
 
 def test_a_job_that_waits_ahead_is_not_overdue() -> None:
@@ -995,7 +1002,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=50, stateful_step_count=50, deadline=None)
+TestAnyOrder.settings = settings(max_examples=30, stateful_step_count=50, deadline=None)
 
 
 def test_another_run_uses_only_workers_that_answer_again_and_counts_from_zero() -> None:

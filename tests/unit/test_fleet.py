@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from simulated import Network, SimulatedWorker, failure, success
 
-from ssbench.fleet import events, wire
+from ssbench.fleet import events, packing, wire
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.fleet import Arrival, Fleet
 from ssbench.fleet.history import History, tried
@@ -79,7 +79,7 @@ def test_failures_and_jobs_sent_again_are_marked(network: Network) -> None:
     sent_at = network.now
     history = History(2, sent_at - 5.0, {"HTTP 401": 2})
     assert run_jobs(fleet, network, tasks(1), [history]).special == [(0, sent_at, history)]
-    assert worker.batches[-1].histories == [(2, 5.0)]
+    assert worker.batches[-1].histories == [(2, 5.0, False)]
     worker.answer = failure("HTTP 503")
     sent_at = network.now
     arrival = run_jobs(fleet, network, tasks(1), [])
@@ -176,7 +176,7 @@ def old_heartbeat(worker: SimulatedWorker) -> bytes:
     message = wire.Heartbeat(
         wire.PROTOCOL, worker.instance, worker.instance, 0, 0.0, 1, [], 0.0, [0] * LAG_BUCKETS, "h", 1, "1"
     )
-    return wire.pack(message).replace(bytes([1, wire.PROTOCOL]), bytes([1, wire.PROTOCOL + 1]), 1)
+    return packing.pack(message).replace(bytes([1, wire.PROTOCOL]), bytes([1, wire.PROTOCOL + 1]), 1)
 
 
 def test_a_worker_with_another_protocol_is_refused_and_told_so_once_a_second(network: Network) -> None:
@@ -244,7 +244,7 @@ def test_due_times_are_of_the_workers_clock_and_stay_when_a_job_is_handed_back(n
     assert fleet.send(state(fleet, 2), [task], now, [history])
     other = network.workers[state(fleet, 2).address].batches[-1]
     assert other.start == pytest.approx(now + 1.0)
-    assert (other.dues, other.histories) == (pytest.approx([0.5]), [(0, 0.0)])
+    assert (other.dues, other.histories) == (pytest.approx([0.5]), [(0, 0.0, False)])
 
 
 def test_that_descriptors_are_scarce_is_reported_once_a_minute(network: Network) -> None:

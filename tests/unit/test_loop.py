@@ -12,7 +12,7 @@ import pytest
 from simulated import Network, SimulatedWorker, failure, never, success
 
 from ssbench.errors import ClusterError, WorkerError
-from ssbench.fleet import wire
+from ssbench.fleet import packing, wire
 from ssbench.fleet.arrivals import Arrivals
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.pace import ClosedLoop, Pace
@@ -20,6 +20,7 @@ from ssbench.fleet.stages import StagedPace
 from ssbench.fleet.wire import LOST_AFTER, Job, Result, RunParameters
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import LOST, UNFINISHED
+from ssbench.run.arriving import wait_for_workers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.tokens import TokenRenewal
@@ -78,6 +79,19 @@ class Tasks:
         pass
 
 
+class Slow(Tasks):
+    """A phase that takes the master a millisecond for each task."""
+
+    def __init__(self, count: int, network: Network) -> None:
+        super().__init__(count)
+        self.network = network
+
+    def next_tasks(self, count: int) -> Sequence[Task]:
+        tasks = super().next_tasks(count)
+        self.network.master_is_busy(0.001 * len(tasks))
+        return tasks
+
+
 class Bench:
     """A loop over a simulated fleet of two workers."""
 
@@ -98,14 +112,16 @@ class Bench:
             self.fleet,
             pace or ClosedLoop(8, 2),
             self.news,
-            TokenRenewal(authenticate, lambda call: call()),
+            TokenRenewal(
+                None if authenticate is None else lambda: {"token": authenticate(), "second_token": "two"},
+                lambda call: call(),
+            ),
             give_up_after,
             lambda: self.network.now,
         )
         self.workers = [self.network.worker(instance, capacity=100) for instance in range(1, workers + 1)]
         self.began = self.network.now
-        if workers:
-            self.loop.wait_for_workers(lambda: workers, 10.0, "advice")
+        wait_for_workers(self.loop, lambda: workers, 10.0, "advice")
 
     def each(self, **changes: object) -> None:
         for worker in self.workers:
@@ -164,6 +180,13 @@ def test_users_are_never_idle_across_a_slow_link() -> None:
     # What had not begun was taken back.
     assert phase.taken_back > 10
     assert bench.fleet.dispatcher.handed_back == 0
+
+
+def test_where_the_master_is_the_limit_workers_hold_no_more_ahead_for_that() -> None:
+    bench = Bench(ClosedLoop(8, 8))
+    bench.each(seconds=1e-4)
+    bench.run(Slow(4000, bench.network))
+    assert [state.ahead.low < 400 for state in bench.fleet.dispatcher.living()] == [True, True]
 
 
 def test_what_is_ahead_of_one_worker_at_the_end_is_done_by_all() -> None:
@@ -375,7 +398,7 @@ def test_losing_every_job_is_the_workers_fault() -> None:
     bench = Bench(give_up_after=20.0)
     for worker in bench.workers:
         worker.receive = lambda message, worker=worker: (  # type: ignore[method-assign]
-            SimulatedWorker.receive(worker, message) if wire.unpack_notice(message) else None
+            SimulatedWorker.receive(worker, message) if packing.unpack_notice(message) else None
         )
     with pytest.raises(WorkerError, match=r"nothing has succeeded for 2\d s: \d+ x lost"):
         bench.run(Tasks(math.inf, again=True))
@@ -406,11 +429,12 @@ def test_jobs_whose_token_is_refused_are_sent_again_with_a_new_one() -> None:
     again = [result for result in phase.results if result.retried]
     assert 1 <= len(again) <= 40
     assert all(result.retried == {"HTTP 401": 1} for result in again)
+    assert (bench.fleet.parameters.token, bench.fleet.parameters.second_token) == ("token-1", "two")
     histories = [
         history for worker in bench.workers for batch in worker.batches for history in batch.histories
     ]
-    assert Counter(retries for retries, _ in histories if retries) == {1: len(again)}
-    assert all(seconds >= 0.01 for retries, seconds in histories if retries)
+    assert Counter(retries for retries, *_ in histories if retries) == {1: len(again)}
+    assert all(seconds >= 0.01 for retries, seconds, _ in histories if retries)
     assert bench.news.warnings == []
 
 
@@ -562,44 +586,3 @@ def test_a_pace_may_change_the_number_of_users() -> None:
     bench.run(phase)
     assert [most[second] for second in range(1, 20)] == [2] * 9 + [8] * 10
     assert [worker.jobs() for worker in bench.workers] == pytest.approx([500, 500], rel=0.05)
-
-
-# -- waiting for workers ----------------------------------------------------------------------
-
-
-def test_a_run_begins_with_the_workers_that_are_expected() -> None:
-    bench = Bench(workers=0)
-    for instance in (1, 2, 3):
-        bench.network.at(instance, lambda instance=instance: bench.network.worker(instance))
-    bench.loop.wait_for_workers(lambda: 3, 60.0, "advice")
-    assert bench.network.now - bench.began == pytest.approx(3.0, abs=0.3)
-    assert bench.news.warnings == []
-
-
-def test_without_a_worker_there_is_advice(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(workers=0)
-    with caplog.at_level(logging.INFO), pytest.raises(WorkerError, match=r"within 20 s. Start some!"):
-        bench.loop.wait_for_workers(lambda: 2, 20.0, "Start some!")
-    said = [record.message for record in caplog.records]
-    assert said[0] == "Waiting for workers: 0 of 2 there, 19 s left. Start some!"
-    assert len(said) == 4
-
-
-def test_with_fewer_workers_a_run_begins_with_a_warning() -> None:
-    bench = Bench(workers=0)
-    bench.network.worker(1)
-    mute = bench.network.worker(2)
-    mute.connected = False
-    for second in range(20):
-        bench.network.at(second, mute.heartbeat)
-    bench.loop.wait_for_workers(lambda: 2, 20.0, "advice")
-    (unreachable, few) = bench.news.warnings
-    assert "cannot be reached on the work port" in unreachable
-    assert few.startswith("Only 1 of 2 workers were ready within 20 s; starting with those. Worker 2 on h")
-
-
-def test_an_interrupt_ends_the_wait() -> None:
-    bench = Bench(workers=0)
-    bench.network.at(2.0, bench.loop.interrupted.set)
-    bench.loop.wait_for_workers(lambda: 1, 60.0, "advice")
-    assert bench.network.now - bench.began == pytest.approx(2.0, abs=0.2)

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from ssbench.cli import master, run_scenario
 from ssbench.cli.report_files import ReportFiles
 from ssbench.cli.report_printer import ReportPrinter
 from ssbench.reports import ReportOptions
+from ssbench.run import RunOutcome
 
 KNOWN = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
 
@@ -48,6 +50,38 @@ def test_a_pipe_is_written_last_because_its_reader_may_be_slow(tmp_path: Path) -
     finally:
         os.close(reader)
     assert printer.files_written
+
+
+def test_a_page_is_written_last_because_bokeh_takes_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(ReportFiles, "_write", lambda _files, name, *_: written.append(name))
+    printer = printed(("html", tmp_path / "page"), ("json", tmp_path / "json"))
+    assert written == ["json"]
+    assert printer.trouble() is None
+    assert written == ["json", "html"]
+
+
+def test_a_page_that_ctrl_c_leaves_out_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("ssbench.cli.report_files.find_spec", lambda _name: True)
+    page = tmp_path / "a page"
+    words = ["run-scenario", "-f", "small", "--no-default-report", "--html", str(page)]
+    report = run_scenario._Report(master.parser(words).parse_args(words), judges=False)
+
+    def interrupted() -> None:
+        with pytest.raises(KeyboardInterrupt), report.interruptible():
+            raise KeyboardInterrupt
+
+    interrupted()
+    assert not caplog.records
+    report.print(RunOutcome(run_id=1, seed=1, path=KNOWN))
+    interrupted()
+    (said,) = (each.message for each in caplog.records if each.levelno == logging.WARNING)
+    assert said.startswith(f"Not written: {page}. Write it with: ")
+    assert said.endswith(f" report-scenario -s {KNOWN} '--html={page}'")
 
 
 def test_a_pipe_without_a_reader(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -58,7 +58,7 @@ def run(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 
 def perform(
-    run: Run, operation: Operation, size: int = 0, history: tuple[int, float] | None = None
+    run: Run, operation: Operation, size: int = 0, history: tuple[int, float, bool] | None = None
 ) -> Outcome:
     outcome, url = run.perform((1, operation.code, 0, 2, 7, size), history)
     assert url == 0
@@ -104,10 +104,19 @@ def test_a_read_returns_as_many_bytes_as_the_object_has(run: Run, rule: Store, t
 @pytest.mark.parametrize("operation", [CREATE, READ, DELETE, HEAD])
 def test_the_history_of_a_job_counts(run: Run, rule: Store, operation: Operation) -> None:
     rule.sizes[OBJECT] = 1
-    outcome = perform(run, operation, 1, history=(3, 500.0))
+    outcome = perform(run, operation, 1, history=(3, 500.0, False))
     assert outcome.retries == 3
     assert outcome.last_byte is not None
     assert 500.0 <= outcome.last_byte < 530.0
+
+
+@pytest.mark.parametrize(("in_doubt", "cause"), [(True, None), (False, "HTTP 404")])
+def test_a_delete_that_a_lost_worker_may_have_begun_finds_nothing(
+    run: Run, in_doubt: bool, cause: str | None
+) -> None:
+    outcome = perform(run, DELETE, history=(0, 0.0, in_doubt))
+    assert (outcome.cause, outcome.status) == (cause, 404)
+    assert perform(run, READ, history=(0, 0.0, in_doubt)).cause == "HTTP 404"
 
 
 @pytest.mark.parametrize(

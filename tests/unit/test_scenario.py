@@ -402,10 +402,10 @@ def test_no_such_file_tells_what_there_is(tmp_path):
     ("asked", "meant"),
     [
         # As the scenarios of ssbench 0.x were called.
-        *((f"scenarios/{name}_test.scenario", f"-f {name}") for name in ("small", "medium", "large", "huge")),
-        ("smal", "-f small"),
-        ("Very-Small.yaml", "-f very_small"),
-        ("4kb_read", "-f 4kB_read"),
+        *((f"scenarios/{name}_test.scenario", name) for name in ("small", "medium", "large", "huge")),
+        ("smal", "small"),
+        ("Very-Small.yaml", "very_small"),
+        ("4kb_read", "4kB_read"),
     ],
 )
 def test_what_replaces_a_scenario_that_is_not_there(tmp_path, monkeypatch, asked, meant):
@@ -414,6 +414,7 @@ def test_what_replaces_a_scenario_that_is_not_there(tmp_path, monkeypatch, asked
         load(asked)
     text = str(caught.value)
     assert text.startswith(f"{asked}: there is no such file; did you mean {meant}")
+    assert "'ssbench-master run-scenario --list-scenarios'" in text  # other sub-commands say this too
     assert "\n" not in text
 
 
@@ -423,7 +424,7 @@ def test_folder_and_names_that_are_none(tmp_path):
         load("a\0b")
     with pytest.raises(ScenarioError, match="cannot be read: File name too long"):
         load("a" * 5000)
-    with pytest.raises(ScenarioError, match="there is no such file; did you mean -f very_small"):
+    with pytest.raises(ScenarioError, match="there is no such file; did you mean very_small, which ships"):
         load("../very_small")
 
 
@@ -686,7 +687,7 @@ def test_a_warm_up_is_shorter_than_the_run(write):
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9), st.lists))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_stands_in_stages_ends_in_faults_or_in_stages(write, value):
     text = YAML.replace("operation_count: 500\n", "") + yaml.safe_dump(
         {"stages": [{"seconds": 3, "users": value, "rate": value}, value]}, allow_unicode=True

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import sys
+from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,21 +15,24 @@ import pytest
 from result_rows import block
 from simulated_runs import reads
 
-from ssbench.cli import sides
+from ssbench.cli import auth_options, sides
 from ssbench.comparison.sides import compare_sides
-from ssbench.errors import UsageError
+from ssbench.errors import ClusterError, UsageError
 from ssbench.export import write_csv
 from ssbench.fleet.wire import RunParameters
 from ssbench.names import side_of
 from ssbench.reports.figures import object_path
 from ssbench.results import RunDescription, RunSummary
-from ssbench.run.options import BenchOptions, RunOptions, Side
+from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
+from ssbench.run.parameters import run_parameters
 from ssbench.run.places import container_places
 from ssbench.run.summary import describe
+from ssbench.run.tokens import TokenSource
 from ssbench.run_results import RunResultsWriter, open_results
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import Slowest
-from ssbench.swift.credentials import Session
+from ssbench.swift.auth import authenticate
+from ssbench.swift.credentials import Credentials, Session
 from ssbench.worker.requests import Run
 
 NAMES = ("old", "new")
@@ -78,29 +84,29 @@ def parameters(**changes):
 
 
 @pytest.mark.parametrize(
-    "given", [parameters(), parameters(storage_urls=["http://a/v1/x"], side_policies=["gold", "tin"])]
+    "given",
+    [
+        parameters(),
+        parameters(storage_urls=["http://a/v1/x"], side_policies=["gold", "tin"]),
+        parameters(token="one", second_token="two"),
+    ],
 )
 def test_a_worker_sends_each_object_to_its_side(monkeypatch, given):
     run = Run(given, 1)
     seen = []
-    perform = run._perform
 
-    def note_url(job, url, history):
-        seen.append(url)
-        return perform(job, url, history)
+    def note(_run, target):
+        seen.append((target.url, target.container, target.token))
 
-    def note_container(_run, target):
-        seen.append(target.container)
-
-    monkeypatch.setattr(run, "_perform", note_url)
-    monkeypatch.setattr(run, "_builders", {1: (None, note_container)})
+    monkeypatch.setattr(run, "_builders", {1: (None, note)})
     for number in range(1, 30):
         run.perform((number, 1, 0, 7, number, 0), None)
         side = side_of(number)
-        url, container = seen[-2:]
+        url, container, token = seen[-1]
         assert url == given.storage_urls[side if len(given.storage_urls) > 1 else 0]
         policy = f"_{given.side_policies[side]}" if given.side_policies else ""
         assert container == f"ssbench_000007{policy}"
+        assert token == (("one", "two")[side] if given.token else None)
     run.close()
 
 
@@ -135,10 +141,14 @@ def test_an_export_has_the_container_of_each_side(tmp_path):
 
 
 class Tokens:
-    session = Session(("http://a", "http://b"), "t")
+    sessions = (Session(("http://a", "http://b"), "t"),)
 
-    def renew(self):
-        return Session(("http://a", "http://b"), "new")
+    def renewing(self, place):
+        return lambda: replace(self.sessions[place], token="new")
+
+
+class TwoAccounts(Tokens):
+    sessions = (Session(("http://a/v1/one",), "t"), Session(("http://a/v1/two",), "u"))
 
 
 def test_each_side_gets_all_containers():
@@ -151,6 +161,50 @@ def test_each_side_gets_all_containers():
     policies = RunOptions(sides=(Side("x", policy="p"), Side("y", policy="q")))
     assert [place.policy for place in container_places(scenario, policies, Tokens())] == ["p", "q"]
     assert [place.policy for place in container_places(scenario, RunOptions(), Tokens())] == ["tin"]
+    both = RunOptions(sides=(Side("x"), Side("y")))
+    places = container_places(scenario, both, TwoAccounts())
+    assert [(place.session, place.policy) for place in places] == [
+        (each, "tin") for each in TwoAccounts.sessions
+    ]
+    assert places[1].renew() == Session(("http://a/v1/two",), "new")
+
+
+def test_each_account_has_its_url_and_token():
+    scenario = Scenario("s", (), 1, operation_count=1)
+    both = RunOptions(sides=(Side("x"), Side("y")))
+    found = run_parameters(1, None, scenario, both, TwoAccounts.sessions)
+    assert found.storage_urls == ["http://a/v1/one", "http://a/v1/two"]
+    assert (found.token, found.second_token, found.sided) == ("t", "u", True)
+    one = run_parameters(1, None, scenario, RunOptions(), Tokens.sessions)
+    assert (one.storage_urls, one.token, one.second_token) == (["http://a", "http://b"], "t", None)
+    assert run_parameters(1, None, scenario, RunOptions(noop=True), ()).token is None
+    assert recorded(BenchOptions(workers=1), both, None)["sides"] == ["x=account", "y=account"]
+
+
+def test_all_tokens_are_renewed_that_can_be(monkeypatch):
+    asked = Counter()
+
+    def authenticate(credentials):
+        asked[credentials.auth_url] += 1
+        token = credentials.token or f"{credentials.auth_url}-{asked[credentials.auth_url]}"
+        return Session((f"http://{credentials.auth_url}/v1/x",), token, credentials.insecure)
+
+    monkeypatch.setattr("ssbench.swift.auth.authenticate", authenticate)
+    monkeypatch.setattr("ssbench.swift.auth.warn_of_proxy", lambda *_: None)
+    keys = [Credentials(version="1.0", auth_url="a"), Credentials(version="1.0", auth_url="b")]
+    tokens = TokenSource(keys)
+    assert tokens.tokens == {"token": "a-1", "second_token": "b-1"}
+    assert tokens.renewing(1)().token == "b-2"
+    assert tokens.renewal()._authenticate() == {"token": "a-2", "second_token": "b-3"}
+    assert tokens.sessions[1].token == "b-3"
+    given = Credentials(version="none", auth_url="c", token="mine")
+    mixed = TokenSource([given, keys[1]])
+    assert mixed.renewing(0) is None
+    assert mixed.renewal()._authenticate() == {"token": "mine", "second_token": "b-5"}
+    assert not TokenSource([given]).renewal().possible
+    assert TokenSource([given]).tokens == {"token": "mine"}
+    with pytest.raises(UsageError, match="--insecure for both or none"):
+        TokenSource([keys[0], replace(keys[1], insecure=True)])
 
 
 def arguments(*ab, **changes):
@@ -183,13 +237,73 @@ def test_a_url_with_a_password_is_refused_and_not_shown(side):
         (("a b=x", "b=y"), {}, "is not NAME=URL"),
         (("a=x", "a=y"), {}, "same name"),
         (("a=x", "b=x"), {}, "are the same"),
-        (("a=x", "b=http://h/v1/a"), {}, "either two storage URLs"),
+        (("a=x", "b=http://h/v1/a"), {}, "both sides are storage URLs, or"),
         (("a=ftp://h", "b=http://h/v1/a"), {}, "is not the URL"),
         (("a=http://g/v1/a", "b=http://h/v1/a"), {"local_swift": True}, "--local-swift"),
         (("a=http://g/v1/a", "b=http://h/v1/a"), {"auth_storage_urls": ["http://x"]}, "leave out -S"),
         (("a=x", "b=y"), {"policy": "z"}, "leave out -p"),
+        (("a=@", "b=@f"), {}, "NAME=@FILE"),
+        (("a=@f", "b=@f"), {}, "are the same"),
+        (("a=@f", "b=gold"), {}, "both sides are storage URLs, or"),
+        (("a=@f", "b=@g"), {"local_swift": True}, "with accounts is not for --local-swift"),
+        (("a=@f", "b=@g"), {"auth_storage_urls": ["http://x"]}, "leave out -S"),
     ],
 )
 def test_wrong_values_are_named(wrong, changes, why):
     with pytest.raises(UsageError, match=why):
         sides.parse(arguments(*wrong, **changes))
+
+
+def with_accounts(tmp_path, one, two, *options):
+    """What two files with variables of accounts make, beside options."""
+    files = []
+    for number, text in enumerate((one, two)):
+        files.append(tmp_path / f"{number}.env")
+        files[-1].write_text(text)
+    parser = argparse.ArgumentParser()
+    auth_options.add_arguments(parser)
+    given = parser.parse_args(options)
+    given.ab = [f"{name}=@{file}" for name, file in zip("ab", files, strict=True)]
+    given.sides = (Side("a"), Side("b"))
+    return sides.accounts(given, {"ST_USER": "nobody", "ST_KEY": "of the environment"})
+
+
+def test_accounts_come_from_files(tmp_path):
+    one = "# the first\nexport ST_USER=t:one ST_KEY='a b $x'\n\nST_AUTH=http://h/auth/v1.0 # there\n"
+    two = "ST_USER=t:two\nST_KEY=k\n"
+    found = with_accounts(tmp_path, one, two, "-A", "http://g/auth")
+    assert [(each.user, each.key, each.auth_url) for each in found] == [
+        ("t:one", "a b $x", "http://g/auth"),
+        ("t:two", "k", "http://g/auth"),
+    ]
+    # Both authenticate at one URL, so that the URL does not tell which of them failed.
+    for each in found:
+        with pytest.raises(ClusterError, match=f"^side {each.side}: http://127.0.0.1:1/: cannot"):
+            authenticate(replace(each, auth_url="http://127.0.0.1:1/"))
+    assert [each.side for each in found] == ["a", "b"]
+    with pytest.raises(UsageError, match="--ab: b: no way to authenticate"):
+        with_accounts(tmp_path, one, two)
+    with pytest.raises(UsageError, match="the same credentials"):
+        with_accounts(tmp_path, one, one)
+
+
+@pytest.mark.parametrize("line", ["read -sr secret", "ST_KEY = secret", "ST_KEY='secret", "1=secret"])
+def test_a_line_that_is_no_variable_is_named_and_not_shown(tmp_path, line):
+    with pytest.raises(UsageError) as error:
+        with_accounts(tmp_path, f"ST_USER=x\n{line}\n", "")
+    assert "line 2: expected NAME=VALUE" in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    given = argparse.Namespace(sides=(Side("a"), Side("b")), ab=[f"a=@{tmp_path}/none", "b=@x"])
+    with pytest.raises(UsageError, match="none: No such file"):
+        sides.accounts(given, {})
+
+
+def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_path, caplog):
+    print_comparison = sides.comparison_printer()
+    for name in ("comparison.formats", "comparison.sides", "run_results", "statistics"):
+        monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
+    print_comparison(tmp_path / "none.stat")
+    assert "none.stat" in caplog.text

@@ -12,7 +12,7 @@ import pytest
 import zmq
 
 from ssbench.errors import ExitCode
-from ssbench.fleet import wire
+from ssbench.fleet import packing, wire
 from ssbench.fleet.sockets import WorkerSockets
 from ssbench.fleet.wire import (
     Goodbye,
@@ -129,7 +129,7 @@ class Bench:
                 gevent.sleep(0.001)
 
     def batch(self, parameters: RunParameters, batch: JobBatch) -> None:
-        self.send(wire.pack_parameters(parameters) + wire.pack(batch))
+        self.send(packing.pack_parameters(parameters) + packing.pack(batch))
 
     def next(self, *kinds: type) -> wire.FromWorker:
         """Return the next message of one of these kinds."""
@@ -137,7 +137,7 @@ class Bench:
         others = []
         while time.monotonic() < end:
             while self.results.poll(0):
-                message = wire.unpack_from_worker(self.results.recv())
+                message = packing.unpack_from_worker(self.results.recv())
                 if isinstance(message, kinds):
                     return message
                 others.append(message)
@@ -165,14 +165,14 @@ def bench(tmp_path: Path, engine: type[Answers]) -> Iterator[Bench]:
 
 
 def test_results_of_an_engine_that_answers_at_once(bench: Bench, engine: type[Answers]) -> None:
-    history = [(1, 2.0), (0, 0.0), (0, 0.0)]
+    history = [(1, 2.0, False), (0, 0.0, True), (0, 0.0, False)]
     bench.batch(RunParameters(5, generation=2), JobBatch(10, jobs(10, 3), history))
     message = bench.next(Results)
     assert isinstance(message, Results)
     assert (message.run_id, message.worker_id, message.generation) == (5, 7, 2)
     assert [result.job_id for result in message.results] == [10, 11, 12]
     assert engine.made[0].submitted[0].histories == history
-    bench.send(wire.pack_notice(Ping(3, 1.5)))
+    bench.send(packing.pack_notice(Ping(3, 1.5)))
     beat = bench.next(Heartbeat)
     while beat.ping != 1.5:
         beat = bench.next(Heartbeat)
@@ -185,12 +185,12 @@ def test_jobs_beyond_what_a_worker_holds_are_handed_back(
     monkeypatch.setattr(worker, "MOST_AHEAD", 0)
     engine.slots = 2
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
-    bench.batch(RunParameters(5), JobBatch(20, jobs(20, 3), [(place, 0.0) for place in range(3)]))
+    bench.batch(RunParameters(5), JobBatch(20, jobs(20, 3), [(place, 0.0, False) for place in range(3)]))
     handback = bench.next(Handback)
     assert (handback.run_id, handback.job_ids, handback.capacity) == (5, [21, 22], CONCURRENCY)
     (only,) = engine.made
     assert [(batch.batch_id, len(batch.jobs)) for batch in only.submitted] == [(10, 3), (20, 1)]
-    assert only.submitted[1].histories == [(0, 0.0)]
+    assert only.submitted[1].histories == [(0, 0.0, False)]
     bench.batch(RunParameters(5), JobBatch(30, jobs(30, 1)))
     assert bench.next(Handback).job_ids == [30]
     only.ended(10, [answer(11)])
@@ -199,7 +199,7 @@ def test_jobs_beyond_what_a_worker_holds_are_handed_back(
     while len(ended) < 3:
         ended += [result.job_id for result in bench.next(Results).results]
     assert sorted(ended) == [10, 11, 12]
-    bench.send(wire.pack_notice(Ping(3, 2.5)))
+    bench.send(packing.pack_notice(Ping(3, 2.5)))
     while (beat := bench.next(Heartbeat)).ping != 2.5:
         pass
     assert beat.held == [20]
@@ -210,36 +210,19 @@ def test_jobs_that_have_not_begun_are_handed_back_when_the_master_asks(
 ) -> None:
     engine.slots = 2
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 5), users=2))
-    bench.send(wire.pack_notice(wire.Recall(4)))  # of another run
-    bench.send(wire.pack_notice(wire.Share(5, 3)))
-    bench.send(wire.pack_notice(wire.Recall(5)))
+    bench.send(packing.pack_notice(wire.Recall(4)))  # of another run
+    bench.send(packing.pack_notice(wire.Share(5, 3)))
+    bench.send(packing.pack_notice(wire.Recall(5)))
     handback = bench.next(Handback)
     assert (handback.run_id, handback.job_ids, handback.asked) == (5, [12, 13, 14], True)
     (only,) = engine.made
     assert only.users == 3
     only.ended(10, [answer(10), answer(11)])
     assert len(bench.next(Results).results) == 2
-    bench.send(wire.pack_notice(Ping(3, 2.5)))
+    bench.send(packing.pack_notice(Ping(3, 2.5)))
     while (beat := bench.next(Heartbeat)).ping != 2.5:
         pass
     assert beat.held == []
-
-
-def test_results_say_what_has_begun_and_what_has_come(bench: Bench, engine: type[Answers]) -> None:
-    engine.slots = 2
-    bench.batch(RunParameters(5), JobBatch(10, jobs(10, 30), low=20))
-    while not (engine.made and engine.made[0].submitted):
-        gevent.sleep(0.001)
-    (only,) = engine.made
-    only.begun = 13
-    # There is no hurry while more jobs wait: both come in one message.
-    only.ended(10, [answer(10)])
-    gevent.sleep(0)
-    only.ended(10, [answer(11)])
-    message = bench.next(Results)
-    assert [result.job_id for result in message.results] == [10, 11]
-    assert (message.begun, message.received) == (13, 10)
-    assert 0.0 <= message.held < 60.0
 
 
 def test_what_the_master_may_have_given_to_others_is_not_begun(
@@ -253,7 +236,7 @@ def test_what_the_master_may_have_given_to_others_is_not_begun(
     while not engine.made[0].submitted:
         gevent.sleep(0.001)
     # A ping from before it changes nothing; then the master hears nothing for long.
-    bench.send(wire.pack_notice(Ping(3, 1.5, time.monotonic() - 100.0)))
+    bench.send(packing.pack_notice(Ping(3, 1.5, time.monotonic() - 100.0)))
     while bench.next(Heartbeat).ping != 1.5:
         pass
     assert engine.made[0].waiting == 1

@@ -65,7 +65,10 @@ class Engine(Protocol):
         """Use later parameters of the same run, such as a new token, for jobs that begin from now on."""
 
     def cancel(self) -> list[tuple[int, int]]:
-        """Take back the jobs that have not begun; return them as (batch id, job id). The others go on."""
+        """Take back the jobs that have not begun; return them as (batch id, job id). The others go on.
+
+        The results of all that have ended were passed on when this returns.
+        """
 
     def close(self) -> None:
         """End the run: drop all jobs, close all connections. No result is passed on from now on."""

@@ -1,7 +1,9 @@
 """Jobs that wait until they are due, and the clock that wakes their engine.
 
 The alarm is a timerfd of Linux, which is exact to some tens of microseconds: a timer of the event loop is up
-to a millisecond late, because epoll counts in those. Elsewhere that one has to do.
+to a millisecond late, because epoll counts in those. Elsewhere that one has to do. What is left is how long a
+sleeping core takes to wake up: the timer is set earlier by that much, and the last microseconds are waited
+out on the core.
 """
 
 from __future__ import annotations
@@ -18,9 +20,16 @@ import gevent
 from ssbench.fleet.wire import Job
 
 #: A job to carry out: the id of its batch, itself, its history, when it is due (None: at once).
-Work = tuple[int, Job, tuple[int, float] | None, float | None]
+Work = tuple[int, Job, tuple[int, float, bool] | None, float | None]
 
 _ABSOLUTE = 1  # TFD_TIMER_ABSTIME
+
+#: The timer is set at most this long before the moment (seconds): nothing else is done in what is left of it.
+_MOST_EARLY = 100e-6
+
+#: By how much (seconds) a timer that rings after the moment makes the next ones earlier. One that rings
+#: before makes them later by a third of it, so that three of four ring before.
+_STEP = 2e-6
 
 
 class _Moment(ctypes.Structure):
@@ -43,6 +52,9 @@ class Alarm:
         self._libc = ctypes.CDLL(None)
         self._descriptor = -1
         self._at = math.inf
+        self._early = 0.0
+        #: Whether the moment was ahead when it was set, so that the timer tells how long waking up takes.
+        self._ahead = False
         if hasattr(self._libc, "timerfd_create"):
             self._descriptor = self._libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
         self._watcher = self._loop.io(self._descriptor, 1) if self._descriptor >= 0 else self._loop.timer(0.0)
@@ -60,19 +72,34 @@ class Alarm:
                 self._watcher = self._loop.timer(max(0.0, moment - time.monotonic()))
                 self._watcher.start(self._ring)
             return
-        fraction, seconds = math.modf(moment) if moment < math.inf else (0.0, 0.0)
+        timer = moment - self._early
+        self._ahead = timer > time.monotonic()
+        fraction, seconds = math.modf(timer) if moment < math.inf else (0.0, 0.0)
         # No moment at all turns it off, and one that has passed rings at once.
         at = _Moment(0, 0, int(max(seconds, 0.0)), int(max(fraction, 0.0) * 1e9))
         self._libc.timerfd_settime(self._descriptor, _ABSOLUTE, ctypes.byref(at), None)
 
     def _ring(self) -> None:
-        self._at = math.inf
         if self._descriptor >= 0:
             try:
                 os.read(self._descriptor, 8)
             except BlockingIOError:
                 return  # it was set anew meanwhile
+        moment, self._at = self._at, math.inf
+        if self._ahead:
+            self._wait_out(moment)
         self._wake()
+
+    def _wait_out(self, moment: float) -> None:
+        """Wait for the moment on the core, but not for long; note how early the timer has to be."""
+        now = time.monotonic()
+        if now > moment:
+            self._early = min(self._early + _STEP, _MOST_EARLY)
+            return
+        self._early = max(self._early - _STEP / 3, 0.0)
+        moment = min(moment, now + _MOST_EARLY)
+        while time.monotonic() < moment:
+            pass
 
     def close(self) -> None:
         """Ring no more."""

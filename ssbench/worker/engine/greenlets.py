@@ -3,7 +3,9 @@
 There are at most as many slots as the worker has concurrency, made when they are first needed. A job
 that is submitted while a slot is idle begins at once: the event loop switches straight into the slot, and
 back when the slot first waits. Through a queue and an event it would take a turn of the loop more. A slot
-that has ended a job takes the next one from the queue, unless the worker's share of the users has shrunk. In
+that has ended a job takes the next one from the queue, unless the worker's share of the users has shrunk. It
+sends the request of that before the result of the last one is passed on, which the event loop does when it is
+its turn: so the user is idle for less time, and the results of several slots are passed on together. In
 an open loop a job waits for its time (:mod:`ssbench.worker.engine.due`) and for a user.
 """
 
@@ -12,17 +14,22 @@ an open loop a job waits for its time (:mod:`ssbench.worker.engine.due`) and for
 from __future__ import annotations
 
 from collections import deque
-from itertools import repeat
+from itertools import groupby, repeat
+from operator import itemgetter
 
 import gevent
 from gevent import getcurrent
 
-from ssbench.fleet.wire import Job, JobBatch, RunParameters
+from ssbench.fleet.wire import JobBatch, RunParameters
 from ssbench.swift.outcome import Outcome
 from ssbench.worker.engine.contract import Ended, Engine
 from ssbench.worker.engine.due import DueJobs, Work
 from ssbench.worker.engine.noop import NoopEngine
 from ssbench.worker.requests import Run, as_result
+
+#: A job that has ended: the id of its batch, the generation of the parameters with which it began, its own
+#: id, how it ended, the place of its storage URL, when it was due.
+_Finished = tuple[int, int, int, Outcome, int, float | None]
 
 
 class GreenletEngine:
@@ -40,6 +47,8 @@ class GreenletEngine:
         #: Jobs that wait for their time; none of them begins before one of the queue.
         self._due = DueJobs(self._begin_due)
         self._idle: list[gevent.Greenlet] = []
+        #: Jobs that have ended, and whose results are not passed on.
+        self._finished: list[_Finished] = []
         self._closed = False
         self._hub = gevent.get_hub()
 
@@ -83,6 +92,7 @@ class GreenletEngine:
         self._run.parameters = parameters
 
     def cancel(self) -> list[tuple[int, int]]:
+        self._pass_on()
         works = [*self._queue, *self._due.clear()]
         self._queue.clear()
         return [(batch_id, job[0]) for batch_id, job, _, _ in works]
@@ -97,22 +107,21 @@ class GreenletEngine:
         self._run.close()
 
     def _slot(self, work: Work) -> None:
-        run, idle = self._run, self._idle
+        run, idle, finished = self._run, self._idle, self._finished
+        run_callback = self._hub.loop.run_callback
         switch_to_hub, perform = self._hub.switch, self._run.perform
         while not self._closed:
             batch_id, job, history, due = work
             self.begun = max(self.begun, job[0])
             generation = run.parameters.generation
             outcome, storage_url = perform(job, history)
+            finished.append((batch_id, generation, job[0], outcome, storage_url, due))
+            if len(finished) == 1:
+                run_callback(self._pass_on)
             think_time = run.parameters.think_time if due is None else 0.0
             if think_time and not self._closed:
-                # The user is not free meanwhile.
-                self._pass_on(batch_id, job, outcome, storage_url, due, generation)
-                gevent.sleep(think_time)
-                self.busy -= 1
-            else:
-                self.busy -= 1
-                self._pass_on(batch_id, job, outcome, storage_url, due, generation)
+                gevent.sleep(think_time)  # the user is not free meanwhile
+            self.busy -= 1
             following = self._next() if self.busy < self._users else None
             if following is not None:
                 self.busy += 1
@@ -121,19 +130,20 @@ class GreenletEngine:
                 idle.append(getcurrent())
                 work = switch_to_hub()
 
-    def _pass_on(
-        self,
-        batch_id: int,
-        job: Job,
-        outcome: Outcome,
-        storage_url: int,
-        due: float | None,
-        generation: int,
-    ) -> None:
-        if not self._closed:
-            # The token that was refused is the one the job began with: there may be a new one since.
-            refused = generation if outcome.unauthorized else None
-            self._ended(batch_id, [as_result(job[0], outcome, storage_url, due)], refused)
+    def _pass_on(self) -> None:
+        """Pass on the results of the jobs that have ended."""
+        if self._closed:
+            return
+        finished = self._finished.copy()
+        self._finished.clear()
+        for (batch_id, generation), of_batch in groupby(finished, itemgetter(0, 1)):
+            results, refused = [], None
+            for _, _, job_id, outcome, storage_url, due in of_batch:
+                results.append(as_result(job_id, outcome, storage_url, due))
+                if outcome.unauthorized:
+                    # The token that was refused is the one the job began with: there may be a new one since.
+                    refused = generation
+            self._ended(batch_id, results, refused)
 
 
 def make_engine(parameters: RunParameters, slots: int, ended: Ended) -> Engine:

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssbench.errors import ProtocolError, WireError
-from ssbench.fleet import wire
-from ssbench.names import container_name, object_name
+from ssbench.fleet import packing, wire
 
 counts = st.integers(0, 2**63 - 1)
 smalls = st.integers(0, 2**32 - 1)
@@ -47,7 +46,9 @@ jobs = st.tuples(counts, smalls, smalls, smalls, smalls, counts)
 @st.composite
 def batches(draw: st.DrawFn) -> wire.JobBatch:
     of = draw(st.lists(jobs, max_size=5))
-    histories = draw(st.just([]) | st.lists(st.tuples(counts, seconds), min_size=len(of), max_size=len(of)))
+    histories = draw(
+        st.just([]) | st.lists(st.tuples(counts, seconds, st.booleans()), min_size=len(of), max_size=len(of))
+    )
     return wire.JobBatch(draw(counts), of, histories)
 
 
@@ -124,31 +125,31 @@ plain = st.recursive(
 
 @given(parameters)
 def test_run_parameters_come_out_as_they_went_in(message: wire.RunParameters) -> None:
-    assert wire.unpack_parameters(wire.pack_parameters(message)) == message
+    assert packing.unpack_parameters(packing.pack_parameters(message)) == message
 
 
 @given(batches())
 def test_batches_come_out_as_they_went_in(message: wire.JobBatch) -> None:
-    assert wire.unpack_batch(wire.pack(message)) == message
+    assert packing.unpack_batch(packing.pack(message)) == message
 
 
 @given(notices, parameters, batches())
 def test_notices_come_out_as_they_went_in(
     notice: wire.Notice, beginning: wire.RunParameters, batch: wire.JobBatch
 ) -> None:
-    message = wire.pack_notice(notice)
-    assert wire.unpack_notice(message) == notice
+    message = packing.pack_notice(notice)
+    assert packing.unpack_notice(message) == notice
     # No other kind of message begins like one, and older versions see at once that it is none of theirs.
-    assert wire.unpack_notice(wire.pack_parameters(beginning) + wire.pack(batch)) is None
+    assert packing.unpack_notice(packing.pack_parameters(beginning) + packing.pack(batch)) is None
     assert msgspec.msgpack.decode(message)[0] == wire.PROTOCOL
     with pytest.raises(WireError):
-        wire.split_work(message)
+        packing.split_work(message)
 
 
 @given(st.binary(max_size=100))
 def test_any_notice_is_one_or_a_wire_error(rest: bytes) -> None:
     try:
-        notice = wire.unpack_notice(wire.pack_notice(wire.Exit())[:2] + rest)
+        notice = packing.unpack_notice(packing.pack_notice(wire.Exit())[:2] + rest)
     except WireError as error:
         assert "notice" in str(error)  # noqa: PT017 - either is right; nothing else is
     else:
@@ -159,23 +160,23 @@ def test_any_notice_is_one_or_a_wire_error(rest: bytes) -> None:
 def test_work_messages_come_apart_as_they_were_put_together(
     beginning: wire.RunParameters, batch: wire.JobBatch
 ) -> None:
-    header, rest = wire.pack_parameters(beginning), wire.pack(batch)
-    assert wire.split_work(header + rest) == (header, rest)
+    header, rest = packing.pack_parameters(beginning), packing.pack(batch)
+    assert packing.split_work(header + rest) == (header, rest)
 
 
 @given(parameters, st.data())
 def test_a_work_message_that_was_cut_short_is_a_wire_error(
     beginning: wire.RunParameters, data: st.DataObject
 ) -> None:
-    header = wire.pack_parameters(beginning)
+    header = packing.pack_parameters(beginning)
     with pytest.raises(WireError, match="work message"):
-        wire.split_work(header[: data.draw(st.integers(0, len(header) - 1))])
+        packing.split_work(header[: data.draw(st.integers(0, len(header) - 1))])
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_come_apart_or_are_a_wire_error(frame: bytes) -> None:
     try:
-        header, rest = wire.split_work(frame)
+        header, rest = packing.split_work(frame)
     except WireError as error:
         assert "work message" in str(error) or isinstance(error, ProtocolError)  # noqa: PT017 - either is right; nothing else is
     else:
@@ -184,14 +185,14 @@ def test_any_bytes_come_apart_or_are_a_wire_error(frame: bytes) -> None:
 
 @given(from_workers)
 def test_messages_of_workers_come_out_as_they_went_in(message: wire.FromWorker) -> None:
-    assert wire.unpack_from_worker(wire.pack(message)) == message
+    assert packing.unpack_from_worker(packing.pack(message)) == message
 
 
 def read_anything(frame: bytes) -> None:
     for unpack, kinds in (
-        (wire.unpack_parameters, wire.RunParameters),
-        (wire.unpack_batch, wire.JobBatch),
-        (wire.unpack_from_worker, get_args(wire.FromWorker)),
+        (packing.unpack_parameters, wire.RunParameters),
+        (packing.unpack_batch, wire.JobBatch),
+        (packing.unpack_from_worker, get_args(wire.FromWorker)),
     ):
         try:
             message = unpack(frame)
@@ -215,7 +216,7 @@ def test_any_msgpack_is_a_message_or_a_wire_error(content: object) -> None:
 def test_a_damaged_message_is_a_message_or_a_wire_error(
     message: wire.FromWorker, data: st.DataObject
 ) -> None:
-    frame = bytearray(wire.pack(message))
+    frame = bytearray(packing.pack(message))
     for _ in range(data.draw(st.integers(1, 4))):
         frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
     read_anything(bytes(frame[: data.draw(st.integers(0, len(frame)))]))
@@ -257,9 +258,9 @@ def heartbeat(**changes: object) -> list[object]:
     ids=str,
 )
 def test_values_out_of_range_are_no_message(changes: dict[str, object]) -> None:
-    assert wire.unpack_from_worker(msgspec.msgpack.encode(heartbeat()))
+    assert packing.unpack_from_worker(msgspec.msgpack.encode(heartbeat()))
     with pytest.raises(WireError):
-        wire.unpack_from_worker(msgspec.msgpack.encode(heartbeat(**changes)))
+        packing.unpack_from_worker(msgspec.msgpack.encode(heartbeat(**changes)))
 
 
 def test_lists_are_bounded_before_they_are_built() -> None:
@@ -268,7 +269,7 @@ def test_lists_are_bounded_before_they_are_built() -> None:
     for length, content in ((2**32 - 1, b""), (8_000_000, b"\0" * 8_000_000)):
         frame = head[:at] + b"\xdd" + struct.pack(">I", length) + content + head[at + 4 :]
         with pytest.raises(WireError, match="length"):
-            wire.unpack_from_worker(frame)
+            packing.unpack_from_worker(frame)
 
 
 @pytest.mark.parametrize("opening", [b"\x91", b"\x81\x01", b"\xdd\x00\x00\x00\x01"])
@@ -288,7 +289,7 @@ other_versions = st.integers(0, 2**31).filter(lambda number: number != wire.PROT
 @given(other_versions, st.lists(plain, max_size=12))
 def test_another_version_of_a_work_message_is_told_as_such(protocol: int, rest: list[object]) -> None:
     with pytest.raises(ProtocolError) as raised:
-        wire.split_work(msgspec.msgpack.encode([protocol, *rest]))
+        packing.split_work(msgspec.msgpack.encode([protocol, *rest]))
     assert raised.value.protocol == protocol
     assert str(protocol) in str(raised.value)
 
@@ -297,9 +298,9 @@ def test_another_version_of_a_work_message_is_told_as_such(protocol: int, rest: 
 def test_a_work_message_is_one_array_that_begins_with_the_version(
     beginning: wire.RunParameters, batch: wire.JobBatch
 ) -> None:
-    version, packed, _ = msgspec.msgpack.decode(wire.pack_parameters(beginning) + wire.pack(batch))
+    version, packed, _ = msgspec.msgpack.decode(packing.pack_parameters(beginning) + packing.pack(batch))
     assert version == wire.PROTOCOL
-    assert packed == wire.pack(beginning)
+    assert packed == packing.pack(beginning)
 
 
 @given(other_versions, counts, counts, st.lists(plain, max_size=3))
@@ -308,43 +309,31 @@ def test_another_version_of_a_heartbeat_names_its_worker(
 ) -> None:
     # With fields of another number and kind behind those that are the same in every version.
     with pytest.raises(ProtocolError) as raised:
-        wire.unpack_from_worker(msgspec.msgpack.encode([1, protocol, worker_id, instance, *rest]))
+        packing.unpack_from_worker(msgspec.msgpack.encode([1, protocol, worker_id, instance, *rest]))
     assert raised.value.worker == (worker_id, instance)
 
 
 @pytest.mark.parametrize(("worker_id", "instance"), [(-1, 1), (1, -1), (1, 2**63), (2**63, 1)])
 def test_another_version_with_impossible_numbers_is_nobodys(worker_id: int, instance: int) -> None:
     with pytest.raises(WireError) as raised:
-        wire.unpack_from_worker(msgspec.msgpack.encode([1, 99, worker_id, instance]))
+        packing.unpack_from_worker(msgspec.msgpack.encode([1, 99, worker_id, instance]))
     assert not isinstance(raised.value, ProtocolError)
 
 
 def test_histories_belong_to_jobs_one_by_one() -> None:
     with pytest.raises(WireError, match="2 histories of 1 jobs"):
-        wire.unpack_batch(wire.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)], [(0, 0.0), (0, 0.0)])))
-
-
-@pytest.mark.parametrize(
-    ("number", "policy", "name"),
-    [(1, None, "base_000001"), (1234567, None, "base_1234567"), (2, "gold", "base_000002_gold")],
-)
-def test_names_of_containers(number: int, policy: str | None, name: str) -> None:
-    assert container_name("base", number, policy) == name
-
-
-def test_names_of_objects() -> None:
-    assert object_name("tiny", 12) == "tiny_000012"
+        packing.unpack_batch(packing.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)], [(0, 0.0, False)] * 2)))
 
 
 def test_a_result_takes_few_bytes() -> None:
     result = wire.Result(123456, 0.01, 0.02, 12345.678, 4096, 0, "tx" + "0" * 32)
-    assert len(wire.pack([result])) < 100
+    assert len(packing.pack([result])) < 100
 
 
 def test_a_result_whose_other_fields_have_their_defaults_may_be_sent_as_a_brief_one() -> None:
     briefs = [wire.Brief(1, 0.5, 0.5, 10.0), wire.Result(2, None, 0.5, 10.0, 4096, status=201)]
     message = wire.Results(1, 2, 3, 10.0, 0, cast("list[wire.Result]", briefs))
-    received = wire.unpack_from_worker(wire.pack(message))
+    received = packing.unpack_from_worker(packing.pack(message))
     assert isinstance(received, wire.Results)
     assert received.results == [wire.Result(1, 0.5, 0.5, 10.0), briefs[1]]
 
@@ -355,4 +344,4 @@ def test_what_a_worker_may_list_fits_into_a_message() -> None:
         wire.PROTOCOL, 2**62, 2**62, 2**62, 1.0, 1, jobs, 1.0, [2**32 - 1] * 64, "h" * 255, 1, "1"
     )
     for message in (wire.Handback(2**62, 2**62, 2**62, 2**62, jobs), beat):
-        assert len(wire.pack(message)) <= wire.MAX_WORKER_MESSAGE_BYTES
+        assert len(packing.pack(message)) <= wire.MAX_WORKER_MESSAGE_BYTES

@@ -1,0 +1,133 @@
+"""Messages into bytes and back.
+
+Work socket (master ROUTER, worker DEALER): behind the address of the worker that it is for, a message is
+one frame. Two frames would cost a worker another 1.7 µs a message, the master 0.4. Jobs are an array of
+three:
+
+1. The version of the protocol, which comes first in every version.
+2. :class:`~ssbench.fleet.wire.RunParameters`, packed into a byte string: what is the same for a whole run.
+   All up to here is packed once (:func:`pack_parameters`); a worker that sees the bytes it saw last does not
+   decode them again, so a worker may join at any time.
+3. :class:`~ssbench.fleet.wire.JobBatch`: the jobs.
+
+A notice is an array of two: the version, and one of :data:`~ssbench.fleet.wire.Notice`.
+
+Results socket (worker PUSH, master PULL): a message is one msgpack frame, one of
+:data:`~ssbench.fleet.wire.FromWorker`: an array whose first element tells what it is.
+
+Decoding checks every type and range in C, so that what a stranger sends ends as a
+:class:`~ssbench.errors.WireError` and nothing else.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import msgspec
+
+from ssbench.errors import ProtocolError, WireError
+from ssbench.fleet.wire import PROTOCOL, FromWorker, JobBatch, Notice, RunParameters
+
+_encoder = msgspec.msgpack.Encoder()
+_parameters = msgspec.msgpack.Decoder(RunParameters)
+_batch = msgspec.msgpack.Decoder(JobBatch)
+_notice: msgspec.msgpack.Decoder[Notice] = msgspec.msgpack.Decoder(Notice)
+_from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+
+#: Packs any structure of :mod:`ssbench.fleet.wire`.
+pack = _encoder.encode
+
+#: How a work message begins: an array of three, the version, a byte string whose length follows.
+_MARK = b"\x93%b\xc6" % pack(PROTOCOL)
+_BEGINNING = struct.Struct(f">{len(_MARK)}sI")
+
+#: How a notice begins: an array of two, the version.
+_NOTICE = b"\x92" + pack(PROTOCOL)
+
+#: What a decoder raises: for a wrong type, for text that is not UTF-8, for arrays nested too deep.
+_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+
+#: Messages up to this size that cannot be decoded are searched for their sender.
+_MAX_UNKNOWN_BYTES = 65536
+
+
+def _generic(frame: bytes) -> list[object]:
+    if len(frame) > _MAX_UNKNOWN_BYTES:
+        return []
+    try:
+        decoded = msgspec.msgpack.decode(frame)
+    except _UNREADABLE:
+        return []
+    return decoded if isinstance(decoded, list) else []
+
+
+def pack_parameters(parameters: RunParameters) -> bytes:
+    """Return the beginning of a work message; the packed batch follows it."""
+    packed = pack(parameters)
+    return _BEGINNING.pack(_MARK, len(packed)) + packed
+
+
+def pack_notice(notice: Notice) -> bytes:
+    """Return a work message without jobs."""
+    return _NOTICE + pack(notice)
+
+
+def unpack_notice(message: bytes) -> Notice | None:
+    """Decode a notice; None for a work message of another kind. Raises WireError."""
+    if not message.startswith(_NOTICE):
+        return None
+    try:
+        return _notice.decode(message[len(_NOTICE) :])
+    except _UNREADABLE as error:
+        raise WireError(f"notice: {error}") from None
+
+
+def split_work(message: bytes) -> tuple[bytes, bytes]:
+    """Split a work message into its beginning, with the parameters, and the packed batch.
+
+    Raises WireError, ProtocolError for another version.
+    """
+    if len(message) >= _BEGINNING.size:
+        mark, length = _BEGINNING.unpack_from(message)
+        end = _BEGINNING.size + int(length)
+        if mark == _MARK and end <= len(message):
+            return message[:end], message[end:]
+    match _generic(message):
+        case [int(protocol), *_] if protocol != PROTOCOL:
+            raise ProtocolError(protocol)
+    raise WireError(f"work message: {len(message)} bytes, which is not a work message")
+
+
+def unpack_parameters(beginning: bytes) -> RunParameters:
+    """Decode the parameters that a work message begins with; raises WireError."""
+    try:
+        return _parameters.decode(beginning[_BEGINNING.size :])
+    except _UNREADABLE as error:
+        raise WireError(f"run parameters: {error}") from None
+
+
+def unpack_batch(frame: bytes) -> JobBatch:
+    """Decode the batch of a work message; raises WireError."""
+    try:
+        batch = _batch.decode(frame)
+    except _UNREADABLE as error:
+        raise WireError(f"job batch: {error}") from None
+    if batch.histories and len(batch.histories) != len(batch.jobs):
+        raise WireError(f"job batch: {len(batch.histories)} histories of {len(batch.jobs)} jobs")
+    if batch.dues and len(batch.dues) != len(batch.jobs):
+        raise WireError(f"job batch: {len(batch.dues)} due times of {len(batch.jobs)} jobs")
+    return batch
+
+
+def unpack_from_worker(frame: bytes) -> FromWorker:
+    """Decode a message of the results socket; raises WireError, ProtocolError for another version."""
+    try:
+        return _from_worker.decode(frame)
+    except _UNREADABLE as error:
+        match _generic(frame):
+            # The first four fields of a heartbeat are the same in every version.
+            case [1, int(protocol), int(worker_id), int(instance), *_] if (
+                protocol != PROTOCOL and 0 <= worker_id < 2**63 and 0 <= instance < 2**63
+            ):
+                raise ProtocolError(protocol, (worker_id, instance)) from None
+        raise WireError(f"message of a worker: {error}") from None

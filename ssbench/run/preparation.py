@@ -1,0 +1,103 @@
+"""What there has to be in the cluster before a benchmark begins: containers, and the initial objects."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from ssbench.errors import ClusterError
+from ssbench.names import container_name
+from ssbench.run.loop import Loop
+from ssbench.run.options import RunOptions
+from ssbench.run.phases import InitialUploads
+from ssbench.run.places import container_places
+from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Scenario
+from ssbench.screen.bars import Bar
+from ssbench.workload.draws import Workload
+from ssbench.workload.population import Population
+
+_log = logging.getLogger(__name__)
+
+
+class _InterruptedError(Exception):
+    """Ends the making of containers."""
+
+
+def make_containers(
+    scenario: Scenario, options: RunOptions, tokens: TokenSource, loop: Loop, mark: str | None
+) -> None:
+    """Make the containers of a run, until it is interrupted; workers get a token that was renewed meanwhile.
+
+    ``mark`` is what the requests carry in their transaction ids. Raises ClusterError.
+    """
+    # Only here, because python-swiftclient takes its time and a no-op run does without.
+    from ssbench.swift.containers import ensure_containers  # noqa: PLC0415
+
+    def check() -> None:
+        loop.fleet.look_after_descriptors(time.monotonic())
+        if loop.interrupted.is_set():
+            raise _InterruptedError
+
+    _log.info(
+        "Making sure that %d containers (%s_*) exist, %d at once",
+        scenario.container_count,
+        scenario.container_base,
+        scenario.container_concurrency,
+    )
+    places = container_places(scenario, options, tokens)
+    try:
+        with Bar("Containers", len(places) * scenario.container_count) as bar:
+            for place in places:
+                ensure_containers(
+                    place.session,
+                    [
+                        container_name(scenario.container_base, number, place.policy)
+                        for number in range(scenario.container_count)
+                    ],
+                    place.policy,
+                    scenario.container_concurrency,
+                    bar.advance,
+                    timeouts=(options.connect_timeout, options.network_timeout),
+                    check=check,
+                    renew=place.renew,
+                    trans_id_extra=mark,
+                )
+    except _InterruptedError:
+        return
+    parameters = loop.fleet.parameters
+    if any(getattr(parameters, name) != token for name, token in tokens.tokens.items()):
+        loop.fleet.change(**tokens.tokens)
+
+
+def upload_initial_objects(
+    scenario: Scenario, options: RunOptions, workload: Workload, state: Population, loop: Loop
+) -> InitialUploads:
+    """Upload the initial objects that are not there yet, until interrupted; return what came of it.
+
+    Warns of those that could not be uploaded. Raises ClusterError if not one could be, and what
+    :meth:`~ssbench.run.loop.Loop.run` raises.
+    """
+    total = sum(each.initial_files for each in scenario.size_classes)
+    _log.info("Uploading initial objects where they are not there yet (%d)", total)
+    with Bar("Initial objects", total) as bar:
+        uploads = InitialUploads(workload.initial_objects(), state, bar, loop.interrupted.is_set)
+        loop.run(uploads)
+    if not options.noop:
+        why = "to verify their content" if options.verify else "size outside the range of their class"
+        _log.info(
+            "Initial objects: %d uploaded, %d replaced%s, %d reused",
+            uploads.uploaded,
+            uploads.replaced,
+            f" ({why})" if uploads.replaced else "",
+            uploads.reused,
+        )
+    if uploads.failed and not loop.interrupted.is_set():
+        if not uploads.succeeded:
+            raise ClusterError(
+                f"not one of the {total} initial objects could be uploaded: {uploads.failure_text()}"
+            )
+        loop.news.warn(
+            f"{uploads.failed} of {total} initial objects could not be uploaded: {uploads.failure_text()}"
+        )
+    return uploads

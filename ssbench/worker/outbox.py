@@ -1,0 +1,171 @@
+"""What a worker sends to its master: results, which wait for each other where there is no hurry.
+
+Results are sent in the same turn of the event loop when few jobs are left, because the master is to send
+more. Otherwise, where operations are fast, they are gathered for :data:`_GATHER` seconds, so that they need
+fewer messages.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import zmq
+from msgspec.structs import replace
+
+from ssbench.fleet import packing, wire
+from ssbench.fleet.wire import Brief, JobBatch, Result, RunParameters
+from ssbench.worker.engine.contract import Engine
+from ssbench.worker.lag import LagMeter
+
+#: Results wait for others for so long (seconds), where the master refills at so many jobs or more.
+_GATHER = 0.004
+_GATHER_FROM = 16
+
+#: More jobs than can wait.
+_AT_ALL_TIMES = sys.maxsize
+
+#: Most results in one message.
+_RESULTS_A_MESSAGE = 2000
+
+#: A flag of the sockets as a plain number: the enumeration costs as much as the call.
+_AT_ONCE = int(zmq.NOBLOCK)
+
+
+class Outbox:
+    """The way to the master; it takes results from :meth:`begin` to :meth:`forget`, those of one run.
+
+    ``loop`` is that of gevent, ``lag`` measures it. ``after_jobs`` is (a number of jobs, what to call when so
+    many have ended). ``held`` says how many jobs of each batch have not ended.
+    """
+
+    def __init__(
+        self,
+        socket: zmq.Socket[bytes],
+        worker_id: int,
+        instance: int,
+        loop: Any,
+        lag: LagMeter,
+        after_jobs: tuple[int, Callable[[], None]] | None = None,
+    ) -> None:
+        self.held: dict[int, int] = {}
+        self._socket = socket
+        self._worker_id = worker_id
+        self._instance = instance
+        self._loop = loop
+        self._lag = lag
+        self._after_jobs = after_jobs
+        #: That of the run, None between two runs.
+        self._engine: Engine | None = None
+        self._run_id = self._generation = 0
+        self._results: list[Brief] = []
+        self._refused_generation = sys.maxsize
+        self._flush_due = False
+        #: Results are sent at once when no more jobs wait.
+        self._tell_at = _AT_ALL_TIMES
+        #: The last batch that came, and when.
+        self._received = (0, 0.0)
+        self._gathering = loop.timer(_GATHER, _GATHER)
+
+    def send(self, message: wire.FromWorker) -> bool:
+        """Send a message; results that are too long for one go in several. False if it cannot be sent now."""
+        packed = packing.pack(message)
+        if len(packed) > wire.MAX_WORKER_MESSAGE_BYTES and isinstance(message, wire.Results):
+            middle = len(message.results) // 2
+            halves = (message.results[:middle], message.results[middle:])
+            return all(self.send(replace(message, results=half)) for half in halves)
+        try:
+            self._socket.send(packed, _AT_ONCE)
+        except zmq.Again:
+            return False
+        return True
+
+    def begin(self, engine: Engine, parameters: RunParameters) -> None:
+        """Take results of the jobs of an engine from now on, under these parameters."""
+        self._engine = engine
+        self.update(parameters)
+
+    def update(self, parameters: RunParameters) -> None:
+        """Note which parameters hold from now on."""
+        self._run_id, self._generation = parameters.run_id, parameters.generation
+
+    def forget(self) -> None:
+        """Drop what has not been sent, and all batches."""
+        self._engine = None
+        self._gathering.stop()
+        self.held.clear()
+        self._results.clear()
+        self._refused_generation = sys.maxsize
+
+    def close(self) -> None:
+        """Release what is the loop's."""
+        self._gathering.close()
+
+    def expect(self, batch: JobBatch) -> None:
+        """Note that the jobs of a batch are to end."""
+        self.held[batch.batch_id] = len(batch.jobs)
+        self._received = (batch.batch_id, time.monotonic())
+        self._tell_at = batch.low if batch.low >= _GATHER_FROM else _AT_ALL_TIMES
+
+    def count(self, batch_id: int, ended: int) -> None:
+        """Note that so many jobs of a batch are no longer held."""
+        left = self.held[batch_id] - ended
+        if left:
+            self.held[batch_id] = left
+        else:
+            del self.held[batch_id]
+
+    def ended(self, batch_id: int, results: Sequence[Brief], refused: int | None = None) -> None:
+        """Take results, as :class:`~ssbench.worker.engine.contract.Ended` says, and send them soon."""
+        waits = self._results
+        waits += results
+        self.count(batch_id, len(results))
+        if refused is not None:
+            self._refused_generation = min(self._refused_generation, refused)
+        if self._flush_due:
+            return
+        engine = self._engine
+        if engine is None or (waiting := engine.waiting) <= self._tell_at:
+            # Until more jobs come the master is told again when half of them are left.
+            if self._tell_at < _AT_ALL_TIMES:
+                self._tell_at = waiting // 2
+            self._flush_due = True
+            self._loop.run_callback(self.flush)
+        elif len(waits) == len(results):
+            # To start a timer again that has rung would ring at once.
+            self._gathering.again(self.flush)
+
+    def flush(self) -> None:
+        """Send the results that are there."""
+        self._flush_due = False
+        self._gathering.stop()
+        engine = self._engine
+        if not self._results or engine is None:
+            return
+        results, self._results = self._lag.mark(self._results), []
+        if self._after_jobs is not None:
+            left, callback = self._after_jobs
+            self._after_jobs = (left - len(results), callback) if left > len(results) else None
+            if self._after_jobs is None:
+                callback()
+        generation = min(self._generation, self._refused_generation)
+        self._refused_generation = sys.maxsize
+        received, since = self._received
+        now = time.monotonic()
+        for start in range(0, len(results), _RESULTS_A_MESSAGE):
+            # If the master has vanished this fails; the run is dropped when the connection ends.
+            self.send(
+                wire.Results(
+                    self._run_id,
+                    self._worker_id,
+                    self._instance,
+                    now,
+                    generation,
+                    cast("list[Result]", results[start : start + _RESULTS_A_MESSAGE]),
+                    engine.begun,
+                    received,
+                    now - since,
+                )
+            )

@@ -1,0 +1,71 @@
+"""Waiting for the workers of a run, over a simulated fleet."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from simulated import Network
+
+from ssbench.errors import WorkerError
+from ssbench.fleet.pace import ClosedLoop
+from ssbench.fleet.wire import RunParameters
+from ssbench.run.arriving import wait_for_workers
+from ssbench.run.loop import Loop
+from ssbench.run.news import News
+from ssbench.run.tokens import TokenRenewal
+
+
+class Bench:
+    """A loop over a simulated fleet that has no worker yet."""
+
+    def __init__(self) -> None:
+        self.network = Network()
+        self.news = News()
+        self.loop = Loop(
+            self.network.fleet(RunParameters(run_id=1)),
+            ClosedLoop(8, 2),
+            self.news,
+            TokenRenewal(None),
+            0.0,
+            lambda: self.network.now,
+        )
+        self.began = self.network.now
+
+
+def test_a_run_begins_with_the_workers_that_are_expected() -> None:
+    bench = Bench()
+    for instance in (1, 2, 3):
+        bench.network.at(instance, lambda instance=instance: bench.network.worker(instance))
+    wait_for_workers(bench.loop, lambda: 3, 60.0, "advice")
+    assert bench.network.now - bench.began == pytest.approx(3.0, abs=0.3)
+    assert bench.news.warnings == []
+
+
+def test_without_a_worker_there_is_advice(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    with caplog.at_level(logging.INFO), pytest.raises(WorkerError, match=r"within 20 s. Start some!"):
+        wait_for_workers(bench.loop, lambda: 2, 20.0, "Start some!")
+    said = [record.message for record in caplog.records]
+    assert said[0] == "Waiting for workers: 0 of 2 there, 19 s left. Start some!"
+    assert len(said) == 4
+
+
+def test_with_fewer_workers_a_run_begins_with_a_warning() -> None:
+    bench = Bench()
+    bench.network.worker(1)
+    mute = bench.network.worker(2)
+    mute.connected = False
+    for second in range(20):
+        bench.network.at(second, mute.heartbeat)
+    wait_for_workers(bench.loop, lambda: 2, 20.0, "advice")
+    (unreachable, few) = bench.news.warnings
+    assert "cannot be reached on the work port" in unreachable
+    assert few.startswith("Only 1 of 2 workers were ready within 20 s; starting with those. Worker 2 on h")
+
+
+def test_an_interrupt_ends_the_wait() -> None:
+    bench = Bench()
+    bench.network.at(2.0, bench.loop.interrupted.set)
+    wait_for_workers(bench.loop, lambda: 1, 60.0, "advice")
+    assert bench.network.now - bench.began == pytest.approx(2.0, abs=0.2)

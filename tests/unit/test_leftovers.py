@@ -1,0 +1,17 @@
+"""What is said of the objects that a run leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ssbench.run.leftovers import what_deletes
+from ssbench.scenario.model import Scenario
+
+
+def test_what_deletes_them() -> None:
+    scenario = Scenario("s", (), 1, operation_count=1, container_base="my base", policy="gold")
+    command = "ssbench-master cleanup-containers -b 'my base' -p gold"
+    assert what_deletes(scenario, local_swift=False).endswith(f": {command}")
+    assert what_deletes(replace(scenario, policy=None), local_swift=False).endswith(" -b 'my base'")
+    # Nothing can be deleted in a Swift that is gone when the user reads this.
+    assert "cleanup-containers" not in what_deletes(scenario, local_swift=True)
