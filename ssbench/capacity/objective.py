@@ -25,10 +25,15 @@ def check(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) ->
     """Raise ValueError for a condition that no search can judge in runs of a scenario."""
     for condition in conditions:
         text, latency = condition.text, condition.unit is Unit.SECONDS
-        if condition.figure in {"rate", "mb_per_s", "count"} or condition.relation not in {"<", "<="}:
+        if condition.figure in {"rate", "mb_per_s", "count"}:
             raise ValueError(
-                f"{text!r}: expected a condition that more load ends, such as 'read.p99 <= 50ms' or"
+                f"{text!r}: --find needs a limit of a latency or of errors, such as 'read.p99 <= 50ms' or"
                 " 'errors <= 0.1%'"
+            )
+        if condition.relation not in {"<", "<="}:
+            raise ValueError(
+                f"{text!r}: --find looks for the most load at which a condition holds: use <= or <, as in"
+                f" '{text.replace(condition.relation, '<=')}'"
             )
         if wrong := unknown_class(condition, [each.name for each in scenario.size_classes]):
             raise ValueError(wrong)
@@ -43,11 +48,15 @@ def check(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one condition, with what it was judged by in words."""
+    """What came of one condition, with what it was judged by in words.
+
+    ``value`` is the figure that the condition is about, in its unit; None where it was not measured.
+    """
 
     condition: Condition
     verdict: Verdict
     text: str
+    value: float | None = None
 
 
 def wilson(share: float, size: float) -> tuple[float, float]:
@@ -81,26 +90,28 @@ def _finding(statistics: RunStatistics, condition: Condition) -> Finding:
         # Where all failed there is no latency either; where there were none, a longer run may have some.
         nothing = line is None or not line.count + line.failed
         return Finding(condition, Verdict.UNDECIDED if nothing else Verdict.FAILED, "not measured")
-    words = f"{condition.text.partition(' ')[0]} {condition.spell(came)}"
-    if condition.figure == "errors" and condition.unit is Unit.SHARE:
-        low, high = wilson(came, line.count + line.failed)
-        words += _sure(low, high)
+    words = f"{condition.subject} {condition.spell_measured(came)}"
+    if condition.figure == "errors":
+        low, high, more = _errors(condition, statistics, line, came)
+        words += more
     elif condition.rank is not None and condition.rank < 100:
-        return _within(condition, statistics, line, words)
+        return _within(condition, statistics, line, came)
     else:
         low = high = came
-    return Finding(condition, _verdict(condition.holds(low), condition.holds(high)), words)
+    return Finding(condition, _verdict(condition.holds(low), condition.holds(high)), words, came)
 
 
-def _within(condition: Condition, statistics: RunStatistics, line: Line, words: str) -> Finding:
+def _within(condition: Condition, statistics: RunStatistics, line: Line, came: float) -> Finding:
     """Judge a percentile by the share of operations within its limit."""
+    words = f"{condition.subject} {condition.spell_measured(came)}"
     latencies = line.first_byte if condition.kind == "first" else line.last_byte
     if condition.kind == "response":
         latencies = line.due.response
     elif line.due.response.count and condition.kind == "last":
         # Of operations that were due, whoever waits does so from then on.
         latencies = line.due.response
-        words += f" ({condition.spell(latencies.percentile(condition.rank or 0))} from when they were due)"
+        came = latencies.percentile(condition.rank or 0)
+        words += f" ({condition.spell_measured(came)} from when they were due)"
     wanted = (condition.rank or 0.0) / 100
     everything = latencies.count + line.failed + _not_begun(statistics, line)
     share = latencies.share_within(condition.limit) * latencies.count / everything
@@ -111,7 +122,21 @@ def _within(condition: Condition, statistics: RunStatistics, line: Line, words: 
         condition,
         verdict,
         f"{words}, {share:.3%} within {condition.spell(condition.limit)}{_sure(low, high)}",
+        came,
     )
+
+
+def _errors(
+    condition: Condition, statistics: RunStatistics, line: Line, came: float
+) -> tuple[float, float, str]:
+    """Return between what the errors are, and words; what was due and never begun did not succeed either."""
+    missed = _not_begun(statistics, line)
+    words = f", {missed:,.0f} never begun" if missed >= 0.5 else ""
+    if condition.unit is not Unit.SHARE:
+        return came + missed, came + missed, words
+    everything = line.count + line.failed + missed
+    low, high = wilson((line.failed + missed) / everything, everything)
+    return low, high, words + _sure(low, high)
 
 
 def _not_begun(statistics: RunStatistics, line: Line) -> float:

@@ -21,7 +21,8 @@ class Step:
 
     ``rate`` is operations a second, with its interval (None of runs that were too short), ``moved`` bytes a
     second. ``mean`` is of last-byte latency, and so are ``p50`` and ``p99``, but that in an open loop these
-    count from when operations were due; NaN without any. ``users`` is how many
+    count from when operations were due; NaN without any. ``supported`` is the highest of these ranks beyond
+    which enough latencies lie, None where that holds for neither. ``users`` is how many
     operations the run was to have in flight; ``generator`` the share of its core that the busiest worker
     used, None where that is not known, and ``room`` how many operations all workers can run at once, None
     likewise. ``limits`` says in what way the load generator was the limit. ``file`` is the stat file,
@@ -44,6 +45,7 @@ class Step:
     limits: tuple[str, ...] = ()
     file: str = ""
     ended_early: str | None = None
+    supported: int | None = 99
 
     @property
     def in_flight(self) -> float:
@@ -93,6 +95,7 @@ def step_of(
         mean=latencies.mean,
         p50=response.percentile(50),
         p99=response.percentile(99),
+        supported=max((rank for rank in (50, 99) if response.supports(rank)), default=None),
         count=total.count,
         failed=total.failed,
         generator=max(shares, default=None),

@@ -52,7 +52,8 @@ def limits(variable: Variable, steps: Sequence[Step]) -> list[str]:
             f" {room} operations at once. Start more workers, or give them a higher --concurrency."
         )
     if other := [step for step in steps if step.limits and not step.generator_full]:
-        found.append(f"At {_values(other)} {unit}, of the last of them: {other[-1].limits[0]}.")
+        last = sorted(other, key=lambda step: step.value)[-1]
+        found.append(f"At {_values(other)} {unit}, of the last of them: {last.limits[0]}.")
     return found
 
 
@@ -67,4 +68,4 @@ def too_short(steps: Sequence[Step]) -> list[str]:
 
 
 def _values(steps: Iterable[Step]) -> str:
-    return ", ".join(dict.fromkeys(f"{step.value:g}" for step in steps))
+    return ", ".join(f"{value:g}" for value in sorted({step.value for step in steps}))

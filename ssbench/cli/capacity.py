@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,6 +111,7 @@ def run(arguments: argparse.Namespace, setting: Setting) -> ExitCode:
         except (SsbenchError, KeyboardInterrupt) as error:
             output.write(steps.found(runs, str(error) or "interrupted"))
             raise
+        runs.say_files()
         written = output.write(steps.found(runs, why))
         return code if written or code is not ExitCode.OK else ExitCode.FAILED
 
@@ -131,8 +133,7 @@ class _Runs:
         scenario = scenario_with(setting.scenario, variable, value, seconds)
         if variable is Variable.WORKERS:
             self._bench.use_local_workers(value)
-        _log.info("Step %d: %s", len(self.steps) + 1, variable.words(value))
-        with setting.sinks(scenario, self._bench) as sinks:
+        with setting.sinks(scenario, self._bench) as sinks, _quiet(after_first=bool(self.steps)):
             outcome = self._series.run(
                 scenario, str(value), sinks=sinks, observer=self._observer, goal=setting.goal(scenario)
             )
@@ -147,18 +148,48 @@ class _Runs:
             ended_early=outcome.ended_early,
         )
         self.steps.append(step)
-        self._say(step)
-        _go_on(outcome)
+        try:
+            _go_on(outcome)
+        except _EndedEarlyError:
+            self.say("")
+            raise
         return step, statistics
 
-    def _say(self, step: Step) -> None:
+    def say(self, verdict: str) -> None:
+        """Tell what came of the last step, in one line."""
+        step = self.steps[-1]
         _log.info(
-            "%s: %s ops/s, %d failed; results in %s",
+            "Step %d: %s, %.0f s: %s ops/s, %d failed%s",
+            len(self.steps),
             self._variable.words(step.value),
+            step.seconds,
             rate(step.rate),
             step.failed,
-            step.file,
+            f"; {verdict}" if verdict else "",
         )
+
+    def say_files(self) -> None:
+        """Tell where the results of all steps are."""
+        if not self.steps:
+            return
+        last, kind = self.steps[-1].file, self._variable.value
+        pattern = re.sub(rf"\.{kind}-\d+(\.\d+)?(\.stat\.gz)\Z", rf".{kind}-*\2", last, flags=re.ASCII)
+        _log.info("Results saved to %s", last if len(self.steps) == 1 else pattern)
+
+
+@contextmanager
+def _quiet(*, after_first: bool) -> Iterator[None]:
+    """Leave out what each run says of its phases: the first step has said it; warnings and -v stay."""
+    loggers = [logging.getLogger(f"ssbench.{each}") for each in ("run", "swift", "fleet")]
+    before = [each.level for each in loggers]
+    quiet = after_first and not _log.isEnabledFor(logging.DEBUG)
+    try:
+        for each in loggers if quiet else ():
+            each.setLevel(logging.WARNING)
+        yield
+    finally:
+        for each, level in zip(loggers, before, strict=True):
+            each.setLevel(level)
 
 
 def _go_on(outcome: RunOutcome) -> None:
@@ -192,6 +223,7 @@ class _Sweeping:
         """Go through the values."""
         for value in self._sweep.values:
             runs.step(value)
+            runs.say("")
             self._ended = why_stop(self.variable, runs.steps)
             if self._ended is not None:
                 break
@@ -225,6 +257,7 @@ class _Finding:
         self._setting = setting
         self._conditions = tuple(dict.fromkeys(conditions))
         self._words: list[str] = []
+        self._findings: list[tuple[objective.Finding, ...]] = []
         if scenario.run_seconds is None or scenario.stages:
             raise UsageError("--find needs the time that a step takes, -r/--run-seconds, and no stages")
         try:
@@ -243,14 +276,16 @@ class _Finding:
 
     def carry_out(self, runs: _Runs) -> ExitCode:
         """Search until there is an answer, or none."""
+        _log.info("Searching: some 10 to 20 steps of %g s or more", self._setting.scenario.run_seconds)
         while (trial := self._search.next()) is not None:
             step, statistics = runs.step(trial.value, trial.seconds)
-            findings = objective.judge(statistics, self._conditions)
+            findings = tuple(objective.judge(statistics, self._conditions))
             verdict = objective.together(findings)
             if step.ended_early is not None:
                 verdict = Verdict.FAILED  # too many operations failed
             self._words.append(_words(trial, verdict, [each.text for each in findings]))
-            _log.info("%s: %s", self.variable.words(trial.value), self._words[-1])
+            self._findings.append(findings)
+            runs.say(_brief(trial, verdict, findings))
             if trial.confirms and verdict is Verdict.PASSED:
                 self._confirmed_by = trial.seconds
             self._search.record(verdict, no_higher=self._no_higher(runs.steps, verdict))
@@ -272,12 +307,14 @@ class _Finding:
         """Return what is known."""
         steps, answer, variable = tuple(runs.steps), self._search.answer(), self.variable
         wanted = " and ".join(condition.text for condition in self._conditions)
-        words = [*self._words, *(f"not judged: {why}" for _ in steps[len(self._words) :])]
+        not_judged = len(steps) - len(self._words)
+        words = [*self._words, *([f"not judged: {why}"] * not_judged)]
+        findings = [*self._findings, *([()] * not_judged)]
         tone = Tone.BAD if answer.value is None else Tone.DOUBTFUL if why or answer.at_least else Tone.GOOD
         conclusion = self._conclusion(wanted, answer, why)
         notes = limits(variable, steps) + ([] if self._bounded else too_short(steps))
         title = f"{self._setting.scenario.name}: {variable.most} at which {wanted}"
-        return Capacity(title, variable, steps, tuple(words), conclusion, tone, tuple(notes))
+        return Capacity(title, variable, steps, tuple(words), conclusion, tone, tuple(notes), tuple(findings))
 
     def _conclusion(self, wanted: str, answer: Answer, why: str) -> str:
         words, passed = self.variable.words, self._search.passed
@@ -301,8 +338,19 @@ class _Finding:
 
 
 def _words(trial: Trial, verdict: Verdict, texts: Sequence[str]) -> str:
-    confirms = " (to confirm)" if trial.confirms else ""
-    return f"{verdict.value}{confirms}: {'; '.join(texts)}"
+    reasons = (("to confirm", trial.confirms), ("tried again", trial.again))
+    why = ", ".join(words for words, holds in reasons if holds)
+    return f"{verdict.value}{f' ({why})' if why else ''}: {'; '.join(texts)}"
+
+
+def _brief(trial: Trial, verdict: Verdict, findings: Sequence[objective.Finding]) -> str:
+    """Return what came of a step in few words: the figures without what they rest on."""
+    measured = [
+        f"{each.condition.subject} "
+        + ("not measured" if each.value is None else each.condition.spell_measured(each.value))
+        for each in findings
+    ]
+    return _words(trial, verdict, measured)
 
 
 class _Output:

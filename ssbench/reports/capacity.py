@@ -9,11 +9,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ssbench.capacity.objective import Finding
 from ssbench.capacity.steps import Step
 from ssbench.capacity.variables import Variable
-from ssbench.reports.columns import bars, paragraph
-from ssbench.reports.figures import milliseconds, printable
+from ssbench.reports.columns import bars, milliseconds, paragraph
+from ssbench.reports.figures import printable
 from ssbench.reports.verdict import Tone, rate
+from ssbench.statistics.latencies import MIN_BEYOND
 
 _MEGABYTE = 1e6
 
@@ -22,8 +24,9 @@ _MEGABYTE = 1e6
 class Capacity:
     """What was found.
 
-    ``words`` say of each step what it was judged by, and are empty in a sweep; ``conclusion`` says what came
-    of it all, ``notes`` what else is to be known.
+    ``words`` say of each step what it was judged by, and ``findings`` what came of each condition, none
+    where the step was not judged; both are empty in a sweep. ``conclusion`` says what came of it all,
+    ``notes`` what else is to be known.
     """
 
     title: str
@@ -33,6 +36,7 @@ class Capacity:
     conclusion: str
     tone: Tone
     notes: tuple[str, ...] = ()
+    findings: tuple[tuple[Finding, ...], ...] = ()
 
 
 HEADS = (
@@ -56,37 +60,51 @@ def cells(step: Step) -> list[str]:
         rate(step.rate),
         f"{rate(max(0.0, interval.low))} to {rate(interval.high)}" if interval else "-",
         rate(step.moved / _MEGABYTE),
-        milliseconds(step.p50),
-        milliseconds(step.p99),
+        *(
+            milliseconds(seconds if rank <= (step.supported or 0) else math.nan)
+            for rank, seconds in ((50, step.p50), (99, step.p99))
+        ),
         f"{step.failed:,}",
         "-" if math.isnan(step.in_flight) else rate(step.in_flight),
         "-" if step.generator is None else f"{step.generator:.0%}{' !' if step.generator_limited else ''}",
     ]
 
 
+def heads(found: Capacity) -> list[str]:
+    """Return the heads of the columns: the figures that are judged stand behind the value."""
+    judged = next(filter(None, found.findings), ())
+    return [found.variable.head, *(each.condition.subject for each in judged), *HEADS]
+
+
+def rows(found: Capacity) -> list[list[str]]:
+    """Return the cells of each step, below :func:`heads`."""
+    most = max(map(len, found.findings), default=0)
+    findings = found.findings or ((),) * len(found.steps)
+    return [
+        [f"{step.value:g}", *(map(_judged, each) if each else ["-"] * most), *cells(step)]
+        for step, each in zip(found.steps, findings, strict=True)
+    ]
+
+
+def _judged(finding: Finding) -> str:
+    return "-" if finding.value is None else finding.condition.spell_measured(finding.value)
+
+
 def text(found: Capacity, encoding: str = "utf-8") -> str:
     """Return the report as text, at most 100 columns wide but for names."""
     lines = ["", found.title, "", *_table(found)]
     if len(found.steps) > 1:
-        ordered = sorted(found.steps, key=lambda step: step.value)
-        shown = bars((step.rate if math.isfinite(step.rate) else 0.0 for step in ordered), encoding)
-        lines += ["", f"ops/s over {found.variable.value}: {shown}"]
-    lines.append("")
-    if found.variable is Variable.RATE:
-        lines.append(
-            "p50, p99: from when operations were due; in flight: ops/s x mean latency (Little's law)"
-        )
-    else:
-        lines.append("in flight: ops/s x mean latency (Little's law), to be compared with users")
+        values = sorted({step.value for step in found.steps})
+        shown = bars((_mean_rate(found, value) for value in values), encoding)
+        lines += ["", *paragraph(f"ops/s at {', '.join(f'{value:g}' for value in values)}: {shown}")]
+    lines += ["", *_legend(found)]
     lines += [
         "CPU: of its core, the busiest worker; ! where the generator rather than Swift was the limit",
         "",
     ]
     if any(found.words):
-        rows = zip(found.steps, found.words, strict=True)
-        lines += [
-            f"{found.variable.words(step.value)}, {step.seconds:.0f} s: {words}" for step, words in rows
-        ]
+        for step, words in zip(found.steps, found.words, strict=True):
+            lines += paragraph(f"{found.variable.words(step.value)}, {step.seconds:.0f} s: {words}")
         lines.append("")
     for sentence in (*found.notes, found.conclusion):
         lines += paragraph(sentence)
@@ -94,14 +112,27 @@ def text(found: Capacity, encoding: str = "utf-8") -> str:
     return plain.encode(encoding, "replace").decode(encoding)
 
 
+def _mean_rate(found: Capacity, value: float) -> float:
+    """Return the mean rate of all steps with a value."""
+    rates = [step.rate for step in found.steps if step.value == value and math.isfinite(step.rate)]
+    return sum(rates) / len(rates) if rates else 0.0
+
+
+def _legend(found: Capacity) -> Iterator[str]:
+    since = ", from when they were due" if found.variable is Variable.RATE else ""
+    few = f"- where fewer than {MIN_BEYOND} lie beyond"
+    yield f"p50, p99: of all operations{since}; {few}"
+    users = "" if found.variable is Variable.RATE else ", to be compared with users"
+    yield f"in flight: ops/s x mean latency (Little's law){users}"
+
+
 def _table(found: Capacity) -> Iterator[str]:
     if not found.steps:
         yield "No step was completed."
         return
-    heads = [found.variable.head, *HEADS]
-    rows = [heads, *([f"{step.value:g}", *cells(step)] for step in found.steps)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    lines = [heads(found), *rows(found)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for row in lines:
         yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
 
 
@@ -120,6 +151,7 @@ def _records(found: Capacity) -> Iterator[dict[str, object]]:
             "mean_seconds": step.mean,
             "p50_seconds": step.p50,
             "p99_seconds": step.p99,
+            "percentile_supported": step.supported,
             "succeeded": step.count,
             "failed": step.failed,
             "in_flight": step.in_flight,
@@ -195,16 +227,13 @@ def page(found: Capacity, _encoding: str = "utf-8") -> str:
         Chart("Latency", "ms", latencies, axis=unit, digits=2),
         Chart("Little's law: operations in flight", "", flight, axis=unit),
     ]
-    rows = [
-        [
-            f"{step.value:g}",
-            *map(html_page.escape, cells(step)),
-            html_page.escape(words),
-            html_page.escape(step.file),
-        ]
-        for step, words in zip(found.steps, found.words or ("",) * len(found.steps), strict=True)
+    words = found.words or ("",) * len(found.steps)
+    lines = [
+        [*map(html_page.escape, (*row, said, step.file))]
+        for row, step, said in zip(rows(found), found.steps, words, strict=True)
     ]
-    table = html_tables.table((found.variable.head, *HEADS, "judged by", "stat file"), rows, texts=0)
+    table = html_tables.table((*heads(found), "judged by", "stat file"), lines, texts=0)
+    table += "".join(f"<p class=note>{html_page.escape(line)}</p>" for line in _legend(found))
     parts = [html_page.Part("Steps", charts if len(steps) > 1 else (), table)]
     return html_page.page(found.title, found.tone.value, found.conclusion, found.notes, "", parts)
 
