@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import shlex
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -67,9 +68,9 @@ def _add_layout(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("a larger Swift", "All of it on this machine, each server a process.")
     for option, what in {
         "--replicas": "replicas of everything without erasure coding (default: 1)",
-        "--devices": "devices, d1 on, spread over the object servers (default: as many as are needed)",
-        "--object-servers": "object servers, object-1 on (default: 1)",
-        "--proxies": "proxy servers, proxy-1 on, which share their tokens (default: 1)",
+        "--devices": "devices, called d1, d2, ..., dealt out to the object servers (default: as needed)",
+        "--object-servers": "object servers, called object-1, object-2, ... (default: 1)",
+        "--proxies": "proxy servers, called proxy-1, proxy-2, ..., which share their tokens (default: 1)",
     }.items():
         group.add_argument(option, type=positive_int, metavar="NUMBER", help=what)
     group.add_argument(
@@ -92,6 +93,21 @@ def _add_layout(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Serve until interrupted; raises UsageError, and ClusterError when a server ends by itself."""
+    with _ended_by_sigterm():
+        return _serve(arguments)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """End as Ctrl-C does, with nothing left behind; the shell has jobs in the background ignore Ctrl-C."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _serve(arguments: argparse.Namespace) -> ExitCode:
     env_file: Path | None = arguments.env_file
     try:
         if env_file:
@@ -152,7 +168,7 @@ def _variables_told(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
         "SWIFT_RECON": " ".join(swift.recon_urls.values()),
     }
     if len(swift.proxies) > 1:
-        variables["SWIFT_PROXIES"] = " ".join(f"-S {url}" for url in swift.storage_urls)
+        variables["SWIFT_PROXIES"] = " ".join(swift.storage_urls)
     with suppress(ReaderGoneError), output_file.writing(env_file or Path("-")) as out:
         out.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     try:

@@ -125,16 +125,6 @@ def test_tokens_expire_and_a_temporary_directory_is_removed():
     assert not any(map(running, servers))
 
 
-def test_ipv6():
-    if cluster._bind_error("::1", 0):
-        pytest.skip("this machine has no ::1")
-    with LocalSwift(bind_ip="::1") as swift:
-        assert swift.auth_url == f"http://[::1]:{swift.port}/auth/v1.0"
-        assert connect(swift).get_auth()[0] == swift.storage_url
-        connect(swift).put_container("six")
-        connect(swift).put_object("six", "o", b"6")
-
-
 def test_filters_and_options_reach_the_servers(tmp_path, monkeypatch):
     (tmp_path / "teapot.py").write_text(
         "def filter_factory(conf, body, **_):\n"
@@ -360,7 +350,7 @@ def test_by_hand_with_a_file_to_wait_for(command, tmp_path):
     assert names == [
         f"export {name}" for name in ("ST_AUTH", "ST_USER", "ST_KEY", "SWIFT_LOGS", "SWIFT_RECON")
     ]
-    process.send_signal(signal.SIGINT)
+    process.terminate()
     assert process.communicate(timeout=60)[0] == ""
     assert process.returncode == 0
     assert not list(tmp_path.iterdir())
@@ -374,15 +364,14 @@ def test_a_larger_one_by_hand_for_a_time(command, tmp_path):
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert errors.endswith("; Ctrl-C or the end of 0.1 s ends it\n")
-    shell = output + 'printf "%s\n" "$SWIFT_LOGS" "$SWIFT_RECON" $SWIFT_PROXIES'
+    shell = output + 'printf "%s\n" "$SWIFT_LOGS" "$SWIFT_RECON" "$SWIFT_PROXIES"'
     answer = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True, timeout=30)
-    logs, recon, option, first, _, second = answer.stdout.splitlines()
+    logs, recon, proxies = answer.stdout.splitlines()
     assert sorted(file.name for file in Path(logs).iterdir()) == [
         *("listings.log", "object-1.log", "object-2.log", "proxy-1.log", "proxy-2.log")
     ]
     assert len(set(recon.split())) == 4
-    assert option == "-S"
-    assert first != second
+    assert len(set(proxies.split())) == 2
     slow = json.loads((tmp_path / "etc" / "slow.json").read_text())
     assert slow == [{"target": "d2", "delay": 0.001, "share": 0.5, "where": "commit"}]
     mounted = {stub.parent.name for stub in tmp_path.glob("node/object-*/*/.ismount")}
