@@ -548,12 +548,15 @@ def test_an_object_server_that_is_down_is_counted_errors(
 def test_a_token_that_nobody_takes_any_more_ends_in_errors(fleet: Fleet, tmp_path: Path) -> None:
     with store() as (rule, options):
         fleet.worker(1, "-c", 8)
+
+        def fault(request: Request) -> Reply | None:
+            uploaded = len(rule.objects()) >= INITIAL
+            return Reply(401) if uploaded and request.target.count("/") > 3 else None
+
+        rule.fault = fault
         run = fleet.run(write_scenario(tmp_path, operation_count=300), *options)
-        wait_until(lambda: len(rule.objects()) >= INITIAL, "initial objects")
-        rule.fault = lambda request: Reply(401) if request.target.count("/") > 3 else None
         assert run.end() == ExitCode.FAILED, run.err
-    causes = counted(fleet, 300)
-    assert causes["HTTP 401"] > 100
+    assert counted(fleet, 300) == {"HTTP 401": 300}
 
 
 def test_a_storm_of_503_is_retried_and_counted(fleet: Fleet, tmp_path: Path) -> None:
