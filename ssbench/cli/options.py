@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from ssbench import conditions, quantities
-from ssbench.conditions import Condition
 from ssbench.errors import ExitCode
 from ssbench.suggestions import did_you_mean
+
+_Value = TypeVar("_Value")
 
 
 class Parser(argparse.ArgumentParser):
@@ -75,6 +76,18 @@ def _number(convert: Callable[[str], float], low: float, high: float, expected: 
         return value
 
     return parse
+
+
+def parsed(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """Return a type of values whose error is what the ValueError of ``parse`` says."""
+
+    def checked(text: str) -> _Value:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return checked
 
 
 positive_int = _number(int, 1, 2**62, "a whole number of 1 or more")
@@ -161,19 +174,11 @@ def chosen_report(arguments: argparse.Namespace) -> tuple[str, bool]:
     return name, arguments.verbose or name == "full"
 
 
-def condition(text: str) -> Condition:
-    """Parse a condition on the figures of a run."""
-    try:
-        return conditions.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def add_fail_if(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add ``--fail-if``."""
     parser.add_argument(
         "--fail-if",
-        type=condition,
+        type=parsed(conditions.parse),
         action="append",
         default=[],
         metavar="CONDITION",

@@ -59,19 +59,7 @@ def parser() -> Parser:
         default=64,
         help="maximum number of requests in flight, and of connections to one server (default: %(default)s)",
     )
-    made.add_argument(
-        "--retries",
-        metavar="N",
-        type=non_negative_int,
-        help="ignored, and accepted for scripts of ssbench 0.x: use run-scenario --retries",
-    )
-    made.add_argument(
-        "--batch-size",
-        metavar="N",
-        type=positive_int,
-        default=1,
-        help="ignored, and accepted for scripts of ssbench 0.x: use run-scenario --batch-size",
-    )
+    _add_ignored(made)
     made.add_argument(
         "-p",
         "--profile-count",
@@ -84,6 +72,23 @@ def parser() -> Parser:
     made.add_argument("--profile-file", type=Path, help=argparse.SUPPRESS)
     made.add_argument("--exit-with-stdin", action="store_true", help=argparse.SUPPRESS)
     return made
+
+
+def _add_ignored(parser: Parser) -> None:
+    """Add the options that a worker of ssbench 0.x had and that run-scenario has now."""
+    parser.add_argument(
+        "--retries",
+        metavar="N",
+        type=non_negative_int,
+        help="ignored, and accepted for scripts of ssbench 0.x: use run-scenario --retries",
+    )
+    parser.add_argument(
+        "--batch-size",
+        metavar="N",
+        type=positive_int,
+        default=1,
+        help="ignored, and accepted for scripts of ssbench 0.x: use run-scenario --batch-size",
+    )
 
 
 def _host(text: str) -> str:

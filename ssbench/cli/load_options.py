@@ -1,0 +1,126 @@
+"""The options of ``run-scenario`` for the load: how much of it, what is measured, which objects it hits."""
+
+from __future__ import annotations
+
+import argparse
+
+from ssbench.cli.options import (
+    non_negative_int,
+    positive_int,
+    rate,
+    seconds,
+    seconds_or_0,
+    share,
+    warm_up,
+    whole_seconds_or_0,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    group = parser.add_argument_group(
+        "load",
+        "Each replaces the value in the scenario. SECONDS may have a unit (200ms, 1m30s, 2h), and BYTES too"
+        " (4K or 4KiB: 4096, 4kB: 4000).",
+    )
+    _add_pace(group)
+    _add_measurement(group)
+    _add_target(group)
+
+
+def _add_pace(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "-u", "--user-count", metavar="N", type=positive_int, help="maximum number of operations in flight"
+    )
+    group.add_argument("-o", "--op-count", metavar="N", type=positive_int, help="number of operations")
+    group.add_argument(
+        "-r",
+        "--run-seconds",
+        metavar="SECONDS",
+        type=seconds,
+        help="run for this long; overrides a number of operations",
+    )
+    group.add_argument(
+        "--rate",
+        metavar="N",
+        type=rate,
+        help="operations a second that are due whatever the store does (an open loop); -u then bounds those"
+        " in flight (default: a user sends the next when its last one has ended)",
+    )
+    group.add_argument(
+        "--arrivals",
+        choices=("even", "poisson"),
+        help="when operations are due with --rate: at equal distances, or at random (default: even)",
+    )
+    group.add_argument(
+        "--think-time",
+        metavar="SECONDS",
+        type=seconds_or_0,
+        help="time that a user waits after each operation, without --rate (default: 0)",
+    )
+
+
+def _add_measurement(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--warmup",
+        metavar="SECONDS",
+        type=warm_up,
+        help="leave the results of this first part of the run out of the report; auto: until the rate is"
+        " steady, in runs of a minute or more (default: 0)",
+    )
+    group.add_argument(
+        "--until",
+        metavar="PERCENT",
+        type=share,
+        help="end the run when its rate is known to this many per cent (95%% interval, from 30 s on);"
+        " -r is the limit of time (default: no end but -r)",
+    )
+    group.add_argument(
+        "--ab",
+        nargs=2,
+        metavar="NAME=WHAT",
+        help="compare two sides in one run: each object belongs to one of two storage URLs, of two policies,"
+        " or of two accounts (NAME=@FILE, a file with ST_AUTH=..., ST_USER=... and so on); see"
+        " doc/comparing.rst",
+    )
+    group.add_argument(
+        "--repeat",
+        metavar="N",
+        type=positive_int,
+        help="run N times with the same workers, each with a stat file of its own, and print what differs"
+        " between the runs (default: once, with a report)",
+    )
+    group.add_argument(
+        "--pause",
+        metavar="SECONDS",
+        type=seconds_or_0,
+        default=5.0,
+        help="seconds between the runs of --repeat (default: %(default)g)",
+    )
+
+
+def _add_target(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="number of containers")
+    group.add_argument(
+        "--delete-after",
+        metavar="SECONDS",
+        type=whole_seconds_or_0,
+        help="let objects expire after this long (X-Delete-After); 0 means never",
+    )
+    group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
+    group.add_argument(
+        "--seed",
+        metavar="N",
+        type=non_negative_int,
+        help="seed of the random draws; the same seed draws the same operations (default: random)",
+    )
+    group.add_argument("--noop", action="store_true", help="do everything except send requests to Swift")
+    group.add_argument(
+        "-k", "--keep-objects", action="store_true", help="do not delete the objects that the run created"
+    )
+    group.add_argument(
+        "--local-swift",
+        action="store_true",
+        help="start a real Swift on this machine for the run, and remove it afterwards"
+        " (needs: pip install swift eventlet)",
+    )
