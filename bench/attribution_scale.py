@@ -28,7 +28,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.attribution.join import Joined
+from ssbench.attribution.joined import Joined
 from ssbench.results import ResultBlock, RunDescription, RunSummary, TextColumn
 from ssbench.run_results import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass

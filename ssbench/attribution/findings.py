@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ssbench.attribution import culprits, kinds, parts, replicas, tables
 from ssbench.attribution.culprits import POOLED, Accused, Level
-from ssbench.attribution.join import NOBODY, Joined
+from ssbench.attribution.joined import NOBODY, Joined
 from ssbench.attribution.kinds import GROUPS, Compared
 from ssbench.attribution.ranks import (
     Difference,

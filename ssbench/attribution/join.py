@@ -6,16 +6,26 @@ clock is read: what is kept of a line are durations.
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.attribution import rows
 from ssbench.attribution.files import LogFile, Reader
+from ssbench.attribution.joined import (
+    NOBODY,
+    OBJECT,
+    OTHER,
+    UPDATE,
+    Device,
+    FileCount,
+    Joined,
+    Operations,
+    Process,
+)
 from ssbench.attribution.lines import (
     NO_POLICY,
     TRANS_ID,
@@ -26,148 +36,16 @@ from ssbench.attribution.lines import (
     ProxyParser,
     parse,
 )
-from ssbench.attribution.ranks import Places, distinct
 from ssbench.attribution.slowest import slowest
 from ssbench.names import run_mark
 from ssbench.results import ResultBlock, TextColumn
 from ssbench.run_results import RunResults
-
-#: Of whom a storage server's line is: an object server asked by a proxy; a container server told by an
-#: object server of its object; any other server asked by a proxy.
-OBJECT, UPDATE, OTHER = 0, 1, 2
 
 Thing = TypeVar("Thing", bound=Hashable)
 
 #: A word of a line, or what the user calls a node.
 Name = bytes | str
 
-#: No server or device, in columns of places.
-NOBODY = -1
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Device:
-    """A device of a node, of the ``object``, ``container`` or ``account`` server there."""
-
-    node: str
-    server: str
-    name: str
-
-    def __str__(self) -> str:
-        kind = "" if self.server == "object" else f"{self.server} server's "
-        return f"{kind}{self.name} on {self.node}"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Process:
-    """A process of a storage server."""
-
-    node: str
-    server: str
-    pid: str
-
-    def __str__(self) -> str:
-        return f"{self.server} server {self.pid} on {self.node}"
-
-
-@dataclass(frozen=True, slots=True)
-class Operations:
-    """The results of the run as columns, one place for each.
-
-    ``subject`` is the same for operations on the same object. Latencies are seconds, NaN for failures.
-    """
-
-    code: npt.NDArray[np.uint8]
-    size: npt.NDArray[np.int64]
-    latency: npt.NDArray[np.float64]
-    subject: npt.NDArray[np.uint64]
-    retries: npt.NDArray[np.int64]
-    failed: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Storage servers' lines as columns; each indexes operations, devices, processes, partitions.
-
-    The numbers have 32 bits, for memory: their products can be too large for that.
-    """
-
-    operation: Places
-    device: Places
-    process: Places
-    partition: Places
-    seconds: npt.NDArray[np.float64]
-    status: Places
-    of: npt.NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.operation)
-
-
-@dataclass(frozen=True, slots=True)
-class FileCount:
-    """What was found in a file of a node: all lines, those of the run, those that are cut.
-
-    ``first`` and ``last`` are the seconds since 1970 within transaction ids, None without any. ``damage``
-    says why the file could not be read to its end.
-    """
-
-    path: str
-    node: str
-    lines: int
-    of_run: int
-    cut: int
-    first: int | None
-    last: int | None
-    damage: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Operations, and what the logs say of each.
-
-    ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NOBODY` where there is no line;
-    ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that mention one. ``errors`` is by
-    (kind, server, address, device), of operations that are results; ``other_errors`` of the other
-    requests of the run: initial uploads, attempts that were repeated, clean-up. ``trans_ids`` has the ids of
-    the slowest operations, without what their end may have in addition.
-    """
-
-    operations: Operations
-    proxies: list[str]
-    proxy_workers: list[str]
-    devices: list[Device]
-    processes: list[Process]
-    partitions: list[tuple[int, int]]
-    proxy: npt.NDArray[np.int64]
-    proxy_worker: npt.NDArray[np.int64]
-    proxy_seconds: npt.NDArray[np.float64]
-    policy: npt.NDArray[np.int64]
-    lines: Lines
-    duplicates: int
-    handoffs: npt.NDArray[np.int64]
-    errors: Counter[tuple[str, str, str, str]]
-    other_errors: Counter[tuple[str, str, str, str]]
-    files: list[FileCount]
-    without_id: int
-    began: int | None
-    ended: int | None
-    trans_ids: dict[int, str] = field(default_factory=dict)
-
-
-#: A storage server's line on its way to :class:`Lines`.
-_ROW = struct.Struct("<IIIIfHB")
-_ROW_FIELDS = np.dtype(
-    [
-        ("operation", "<u4"),
-        ("device", "<u4"),
-        ("process", "<u4"),
-        ("partition", "<u4"),
-        ("seconds", "<f4"),
-        ("status", "<u2"),
-        ("of", "u1"),
-    ]
-)
 #: Where the time is in an id, with the hyphen in front. Old ids have no time and a digit there.
 _TIME_AT = 23
 _AFTER_HYPHEN = b"."
@@ -275,7 +153,7 @@ class Join:
         else:
             return
         node = _node(host, file)
-        self._rows += _ROW.pack(
+        self._rows += rows.ROW.pack(
             place,
             _place(self._devices, (node, server, device)),
             _place(self._processes, (node, server, pid)),
@@ -305,19 +183,8 @@ class Join:
         moments = {trans_id[_TIME_AT:] for trans_id in self._ids if trans_id[_TIME_AT:] < _AFTER_HYPHEN}
         trans_ids = self._ids_of_slowest()
         self._ids.clear()
-        rows = np.frombuffer(self._rows, _ROW_FIELDS)
-        kept = _first_of_each(rows)
-        lines = Lines(
-            operation=rows["operation"][kept].astype(np.int32),
-            device=rows["device"][kept].astype(np.int32),
-            process=rows["process"][kept].astype(np.int32),
-            partition=rows["partition"][kept].astype(np.int32),
-            seconds=rows["seconds"][kept].astype(np.float64),
-            status=rows["status"][kept].astype(np.int32),
-            of=rows["of"][kept],
-        )
-        duplicates = len(rows) - len(lines)
-        del rows
+        lines = rows.unpack(self._rows)
+        duplicates = len(self._rows) // rows.ROW.size - len(lines)
         self._rows = bytearray()
         return Joined(
             operations=self._operations,
@@ -345,31 +212,6 @@ class Join:
     def _ids_of_slowest(self) -> dict[int, str]:
         places = set(slowest(self._operations.latency).tolist())
         return {place: _text(trans_id) for trans_id, place in self._ids.items() if place in places}
-
-
-def _first_of_each(rows: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
-    """Return which lines to keep of those that say all the same.
-
-    There are some where a file was given twice, or where a log server has two sources.
-    """
-    kept = np.ones(len(rows), np.bool_)
-    fields = [rows[name] for name in ("seconds", "status", "process", "device", "operation")]
-    # As a rule few are alike: only those whose hash is not unique are sorted by all fields.
-    hashes = np.zeros(len(rows), np.uint64)
-    for values in fields:
-        hashes *= np.uint64(0x9E3779B97F4A7C15)
-        hashes += values.view(np.uint32) if values.dtype == np.float32 else values
-    ordered = np.sort(hashes)
-    twice = np.append(distinct(ordered[1:][ordered[1:] == ordered[:-1]]), np.uint64(0))
-    maybe = np.flatnonzero(twice[np.searchsorted(twice[:-1], hashes)] == hashes)
-    keys = [values[maybe] for values in fields]
-    order = np.lexsort(keys)
-    alike = np.ones(len(maybe), np.bool_)
-    alike[:1] = False
-    for key in keys:
-        alike[1:] &= key[order[1:]] == key[order[:-1]]
-    kept[maybe[order[alike]]] = False
-    return kept
 
 
 def _subjects(block: ResultBlock) -> npt.NDArray[np.uint64]:

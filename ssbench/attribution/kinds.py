@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.attribution.culprits import Level
-from ssbench.attribution.join import NOBODY, OBJECT, OTHER, Joined
+from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, Joined
 from ssbench.attribution.ranks import Pairs, Places, Units, pairs
 from ssbench.operations import MAX_CODE, OPERATIONS
 

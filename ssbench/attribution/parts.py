@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution.join import NOBODY, OBJECT, Joined
+from ssbench.attribution.joined import NOBODY, OBJECT, Joined
 from ssbench.attribution.kinds import READS, Completeness
 from ssbench.attribution.ranks import Floats, Places
 
@@ -24,7 +24,7 @@ class Parts:
     never below 0, though a client can have the last byte a little before the proxy notes it.
     ``backend`` is the longest time of an object server that ended within the proxy's time, ``proxy`` the
     proxy's less that: its own work, and for reads the body. ``slowest`` is the place of that line, or
-    :data:`~ssbench.attribution.join.NOBODY`. ``extra`` counts servers beyond the usual number: failed
+    :data:`~ssbench.attribution.joined.NOBODY`. ``extra`` counts servers beyond the usual number: failed
     attempts, and handoffs in their place.
     """
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.attribution.culprits import ALPHA, LEAST_SHARE
-from ssbench.attribution.join import OBJECT, Joined
+from ssbench.attribution.joined import OBJECT, Joined
 from ssbench.attribution.kinds import READS
 from ssbench.attribution.parts import LATE
 from ssbench.attribution.ranks import LEAST, Difference, Floats, Places, holm, upper_tail

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.attribution.culprits import Level
-from ssbench.attribution.join import NOBODY, OBJECT, OTHER, Joined
+from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, Joined
 from ssbench.attribution.kinds import Compared, Completeness
 from ssbench.attribution.parts import Parts, quantiles
 from ssbench.attribution.ranks import Difference, Places, Units, difference, distinct, pairs

@@ -14,7 +14,7 @@ from ssbench.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from ssbench.attribution import files
     from ssbench.attribution.findings import Attribution
-    from ssbench.attribution.join import Joined
+    from ssbench.attribution.joined import Joined
     from ssbench.attribution.lines import ProxyParser
 
 _log = logging.getLogger(__name__)
@@ -128,7 +128,8 @@ def _json(found: Attribution) -> str:
 
 
 def _join(stats_file: Path, logs: list[files.LogFile], proxy: ProxyParser | None) -> Joined:
-    from ssbench.attribution.join import NOBODY, Join
+    from ssbench.attribution.join import Join
+    from ssbench.attribution.joined import NOBODY
     from ssbench.cli.stat_file import reading
 
     with reading(stats_file) as results:

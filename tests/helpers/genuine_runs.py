@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ssbench.attribution.join import OBJECT, Device, Joined, Lines, Operations, Process
+from ssbench.attribution.joined import OBJECT, Device, Joined, Lines, Operations, Process
 from ssbench.operations import CREATE, READ
 
 DATA = Path(__file__).parent.parent / "data" / "swiftlogs"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ssbench.attribution.join import OBJECT, Device, Joined, Lines, Operations, Process
+from ssbench.attribution.joined import OBJECT, Device, Joined, Lines, Operations, Process
 from ssbench.operations import CREATE, READ
 
 #: The part of a server's time of a write that passes before the data has arrived.

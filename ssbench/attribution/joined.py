@@ -1,0 +1,128 @@
+"""The results of a run joined with lines of Swift's logs: columns of operations, and of lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.attribution.ranks import Places
+
+#: Of whom a storage server's line is: an object server asked by a proxy; a container server told by an
+#: object server of its object; any other server asked by a proxy.
+OBJECT, UPDATE, OTHER = 0, 1, 2
+
+#: No server or device, in columns of places.
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Device:
+    """A device of a node, of the ``object``, ``container`` or ``account`` server there."""
+
+    node: str
+    server: str
+    name: str
+
+    def __str__(self) -> str:
+        kind = "" if self.server == "object" else f"{self.server} server's "
+        return f"{kind}{self.name} on {self.node}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Process:
+    """A process of a storage server."""
+
+    node: str
+    server: str
+    pid: str
+
+    def __str__(self) -> str:
+        return f"{self.server} server {self.pid} on {self.node}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """The results of the run as columns, one place for each.
+
+    ``subject`` is the same for operations on the same object. Latencies are seconds, NaN for failures.
+    """
+
+    code: npt.NDArray[np.uint8]
+    size: npt.NDArray[np.int64]
+    latency: npt.NDArray[np.float64]
+    subject: npt.NDArray[np.uint64]
+    retries: npt.NDArray[np.int64]
+    failed: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Storage servers' lines as columns; each indexes operations, devices, processes, partitions.
+
+    The numbers have 32 bits, for memory: their products can be too large for that.
+    """
+
+    operation: Places
+    device: Places
+    process: Places
+    partition: Places
+    seconds: npt.NDArray[np.float64]
+    status: Places
+    of: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.operation)
+
+
+@dataclass(frozen=True, slots=True)
+class FileCount:
+    """What was found in a file of a node: all lines, those of the run, those that are cut.
+
+    ``first`` and ``last`` are the seconds since 1970 within transaction ids, None without any. ``damage``
+    says why the file could not be read to its end.
+    """
+
+    path: str
+    node: str
+    lines: int
+    of_run: int
+    cut: int
+    first: int | None
+    last: int | None
+    damage: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Operations, and what the logs say of each.
+
+    ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NOBODY` where there is no line;
+    ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that mention one. ``errors`` is by
+    (kind, server, address, device), of operations that are results; ``other_errors`` of the other
+    requests of the run: initial uploads, attempts that were repeated, clean-up. ``trans_ids`` has the ids of
+    the slowest operations, without what their end may have in addition.
+    """
+
+    operations: Operations
+    proxies: list[str]
+    proxy_workers: list[str]
+    devices: list[Device]
+    processes: list[Process]
+    partitions: list[tuple[int, int]]
+    proxy: npt.NDArray[np.int64]
+    proxy_worker: npt.NDArray[np.int64]
+    proxy_seconds: npt.NDArray[np.float64]
+    policy: npt.NDArray[np.int64]
+    lines: Lines
+    duplicates: int
+    handoffs: npt.NDArray[np.int64]
+    errors: Counter[tuple[str, str, str, str]]
+    other_errors: Counter[tuple[str, str, str, str]]
+    files: list[FileCount]
+    without_id: int
+    began: int | None
+    ended: int | None
+    trans_ids: dict[int, str] = field(default_factory=dict)
