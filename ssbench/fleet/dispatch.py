@@ -21,7 +21,8 @@ make every job end exactly once:
   first ones, as many as its share, and those up to the last one that it said had begun. The others go to the
   head of the backlog.
 * A worker that holds a job for longer than any can take, from when it can have begun, is not used any more,
-  whatever its heartbeats say.
+  whatever it says. When each job began is not kept, but what had begun at one look must have ended at the
+  next, so it is found after twice that time at most.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class Dispatcher(Shares):
         self.passed_on = 0
         self._batches: dict[int, Batch] = {}
         self._next_id = 1
+        #: No worker counts as overdue before that.
+        self._heard_by = -math.inf
         #: Tasks that were lost and not taken yet, each with the worker that had it.
         self.lost: list[tuple[Task, WorkerState]] = []
 
@@ -260,9 +263,7 @@ class Dispatcher(Shares):
                     lost += 1
                 else:
                     # It told of all that it had begun, but not of what it began after that.
-                    task, history = _to_send(number, entry)
-                    history = replace(history or History(0, 0.0, {}), in_doubt=True)
-                    not_begun.append((task, history))
+                    not_begun.append(_to_send(number, entry, in_doubt=True))
                 place += 1
             self._close(batch)
         self.passed_on += len(not_begun)
@@ -291,8 +292,12 @@ class Dispatcher(Shares):
         super()._forgive(gap)
         for batch in self._batches.values():
             batch.waits_since += gap
+        # What ended meanwhile is to be heard first.
+        self._heard_by = max(self._heard_by, (self._ticked or 0.0) + gap + LOST_AFTER)
 
     def _find_overdue(self, now: float) -> None:
+        if now < self._heard_by:
+            return
         seen: set[WorkerState] = set()
         late: dict[WorkerState, None] = {}
         for batch in self._batches.values():
@@ -306,8 +311,27 @@ class Dispatcher(Shares):
             seen.add(worker)
             if now - began > self.longest_job:
                 late[worker] = None
-        for worker in late:
+        for worker in [*late, *self._never_done(now)]:
             self._end(worker, partial(events.Overdue, worker, self.longest_job))
+
+    def _never_done(self, now: float) -> list[WorkerState]:
+        """Find the workers that still hold a job that had begun when they were looked at before."""
+        found = []
+        for worker in self.living():
+            if now - worker.looked_at > self.longest_job:
+                if self._holds_up_to(worker, worker.begun_then):
+                    found.append(worker)
+                worker.looked_at, worker.begun_then = now, worker.begun
+        return found
+
+    def _holds_up_to(self, worker: WorkerState, last: int) -> bool:
+        """Whether a worker has a job of that number or a smaller one."""
+        return any(
+            number in self.in_flight
+            for batch in self._batches.values()
+            if batch.worker is worker
+            for number in range(batch.first, min(batch.first + batch.size, last + 1))
+        )
 
     def _find_unconfirmed(self, now: float) -> None:
         unclaimed: dict[WorkerState, set[int]] = {}
@@ -334,10 +358,15 @@ class Dispatcher(Shares):
         return self._lose(worker)
 
 
-def _to_send(number: int, entry: Entry) -> tuple[Task, History | None]:
-    """Return what goes into the backlog for a job that has not begun: it is still due when it was."""
+def _to_send(number: int, entry: Entry, *, in_doubt: bool = False) -> tuple[Task, History | None]:
+    """Return what goes into the backlog for a job that has not begun: it is still due when it was.
+
+    ``in_doubt``: as far as is known it has not.
+    """
     task, batch, history = entry
     due = batch.due(number)
-    if history is None and due is not None:
+    if history is None and (in_doubt or due is not None):
         history = History(0, 0.0, {}, due=due)
+    if history is not None and in_doubt:
+        history = replace(history, in_doubt=True)
     return task, history

@@ -162,7 +162,8 @@ class WorkerState:
 
     ``share`` is how many jobs it may run at once, ``share_told`` what it knows of that, ``most`` how many it
     may be sent, with those ``ahead``. ``outstanding`` have not ended, ``completed`` ended in this run, the
-    last of them at ``progressed_at``. ``begun`` is the number of the last one that has begun.
+    last of them at ``progressed_at``. ``begun`` is the number of the last one that has begun, ``begun_then``
+    what that was at ``looked_at``, when jobs that never end were last looked for.
     ``unacknowledged`` are the batches that it has not said to have received, ``unbegun`` those with jobs that
     may not have begun.
     ``in_turn``: it is in line for more jobs; ``recalled``: it was asked to hand back what has not begun.
@@ -195,6 +196,8 @@ class WorkerState:
     outstanding: int = 0
     completed: int = 0
     begun: int = 0
+    begun_then: int = 0
+    looked_at: float = -math.inf
     progressed_at: float = -math.inf
     in_turn: bool = False
     recalled: bool = False
@@ -265,7 +268,9 @@ class WorkerState:
 
     def has_begun(self, job_id: int, now: float) -> None:
         """Take note that this job has begun, and all that were sent to it before."""
-        self.begun = max(self.begun, job_id)
+        if job_id <= self.begun:
+            return  # it said so before
+        self.begun = job_id
         waiting = self.unbegun
         while waiting and waiting[0].first <= job_id:
             batch = waiting[0]

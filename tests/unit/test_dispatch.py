@@ -257,7 +257,7 @@ def test_a_job_that_waits_ahead_is_not_overdue() -> None:
     worker = worker_of(dispatcher, 1)
     first, _ = send(dispatcher, tasks(1), 0.0)
     second, _ = send(dispatcher, tasks(2), 0.0, to=1)
-    for now in range(1, 131):
+    for now in range(1, 136):
         held = [batch for batch in (first, second) if batch in dispatcher._batches]
         hear(dispatcher, beat(1, held), now)
         dispatcher.tick(now)
@@ -485,6 +485,19 @@ def test_the_gap_of_a_master_that_was_stopped_is_nobodys_silence() -> None:
     pass_time(dispatcher, 60.1, LOST_AFTER + 0.2)
     assert kinds(dispatcher) == [events.Lost]
     assert lost_numbers(dispatcher) == [(0, 1)]
+
+
+def test_what_ended_while_the_master_was_stopped_is_heard_before_its_worker_is_overdue() -> None:
+    dispatcher = joined(1)
+    dispatcher.longest_job = 10.0
+    first, _ = send(dispatcher, tasks(2), 0.0)
+    dispatcher.tick(0.1)
+    dispatcher.tick(60.1)
+    assert kinds(dispatcher) == []
+    dispatcher.settle(first, worker_of(dispatcher, 1))
+    pass_time(dispatcher, 60.1, LOST_AFTER + 0.2, beat(1, [first]))
+    assert kinds(dispatcher) == [events.Overdue]
+    assert lost_numbers(dispatcher) == [(1, 1)]
 
 
 def test_a_worker_is_ready_once_it_has_answered_a_ping_of_this_master() -> None:
@@ -742,6 +755,41 @@ def test_batches_that_ended_are_forgotten_whatever_their_worker_says_of_them() -
         dispatcher.hand_back([first], worker, 10, asked=True)
         dispatcher.backlog.clear()
     assert (list(worker.unacknowledged), list(worker.unbegun)) == ([], [])
+
+
+@pytest.mark.parametrize("says", ["the same", "one more each time"])
+def test_a_worker_that_keeps_a_job_and_always_has_just_begun_one_is_overdue(says: str) -> None:
+    dispatcher = joined(1, limit=2)
+    dispatcher.longest_job = 50.0
+    worker = worker_of(dispatcher, 1)
+    first, _ = send(dispatcher, tasks(20), 0.0)
+    for turn in range(1, 11):
+        now = turn * 20.0
+        if says == "one more each time":
+            dispatcher.settle(first + turn, worker)
+        begun = first + (turn + 1 if says == "one more each time" else 0)
+        dispatcher.note_progress(worker, 0, begun, (first, 0.0), now)
+        worker.reached = worker.last_seen = now
+        dispatcher._find_overdue(now)
+        if happened := kinds(dispatcher):
+            break
+    assert happened == [events.Overdue]
+    # It may have begun just after one look.
+    assert now <= 2 * dispatcher.longest_job + 40.0
+    assert not worker.ready
+
+
+def test_a_worker_that_is_never_done_and_keeps_no_job_is_not_overdue() -> None:
+    dispatcher = joined(1, limit=1)
+    dispatcher.longest_job = 50.0
+    worker = worker_of(dispatcher, 1)
+    first, _ = send(dispatcher, tasks(20), 0.0)
+    for number in range(first, first + 20):
+        now = (number - first) * 45.0
+        dispatcher.note_progress(worker, 0, number, (first, 0.0), now)
+        dispatcher._find_overdue(now + 44.0)
+        dispatcher.settle(number, worker)
+        assert kinds(dispatcher) == []
 
 
 def test_a_worker_whose_users_think_is_not_overdue() -> None:
