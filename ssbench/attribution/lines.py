@@ -18,13 +18,6 @@ from ssbench.errors import UsageError
 #: it had 32 hexadecimal digits and no time.
 TRANS_ID = re.compile(rb"tx[0-9a-f]{21}(?:-[0-9a-f]{10}|[0-9a-f]{11})")
 
-#: What a proxy writes unless its ``log_msg_template`` says otherwise; older versions end sooner.
-DEFAULT_TEMPLATE = (
-    "{client_ip} {remote_addr} {end_time.datetime} {method} {path} {protocol} {status_int} {referer}"
-    " {user_agent} {auth_token} {bytes_recvd} {bytes_sent} {client_etag} {transaction_id} {headers}"
-    " {request_time} {source} {log_info} {start_time} {end_time} {policy_index} {access_user_id}"
-)
-
 #: No policy is told.
 NO_POLICY = -1
 

@@ -36,24 +36,7 @@ def attributed(
     """
     name = f"run{seed}"
     scenario = folder / f"{name}.yaml"
-    initial = {"tiny": 24, "small": 12, "medium": 4}
-    if hot or operations < 200:
-        initial = {"tiny": 8, "small": 2, "medium": 2}
-    scenario.write_text(
-        yaml.safe_dump(
-            {
-                "name": name,
-                "sizes": [*_SIZES, _HOT] if hot else _SIZES,
-                "initial_files": {**initial, "hot": 1} if hot else initial,
-                "operation_count": operations,
-                "crud_profile": [5, 8, 1, 1],
-                "user_count": 2,
-                "container_base": name,
-                "container_count": 2,
-                "container_concurrency": 2,
-            }
-        )
-    )
+    scenario.write_text(yaml.safe_dump(_scenario(name, operations, hot=hot)))
     stat_file, found = folder / f"{name}.stat.gz", folder / f"{name}.json"
     urls = [word for url in swift.storage_urls for word in ("-S", url)]
     _master(
@@ -86,6 +69,23 @@ def attributed(
     assert main(["-q", *map(str, words)]) == 0
     answer: dict[str, Any] = json.loads(found.read_text())
     return answer
+
+
+def _scenario(name: str, operations: int, *, hot: bool) -> dict[str, Any]:
+    initial = {"tiny": 24, "small": 12, "medium": 4}
+    if hot or operations < 200:
+        initial = {"tiny": 8, "small": 2, "medium": 2}
+    return {
+        "name": name,
+        "sizes": [*_SIZES, _HOT] if hot else _SIZES,
+        "initial_files": {**initial, "hot": 1} if hot else initial,
+        "operation_count": operations,
+        "crud_profile": [5, 8, 1, 1],
+        "user_count": 2,
+        "container_base": name,
+        "container_count": 2,
+        "container_concurrency": 2,
+    }
 
 
 def slow(answer: dict[str, Any]) -> list[str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from joined_runs import joined_run, object_lines, successes
 
-from ssbench.attribution.joined import OBJECT, Device, Joined, Lines, Operations, Process
-from ssbench.operations import CREATE, READ
+from ssbench.attribution.joined import Device, Joined
 
 DATA = Path(__file__).parent.parent / "data" / "swiftlogs"
 
@@ -28,42 +27,11 @@ def genuine(run: str) -> Joined:
             operation.append(place)
             device.append(devices.setdefault(Device(node, "object", name), len(devices)))
             seconds.append(float(time))
-    nodes = sorted({each.node for each in devices})
-    node_of = np.array([nodes.index(each.node) for each in devices])
-    count, proxy = len(rows), np.array([int(row["proxy"]) - 1 for row in rows])
-    return Joined(
-        operations=Operations(
-            code=np.array([CREATE.code if row["method"] == "PUT" else READ.code for row in rows], np.uint8),
-            size=np.full(count, 8192),
-            latency=np.array([float(row["latency_s"]) for row in rows]),
-            subject=np.arange(count).astype(np.uint64),
-            retries=np.zeros(count, np.int64),
-            failed=np.zeros(count, np.bool_),
-        ),
-        proxies=["p1", "p2"],
-        proxy_workers=["127.0.0.1 1", "127.0.0.1 2"],
-        devices=list(devices),
-        processes=[Process(node, "object", "1") for node in nodes],
-        partitions=[(0, 0)],
-        proxy=proxy,
-        proxy_worker=proxy,
-        proxy_seconds=np.array([float(row["proxy_request_time"]) for row in rows]),
-        policy=np.zeros(count, np.int64),
-        lines=Lines(
-            operation=np.array(operation),
-            device=np.array(device),
-            process=node_of[np.array(device)],
-            partition=np.zeros(len(device), np.int64),
-            seconds=np.array(seconds),
-            status=np.full(len(device), 200),
-            of=np.full(len(device), OBJECT, np.uint8),
-        ),
-        duplicates=0,
-        handoffs=np.zeros(count, np.int64),
-        errors=Counter(),
-        other_errors=Counter(),
-        files=[],
-        without_id=0,
-        began=None,
-        ended=None,
+    method, proxy = (np.array([row[name] for row in rows]) for name in ("method", "proxy"))
+    latency, proxy_seconds = (
+        np.array([float(row[name]) for row in rows]) for name in ("latency_s", "proxy_request_time")
     )
+    names, partition = list(devices), np.zeros(len(device), np.int64)
+    lines = object_lines(names, np.array(operation), np.array(device), partition, np.array(seconds))
+    operations = successes(method == "PUT", np.full(len(rows), 8192), latency, np.arange(len(rows)))
+    return joined_run(operations, lines, names, ["p1", "p2"], proxy.astype(int) - 1, proxy_seconds)

@@ -7,13 +7,12 @@ servers' own times are coupled up to the data's arrival and differ by what they 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
+from joined_runs import joined_run, object_lines, successes
 
-from ssbench.attribution.joined import OBJECT, Device, Joined, Lines, Operations, Process
-from ssbench.operations import CREATE, READ
+from ssbench.attribution.joined import Device, Joined
 
 #: The part of a server's time of a write that passes before the data has arrived.
 _ARRIVAL = 0.6
@@ -49,8 +48,49 @@ class Shape:
     fixed: list[int] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Requests:
+    """What is asked of which replicas; ``read_at`` is the replica that a read is of."""
+
+    write: np.ndarray
+    subject: np.ndarray
+    size: np.ndarray
+    replicas: np.ndarray
+    proxy: np.ndarray
+    read_at: np.ndarray
+
+
 def simulate(seed: int, cause: Cause, shape: Shape) -> Joined:
     random = np.random.default_rng(seed)
+    asked = _requests(random, cause, shape)
+    ended, served, delay = _server_times(random, cause, shape, asked)
+    backend = np.where(asked.write, ended.max(1), _read(served, asked))
+    latency = _rest(random, cause, shape, asked.proxy) + backend + asked.size * 2e-7
+    devices = [Device(f"n{i % shape.nodes}", "object", f"d{i}") for i in range(shape.devices)]
+    where, reads = np.flatnonzero(asked.write), np.flatnonzero(~asked.write)
+    # A delay before the server's clock starts is in the times of the others, which wait, but not in its own.
+    waited = ended[where] * random.uniform(0.95, 1, (len(where), 3))
+    waited -= 0 if cause.logged or cause.commit else delay[where]
+    read = backend[reads] - (0 if cause.logged else _read(delay, asked)[reads])
+    operation = np.concatenate((np.repeat(where, 3), reads))
+    lines = object_lines(
+        devices,
+        operation,
+        np.concatenate((asked.replicas[where].ravel(), _read(asked.replicas, asked)[reads])),
+        asked.subject[operation] % 1024,
+        np.concatenate((waited.ravel(), read)),
+    )
+    return joined_run(
+        successes(asked.write, asked.size, latency, asked.subject),
+        lines,
+        devices,
+        [f"p{i}" for i in range(shape.proxies)],
+        asked.proxy,
+        latency - 0.001,
+    )
+
+
+def _requests(random: np.random.Generator, cause: Cause, shape: Shape) -> Requests:
     n = shape.requests
     write = random.random(n) < shape.writes
     subject = np.where(write, shape.objects + np.arange(n), random.integers(0, shape.objects, n))
@@ -63,68 +103,35 @@ def simulate(seed: int, cause: Cause, shape: Shape) -> Joined:
         subject[hot & ~write] = 0
         sizes[0] = 8 * 2**15
         placed[0] = [0, *random.choice(np.arange(1, shape.devices), 2, replace=False)]
-    size, replicas = sizes[subject].astype(np.int64), placed[subject]
-    proxy = random.integers(0, shape.proxies, n)
-    one = replicas[np.arange(n), random.integers(0, 3, n)]
-    own = random.lognormal(np.log(shape.median / 3), shape.sigma, (n, 3))
-    slow = np.isin(replicas, cause.devices) & (random.random((n, 3)) < cause.share)
-    slow &= ~(cause.only_writes & ~write)[:, None]
+    proxy, read_at = random.integers(0, shape.proxies, n), random.integers(0, 3, n)
+    return Requests(write, subject, sizes[subject].astype(np.int64), placed[subject], proxy, read_at)
+
+
+def _server_times(
+    random: np.random.Generator, cause: Cause, shape: Shape, asked: Requests
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return for each replica when a write has ended, how long a read takes, and the delay in it."""
+    own = random.lognormal(np.log(shape.median / 3), shape.sigma, (shape.requests, 3))
+    slow = np.isin(asked.replicas, cause.devices) & (random.random((shape.requests, 3)) < cause.share)
+    slow &= ~(cause.only_writes & ~asked.write)[:, None]
     delay = cause.seconds * slow
-    opened = _ARRIVAL * own + size[:, None] * 2e-7 + (0 if cause.commit else delay)
+    opened = _ARRIVAL * own + asked.size[:, None] * 2e-7 + (0 if cause.commit else delay)
     committed = (1 - _ARRIVAL) * own + (delay if cause.commit else 0)
-    ended = opened.max(1, keepdims=True) + committed
     served = opened + committed - (delay if cause.commit else 0)
-    rest = random.lognormal(np.log(shape.median / 2), shape.sigma, n)
+    return opened.max(1, keepdims=True) + committed, served, delay
+
+
+def _rest(random: np.random.Generator, cause: Cause, shape: Shape, proxy: np.ndarray) -> np.ndarray:
+    """Return the time that is not the servers'."""
+    rest = random.lognormal(np.log(shape.median / 2), shape.sigma, shape.requests)
     if cause.proxy is not None:
-        rest += cause.seconds * (proxy == cause.proxy) * (random.random(n) < cause.share)
-    read_at = np.argmax(replicas == one[:, None], axis=1)
-    backend = np.where(write, ended.max(1), served[np.arange(n), read_at])
-    latency = rest + backend + size * 2e-7
-    where = np.flatnonzero(write)
-    reads = np.flatnonzero(~write)
-    # A delay before the server's clock starts is in the times of the others, which wait, but not in its own.
-    waited = ended[where] * random.uniform(0.95, 1, (len(where), 3))
-    waited -= 0 if cause.logged or cause.commit else delay[where]
-    read_seconds = backend[reads] - (0 if cause.logged else cause.seconds * slow[reads, read_at[reads]])
-    operation = np.concatenate((np.repeat(where, 3), reads))
-    device = np.concatenate((replicas[where].ravel(), one[reads]))
-    lines = Lines(
-        operation=operation,
-        device=device,
-        process=device % shape.nodes,
-        partition=subject[operation] % 1024,
-        seconds=np.concatenate((waited.ravel(), read_seconds)),
-        status=np.full(len(operation), 201),
-        of=np.full(len(operation), OBJECT, np.uint8),
-    )
-    return Joined(
-        operations=Operations(
-            code=np.where(write, CREATE.code, READ.code).astype(np.uint8),
-            size=size,
-            latency=latency,
-            subject=subject.astype(np.uint64),
-            retries=np.zeros(n, np.int64),
-            failed=np.zeros(n, np.bool_),
-        ),
-        proxies=[f"p{i}" for i in range(shape.proxies)],
-        proxy_workers=[f"10.0.0.1 {i}" for i in range(shape.proxies)],
-        devices=[Device(f"n{i % shape.nodes}", "object", f"d{i}") for i in range(shape.devices)],
-        processes=[Process(f"n{i}", "object", str(i)) for i in range(shape.nodes)],
-        partitions=[(0, i) for i in range(1024)],
-        proxy=proxy,
-        proxy_worker=proxy,
-        proxy_seconds=latency - 0.001,
-        policy=np.zeros(n, np.int64),
-        lines=lines,
-        duplicates=0,
-        handoffs=np.zeros(n, np.int64),
-        errors=Counter(),
-        other_errors=Counter(),
-        files=[],
-        without_id=0,
-        began=None,
-        ended=None,
-    )
+        rest += cause.seconds * (proxy == cause.proxy) * (random.random(shape.requests) < cause.share)
+    return rest
+
+
+def _read(replicas: np.ndarray, asked: Requests) -> np.ndarray:
+    """Return what replicas have for the one that is read."""
+    return replicas[np.arange(len(replicas)), asked.read_at]
 
 
 def _replicas(random: np.random.Generator, shape: Shape, count: int) -> np.ndarray:

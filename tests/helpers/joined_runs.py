@@ -1,0 +1,78 @@
+"""Runs of successes joined with the lines of object servers, for tests of what is made of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from ssbench.attribution.joined import OBJECT, Device, Joined, Lines, Operations, Process
+from ssbench.attribution.ranks import Floats, Places
+from ssbench.operations import CREATE, READ
+
+
+def successes(write: np.ndarray, size: Places, latency: Floats, subject: Places) -> Operations:
+    """Creations where ``write`` is True, reads elsewhere."""
+    count = len(write)
+    return Operations(
+        code=np.where(write, CREATE.code, READ.code).astype(np.uint8),
+        size=size,
+        latency=latency,
+        subject=subject.astype(np.uint64),
+        retries=np.zeros(count, np.int64),
+        failed=np.zeros(count, np.bool_),
+    )
+
+
+def object_lines(
+    devices: list[Device], operation: Places, device: Places, partition: Places, seconds: Floats
+) -> Lines:
+    """Lines of object servers, one on each node, that a proxy asked."""
+    nodes = _nodes(devices)
+    count = len(operation)
+    return Lines(
+        operation=operation,
+        device=device,
+        process=np.array([nodes.index(each.node) for each in devices])[device],
+        partition=partition,
+        seconds=seconds,
+        status=np.full(count, 201),
+        of=np.full(count, OBJECT, np.uint8),
+    )
+
+
+def joined_run(
+    operations: Operations,
+    lines: Lines,
+    devices: list[Device],
+    proxies: list[str],
+    proxy: Places,
+    proxy_seconds: Floats,
+) -> Joined:
+    """Every operation has a line of its proxy, and each proxy one worker."""
+    count = len(operations.code)
+    return Joined(
+        operations=operations,
+        proxies=proxies,
+        proxy_workers=[f"10.0.0.1 {place}" for place in range(len(proxies))],
+        devices=devices,
+        processes=[Process(node, "object", "1") for node in _nodes(devices)],
+        partitions=[(0, place) for place in range(1024)],
+        proxy=proxy,
+        proxy_worker=proxy,
+        proxy_seconds=proxy_seconds,
+        policy=np.zeros(count, np.int64),
+        lines=lines,
+        duplicates=0,
+        handoffs=np.zeros(count, np.int64),
+        errors=Counter(),
+        other_errors=Counter(),
+        files=[],
+        without_id=0,
+        began=None,
+        ended=None,
+    )
+
+
+def _nodes(devices: list[Device]) -> list[str]:
+    return list(dict.fromkeys(each.node for each in devices))
