@@ -149,26 +149,13 @@ class _Maker:
         self._class_names = dict(zip(codes, names, strict=True))
 
     def operations(self) -> Iterator[records.Operation]:
-        groups = self._statistics.groups
-        by_class = groups.by("operation", "size_class")
         for section in self._statistics.sections:
-            own = {
-                key: figures
-                for key, figures in by_class.items()
-                if section.operation is None or key[0] == section.operation.code
-            }
             yield records.Operation(
                 operation=section.operation.name if section.operation else "all",
-                figures=self._figures(merge_figures(own.values())),
+                figures=self._figures(section),
                 size_classes=[
-                    records.ClassFigures(
-                        size_class=self._class_names[code],
-                        figures=self._figures(
-                            merge_figures(figures for key, figures in own.items() if key[1] == code)
-                        ),
-                    )
-                    for code in self._class_names
-                    if any(key[1] == code for key in own)
+                    records.ClassFigures(size_class=str(line.size_class), figures=self._figures(line))
+                    for line in section.lines[1:]
                 ],
             )
 

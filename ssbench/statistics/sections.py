@@ -3,86 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from ssbench.operations import OPERATIONS, Operation
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.due import Due
 from ssbench.statistics.figures import Figures, intervals, merge_figures, rates
-from ssbench.statistics.latencies import Latencies
-from ssbench.statistics.parts import Parts
 from ssbench.statistics.timeline import Window
-from ssbench.statistics.within import Within
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """The figures of one size class of an operation, or of all of them (``size_class`` is None).
+class RatedFigures(Figures):
+    """Figures with rates, and with their 95 % intervals, None of runs that were too short and of old files.
 
-    ``count``, ``failed``, ``moved`` and the rates are as in :class:`Section`. The intervals (95 %) of the
-    rates are None of runs that were too short, and of older formats. ``due`` is what is known of operations
-    that were due in an open loop, ``last_attempt`` what the last attempts took, without connecting.
+    ``requests_per_second`` is infinite where no time passed. ``moved_per_second`` is bytes of body. Files of
+    ssbench 0.x have rates of their own.
     """
 
-    size_class: str | None
-    first_byte: Latencies
-    last_byte: Latencies
-    count: int
-    failed: int
-    moved: int
     requests_per_second: float
     moved_per_second: float
     rate_interval: Interval | None
     moved_interval: Interval | None
-    due: Due
-    last_attempt: Latencies
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """The figures of an operation, or of all of them (``operation`` is None).
-
-    ``lost`` counts operations whose worker vanished; they are neither in ``count`` nor in ``errors``.
-    ``requests_per_second`` is infinite where no time passed. ``resent`` counts requests that were
-    sent again because a kept connection had gone stale; they are no retries. ``held_up`` are the
-    latencies that are in no other figure, because a worker stood still. ``within`` is what ended
-    in the window of the run. ``moved`` is bytes of body, all that successes moved, and
-    ``moved_per_second`` those of the window a second. Files of ssbench 0.x have rates of their own.
-    """
-
-    operation: Operation | None
-    count: int
-    errors: int
-    lost: int
-    retries: int
-    requests_per_second: float
-    lines: tuple[Line, ...]
-    resent: int
-    parts: Parts
-    held_up: Latencies
-    within: Within
-    moved: int
-    moved_per_second: float
-
-    @property
-    def failed(self) -> int:
-        """Operations that did not succeed, lost ones too."""
-        return self.errors + self.lost
-
-    @property
-    def rate_interval(self) -> Interval | None:
-        """The interval of ``requests_per_second``."""
-        return self.lines[0].rate_interval
-
-    @property
-    def due(self) -> Due:
-        """What is known of operations that were due in an open loop."""
-        return self.lines[0].due
 
     @property
     def retry_rate(self) -> float:
         """Retries, those of failures too, for each hundred successes; 0 without any."""
         return 100 * self.retries / self.count if self.count else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line(RatedFigures):
+    """The figures of one size class of an operation, or of all of them (``size_class`` is None)."""
+
+    size_class: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section(RatedFigures):
+    """The figures of an operation, or of all of them (``operation`` is None).
+
+    ``lines`` begins with the same figures, and goes on with a line for each size class.
+    """
+
+    operation: Operation | None
+    lines: tuple[Line, ...]
 
 
 def sections_of(
@@ -109,37 +73,24 @@ def _section(
     classes: dict[int, list[Figures]] = {}
     for (_, size_class), figures in leaves.items():
         classes.setdefault(size_class, []).append(figures)
-    total = merge_figures(leaves.values())
-    by_class: dict[str | None, Figures] = {None: total}
+    rated: dict[str | None, dict[str, Any]] = {None: _rated(merge_figures(leaves.values()), window)}
     for size_class in sorted(classes):
-        by_class[names[size_class]] = merge_figures(classes[size_class])
-    rate, moved_rate = rates(total, window)
+        rated[names[size_class]] = _rated(merge_figures(classes[size_class]), window)
     return Section(
+        **rated[None],
         operation=operation,
-        count=total.count,
-        errors=total.errors,
-        lost=total.lost,
-        retries=total.retries,
-        requests_per_second=rate,
-        lines=tuple(
-            Line(
-                name,
-                figures.first_byte,
-                figures.last_byte,
-                figures.count,
-                figures.failed,
-                figures.moved,
-                *rates(figures, window),
-                *intervals(figures, window),
-                figures.due,
-                figures.last_attempt,
-            )
-            for name, figures in by_class.items()
-        ),
-        resent=total.resent,
-        parts=total.parts,
-        held_up=total.held_up,
-        within=total.within,
-        moved=total.moved,
-        moved_per_second=moved_rate,
+        lines=tuple(Line(**values, size_class=name) for name, values in rated.items()),
     )
+
+
+def _rated(figures: Figures, window: Window | None) -> dict[str, Any]:
+    """Return the fields of figures with rates."""
+    rate, moved_rate = rates(figures, window)
+    rate_interval, moved_interval = intervals(figures, window)
+    return {
+        **{field.name: getattr(figures, field.name) for field in fields(Figures)},
+        "requests_per_second": rate,
+        "moved_per_second": moved_rate,
+        "rate_interval": rate_interval,
+        "moved_interval": moved_interval,
+    }
