@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 from saving import save
-from served import served
+from served import reads, served
 from yardsticks import free_port, require, wrk
 
 from ssbench.run_results import open_results
@@ -142,16 +142,7 @@ def ran(program: Path, case: Case, seconds: float) -> tuple[float, float]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = stack.enter_context(served(_serve, case.service / 1000))
         ports = [free_port(), free_port()]
-        scenario = {
-            "name": "In flight",
-            "sizes": [{"name": "tiny", "size_min": 100, "size_max": 100}],
-            "initial_files": {"tiny": 1000},
-            "run_seconds": seconds,
-            "crud_profile": [0, 1, 0, 0],
-            "user_count": case.users,
-            "container_count": 2,
-        }
-        (folder / "scenario.json").write_text(json.dumps(scenario))
+        (folder / "scenario.json").write_text(json.dumps(reads("In flight", seconds, case.users, 1000)))
         stats = folder / "stat.gz"
         workers = min(2, case.users)
         command = [*python, "ssbench.cli.master", "run-scenario", "-f", folder / "scenario.json", "-s", stats]

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from gevent import socket as green
 from gevent.server import StreamServer
-from served import served
+from served import reads, served
 
 from ssbench.run_results import open_results
 from ssbench.statistics import Latencies, RunStatistics, summarize
@@ -90,17 +90,8 @@ def _serve(port: int) -> None:
 def ran(seconds: float, users: int, *load: object) -> RunStatistics:
     """Return the numbers of a run with new processes, server and all."""
     with tempfile.TemporaryDirectory() as folder, served(_serve) as url:
-        scenario = {
-            "name": "Open loop",
-            "sizes": [{"name": "tiny", "size_min": 100, "size_max": 100}],
-            "initial_files": {"tiny": 2000},
-            "run_seconds": seconds,
-            "crud_profile": [0, 1, 0, 0],
-            "user_count": users,
-            "container_count": 2,
-        }
         path, stats = Path(folder, "scenario.json"), Path(folder, "stat.gz")
-        path.write_text(json.dumps(scenario))
+        path.write_text(json.dumps(reads("Open loop", seconds, users, 2000)))
         command = [sys.executable, "-m", "ssbench.cli.master", "-q", "run-scenario", "-f", path, "-s", stats]
         command += ["-S", f"{url}/v1/AUTH_x", "-T", "token", "--workers", 2, "-R", "-k", "--seed", 1, *load]
         subprocess.run([str(each) for each in command], check=True, timeout=seconds + 120)

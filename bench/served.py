@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from yardsticks import free_port
 
@@ -34,3 +35,16 @@ def served(serve: Callable[..., None], *arguments: object) -> Iterator[str]:
     finally:
         process.kill()
         process.join()
+
+
+def reads(name: str, seconds: float, users: int, objects: int) -> dict[str, Any]:
+    """Return a scenario of reads of small objects."""
+    return {
+        "name": name,
+        "sizes": [{"name": "tiny", "size_min": 100, "size_max": 100}],
+        "initial_files": {"tiny": objects},
+        "run_seconds": seconds,
+        "crud_profile": [0, 1, 0, 0],
+        "user_count": users,
+        "container_count": 2,
+    }

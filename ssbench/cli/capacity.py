@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -366,16 +367,13 @@ class _Output:
 
     def write(self, found: Capacity) -> bool:
         """Write all; log what could not be written, and return whether all was."""
-        well = True
-        for name, path in self._wanted:
-            try:
-                with output_file.writing(path, force=self._force) as out:
-                    out.write(FORMATS[name](found, out.encoding or "utf-8"))
-                if not output_file.is_standard_output(path):
-                    _log.info("Wrote %s", path)
-            except UsageError as error:
-                _log.warning("The report was not written: %s", error)
-                well = False
-            except output_file.ReaderGoneError:
-                _log.warning("%s: its reader is gone", path)
-        return well
+        written = [
+            output_file.attempt(path, partial(self._write, name, path, found)) for name, path in self._wanted
+        ]
+        return all(written)
+
+    def _write(self, name: str, path: Path, found: Capacity) -> None:
+        with output_file.writing(path, force=self._force) as out:
+            out.write(FORMATS[name](found, out.encoding or "utf-8"))
+        if not output_file.is_standard_output(path):
+            _log.info("Wrote %s", path)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.cli import archives, output_file, report_files
-from ssbench.cli.options import add_force, share
+from ssbench.cli.options import add_force, add_output, share
 from ssbench.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -52,14 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="format of the comparison (default: %(default)s)",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default="-",
-        metavar="FILE",
-        help="file to write (default: standard output)",
-    )
+    add_output(parser)
     parser.add_argument(
         "--noise",
         type=share,

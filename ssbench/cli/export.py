@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from ssbench.cli import archives, output_file
-from ssbench.cli.options import add_force
+from ssbench.cli.options import add_force, add_output
 from ssbench.errors import ExitCode, UsageError
 
 _log = logging.getLogger(__name__)
@@ -30,14 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=_FORMATS,
         help="csv, jsonl (JSON lines) or parquet (default: that of the output file's suffix, or csv)",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default="-",
-        metavar="FILE",
-        help="file to write (default: standard output)",
-    )
+    add_output(parser)
     add_force(parser)
 
 

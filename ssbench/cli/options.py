@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ssbench import conditions, quantities
@@ -197,3 +198,15 @@ def chosen_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[floa
 def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add ``--force`` for a sub-command that writes files."""
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add ``--output`` for a sub-command that writes one file."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default="-",
+        metavar="FILE",
+        help="file to write (default: standard output)",
+    )

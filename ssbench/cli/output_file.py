@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 from ssbench.errors import UsageError
 from ssbench.screen import terminal
+
+_log = logging.getLogger(__name__)
 
 
 class ReaderGoneError(Exception):
@@ -143,3 +146,18 @@ def _not_writable(output: Path, error: OSError | ValueError) -> UsageError:
     if isinstance(error, OSError):
         return UsageError(f"{output}: cannot be written: {error.strerror}")
     return UsageError(f"{str(output)!r}: no file can have this name here")
+
+
+def attempt(output: Path, write: Callable[[], None]) -> bool:
+    """Write a report and return whether that went well; log why it was not written.
+
+    A reader that has gone away is no failure.
+    """
+    try:
+        write()
+    except UsageError as error:
+        _log.warning("A report was not written: %s", error)
+        return False
+    except ReaderGoneError:
+        _log.warning("%s: its reader is gone", output)
+    return True

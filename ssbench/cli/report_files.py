@@ -8,6 +8,7 @@ import logging
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,17 +91,12 @@ class ReportFiles:
         ]
 
     def try_to_write(self, statistics: RunStatistics, options: ReportOptions, *, slow: bool) -> bool:
-        """Write those that are quick or slow; whether all went well."""
-        well = True
-        for name, path in self.that_are(slow=slow):
-            try:
-                self._write(name, path, statistics, options)
-            except UsageError as error:
-                _log.warning("A report was not written: %s", error)
-                well = False
-            except output_file.ReaderGoneError:
-                _log.warning("%s: its reader is gone", path)
-        return well
+        """Write those that are quick or slow; return whether all went well."""
+        written = [
+            output_file.attempt(path, partial(self._write, name, path, statistics, options))
+            for name, path in self.that_are(slow=slow)
+        ]
+        return all(written)
 
     def _write(self, name: str, path: Path, statistics: RunStatistics, options: ReportOptions) -> None:
         from ssbench.reports import write_report
