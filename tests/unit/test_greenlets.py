@@ -232,6 +232,38 @@ def test_a_no_op_job_ends_when_it_is_due(parameters: RunParameters, results: Res
     engine.close()
 
 
+@pytest.fixture
+def no_op(parameters: RunParameters, results: Results) -> Iterator[Engine]:
+    fields = {**_fields(parameters), "noop": True, "think_time": 0.1}
+    engine = make_engine(RunParameters(**fields), SLOTS, results)
+    yield engine
+    engine.close()
+
+
+def test_users_of_a_no_op_run_think(no_op: Engine, results: Results) -> None:
+    in_hub(lambda: no_op.submit(structs.replace(jobs(1, 5), users=2)))
+    assert (no_op.busy, no_op.waiting, no_op.begun) == (2, 3, 101)
+    until(lambda: len(results.ended) == 5 and not no_op.busy)
+    ends = [result.completed for result in results.all]
+    assert [job for _, job, _ in results.ended] == [100, 101, 102, 103, 104]
+    assert ends[2] - ends[0] >= 0.0999
+    assert ends[4] - ends[2] >= 0.0999
+
+
+def test_a_no_op_job_waits_for_a_user(no_op: Engine, results: Results) -> None:
+    start = time.monotonic()
+    in_hub(lambda: no_op.submit(structs.replace(jobs(1, 3), users=1)))
+    in_hub(lambda: no_op.submit(structs.replace(jobs(2, 1), users=1, start=start, dues=[0.0])))
+    assert no_op.cancel() == [(1, 101), (1, 102), (2, 200)]
+    in_hub(lambda: no_op.submit(structs.replace(jobs(3, 1), users=1, start=start, dues=[0.0])))
+    until(lambda: len(results.ended) == 2)
+    assert results.all[1].late >= 0.0999
+    in_hub(lambda: no_op.submit(structs.replace(jobs(4, 1), users=0)))
+    assert no_op.waiting == 1
+    in_hub(lambda: no_op.share(1))
+    assert no_op.waiting == 0
+
+
 def test_cancel_takes_back_what_has_not_begun(engine: Engine, gate: Gate, results: Results) -> None:
     in_hub(lambda: engine.submit(jobs(1, 5)))
     until(lambda: gate.waiting == SLOTS)
