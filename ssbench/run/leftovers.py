@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import shlex
 import time
+from collections.abc import Sequence
 
 from ssbench.errors import ClusterError, WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
+from ssbench.run.options import Side
 from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
 from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
@@ -20,6 +22,8 @@ _log = logging.getLogger(__name__)
 #: Seconds that an interrupted run gives to deleting what it created; one that was given up gives as
 #: much to deleting anything at all.
 _LAST_SECONDS = 10.0
+
+_ADVICE = "this deletes them, their containers and the initial objects: "
 
 #: How often a deletion is tried again.
 _RETRIES = 2
@@ -60,14 +64,20 @@ def delete_leftovers(
     return clean_up.succeeded == count
 
 
-def what_deletes(scenario: Scenario, *, local_swift: bool) -> str:
+def what_deletes(scenario: Scenario, sides: Sequence[Side], *, local_swift: bool) -> str:
     """Return what deletes the objects that a run leaves, for the user."""
     if local_swift:
         return "they go with the local Swift, which is removed"
     command = f"ssbench-master cleanup-containers -b {shlex.quote(scenario.container_base)}"
     if scenario.policy:
         command += f" -p {shlex.quote(scenario.policy)}"
-    return f"this deletes them, their containers and the initial objects: {command}"
+    if any(side.policy for side in sides):
+        return _ADVICE + command
+    urls = [f"{command} -S {shlex.quote(side.storage_url)}" for side in sides if side.storage_url]
+    if urls:
+        return _ADVICE + " and ".join(urls)
+    names = " and ".join(side.name for side in sides)
+    return _ADVICE + command + (f", with the variables of each of the accounts {names}" if names else "")
 
 
 def _say_what_is_left(count: int, clean_up: CleanUp, advice: str, news: News) -> None:

@@ -340,7 +340,7 @@ class Run:
             self._news.warn(f"{count} objects that the run created are still there; {self._what_deletes()}")
 
     def _what_deletes(self) -> str:
-        return what_deletes(self._scenario, local_swift=self._bench.local_swift)
+        return what_deletes(self._scenario, self._options.sides, local_swift=self._bench.local_swift)
 
     def _clean_up(self) -> None:
         """Delete what the run created, unless it is to be kept."""
