@@ -13,6 +13,7 @@ from ssbench.reports.verdict import rate, share
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Interval, Latencies, RunStatistics, Slowest
 from ssbench.statistics.figures import rates
+from ssbench.statistics.parts import Parts
 
 #: Rows of a table beyond this are only counted, and characters of the scenario file cut off: the page
 #: stays small whatever the run was.
@@ -98,12 +99,13 @@ def _parts(statistics: RunStatistics) -> str:
                 for cell in (f"{part.count:,}", f"{part.seconds:.3f}", milliseconds(part.longest))
             ),
             f"{section.resent:,}",
+            f"{section.parts.vanished:,}",
         ]
         for section in (*statistics.sections[1:], statistics.total)
-        if section.parts.connecting.count or section.parts.pausing.count or section.resent
+        if section.resent or section.parts != Parts()
     ]
     heads = ("in the latencies of", "connected", "s in all", "longest ms", "paused", "s in all", "longest ms")
-    return table((*heads, "sent again"), rows) if rows else ""
+    return table((*heads, "sent again", "found nothing"), rows) if rows else ""
 
 
 def workers(statistics: RunStatistics) -> str:

@@ -82,10 +82,10 @@ class Figures(Record, frozen=True, kw_only=True):
     ``count`` is of successes; ``lost`` operations are neither in it nor in ``errors``. ``retries`` are
     attempts after the first, ``resent`` requests that were sent again because a kept connection was stale.
     ``connecting`` and ``pausing`` (between attempts) are parts of the latencies. ``vanished`` counts deletes
-    that found nothing after an answer was lost, which are successes. ``response`` is the time of successes
-    from when they were due, ``lateness`` the time of all until they began, ``late`` how many began over 1 ms
-    late; of open loops only. ``held_up`` successes are in no latency, because their worker stood still.
-    ``last_attempt`` is what last attempts took, without connecting, of all in ``last_byte``;
+    that found nothing after an answer or a worker was lost, which are successes. ``response`` is the time of
+    successes from when they were due, ``lateness`` the time of all until they began, ``late`` how many began
+    over 1 ms late; of open loops only. ``held_up`` successes are in no latency, because their worker stood
+    still. ``last_attempt`` is what last attempts took, without connecting, of all in ``last_byte``;
     ``connecting_times`` is of those that connected.
     """
 

@@ -137,7 +137,8 @@ def _once_more(total: Section) -> Iterator[str]:
     if total.resent:
         yield f"Sent again because a kept connection had gone stale (reconnect): {total.resent}"
     if total.parts.vanished:
-        yield f"Deletes that found nothing after an answer was lost (successes): {total.parts.vanished}"
+        found = total.parts.vanished
+        yield f"Deletes that found nothing after an answer or a worker was lost (successes): {found}"
 
 
 def percentiles(statistics: RunStatistics, ranks: Sequence[float]) -> Iterator[str]:

@@ -33,8 +33,8 @@ class Part:
 class Parts:
     """The parts of the time of some successes: new connections, and our own pauses between attempts.
 
-    ``vanished`` counts the successes that found nothing: deletes of which an earlier attempt had got no
-    answer.
+    ``vanished`` counts the successes that found nothing: deletes that may have been done before, by an
+    earlier attempt that had got no answer or by a worker that was lost.
     """
 
     connecting: Part = Part()
@@ -50,7 +50,9 @@ class Parts:
 
 def vanished(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
     """Return how many of some successes of a block found nothing."""
-    return Parts(vanished=int((block.status[rows] == _NOT_FOUND).sum()) if "attempts" in block.given else 0)
+    if "status" not in block.given:
+        return Parts()
+    return Parts(vanished=int(np.count_nonzero(block.status[rows] == _NOT_FOUND)))
 
 
 def parts_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:

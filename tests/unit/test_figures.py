@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from counted import SCENARIO, count, row
 from result_rows import block
 
-from ssbench.reports import breakdown
-from ssbench.results import Failure, Mark
+from ssbench.reports import breakdown, html_tables, key_figures
+from ssbench.results import NOT_MEASURED, Failure, Mark
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.statistics import Part, summarize
 
@@ -20,6 +21,19 @@ def test_resent_requests_are_no_retries(tmp_path: Path) -> None:
     writer.end(RunSummary(ended=0.0))
     total = summarize(open_results(path)).total
     assert (total.retries, total.resent) == (3, 3)
+
+
+@pytest.mark.parametrize("rare", [{}, {"attempts": {0: 2}}])
+def test_deletes_that_found_nothing_are_counted(tmp_path: Path, rare: dict[str, dict[int, int]]) -> None:
+    path = tmp_path / "run.stat.gz"
+    writer = RunResultsWriter(path, RunDescription(SCENARIO))
+    rows = [(3, 0, 1, 0, 1, 0, NOT_MEASURED, 1.0, 100.0, status, 0) for status in (404, 204, 404, 404)]
+    writer.add(block(rows, [None] * 4, {3: Failure("HTTP 404", "", {})}, rare=rare))
+    writer.end(RunSummary(ended=0.0))
+    numbers = summarize(open_results(path))
+    assert numbers.total.parts.vanished == 2
+    assert any(line.endswith("lost (successes): 2") for line in key_figures.section(numbers))
+    assert html_tables.operations(numbers).count("found nothing") == 1
 
 
 def test_what_was_held_up_is_in_no_part_of_latencies(tmp_path: Path) -> None:
