@@ -128,9 +128,9 @@ class Zsh:
         os.close(terminal)
 
     def type(self, text: str, expected: str) -> str:
-        """Type, and return what is shown up to the expected text, or in 10 seconds."""
+        """Type, and return what is shown up to the expected text, or in a minute."""
         os.write(self._end, text.encode())
-        shown, ends = "", time.monotonic() + 10
+        shown, ends = "", time.monotonic() + 60
         while expected not in shown and (left := ends - time.monotonic()) > 0:
             if select.select([self._end], [], [], left)[0]:
                 shown += os.read(self._end, 65536).decode()
