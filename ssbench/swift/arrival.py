@@ -50,7 +50,8 @@ def arrived_at(stamp: bytes, now: float, sent_at: float, wall_offset: float) -> 
     if not -_STEP < wall - then - wall_offset < _STEP:
         # Another process or thread may have had the core between the two readings.
         then, wall = monotonic(), time()
-    arrived: float = then - (wall - seconds - nanoseconds * 1e-9)
+    # Each time the wall clock is read last: a pause before that makes it seem further ahead than it is.
+    arrived: float = seconds - min(wall - then, wall_offset) + nanoseconds * 1e-9
     if -_STEP < wall - then - wall_offset < _STEP and sent_at <= arrived < now:
         return arrived
     return now

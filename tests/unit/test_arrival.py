@@ -50,6 +50,16 @@ def test_a_pause_between_the_readings_of_the_clocks_is_no_step(monkeypatch: pyte
     assert arrived_at(stamp(OFFSET + 100.75), NOW, SENT, OFFSET) == pytest.approx(100.75, abs=1e-6)
 
 
+@pytest.mark.parametrize("pause", [0.0004, -0.0004])
+def test_a_short_pause_between_two_readings_moves_no_arrival(
+    monkeypatch: pytest.MonkeyPatch, pause: float
+) -> None:
+    """Of those when the answer was read, or of those when the request was sent."""
+    monkeypatch.setattr(arrival, "time", lambda: OFFSET + NOW + max(pause, 0.0))
+    found = arrived_at(stamp(OFFSET + 100.75), NOW, SENT, OFFSET + max(-pause, 0.0))
+    assert found == pytest.approx(100.75, abs=1e-6)
+
+
 @linux
 @pytest.mark.parametrize("step", [0.0, 3600.0])
 def test_what_the_loop_does_for_others_is_in_no_latency(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
