@@ -78,14 +78,17 @@ class Verdict:
 
 
 def rage(faults: Faults, master: Watched, fleet: Fleet, until: float, measured: float = math.inf) -> None:
-    """Let things go wrong until the master ends, that time, or so many seconds of its benchmark."""
-    look_at = 0.0
+    """Let things go wrong until the master ends, or that time.
+
+    Or for so many seconds of its benchmark, and until each kind of fault has had its turn.
+    """
+    look_at, enough = 0.0, math.inf
     measures = ends = False
-    while master.runs and (now := time.monotonic()) < until:
+    while master.runs and (now := time.monotonic()) < until and not (now >= enough and faults.all_dealt):
         # Before the benchmark, a Swift that is away ends the run, rightly.
         if not measures and "Starting the benchmark" in master.said:
             measures = True
-            until = min(until, now + measured)
+            enough = now + measured
         faults.step(now, server=measures)
         # Of the master while it measures only: the clean-up and reports bring modules of their own.
         ends = ends or "Results saved" in master.said
@@ -271,14 +274,14 @@ def soak(options: argparse.Namespace, folder: Path, stack: ExitStack) -> Verdict
     faults = Faults(random.Random(options.seed), fleet)
     began = time.monotonic()
 
-    first, first_stats = fleet.start_run("first", options.seed, "-r", options.seconds)
-    rage(faults, first, fleet, began + ALLOWANCE, measured=options.seconds * 0.2)
+    first, first_stats = fleet.start_run("first", options.seed, "-r", options.seconds + ALLOWANCE)
+    rage(faults, first, fleet, began + options.seconds + ALLOWANCE, measured=options.seconds * 0.2)
+    first.wait_for("Starting the benchmark", 0)
     verdict.expect(first.runs, f"the first master ended by itself: {first.said[-500:]}")
     first.end()
     for worker in fleet.workers.values():
         worker.looks.clear()
-    # On a slow machine the first run takes most of the time; each kind of fault shall have its turn.
-    left = max(0.6 * options.seconds, began + options.seconds - time.monotonic())
+    left = max(0.4 * options.seconds, began + options.seconds - time.monotonic())
     second, second_stats = fleet.start_run("second", options.seed + 1, "-r", left)
     due = time.monotonic() + left
     rage(faults, second, fleet, due + ALLOWANCE)

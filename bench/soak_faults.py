@@ -130,6 +130,8 @@ class Faults:
         self._numbers = numbers
         self._fleet = fleet
         self._deck: list[Callable[[float], bool]] = []
+        #: Whether each kind has had its turn.
+        self.all_dealt = False
         self._next = 0.0
         #: What ends faults that last: (when, what to do), by worker id, or -1 for the server.
         self._ends: dict[int, tuple[float, Callable[[], object]]] = {}
@@ -152,6 +154,7 @@ class Faults:
         for fault in reversed(self._deck):
             if (server or fault not in (self._restart, self._stall)) and fault(now):
                 self._deck.remove(fault)
+                self.all_dealt = self.all_dealt or not self._deck
                 break
 
     def heal(self) -> None:
@@ -161,8 +164,12 @@ class Faults:
         self._ends.clear()
 
     def _victim(self, first: int) -> int | None:
-        """A worker that runs, when another one does too."""
-        able = [worker_id for worker_id in self._fleet.workers if worker_id not in self._ends]
+        """A worker that runs, when another one does too; one that is still starting does not."""
+        able = [
+            worker_id
+            for worker_id, worker in self._fleet.workers.items()
+            if worker_id not in self._ends and "waiting for a master" in worker.said
+        ]
         candidates = [worker_id for worker_id in able if worker_id >= first]
         return self._numbers.choice(candidates) if len(able) > 1 and candidates else None
 
