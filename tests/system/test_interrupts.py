@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import signal
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
-from fault_server import Reply
+from fault_server import Reply, Request
 from processes import Fleet
 from runs import INITIAL, alive, children, outcome, store, wait_until, write_scenario
 
@@ -35,7 +36,14 @@ def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(fleet: Fleet, tmp_path: Pat
 
 
 def test_nohup_keeps_a_closed_terminal_from_a_run(fleet: Fleet, tmp_path: Path) -> None:
+    closed = threading.Event()
     with store(0.01) as (rule, options):
+
+        def wait_for_the_signal(_request: Request) -> None:
+            if len(rule.objects()) > INITIAL + 20:
+                closed.wait(60)
+
+        rule.fault = wait_for_the_signal
         run = fleet.run(
             write_scenario(tmp_path, **CREATES),
             *("-o", 200, "--workers", 1, *options),
@@ -43,6 +51,7 @@ def test_nohup_keeps_a_closed_terminal_from_a_run(fleet: Fleet, tmp_path: Path) 
         )
         wait_until(lambda: len(rule.objects()) > INITIAL + 20, "created objects")
         run.signal(signal.SIGHUP)
+        closed.set()
         assert run.end() == 0, run.err
     assert outcome(fleet.stats).count == 200
 

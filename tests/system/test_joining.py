@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import threading
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import zmq
 from msgspec import structs
 from processes import Fleet, free_ports
 from relay import DOWN, Relay
-from runs import TOKEN, outcome, store, write_scenario
+from runs import TOKEN, outcome, store, wait_for_results_of, write_scenario
 
 from ssbench.errors import ExitCode
 from ssbench.fleet import packing, wire
@@ -25,6 +24,7 @@ def test_a_worker_whose_work_port_is_blocked_is_named_and_gets_no_job(fleet: Fle
     with store() as (rule, options), Relay(fleet.work_port) as relay:
         relay.block(DOWN)
         worker = fleet.worker(7, "--zmq-work-port", relay.port)
+        worker.wait_for("waiting for a master")
         run = fleet.run(write_scenario(tmp_path), "--worker-timeout", 8, *options)
         reason = rf"Worker 7 on \S+ \(pid {worker.process.pid}\) sends heartbeats but cannot be"
         reason += rf" reached on the work port \({fleet.work_port}\)"
@@ -46,12 +46,12 @@ def test_beside_a_healthy_worker_a_blocked_one_has_no_share_until_it_can_be_reac
         relay.block(DOWN)
         fleet.worker(1, "-c", 8)
         fleet.worker(2, "-c", 8, "--zmq-work-port", relay.port)
-        run = fleet.run(write_scenario(tmp_path), "-r", 20, *options)
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, *options)
         run.wait_for("Starting the benchmark")
         run.wait_for("WARNING:Worker 2 .* sends heartbeats but cannot be reached on the work port")
         relay.unblock()
         run.wait_for(r"INFO:Worker 2 \S+ .*joined")
-        time.sleep(0.5)  # so that it has jobs
+        wait_for_results_of(2, 0, fleet.stats)
         relay.block(DOWN)
         run.wait_for(r"WARNING:Worker 2 .* cannot be reached on the work port .* counts as lost, with")
         assert "has not been heard of" not in run.err
@@ -185,17 +185,18 @@ def test_a_host_in_brackets_is_an_ipv6_address(tmp_path: Path) -> None:
 
 
 def test_local_workers_that_are_starting_are_waited_for_as_such(fleet: Fleet, tmp_path: Path) -> None:
-    # Workers that take longer to start than the master's first message.
+    said = tmp_path / "said"
     (tmp_path / "sitecustomize.py").write_text(
-        "import sys, time\nif '--exit-with-stdin' in sys.argv: time.sleep(2.5)\n"
+        "import os, sys, time\n"
+        f"while '--exit-with-stdin' in sys.argv and not os.path.exists({str(said)!r}): time.sleep(0.05)\n"
     )
     run = fleet.run(
         write_scenario(tmp_path), "--noop", "--workers", 2,
         environment={"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"},
     )  # fmt: skip
+    run.wait_for("0 of 2 there.* The 2 local workers are starting")
+    said.touch()
     assert run.end() == ExitCode.OK, run.err
-    assert "0 of 2 there" in run.err
-    assert "The 2 local workers are starting" in run.err
     assert "Start some" not in run.err
 
 

@@ -75,7 +75,7 @@ def log_lines(path: Path, needle: str) -> list[str]:
 
 def wait_for(look: Callable[[], list], count: int) -> list:
     """Return what ``look`` finds when it is as much as ``count``: a line may follow the client's answer."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while len(found := look()) < count:
         assert time.monotonic() < deadline, found
         time.sleep(0.02)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import signal
 import socket
 import urllib.request
 from pathlib import Path
 
 from processes import Fleet, free_ports
 from runs import outcome, wait_until, write_scenario
+
+from ssbench.errors import ExitCode
 
 
 def test_a_run_is_scraped_and_tells_a_statsd_server(fleet: Fleet, tmp_path: Path) -> None:
@@ -19,7 +22,7 @@ def test_a_run_is_scraped_and_tells_a_statsd_server(fleet: Fleet, tmp_path: Path
         run = fleet.run(
             write_scenario(tmp_path),
             # At a rate, because without one no-op operations take all the CPU there is.
-            *("--noop", "--workers", 1, "-r", 4, "--rate", 100, "--metrics-port", f"127.0.0.1:{port}"),
+            *("--noop", "--workers", 1, "-r", 600, "--rate", 100, "--metrics-port", f"127.0.0.1:{port}"),
             *("--statsd", f"127.0.0.1:{server.getsockname()[1]}"),
         )
         run.wait_for(re.escape(f"Metrics for Prometheus: http://127.0.0.1:{port}/metrics"))
@@ -32,10 +35,11 @@ def test_a_run_is_scraped_and_tells_a_statsd_server(fleet: Fleet, tmp_path: Path
 
         wait_until(lambda: operations() > 100, "counted operations")
         scraped = operations()
+        run.signal(signal.SIGINT)
         lines: list[str] = []
         while "ssbench.run.end:1|c" not in lines:
             lines += server.recv(65536).decode().split("\n")
-        assert run.end() == 0, run.err
+        assert run.end() == ExitCode.INTERRUPTED, run.err
     assert lines[0] == "ssbench.run.start:1|c"
     assert "ssbench.workers:1|g" in lines
     assert 100 < scraped <= outcome(fleet.stats).count

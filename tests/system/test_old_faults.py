@@ -6,16 +6,16 @@ counted in test_figures, test_timeline, test_run_statistics and test_population,
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import resource
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ import zmq
 from fault_server import FaultServer, Reply, Request
 from msgspec import structs
 from processes import CHARACTERS, Fleet, Program
-from runs import INITIAL, TOKEN, Store, children, outcome, store, write_scenario
+from runs import INITIAL, TOKEN, Store, children, outcome, results_so_far, store, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
 from ssbench.fleet import packing, wire
@@ -59,23 +59,26 @@ def test_a_stat_file_may_be_called_anything(fleet: Fleet, tmp_path: Path, name: 
 
 
 def test_no_result_waits_for_others(fleet: Fleet, tmp_path: Path) -> None:
-    """A batch of two of which one takes its time: the other's result is there long before."""
+    """A batch of two of which one takes its time: the other's result is there before."""
+    seen = threading.Event()
     with store() as (rule, options):
-        rule.fault = lambda request: (
-            dataclasses.replace(rule.answer(request), delay=4)
-            if request.target.endswith("tiny_000002") and request.method == "GET"
-            else None
-        )
+
+        def fault(request: Request) -> None:
+            if request.target.endswith("tiny_000002") and request.method == "GET":
+                seen.wait(60)
+
+        rule.fault = fault
         fleet.worker(1, "-c", 2)
         scenario = write_scenario(
             tmp_path, initial_files={"tiny": 2}, operation_count=2, crud_profile=[0, 1, 0, 0]
         )
         run = fleet.run(scenario, "-u", 2, "--batch-size", 2, *options)
         run.wait_for("last byte\n.*\n?.*@ >= 10 s  last byte\n\n?[.]")
-        assert rule.counts["GET"] == 2
-        seen = time.monotonic()
+        wait_until(lambda: rule.counts["GET"] == 2, "both reads")
+        assert run.process.poll() is None
+        seen.set()
         assert run.end() == ExitCode.OK, run.err
-        assert time.monotonic() - seen > 2
+    assert set(outcome(fleet.stats).causes) == {None}
 
 
 # -- Wrong numbers --------------------------------------------------------------------------------
@@ -96,7 +99,7 @@ def test_a_wall_clock_that_jumps_moves_no_number(fleet: Fleet, tmp_path: Path) -
     with store(0.02) as (_, options):
         jumped = tmp_path / "jumped"
         worker = Program("jumping", [jumped, "ssbench.cli.worker", *ports, "-c", 4, 1], environment)
-        arguments = ["run-scenario", "-f", write_scenario(tmp_path), "-r", 6, "-s", tmp_path / "x.stat.gz"]
+        arguments = ["run-scenario", "-f", write_scenario(tmp_path), "-r", 600, "-s", tmp_path / "x.stat.gz"]
         arguments += ["--zmq-bind-ip", fleet.ip, *ports, *CHARACTERS, *options]
         before = time.time()
         with worker, Program("jumping", [jumped, "ssbench.cli.master", *arguments], environment) as run:
@@ -104,17 +107,19 @@ def test_a_wall_clock_that_jumps_moves_no_number(fleet: Fleet, tmp_path: Path) -
             jumped.touch()
             run.wait_for("[._]{200}")
             jumped.unlink()
-            assert run.end() == ExitCode.OK, run.err
+            run.wait_for("[._]{250}")
+            run.signal(signal.SIGINT)
+            assert run.end() == ExitCode.INTERRUPTED, run.err
         after = time.time()
     statistics = summarize(open_results(tmp_path / "x.stat.gz"))
     assert statistics.start is not None
     assert statistics.end is not None
     assert before < statistics.start < statistics.end < after
-    assert 5 < statistics.duration < 8
+    assert 1.2 <= statistics.duration < after - before  # 4 users, 20 ms each
     last_byte = statistics.total.lines[0].last_byte
-    assert last_byte.minimum >= 0.02
-    assert last_byte.maximum < 3
-    assert 10 < statistics.total.requests_per_second < 200  # 4 users, 20 ms each
+    assert last_byte.minimum >= 0.0195  # the clocks of an arrival are half a millisecond apart at most
+    assert last_byte.maximum < after - before
+    assert 200 / (after - before) < statistics.total.requests_per_second < 200
 
 
 def test_a_small_upload_leaves_in_one_go() -> None:
@@ -238,17 +243,17 @@ def guarded_store(delay: float = 0.0) -> Iterator[tuple[Store, list[object]]]:
 def test_user_and_key_stay_with_the_master(fleet: Fleet, tmp_path: Path) -> None:
     with guarded_store(0.01) as (_, options):
         scenario = write_scenario(tmp_path)
-        environment = {"TMPDIR": str(tmp_path)}
+        environment, stats = {"TMPDIR": str(tmp_path)}, tmp_path / "run.stat.gz"
         arguments = ["-v", "run-scenario", "-f", scenario, "--zmq-bind-ip", fleet.ip, *fleet._ports()]
-        arguments += ["-s", tmp_path / "run.stat.gz", "-r", 3, "--workers", 2, *CHARACTERS, *options]
+        arguments += ["-s", stats, "-r", 600, "--workers", 2, *CHARACTERS, *options]
         run = fleet.master(*arguments, environment=environment)
-        run.wait_for(r"[._]{20}")
+        wait_until(lambda: results_so_far(stats) and outcome(stats).causes["HTTP 500"], "failures")
         for pid in children(run.process.pid):
             for name in ("cmdline", "environ"):
                 assert KEY.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
-        assert run.end() == ExitCode.FAILED, run.err
-    assert outcome(tmp_path / "run.stat.gz").causes["HTTP 500"] > 0
-    exported = fleet.master("export", "-s", tmp_path / "run.stat.gz")
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
+    exported = fleet.master("export", "-s", stats)
     assert exported.end() == ExitCode.OK
     logs = [path.read_text() for path in tmp_path.glob("ssbench-worker-local-*.log")]
     assert len(logs) == 2
@@ -298,11 +303,19 @@ def test_a_stranger_cannot_tell_a_sealed_worker_to_exit(fleet: Fleet, tmp_path: 
         open_worker = fleet.worker(1)
         sealed = fleet.worker(2, "--zmq-key", key)
         sealed.wait_for("is the --zmq-key the same on both sides")
+        work.router_mandatory = True
         instances = set()
-        while results.poll(3000 if not instances else 0):
+        while results.poll(60_000 if not instances else 0):
             instances.add(packing.unpack_from_worker(results.recv()).instance)
         assert len(instances) == 1  # the open one, which does what it is told
-        work.send_multipart([wire.work_address(*instances), packing.pack_notice(wire.Exit())])
+
+        def told_to_exit() -> bool:
+            with suppress(zmq.ZMQError):  # its work socket is not connected yet
+                work.send_multipart([wire.work_address(*instances), packing.pack_notice(wire.Exit())])
+                return True
+            return False
+
+        wait_until(told_to_exit, "the worker's connection")
         assert open_worker.end() == ExitCode.OK
         assert sealed.process.poll() is None
 

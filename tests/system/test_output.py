@@ -65,7 +65,7 @@ def test_ctrl_c_that_kills_the_reader_too_cleans_up_and_keeps_the_exit_code(
         tee.stdin.close()
         wait_until(lambda: len(rule.objects()) > INITIAL + 20, "created objects")
         os.killpg(tee.pid, signal.SIGINT)
-        tee.wait(10)
+        tee.wait(60)
         os.killpg(run.process.pid, signal.SIGINT)
         assert run.end() == 130, run.err
         assert len(rule.objects()) == INITIAL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
-import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import zmq
 from processes import Fleet, Program
-from runs import outcome, store, wait_for_results_of, write_scenario
+from runs import outcome, store, wait_for_results_of, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
 from ssbench.fleet import packing, wire
@@ -141,7 +141,7 @@ def test_a_worker_settles_no_jobs_of_others(fleet: Fleet, tmp_path: Path) -> Non
     assert "descriptors" not in run.err
     assert rule.counts["GET"] == found.operations["read"]
     # None of those of the thief, which claims to have needed no time.
-    assert min(latencies(fleet.stats)) >= DELAY
+    assert min(latencies(fleet.stats)) >= DELAY - 0.0005
     assert set(found.workers) == {1, 2}
     assert found.summary.counters["foreign_results"] > 0
     assert run.err.count("Worker 2 on ") >= 2
@@ -154,7 +154,8 @@ def test_a_worker_settles_no_jobs_of_others(fleet: Fleet, tmp_path: Path) -> Non
 
 def test_figures_that_cannot_be_are_errors_of_the_worker_that_sent_them(fleet: Fleet, tmp_path: Path) -> None:
     with store(DELAY) as (_, options):
-        fleet.worker(1, "-c", 4)
+        # However slow the stranger is for a while, most of the jobs are its own.
+        fleet.worker(1, "-c", 1)
         start(fleet, tmp_path, LIAR, "-c", 4, 2)
         scenario = write_scenario(tmp_path, operation_count=400, crud_profile=[1, 2, 1, 0])
         run = fleet.run(scenario, "--expect-workers", 2, *options)
@@ -184,6 +185,7 @@ def test_silent_connections_end_no_run(fleet: Fleet, tmp_path: Path, sealed: boo
     key = ["--zmq-key", tmp_path / "key"] if sealed else []
     if sealed:
         assert fleet.master("keygen", tmp_path / "key").end() == ExitCode.OK
+    began = time.monotonic()
     with store(DELAY) as (_, options):
         fleet.worker(1, "-c", 4, *key)
         run = fleet.run(
@@ -201,7 +203,8 @@ def test_silent_connections_end_no_run(fleet: Fleet, tmp_path: Path, sealed: boo
             run.signal(signal.SIGINT)
             assert run.end() == ExitCode.INTERRUPTED, run.err
         assert late.process.poll() is None
-    assert run.err.count("file descriptors are in use") == 1
+    # Once a minute.
+    assert run.err.count("file descriptors are in use") <= 1 + (time.monotonic() - began) // 60
     assert "Traceback" not in run.err
     assert "Distribution of requests per worker-ID" in run.out
     found = outcome(fleet.stats)
@@ -223,7 +226,7 @@ def test_silent_connections_end_no_wait_for_workers(fleet: Fleet, tmp_path: Path
 def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path) -> None:
     with store(DELAY) as (_, options), zmq.Context() as context, context.socket(zmq.PUSH) as flood:
         fleet.worker(1, "-c", 4)
-        run = fleet.run(write_scenario(tmp_path, operation_count=400), *options)
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, *options)
         run.wait_for(r"[._]{20}")
         status = Path(f"/proc/{run.process.pid}/status")
 
@@ -243,13 +246,12 @@ def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path
         ):
             del results[-500:]
         assert len(largest) > 0.5 * wire.MAX_WORKER_MESSAGE_BYTES
-        for _ in range(500):
-            flood.send(largest, copy=False)
-        peak = before
-        while run.process.poll() is None:
-            with suppress(OSError, IndexError):
-                peak = max(peak, memory("VmHWM:"))
-            threading.Event().wait(0.05)
-        assert run.end() == ExitCode.OK, run.err
-    assert outcome(fleet.stats).causes.keys() == {None}
+        sent = [flood.send(largest, copy=False, track=True) for _ in range(500)]
+        wait_until(lambda: all(each.done for each in sent), "the end of the flood")
+        peak = memory("VmHWM:")
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
+    found = outcome(fleet.stats)
+    assert found.causes.keys() == {None}
+    assert found.summary.counters["late_results"] >= 400 * len(results)
     assert peak - before < 150_000
