@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from ssbench.fleet.wire import Rare, Result
+from ssbench.swift.causes import UNANSWERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,8 @@ class History:
     ``due`` is when it was due, by the master's monotonic clock, None in a closed loop. A task that has not
     begun has a history only where it has a due time, or where that is in doubt, without retries.
 
-    ``in_doubt``: the worker that had it was lost before it could say whether it had begun it.
+    ``in_doubt``: it may have been done, because an attempt got no answer, or because the worker that had it
+    was lost before it could say whether it had begun it.
     """
 
     retries: int
@@ -63,9 +65,9 @@ def after_failure(result: Result, cause: str, history: History | None, now: floa
     began = history.began if history is not None and history.retries else now - (result.last_byte or 0.0)
     rare = result.rare or Rare()
     due = None if result.late is None else began - result.late
-    in_doubt = False
+    in_doubt = result.resent > 0 or not UNANSWERED.isdisjoint(retried)
     if history is not None:
-        due, in_doubt = history.due, history.in_doubt
+        due, in_doubt = history.due, in_doubt or history.in_doubt
     return History(result.retries + 1, began, retried, rare.connecting, rare.pausing, now, due, in_doubt)
 
 

@@ -105,8 +105,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
 class JobBatch(Struct, array_like=True, frozen=True):
     """The rest of a work message: jobs, and the history of those that are sent again.
 
-    ``histories`` is empty or holds (retries, seconds since the first attempt, whether a lost worker may have
-    begun it) for each job. ``users`` is how
+    ``histories`` is empty or holds (retries, seconds since the first attempt, whether it may have been done
+    before) for each job. ``users`` is how
     many jobs of the run the worker may run at once from now on, if it has room for them; the others wait
     there. Results are sent at once when no more than ``low`` jobs wait, and may be gathered before that.
     In an open loop ``dues`` holds when each job is due: seconds after ``start``, a moment of that worker's

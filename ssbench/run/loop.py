@@ -24,6 +24,7 @@ from ssbench.fleet.phase import Phase
 from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.wire import LOST_AFTER, Result
 from ssbench.fleet.worker_state import WorkerState
+from ssbench.names import side_of
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run import garbage, texts
 from ssbench.run.news import News
@@ -57,9 +58,9 @@ AUTHENTICATION = "authentication failed"
 class Loop:
     """Carries phases through.
 
-    ``pace`` says how many jobs may be sent, ``news`` tells the user what happens, ``renewal`` gets new
-    tokens. A phase in which nothing succeeds for ``give_up_after`` seconds is abandoned; 0: none is.
-    ``clock`` is the fleet's.
+    ``pace`` says how many jobs may be sent, ``news`` tells the user what happens, ``renewals`` get new
+    tokens: one, or one for each side where the sides are two accounts. A phase in which nothing succeeds
+    for ``give_up_after`` seconds is abandoned; 0: none is. ``clock`` is the fleet's.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Loop:
         fleet: Fleet,
         pace: Pace,
         news: News,
-        renewal: TokenRenewal,
+        renewals: Sequence[TokenRenewal],
         give_up_after: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -80,8 +81,8 @@ class Loop:
         #: Called with each tick's time; may raise, which ends the run. Local workers are checked there.
         self.on_tick: Callable[[float], None] = lambda _now: None
         self.clock = clock
-        self._renewal = renewal
-        self._unauthorized = WaitingForToken(self._renewal)
+        self._renewals = renewals
+        self._unauthorized = WaitingForToken()
         self._renewal_said_at = -math.inf
         self._standstill = Standstill(0.0, 0.0)
         self._sent = 0
@@ -217,7 +218,7 @@ class Loop:
         """
         dispatcher, pace = self.fleet.dispatcher, self.pace
         self._resent = False
-        if self._renewal.under_way:
+        if self._renews:
             return TICK
         self.fleet.let_hold(pace.in_hand(now))
         if dispatcher.backlog:
@@ -303,12 +304,14 @@ class Loop:
     def _send_again_with_token(
         self, task: Task, result: Result, history: History | None, arrival: Arrival
     ) -> bool:
-        if not self._unauthorized.add(task, result, history, arrival.at):
+        renewals = self._renewals
+        renewal = renewals[side_of(task[3]) if len(renewals) > 1 else 0]
+        if not self._unauthorized.add(task, result, history, renewal, arrival.at):
             return False
         # A job that began with an earlier token is sent again with the one that is there by now.
-        if arrival.generation >= self.fleet.parameters.generation and not self._renewal.under_way:
+        if arrival.generation >= self.fleet.parameters.generation and not renewal.under_way:
             _log.info("Swift no longer takes the token; authenticating again")
-            self._renewal.start()
+            renewal.start()
             # What has not begun would only be refused too.
             self.fleet.recall()
         return True
@@ -320,11 +323,24 @@ class Loop:
         self._next_tick = now + TICK
         self.fleet.tick(now)
         self.on_tick(now)
-        self._look_after_token(now)
+        self._look_after_tokens(now)
         self.news.tell(self.fleet.take_events(), now)
 
-    def _look_after_token(self, now: float) -> None:
-        renewal, before = self._renewal, self._renewal.failures
+    @property
+    def _renews(self) -> bool:
+        """Whether a token was refused and there is no other yet."""
+        return any(renewal.under_way for renewal in self._renewals)
+
+    def _look_after_tokens(self, now: float) -> None:
+        for renewal in self._renewals:
+            self._look_after(renewal, now)
+        if not self._renews:
+            self.fleet.dispatcher.keeps_ahead = not self._draining
+            for task, history in self._unauthorized.take():
+                self.fleet.dispatcher.send_again(task, history)
+
+    def _look_after(self, renewal: TokenRenewal, now: float) -> None:
+        before = renewal.failures
         tokens = renewal.poll(now)
         if tokens is not None:
             self.fleet.change(**tokens)
@@ -332,14 +348,10 @@ class Loop:
                 self.news.warn(f"Authenticating again succeeded after {before} failures")
         elif renewal.failures > before:
             self._standstill.failed(AUTHENTICATION, renewal.error, 0.0, now)
-            self._say_renewal_failed(now, first=not before)
-        if not renewal.under_way:
-            self.fleet.dispatcher.keeps_ahead = not self._draining
-            for task, history in self._unauthorized.take():
-                self.fleet.dispatcher.send_again(task, history)
+            self._say_renewal_failed(renewal, now, first=not before)
 
-    def _say_renewal_failed(self, now: float, *, first: bool) -> None:
-        text = texts.authentication_failed(self._renewal.failures, self._renewal.error)
+    def _say_renewal_failed(self, renewal: TokenRenewal, now: float, *, first: bool) -> None:
+        text = texts.authentication_failed(renewal.failures, renewal.error)
         if first:
             self.news.warn(text)
         elif now - self._renewal_said_at >= _SAY_RENEWAL_SECONDS:

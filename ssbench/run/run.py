@@ -94,7 +94,7 @@ class Run:
             fleet,
             self._load.closed,
             self._news,
-            tokens.renewal() if tokens is not None else TokenRenewal(None),
+            tokens.renewals() if tokens is not None else [TokenRenewal(None)],
             options.give_up_after,
         )
         self._loop.on_tick = self._look_after_local_workers

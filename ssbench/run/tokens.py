@@ -69,16 +69,13 @@ class TokenSource:
 
         return renew
 
-    def renewal(self) -> TokenRenewal:
-        """Return what renews all tokens in the loop of a run."""
-        renewals = [renew for place in range(len(self.sessions)) if (renew := self.renewing(place))]
+    def renewals(self) -> list[TokenRenewal]:
+        """Return what renews each token in the loop of a run."""
+        return [self._renewal(place, name) for place, name in enumerate(self.tokens)]
 
-        def renew_all() -> Tokens:
-            for renew in renewals:
-                renew()
-            return self.tokens
-
-        return TokenRenewal(renew_all if renewals else None)
+    def _renewal(self, place: int, name: str) -> TokenRenewal:
+        renew = self.renewing(place)
+        return TokenRenewal(None if renew is None else lambda: {name: renew().token})
 
 
 class TokenRenewal:
@@ -158,21 +155,22 @@ class TokenRenewal:
 class WaitingForToken:
     """Tasks whose token was refused: they wait for a new one, and are sent again with their history."""
 
-    def __init__(self, renewal: TokenRenewal) -> None:
-        self._renewal = renewal
+    def __init__(self) -> None:
         self._waiting: list[tuple[Task, History]] = []
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, task: Task, result: Result, history: History | None, now: float) -> bool:
-        """Keep a task whose token was refused now; ``result`` includes its history.
+    def add(
+        self, task: Task, result: Result, history: History | None, renewal: TokenRenewal, now: float
+    ) -> bool:
+        """Keep a task whose token, that of ``renewal``, was refused now; ``result`` includes its history.
 
         Returns False if it is not to be sent again: there is no way to a new token, or new tokens were
         refused too often.
         """
         later = after_failure(result, UNAUTHORIZED, history, now)
-        if not self._renewal.possible or not send_again(later.retried[UNAUTHORIZED]):
+        if not renewal.possible or not send_again(later.retried[UNAUTHORIZED]):
             return False
         self._waiting.append((task, later))
         return True

@@ -44,6 +44,10 @@ TRANSIENT = frozenset(
 ) | {status_cause(status) for status in TRANSIENT_STATUSES}
 
 
+#: How a request ends that the server may have carried out without our seeing its answer.
+UNANSWERED = frozenset({CLOSED, RESET, READ_TIMEOUT})
+
+
 class AttemptError(SsbenchError):
     """A failed attempt; ``cause`` is one of the labels above, the text is for the user.
 

@@ -32,9 +32,9 @@ from ssbench.errors import UsageError
 from ssbench.swift.causes import (
     CLOSED,
     NOT_FOUND,
-    READ_TIMEOUT,
     RESET,
     TRANSIENT,
+    UNANSWERED,
     WRONG_CONTENT,
     WRONG_SIZE,
     AttemptError,
@@ -62,9 +62,6 @@ _RETRIES_404 = frozenset({"GET", "DELETE"})
 
 #: How a server ends a connection that it had kept open long enough.
 _STALE = frozenset({CLOSED, RESET})
-
-#: How a request ends that the server may have carried out without our seeing its answer.
-_UNANSWERED = frozenset({CLOSED, RESET, READ_TIMEOUT})
 
 _MISSING = 404
 
@@ -209,7 +206,7 @@ class Client:
             try:
                 return connection.exchange(head, method, size)
             except AttemptError as fault:
-                effort.unanswered |= fault.cause in _UNANSWERED
+                effort.unanswered |= fault.cause in UNANSWERED
                 if connection.answered or fault.cause not in _STALE:
                     raise
             finally:
@@ -234,7 +231,7 @@ class Client:
         try:
             return connection.exchange(head, method, size)
         except AttemptError as fault:
-            effort.unanswered |= fault.cause in _UNANSWERED
+            effort.unanswered |= fault.cause in UNANSWERED
             raise
 
     def _begin_check(self, connection: Connection, method: str, effort: Effort) -> None:

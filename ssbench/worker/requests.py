@@ -33,7 +33,7 @@ class Target(Struct, frozen=True, gc=False):
 
     ``url`` is the storage URL to use, ``size`` the bytes to send, or those that a read must return
     (0: not known), ``size_class`` an index. ``retries`` and ``seconds`` are what was spent on the job before,
-    if it is sent again; ``in_doubt``: a lost worker may have begun it.
+    if it is sent again; ``in_doubt``: it may have been done before.
     """
 
     operation: Operation
@@ -148,7 +148,7 @@ def ask(run: Run, target: Target) -> Outcome:
         target.container,
         target.name,
         target.token,
-        # The lost worker may have deleted the object.
+        # A lost worker may have deleted the object, or an attempt whose answer was lost.
         missing_ok=target.in_doubt and target.operation.method == "DELETE",
         expected=target.size if target.operation.returns_object else 0,
         prior_retries=target.retries,

@@ -19,6 +19,7 @@ from ssbench.fleet.pace import ClosedLoop, Pace
 from ssbench.fleet.stages import StagedPace
 from ssbench.fleet.wire import LOST_AFTER, Job, Result, RunParameters
 from ssbench.fleet.worker_state import WorkerState
+from ssbench.names import side_of
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run.arriving import wait_for_workers
 from ssbench.run.loop import Loop
@@ -101,6 +102,7 @@ class Bench:
         *,
         workers: int = 2,
         authenticate: Callable[[], str] | None = None,
+        second_authenticate: Callable[[], str] | None = None,
         give_up_after: float = 0.0,
     ) -> None:
         self.network = Network()
@@ -112,10 +114,15 @@ class Bench:
             self.fleet,
             pace or ClosedLoop(8, 2),
             self.news,
-            TokenRenewal(
-                None if authenticate is None else lambda: {"token": authenticate(), "second_token": "two"},
-                lambda call: call(),
-            ),
+            [
+                TokenRenewal(
+                    None if each is None else lambda name=name, each=each: {name: each()},
+                    lambda call: call(),
+                )
+                for name, each in (("token", authenticate), ("second_token", second_authenticate))[
+                    : 1 if second_authenticate is None else 2
+                ]
+            ],
             give_up_after,
             lambda: self.network.now,
         )
@@ -429,12 +436,32 @@ def test_jobs_whose_token_is_refused_are_sent_again_with_a_new_one() -> None:
     again = [result for result in phase.results if result.retried]
     assert 1 <= len(again) <= 40
     assert all(result.retried == {"HTTP 401": 1} for result in again)
-    assert (bench.fleet.parameters.token, bench.fleet.parameters.second_token) == ("token-1", "two")
+    assert bench.fleet.parameters.token == "token-1"
     histories = [
         history for worker in bench.workers for batch in worker.batches for history in batch.histories
     ]
     assert Counter(retries for retries, *_ in histories if retries) == {1: len(again)}
     assert all(seconds >= 0.01 for retries, seconds, _ in histories if retries)
+    assert bench.news.warnings == []
+
+
+def test_the_token_of_one_account_is_renewed_where_the_other_one_cannot_be() -> None:
+    def fails() -> str:
+        raise ClusterError("service down")
+
+    bench = Bench(authenticate=fails, second_authenticate=lambda: "new")
+
+    def answer(job: Job, parameters: RunParameters) -> Result | None:
+        if side_of(job[4]) == 0 or parameters.second_token == "new":
+            return success(job, parameters)
+        return Result(job[0], None, 0.01, 0.0, cause="HTTP 401", detail="no", unauthorized=True)
+
+    bench.each(answer=answer)
+    phase = Tasks(100)
+    bench.run(phase)
+    assert phase.ended == {None: 100}
+    assert {side_of(result.job_id) for result in phase.results} == {0, 1}
+    assert any(result.retried == {"HTTP 401": 1} for result in phase.results)
     assert bench.news.warnings == []
 
 

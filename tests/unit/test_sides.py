@@ -181,7 +181,7 @@ def test_each_account_has_its_url_and_token():
     assert recorded(BenchOptions(workers=1), both, None)["sides"] == ["x=account", "y=account"]
 
 
-def test_all_tokens_are_renewed_that_can_be(monkeypatch):
+def test_each_token_is_renewed_that_can_be(monkeypatch):
     asked = Counter()
 
     def authenticate(credentials):
@@ -195,13 +195,13 @@ def test_all_tokens_are_renewed_that_can_be(monkeypatch):
     tokens = TokenSource(keys)
     assert tokens.tokens == {"token": "a-1", "second_token": "b-1"}
     assert tokens.renewing(1)().token == "b-2"
-    assert tokens.renewal()._authenticate() == {"token": "a-2", "second_token": "b-3"}
+    assert [each._authenticate() for each in tokens.renewals()] == [{"token": "a-2"}, {"second_token": "b-3"}]
     assert tokens.sessions[1].token == "b-3"
     given = Credentials(version="none", auth_url="c", token="mine")
     mixed = TokenSource([given, keys[1]])
     assert mixed.renewing(0) is None
-    assert mixed.renewal()._authenticate() == {"token": "mine", "second_token": "b-5"}
-    assert not TokenSource([given]).renewal().possible
+    assert [each.possible for each in mixed.renewals()] == [False, True]
+    assert mixed.renewals()[1]._authenticate() == {"second_token": "b-5"}
     assert TokenSource([given]).tokens == {"token": "mine"}
     with pytest.raises(UsageError, match="--insecure for both or none"):
         TokenSource([keys[0], replace(keys[1], insecure=True)])
