@@ -121,11 +121,11 @@ class Condition:
         return found[1].removesuffix("_") if found and found[1] else "last"
 
     def spell(self, value: float) -> str:
-        """Return a value of the figure with its unit, exactly as far as anybody writes limits."""
+        """Return a value of the figure with its unit, with all digits that a limit has."""
         return _spell(value, self.unit)
 
     def spell_measured(self, value: float) -> str:
-        """Return a measured value with its unit, of 3 digits, or as many as tell it from the limit."""
+        """Return a measured value with its unit: 3 digits, or as many as distinguish it from the limit."""
         if not math.isfinite(value):
             return self.spell(value)
         short = (_significant(value, digits) for digits in range(3, 9))
@@ -236,7 +236,7 @@ def _limit(limit: str, figure: str, usual: Unit, text: str, *, relative: bool) -
 
 
 def _significant(value: float, digits: int) -> float:
-    """Return a value rounded to so many digits; whole ones keep all that stand before the point."""
+    """Return a value rounded to this many digits; all digits before the point are kept."""
     return float(f"{value:.{digits}g}") if abs(value) < 10 ** (digits - 1) else float(round(value))
 
 

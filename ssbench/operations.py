@@ -61,7 +61,7 @@ class Operations:
             self.add(row)
 
     def add(self, operation: Operation) -> None:
-        """Add a row behind the others, before the first scenario is read.
+        """Add a row after the others, before the first scenario is read.
 
         Master and workers need the same rows. Raises ValueError if the code or the name is taken, or
         the code is out of range.

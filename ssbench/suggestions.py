@@ -24,6 +24,6 @@ def similar(wrong: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean A or B?`` to put behind a message, nothing where no name is like it."""
+    """Return ``; did you mean A or B?`` to append to a message, nothing where no name is like it."""
     names = similar(wrong, known)
     return f"; did you mean {' or '.join(names)}?" if names else ""

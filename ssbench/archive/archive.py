@@ -36,7 +36,7 @@ class Archive:
     """A folder of stat files.
 
     ``read`` makes the entry of a file; it raises StatFileError for one that cannot be read, which is then
-    named in ``unreadable`` and left out; what is wrong with the index itself stands there too.
+    named in ``unreadable`` and left out; what is wrong with the index itself is there too.
     """
 
     def __init__(self, folder: Path, read: Callable[[Path], Entry]) -> None:

@@ -33,7 +33,7 @@ class Entry:
     facts: str = "{}"
 
 
-#: What - stands for in the column of p99; no-op runs have no latencies.
+#: What - means in the column of p99; no-op runs have no latencies.
 NO_P99 = f"-: not measured, or too few operations (p99 needs {needed(99):,})"
 
 

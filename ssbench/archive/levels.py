@@ -1,8 +1,8 @@
 """How a figure developed over many runs: where its level changed.
 
 The method is E-divisive (Matteson and James, 2014): a series is cut where the distances between both parts
-exceed those within them by most, and each part is cut again, as long as chance seldom gives as much. What
-chance gives is found by shuffling the runs.
+exceed those within them by most, and each part is cut again, as long as such a difference is improbable by
+chance. How probable it is follows from shuffling the runs.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-#: With fewer runs chance cannot be told from change.
+#: With fewer runs a change cannot be distinguished from chance.
 ENOUGH_RUNS = 10
 
-#: Runs that a level has at least.
+#: The least number of runs of a level.
 _SHORTEST = 3
 
-#: How often chance may give as much, and how many shuffles tell.
+#: The probability by chance that a cut may have at most, and the shuffles from which it is estimated.
 _BY_CHANCE = 0.01
 _SHUFFLES = 999
 
-#: Of a longer series give only the last runs: time and memory grow with the square.
+#: Of a longer series pass only the last runs: time and memory grow with the square of their number.
 MOST_RUNS = 200
 
 _Floats = npt.NDArray[np.float64]

@@ -254,7 +254,7 @@ class _Conclusions:
         found = []
         for place in np.flatnonzero(adjusted < culprits.ALPHA):
             measured = difference(units, device == place)
-            # What is little beside a request's time is of no interest.
+            # What is small compared with a request's time is of no interest.
             if (
                 measured.median >= culprits.LEAST_SHARE * felt
                 and self._name("device", int(place)) not in accused

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ssbench.attribution.ranks import Places
 
-#: Of whom a storage server's line is: an object server asked by a proxy; a container server told by an
+#: What a storage server's line is of: an object server asked by a proxy; a container server told by an
 #: object server of its object; any other server asked by a proxy.
 OBJECT, UPDATE, OTHER = 0, 1, 2
 

@@ -18,15 +18,16 @@ from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, Joined
 from ssbench.attribution.ranks import Pairs, Places, Units, pairs
 from ssbench.operations import MAX_CODE, OPERATIONS
 
-#: Sizes are told apart by so many steps an octave, the most that leaves most kinds enough requests.
+#: Sizes are told apart by this many steps an octave, the most that leaves most kinds enough requests.
 _STEPS = (4, 2, 1, 0.5)
 _ENOUGH_IN_KIND = 8
 #: An object that is read so often within a kind is a kind of its own.
 _HOT = 8
-#: A run is divided into so many slices, fewer where they would have fewer units than this.
+#: A run is divided into this many slices, or into fewer where a slice would have fewer units than the
+#: next number.
 _SLICES = 20
 _ENOUGH_IN_SLICE = 20
-#: A number of lines that so many of the writes have is what a complete write has.
+#: A number of lines that this share of the writes have is what a complete write has.
 _USUAL = 0.05
 
 #: Groups of operations: what slows only writes is diluted by reads.
@@ -97,7 +98,7 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
     """Sort the usable operations into kinds; with ``by_proxy`` those of two proxies are of two kinds.
 
     Without, units are in slices of the run: requests that one proxy serves at the same time wait for each
-    other, so that by chance now this proxy is slower and now that one.
+    other, so that the slower proxy changes by chance during the run.
     """
     operations = joined.operations
     at = np.flatnonzero(usable)

@@ -1,7 +1,7 @@
 """Lines of Swift's logs as records: access lines of proxies and storage servers, and errors.
 
 Pure functions of bytes. A prefix of syslog (traditional, RFC 3339, RFC 5424) or of another log handler
-may stand before the message; a line is recognised by the shape of its message. No field that can hold
+may precede the message; a line is recognised by the shape of its message. No field that can hold
 a token is kept.
 """
 
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from ssbench.errors import UsageError
 
-#: A transaction id without what ``X-Trans-Id-Extra`` or ``trans_id_suffix`` put behind it. Until Swift 1.8
+#: A transaction id without what ``X-Trans-Id-Extra`` or ``trans_id_suffix`` append to it. Until Swift 1.8
 #: it had 32 hexadecimal digits and no time.
 TRANS_ID = re.compile(rb"tx[0-9a-f]{21}(?:-[0-9a-f]{10}|[0-9a-f]{11})")
 
-#: No policy is told.
+#: The line names no policy.
 NO_POLICY = -1
 
 
@@ -96,7 +96,7 @@ _BACKEND = re.compile(
     rb' \[[^]"]*+] "([A-Z]++) /([^/ "]++)/(\d++)/([^ "]*+)" (\d++) \S++ "[^"]*+" "tx[0-9a-f]{21}[^"]*+"'
     rb' "([^ "]*+)(?: (\d*+))?" ' + _SECONDS + rb'(?: "[^"]*+"(?: (\S++)(?: (\S++))?)?)?(?: \(txn: |\s*$)'
 )
-#: By the slashes in the path behind device and partition.
+#: By the slashes in the path after device and partition.
 _SERVERS = (b"account", b"container", b"object")
 
 _NODE = rb"(\[[0-9A-Fa-f:.]+\]:\d+|[^\s:/\[\]]+:\d+)(?:/(\S+?))?"

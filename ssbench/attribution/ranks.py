@@ -24,9 +24,9 @@ Places = npt.NDArray[np.integer[Any]]
 #: From ranks (1 for the least) and the sizes of their strata to scores.
 Score = Callable[[Floats, Floats], Floats]
 
-#: A test needs so many requests on either side.
+#: A test needs this many requests on either side.
 LEAST = 8
-#: Dispersion is measured over at least so many slices, and of deviates that could tell something.
+#: Dispersion is measured over at least this many slices, and only from deviates this large.
 _LEAST_SLICES = 5
 _LARGE = 2.0
 
@@ -180,8 +180,8 @@ def _dispersion(
 ) -> tuple[float, int]:
     """Return by how much the sums of scores differ between slices beyond chance, and the number of slices.
 
-    It is chi-squared by its degrees of freedom, and at least 1. The variance of the whole is to be
-    multiplied by it when requests near each other in time are not independent of each other.
+    It is chi-squared by its degrees of freedom, and at least 1. Multiply the variance of the whole by it
+    when requests near each other in time are not independent of each other.
     """
     if units.slices is None:
         return 1.0, 1

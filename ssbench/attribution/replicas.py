@@ -2,14 +2,14 @@
 
 A write lasts as long as the last of its replicas. A device that is slow after the data has arrived, where
 it puts the object in its place, shows this in its own log, beside others that did the same write at the
-same time. That tells it with far fewer requests than the client's time does. Three things make it safe:
+same time. That finds it with far fewer requests than the client's time does. Three things make it safe:
 
 - A delay *before* a server's clock starts makes the times of all other replicas of the write longer, since
   they wait. One of two healthy devices beside a slow one is then last in half of the writes. So a device is
-  held against the *slowest* of the others, and has to be later than that as a rule.
+  compared with the *slowest* of the others, and has to be later than that as a rule.
 - With two such devices the third is last in every write of these three. So it has to hold in writes
-  without any one of the other devices as well. Such a delay lengthens reads too: who is accused for them is
-  known before, and writes with those are not used.
+  without any one of the other devices as well. Such a delay lengthens reads too: the devices accused for
+  them are known by then, and writes with those are not used.
 - Replicas that the proxy did not wait for are not used.
 """
 

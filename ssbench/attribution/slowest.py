@@ -1,4 +1,4 @@
-"""Which operations took longest: those of which it is told where the time went."""
+"""The operations that took longest, for which the report shows where the time went."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from ssbench.attribution.ranks import Places
 
-#: How many they are.
+#: How many the report shows.
 MOST = 20
 
 
 def slowest(latency: npt.NDArray[np.float64]) -> Places:
-    """Return their places, the slowest first; failures, whose latencies are NaN, are none of them."""
+    """Return their places, the slowest first; failures, whose latencies are NaN, are left out."""
     known = np.nan_to_num(latency, nan=-1.0)
     order = np.argsort(-known, kind="stable")[:MOST]
     return order[known[order] > 0]

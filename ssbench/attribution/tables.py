@@ -16,14 +16,14 @@ from ssbench.attribution.ranks import Difference, Places, Units, difference, dis
 from ssbench.attribution.slowest import slowest
 from ssbench.operations import OPERATIONS
 
-#: Beyond so many candidates of one kind, only of those with most requests the difference is measured.
+#: Beyond this many candidates of one kind, only of those with most requests the difference is measured.
 _MEASURED = 100
 _HOT_PARTITIONS = 10
 #: Most devices of a partition that are named.
 _DEVICES = 5
-#: A node may have no request for so many seconds.
+#: A node may have no request for this many seconds.
 _QUIET = 10
-#: Most nodes of which it is told that their logs begin late or end early.
+#: At most this many nodes whose logs begin late or end early are named.
 _NAMED = 5
 
 

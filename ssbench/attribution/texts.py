@@ -17,20 +17,20 @@ _SLOWEST = 5
 
 #: Columns of a terminal.
 _WIDTH = 80
-#: A name has so many columns of a table at least.
+#: A name has this many columns of a table at least.
 _LEAST_NAME = 8
 
 #: What the tables mean by longer.
 LONGER = (
     "own: by its own log; client: operations that it took part in; longer: the median difference of these to"
-    " operations of the same kind without it, and of two the slower one's to the other's, whether it means"
-    " something or not: only what is said above stands out"
+    " operations of the same kind without it, and of two the slower one's to the other's, significant or"
+    " not: only what is listed above stands out"
 )
 
 #: How to read the slowest operations.
 SLOWEST = (
-    "The slowest server of a write is often a healthy one, which waited for the others: who is slow is said"
-    " above, from all operations."
+    "The slowest server of a write is often a healthy one, which waited for the others: the slow ones are"
+    " named above, from all operations."
 )
 
 
@@ -69,7 +69,7 @@ def _paragraphs(texts: Iterable[str], out: TextIO) -> None:
 
 def answer(attribution: Attribution) -> list[str]:
     """Return the findings as sentences; never empty."""
-    # Those of whom nothing can be said come last.
+    # Those about which nothing is known come last.
     findings = sorted(attribution.findings, key=lambda finding: finding.kind == "untold")
     sentences = [sentence(finding) for finding in findings]
     if not attribution.coverage.compared:
@@ -268,7 +268,7 @@ def _parts(rows: Sequence[PartRow], out: TextIO) -> None:
         table.append([row.operation, f"{row.requests:,}", *pairs, f"{row.extra:,}"])
     _print("Where the time goes (median and 99th percentile, ms; server: the slowest)", table, out)
     if any(row.extra for row in rows):
-        out.write("  more: of these, so many took more servers than usual (failed attempts, handoffs)\n")
+        out.write("  more: how many of these took more servers than usual (failed attempts, handoffs)\n")
 
 
 def _table(title: str, rows: Sequence[Row], out: TextIO) -> None:

@@ -60,7 +60,7 @@ class Finding:
 
 
 def wilson(share: float, size: float) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of so many."""
+    """Return Wilson's 95 % interval of a share of this many."""
     if size <= 0:
         return 0.0, 1.0
     square = _NORMAL**2
@@ -129,7 +129,7 @@ def _within(condition: Condition, statistics: RunStatistics, line: Line, came: f
 def _errors(
     condition: Condition, statistics: RunStatistics, line: Line, came: float
 ) -> tuple[float, float, str]:
-    """Return between what the errors are, and words; what was due and never begun did not succeed either."""
+    """Return the interval of the errors, and words for it; what was due and never begun is an error too."""
     missed = _not_begun(statistics, line)
     words = f", {missed:,.0f} never begun" if missed >= 0.5 else ""
     if condition.unit is not Unit.SHARE:

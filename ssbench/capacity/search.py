@@ -4,9 +4,9 @@ It doubles until a trial fails (or halves until one passes), bisects between the
 lowest that failed, repeats what was not decided twice as long, twice at most, and has the answer confirmed by
 a trial that is longer still. An answer that is not confirmed counts as failed, and the search goes on below.
 
-What else loads the store for a moment makes a trial fail that says nothing of the limit. So the lowest value
-that failed is tried again before the search settles below it. If it passes then, the failures above it are
-doubted too, and the search goes on upwards. What fails a second time is believed.
+A trial can also fail because something else loads the store for a moment, which says nothing about the limit.
+So the lowest value that failed is tried again before the search settles below it. If it passes then, the
+failures above it are doubted too, and the search goes on upwards. A second failure is final.
 
 Where a value and its half are both not decided the search ends: the trials have too few operations, and still
 lower values have fewer.
@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-#: How near the answer is to the lowest that failed, as a share of the answer, where nobody says.
+#: How near the answer is to the lowest that failed, as a share of the answer, by default.
 TOLERANCE = 0.05
 
-#: Trials that were not decided are repeated so often, each time so much longer.
+#: How often a trial that was not decided is repeated, and how much longer each time.
 REPEATS = 2
 LONGER = 2.0
 
@@ -73,7 +73,7 @@ class Search:
         self._most = most
         #: How long the longest trial of each value took that passed.
         self._passed: dict[int, float] = {}
-        #: What to try again of each value that failed; None where that failure is believed.
+        #: What to try again of each value that failed; None where that failure is final.
         self._failed: dict[int, Trial | None] = {}
         self._failed_before: set[int] = set()
         self._undecided: list[int] = []

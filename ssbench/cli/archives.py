@@ -54,7 +54,7 @@ def stat_file(arguments: argparse.Namespace) -> Path:
 
 
 def folder(arguments: argparse.Namespace) -> Path | None:
-    """Return the folder that was named; None without one. Raises UsageError for what is no folder."""
+    """Return the folder that was named; None without one. Raises UsageError if it is not a folder."""
     given: Path | None = arguments.results_dir
     variable = os.environ.get(VARIABLE)
     named = given or (Path(variable) if variable else None)

@@ -157,7 +157,7 @@ class _Runs:
         return step, statistics
 
     def say(self, verdict: str) -> None:
-        """Tell what came of the last step, in one line."""
+        """Log the result of the last step in one line."""
         step = self.steps[-1]
         _log.info(
             "Step %d: %s, %.0f s: %s ops/s, %d failed%s",
@@ -170,7 +170,7 @@ class _Runs:
         )
 
     def say_files(self) -> None:
-        """Tell where the results of all steps are."""
+        """Log where the results of all steps are."""
         if not self.steps:
             return
         last, kind = self.steps[-1].file, self._variable.value
@@ -180,7 +180,7 @@ class _Runs:
 
 @contextmanager
 def _quiet(*, after_first: bool) -> Iterator[None]:
-    """Leave out what each run says of its phases: the first step has said it; warnings and -v stay."""
+    """Leave out the messages of each run on its phases, as the first step had them; warnings and -v stay."""
     loggers = [logging.getLogger(f"ssbench.{each}") for each in ("run", "swift", "fleet")]
     before = [each.level for each in loggers]
     quiet = after_first and not _log.isEnabledFor(logging.DEBUG)
@@ -209,7 +209,7 @@ class _Sweeping:
         self._setting = setting
         self._sweep = sweep
         self._ended: str | None = None
-        for value in sweep.values:  # so that a wrong one is told before the first run
+        for value in sweep.values:  # so that a wrong one is reported before the first run
             setting.goal(scenario_with(setting.scenario, sweep.variable, value))
 
     def bench_options(self) -> BenchOptions:
@@ -345,7 +345,7 @@ def _words(trial: Trial, verdict: Verdict, texts: Sequence[str]) -> str:
 
 
 def _brief(trial: Trial, verdict: Verdict, findings: Sequence[objective.Finding]) -> str:
-    """Return what came of a step in few words: the figures without what they rest on."""
+    """Return the result of a step in few words: the figures without the operations that they rest on."""
     measured = [
         f"{each.condition.subject} "
         + ("not measured" if each.value is None else each.condition.spell_measured(each.value))

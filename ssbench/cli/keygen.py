@@ -1,4 +1,4 @@
-"""``ssbench-master keygen``: make a key file, which lets only one's own workers connect."""
+"""``ssbench-master keygen``: make a key file: only workers that have it can connect."""
 
 from __future__ import annotations
 

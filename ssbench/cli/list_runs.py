@@ -24,7 +24,7 @@ DESCRIPTION = (
 
 
 _HEADS = ("begun (UTC)", "scenario", "label", "users", "ops/s", "p99 ms", "verdict", "file")
-#: Columns that end at their right edge.
+#: Columns that are aligned to the right.
 _NUMBERS = ("users", "ops/s", "p99 ms")
 #: Names are not cut to fewer columns.
 _LEAST_NAME = 8
@@ -105,7 +105,7 @@ def _list(entries: list[Entry], *, verbose: bool) -> str:
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:
-    """Return what stands below the heads."""
+    """Return the lines below the heads."""
     return (
         time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(entry.started)),
         entry.scenario,

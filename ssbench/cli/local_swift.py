@@ -68,7 +68,7 @@ def _add_layout(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("a larger Swift", "All of it on this machine, each server a process.")
     for option, what in {
         "--replicas": "replicas of everything without erasure coding (default: 1)",
-        "--devices": "devices, called d1, d2, ..., dealt out to the object servers (default: as needed)",
+        "--devices": "devices, called d1, d2, ..., distributed over the object servers (default: as needed)",
         "--object-servers": "object servers, called object-1, object-2, ... (default: 1)",
         "--proxies": "proxy servers, called proxy-1, proxy-2, ..., which share their tokens (default: 1)",
     }.items():
@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """End as Ctrl-C does, with nothing left behind; the shell has jobs in the background ignore Ctrl-C."""
+    """End on SIGTERM as on Ctrl-C, and remove everything; a shell makes background jobs ignore Ctrl-C."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -31,7 +31,7 @@ COMMANDS = {
     "export": "write the results of a stat file as CSV, JSON lines or Parquet",
     "cleanup-containers": "delete the containers that benchmarks made, and everything in them",
     "kill-workers": "tell all connected workers to exit",
-    "keygen": "make a key file, which lets only your own workers connect",
+    "keygen": "make a key file: only workers that have it can connect",
     "completion": "print a script that makes a shell complete commands and options",
     "local-swift": "serve a real Swift on this machine until Ctrl-C, for trials",
 }
@@ -42,7 +42,7 @@ _MODULES = {"run-scenario": "run_scenario_options", "list": "list_runs"}
 _VERBOSE = "log DEBUG lines too, with time stamps"
 _QUIET = "log warnings and errors only; show no progress"
 
-#: What asks for help, with the name of a sub-command or "auth" behind it.
+#: What asks for help, followed by the name of a sub-command or "auth".
 _HELP = ("help", "--help", "-h")
 
 _EXIT_CODES = {

@@ -101,7 +101,7 @@ port = _number(int, 1, 65535, "a port number from 1 to 65535")
 percentile = _number(float, 1, 100, "a percentile from 1 to 100")
 
 
-#: What stands for a time that is found in the results.
+#: The word for a time that is derived from the results.
 AUTOMATIC = "auto"
 
 
@@ -184,8 +184,8 @@ def add_fail_if(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
         default=[],
         metavar="CONDITION",
         help="exit with code 5 where the figures of the run are so: 'read.p99 > 200ms', 'errors > 0.1%%',"
-        " 'rate < 500', 'create.mb_per_s < 100'; see doc/reports.rst; more than once, beside those of the"
-        " scenario (default: none)",
+        " 'rate < 500', 'create.mb_per_s < 100'; see doc/reports.rst; may be repeated, and adds to those of"
+        " the scenario (default: none)",
     )
 
 

@@ -63,7 +63,7 @@ def check(output: Path, *, force: bool) -> None:
         mode = output.stat().st_mode
     except FileNotFoundError:
         # Also a link to nowhere. A name that is too long raises another error.
-        if not output.resolve().parent.is_dir():  # better known before a run than behind it
+        if not output.resolve().parent.is_dir():  # better known before a run than after it
             raise UsageError(f"{output}: cannot be written: {os.strerror(errno.ENOENT)}") from None
         return
     except (OSError, ValueError) as error:

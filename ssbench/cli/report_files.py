@@ -1,4 +1,4 @@
-"""The options that write a report into a file of its own, beside the text report: ``--json`` and the like."""
+"""The options that write a report into a file, besides the text report: ``--json`` and the like."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OPTIONS = {
 _HELP = "{}; - is standard output, without the text report (default: none)"
 
 
-#: Fields that the statistics for a report with everything keep apart.
+#: Fields by which the statistics of a complete report are grouped.
 GROUPS = ("worker", "storage_url", "side")
 
 
@@ -64,7 +64,7 @@ class ReportFiles:
         return any(name in {"json", "html"} for name, _ in self.wanted)
 
     def check(self, others: Sequence[Path | None], stats_file: Path | None) -> None:
-        """Raise UsageError for files that cannot be written, beside the ``others`` of the command."""
+        """Raise UsageError for files that cannot be written, besides the ``others`` of the command."""
         if any(name == "html" for name, _ in self.wanted):
             check_bokeh()
         outputs = [*(path for path in others if path), *self.paths]
@@ -80,8 +80,8 @@ class ReportFiles:
     def that_are(self, *, slow: bool) -> list[tuple[str, Path]]:
         """Return those that are quick to write, or those that may hold up; without standard output.
 
-        Slow are what is no regular file, because its reader may be, and pages, because Bokeh takes seconds
-        to import.
+        Slow are pages, because Bokeh takes seconds to import, and what is not a regular file, because its
+        reader may be slow.
         """
         return [
             (name, path)

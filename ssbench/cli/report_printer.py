@@ -38,7 +38,7 @@ class ReportPrinter:
     """Prints one report, and writes those for files, slow ones in :meth:`trouble`; raises no errors.
 
     ``files_written`` tells that these all were; it is complete after :meth:`trouble`. ``missing`` are those
-    (report, file) that this has still to write. ``judgments`` are what came of the scenario's conditions.
+    (report, file) that this has still to write. ``judgments`` are the results of the scenario's conditions.
     """
 
     def __init__(self, files: ReportFiles) -> None:
@@ -65,7 +65,7 @@ class ReportPrinter:
             write_report(name, statistics, options, cast("TextIO", self._channel))
             self._channel.drain(_AT_FIRST_SECONDS)
         self.files_written = self._files.try_to_write(statistics, options, slow=False)
-        # They are to hold up no clean-up.
+        # They must not delay the clean-up.
         self.missing = self._files.that_are(slow=True)
         self._slow_files = partial(self._files.try_to_write, statistics, options, slow=True)
 

@@ -186,7 +186,7 @@ def _observer(arguments: argparse.Namespace) -> Observer | nullcontext[None]:
 
 @contextmanager
 def _sinks(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> Iterator[list[Sink]]:
-    """Yield what takes in the results of a run beside the stat file."""
+    """Yield the sinks of the results of a run, besides the stat file."""
     with metrics_options.sinks(arguments, scenario, bench.workers) as metrics:
         yield [*_progress(arguments, scenario, bench), *metrics]
 
@@ -298,7 +298,7 @@ class _Report:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let Ctrl-C end this context, with a word on files that were to be written after the clean-up."""
+        """Let Ctrl-C end this context, with a message on files that were to be written after the clean-up."""
         try:
             yield
         except KeyboardInterrupt:

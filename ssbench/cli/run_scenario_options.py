@@ -138,7 +138,8 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "cluster", "What the cluster says of itself before, during and after the run; see doc/cluster.rst."
+        "cluster",
+        "What the cluster reports about itself before, during and after the run; see doc/cluster.rst.",
     )
     group.add_argument(
         "--recon",
@@ -167,7 +168,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
         "--statsd-listen",
         metavar="PORT",
         type=port,
-        help="UDP port at which to take in what Swift sends to a statsd server (default: none)",
+        help="UDP port at which to receive what Swift sends to a statsd server (default: none)",
     )
 
 

@@ -97,7 +97,7 @@ def _host(text: str) -> str:
 
 
 def _watch_stdin(worker: Worker, folder: Path) -> None:
-    """End the worker with its master, which closes this pipe, after a word if it was not killed."""
+    """End the worker with its master, which closes this pipe, and first writes to it unless it is killed."""
     from gevent.socket import wait_read
 
     from ssbench.run.socket_folder import remove_if_left

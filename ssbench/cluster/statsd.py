@@ -24,7 +24,7 @@ _LINE = re.compile(
     rb"(?:\|@([0-9]*\.?[0-9]+(?:e-?[0-9]{1,2})?))?"
 )
 _LARGEST = 1e15
-#: Timers are counted as if they were between these (ms), so that there are only so many buckets.
+#: Timers are counted as if they were between these (ms), so that there are only this many buckets.
 _SHORTEST, _LONGEST = 2.0**-10, 2.0**20
 _SMALLEST_RATE = 1e-4
 _BUCKETS_A_DOUBLING = 16

@@ -158,7 +158,7 @@ def mann_whitney(before: Sequence[float], after: Sequence[float]) -> float | Non
 
 @cache
 def _ways(first: int, second: int, above: int) -> int:
-    """Return in how many orders of two groups so many pairs have the second group's value above."""
+    """Return in how many orders of two groups this many pairs have the second group's value above."""
     if above < 0 or not first or not second:
         return int(above == 0)
     return _ways(first - 1, second, above - second) + _ways(first, second - 1, above)

@@ -18,7 +18,7 @@ from ssbench.reports.markdown import escape
 
 _COLUMNS = ("operation", "figure", "before", "after", "change", "95 % interval", "shows", "")
 
-#: The columns behind this many are left out where no row has anything in them.
+#: The columns after this many are left out where no row has anything in them.
 _ALWAYS = 5
 
 #: In text, by their places: those with words, and one that has a title only there; and shorter words.
@@ -26,7 +26,7 @@ _LEFT = (1, 5, 7)
 _TITLES = {7: "difference"}
 _SHORT = {NO_DIFFERENCE: "none shown"}
 
-#: Operation and size class have so many columns at least.
+#: Operation and size class have this many columns at least.
 _LEAST_NAME = 6
 
 

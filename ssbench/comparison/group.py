@@ -11,7 +11,7 @@ from ssbench.comparison.figures import FIGURES, Figure, Key, RunFigures, Sample
 from ssbench.reports.figures import printable
 from ssbench.statistics.confidence import t_quantile
 
-#: A run is named where it is further from the median than so many typical distances (1.4826 times their
+#: A run is named where it is further from the median than this many typical distances (1.4826 times their
 #: median), and than this share.
 _FAR = 3.5
 _TYPICAL = 1.4826
@@ -20,7 +20,7 @@ _LEAST = 0.05
 #: Fewer runs have no median that one of them could be far from.
 _LEAST_RUNS = 4
 
-#: Half the width of an interval is about so many standard errors.
+#: Half the width of an interval is about this many standard errors.
 _ERRORS = 1.96
 
 

@@ -73,7 +73,7 @@ def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], list[Ru
 def report_of_sides(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report of a run with two sides: how they compare, then what every report has.
 
-    The statistics are to have been counted with ``over_time``, and kept apart by ``side``.
+    The statistics must have been collected with ``over_time``, and grouped by ``side``.
     """
     comparison = compare_sides(statistics)
     *_, words = formats.head(comparison)

@@ -23,7 +23,7 @@ from ssbench.statistics.figures import merge_figures
 
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
-#: A stretch has so many latencies of each side beyond the percentile, on average.
+#: A stretch has this many latencies of each side beyond the percentile, on average.
 _BEYOND = 4.0
 
 _JUDGMENT = (

@@ -5,8 +5,8 @@ times its turn-round time. If more than that wait in its queue when the master h
 short, the next ones are there before it is empty. Both figures are measured together: when a worker
 acknowledges a batch, the master knows how many jobs of that worker ended since it sent the batch, and what
 part of that time the worker already had it. The time for which the answer waited, beyond what messages of
-that worker take at least, does not count: where the master itself is the limit, more jobs ahead make only
-that time longer, which would call for more again.
+that worker take at least, does not count: where the master itself is the limit, more jobs ahead would
+only make that time longer, and more jobs would then be needed again.
 
 So slow operations have next to nothing ahead of them, and fast ones, or those of workers behind a slow
 link, have as much as they need. A few milliseconds are added to each turn-round time: that makes messages of
@@ -53,7 +53,7 @@ class Ahead:
     def observe(self, ended: int, seconds: float, held: float) -> bool:
         """Take note that a batch was acknowledged; return whether ``high`` has changed.
 
-        It was sent so many ``seconds`` ago. For ``held`` of them the worker had it, or its answer waited, and
+        It was sent ``seconds`` ago. For ``held`` of them the worker had it, or its answer waited, and
         ``ended`` of its jobs ended in that time.
         """
         if seconds < _SHORTEST:

@@ -113,7 +113,7 @@ class Arrivals:
 
 
 def due_by_stage(plan: Sequence[Stage], kind: str, seed: int, until: float, most: int | None) -> list[int]:
-    """Return how many operations were due in each stage up to a moment; ``most``: of the first so many."""
+    """Return how many operations were due in each stage up to a moment, of the first ``most`` of them."""
     arrivals = Arrivals(plan, kind, seed)
     ends = np.cumsum([stage.seconds for stage in plan])
     counts = np.zeros(len(plan) + 1, np.int64)

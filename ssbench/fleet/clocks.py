@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: The slope of a clock is that between the first and the last so many seconds, if these are so far apart.
+#: The slope of a clock is that between the first and the last this many seconds, if these are so far apart.
 SLOPE_WINDOW = 5.0
 SLOPE_SECONDS = 10.0
 

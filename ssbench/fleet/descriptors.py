@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-#: At most so many descriptors, and at most this part of all, are kept for our own files, for connections to
+#: At most this many descriptors, and at most this part of all, are kept for our own files, for connections to
 #: Swift, and for connections that were about to be accepted when no more were to be.
 _MOST_RESERVED = 128
 _RESERVED_PART = 3
@@ -78,7 +78,7 @@ class Descriptors:
             self._sample = -1
 
     def _take(self, count: int) -> list[int]:
-        """Duplicate a descriptor so many times, or as often as it can be."""
+        """Duplicate a descriptor this many times, or as often as it can be."""
         taken: list[int] = []
         try:
             while len(taken) < count:
@@ -90,6 +90,6 @@ class Descriptors:
 
 
 def _close(descriptors: list[int], but: int = 0) -> None:
-    """Close all but the first so many."""
+    """Close all but the first this many."""
     while len(descriptors) > but:
         os.close(descriptors.pop())

@@ -163,7 +163,7 @@ class Dispatcher(Shares):
         return entry
 
     def settled(self, batch: Batch, count: int) -> None:
-        """Take note that so many jobs of a batch have ended, and were taken out of ``in_flight``."""
+        """Take note that this many jobs of a batch have ended, and were taken out of ``in_flight``."""
         worker = batch.worker
         worker.outstanding -= count
         batch.remaining -= count

@@ -48,7 +48,7 @@ class Back(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class Lost(WorkerEvent):
-    """No heartbeat came for so many ``seconds``; so many ``jobs`` are lost with the worker."""
+    """No heartbeat came for ``seconds``; ``jobs`` are lost with the worker."""
 
     seconds: float
     jobs: int
@@ -56,7 +56,7 @@ class Lost(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class CutOff(WorkerEvent):
-    """Heartbeats arrive, but no ping was answered for so many ``seconds``; ``jobs`` are lost."""
+    """Heartbeats arrive, but no ping was answered for ``seconds``; ``jobs`` are lost."""
 
     seconds: float
     jobs: int

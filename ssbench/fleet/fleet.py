@@ -26,18 +26,18 @@ from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import INVALID
 from ssbench.swift.timing import longest_job
 
-#: Refused workers are told so at this interval (seconds) until they are silent; so many at once.
+#: Refused workers are told so at this interval (seconds) until they are silent; this many at once.
 _TELL_SECONDS = 1.0
 _MOST_REFUSED = 32
 
-#: Most messages taken in before more work is sent, and most results, about: workers wait for it meanwhile.
+#: About the most messages, and results, that are taken in before more work is sent: workers wait for it.
 _MESSAGES_A_TURN = 256
 _RESULTS_A_TURN = 1024
 
 #: The first few invalid messages are reported; all are counted.
 _REPORTED_MESSAGES = 3
 
-#: That descriptors are scarce is reported again after so many seconds.
+#: That descriptors are scarce is reported again after this many seconds.
 _SCARCE_SECONDS = 60.0
 
 #: Flags of the sockets as plain numbers: to put two of zmq's together costs as much as the send.
@@ -192,7 +192,7 @@ class Fleet:
                 self._recall(worker)
 
     def let_hold(self, in_hand: int | None) -> None:
-        """Let the workers have so many jobs in all, with those ahead; None: as many as each needs.
+        """Limit the jobs of all workers together, those ahead included; None: as many as each needs.
 
         Where jobs are due at moments of their own from now on, those that users were to begin next would
         delay them: workers are asked for these.

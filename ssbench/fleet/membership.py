@@ -27,7 +27,7 @@ from ssbench.fleet.worker_state import ClockOffset, WorkerState
 MOST_WORKERS = 4096
 
 
-#: Of all workers together, so many times in which they stood still are kept.
+#: Of all workers together, this many times in which they stood still are kept.
 MOST_GAPS_OF_ALL = 10_000
 
 
@@ -190,7 +190,7 @@ class Membership:
                 self._look_at(worker, now)
 
     def _forgive(self, gap: float) -> None:
-        """The master was held up for so many seconds."""
+        """The master was held up for this many seconds."""
         for worker in self.workers.values():
             worker.forgive(gap)
 

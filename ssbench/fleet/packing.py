@@ -1,7 +1,7 @@
 """Messages into bytes and back.
 
-Work socket (master ROUTER, worker DEALER): behind the address of the worker that it is for, a message is
-one frame. Two frames would cost a worker another 1.7 µs a message, the master 0.4. Jobs are an array of
+Work socket (master ROUTER, worker DEALER): after the address of its worker, a message is one frame. Two
+frames would cost a worker another 1.7 µs a message, the master 0.4. Jobs are an array of
 three:
 
 1. The version of the protocol, which comes first in every version.
@@ -15,7 +15,7 @@ A notice is an array of two: the version, and one of :data:`~ssbench.fleet.wire.
 Results socket (worker PUSH, master PULL): a message is one msgpack frame, one of
 :data:`~ssbench.fleet.wire.FromWorker`: an array whose first element tells what it is.
 
-Decoding checks every type and range in C, so that what a stranger sends ends as a
+Decoding checks every type and range in C, so that an invalid message raises a
 :class:`~ssbench.errors.WireError` and nothing else.
 """
 

@@ -12,7 +12,7 @@ from ssbench.fleet.dispatch import Batch, Entry
 from ssbench.fleet.wire import LOST_AFTER, Rare, Result
 from ssbench.operations import OPERATIONS
 
-#: A latency may exceed the age of its job by so many seconds and by this share: two clocks differ.
+#: A latency may exceed the age of its job by this many seconds and by this share: two clocks differ.
 _LATENCY_SECONDS = 1.0
 _LATENCY_SHARE = 1.001
 

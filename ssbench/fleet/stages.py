@@ -12,10 +12,10 @@ from ssbench.fleet.arrivals import Arrivals
 from ssbench.fleet.pace import MOST_IN_BATCH
 from ssbench.scenario.model import Stage
 
-#: Operations are handed out so many seconds before they are due, so that they are with a worker in time.
+#: Operations are handed out this many seconds before they are due, so that they are with a worker in time.
 LEAD = 0.25
 
-#: They are handed out for so many seconds at once, so that a message holds several.
+#: They are handed out for this many seconds at once, so that a message holds several.
 CHUNK = 0.02
 
 

@@ -40,7 +40,7 @@ class Standstill:
         self.succeeded_at = self.ended_at = now
 
     def failed(self, cause: str, detail: str, seconds: float, now: float) -> None:
-        """Take note that a job failed that had been in flight for so many seconds."""
+        """Take note that a job failed that had been in flight for this many seconds."""
         self.ended_at = now
         self._causes[cause] += 1
         self._detail = detail or self._detail

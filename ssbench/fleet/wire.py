@@ -1,6 +1,6 @@
 """What crosses the two ZeroMQ sockets, and nothing else.
 
-To a worker go jobs, which are a :class:`JobBatch` behind the :class:`RunParameters` of the run, and notices:
+To a worker go jobs, which are a :class:`JobBatch` after the :class:`RunParameters` of the run, and notices:
 :class:`Ping`, :class:`Refusal`, :class:`Exit`, :class:`Share` and :class:`Recall`. A notice holds nothing
 secret: the token travels with jobs only, and jobs go only to a worker that has answered a ping. From a worker
 come :class:`Heartbeat`, :class:`Results`, :class:`Handback` and :class:`Goodbye`.

@@ -14,7 +14,7 @@ from ssbench.fleet.wire import LAG_BUCKETS, lag_limit, work_address
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
 CLOCK_WINDOW = 30.0
 
-#: Due times count from another moment of a worker's clock when that differs by so many seconds.
+#: Due times count from another moment of a worker's clock when that differs by this many seconds.
 _DRIFT = 0.01
 
 #: Times in which a worker stood still are kept up to this number.

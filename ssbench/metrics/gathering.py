@@ -15,7 +15,7 @@ from ssbench.scenario.model import Scenario
 #: Seconds between two moments at which what was gathered is counted.
 _GATHER_SECONDS = 0.5
 
-#: Causes come from workers: from so many on, new ones are called "other".
+#: Causes come from workers: from this many on, new ones are called "other".
 _MOST_CAUSES = 50
 
 

@@ -36,7 +36,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 class StatsdSender(Gathering):
     """A sink that sends datagrams and never waits; a context manager, which closes the socket.
 
-    Raises UsageError where the host has no address. What cannot be sent is dropped, and told at the end.
+    Raises UsageError where the host has no address. What cannot be sent is dropped, and reported at the end.
     """
 
     def __init__(

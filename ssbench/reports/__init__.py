@@ -17,7 +17,7 @@ Report = Callable[[RunStatistics, ReportOptions], str]
 
 
 def _with_summary(first: Report) -> Report:
-    """Return a report with the summary behind it, so that this is what stands on the screen."""
+    """Return a report with the summary after it, so that the summary is what remains on the screen."""
 
     def report(statistics: RunStatistics, options: ReportOptions) -> str:
         return f"{first(statistics, options)}\n{summary.report(statistics, options)}"

@@ -25,8 +25,8 @@ class Capacity:
     """What was found.
 
     ``words`` say of each step what it was judged by, and ``findings`` what came of each condition, none
-    where the step was not judged; both are empty in a sweep. ``conclusion`` says what came of it all,
-    ``notes`` what else is to be known.
+    where the step was not judged; both are empty in a sweep. ``conclusion`` is the result of all steps,
+    ``notes`` are further remarks.
     """
 
     title: str
@@ -53,7 +53,7 @@ HEADS = (
 
 
 def cells(step: Step) -> list[str]:
-    """Return what a row says of a step, behind its value; the order is that of :data:`HEADS`."""
+    """Return what a row says of a step, after its value; the order is that of :data:`HEADS`."""
     interval = step.interval
     return [
         f"{step.seconds:.0f}",
@@ -71,7 +71,7 @@ def cells(step: Step) -> list[str]:
 
 
 def heads(found: Capacity) -> list[str]:
-    """Return the heads of the columns: the figures that are judged stand behind the value."""
+    """Return the heads of the columns: the figures that are judged come after the value."""
     judged = next(filter(None, found.findings), ())
     return [found.variable.head, *(each.condition.subject for each in judged), *HEADS]
 

@@ -27,7 +27,7 @@ def width(text: str) -> int:
 
 
 def cut(text: str, columns: int) -> str:
-    """Return a text, or as much of its beginning as has room, with ``~`` behind it."""
+    """Return a text, or as much of its beginning as has room, with ``~`` after it."""
     if width(text) <= columns:
         return text
     while width(text) > columns - 1:
@@ -72,7 +72,7 @@ def count(number: int, columns: int) -> str:
 
 
 def too_few(ranks: Iterable[float]) -> str:
-    """Return what ``-`` stands for where it is in place of these percentiles."""
+    """Return what ``-`` means in place of these percentiles."""
     needs = ", ".join(f"p{rank:g} {needed(rank):,}" for rank in ranks)
     return f"-: too few operations (needed: {needs})"
 
@@ -113,7 +113,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def bar(share: float, columns: int, encoding: str) -> str:
-    """Return a line as long as a share of so many columns; a plain one where others cannot be encoded."""
+    """Return a line as long as a share of this many columns; a plain one where others cannot be encoded."""
     whole, part = divmod(round(min(max(share, 0.0), 1.0) * columns * len(_PARTS)), len(_PARTS))
     if not _can_encode(_PARTS, encoding):
         return "#" * round(whole + part / len(_PARTS))

@@ -16,7 +16,7 @@ from ssbench.statistics import Latencies, RunStatistics, Section
 
 Value = str | float
 
-#: The percentiles that stand behind the columns of 0.3.9, of files of today's format.
+#: The percentiles that come after the columns of 0.3.9, of files of today's format.
 _RANKS = (50, 95, 99, 99.9)
 
 

@@ -44,10 +44,10 @@ def report(
     first: Sequence[Part] = (),
     above: Verdict | None = None,
 ) -> str:
-    """Return the page; the statistics are to have been counted with ``over_time``.
+    """Return the page; the statistics must have been collected with ``over_time``.
 
-    ``first`` are sections that come before those of every run, ``above`` is what is to be said before the
-    verdict on the run.
+    ``first`` are sections that come before those of every run, ``above`` comes before the verdict on the
+    run.
     """
     found = verdict(statistics, options.fail_if)
     headline = found.title[:1].upper() + found.title[1:]

@@ -55,7 +55,7 @@ _FEW = 60
 #: The same holds where more than this share of a line is gaps.
 _GAPS = 0.1
 
-#: Over such a ratio of values a logarithmic axis has marks at 1, 2 and 5 only, over so many decades at 1.
+#: Over such a ratio of values a logarithmic axis has marks at 1, 2 and 5 only, over this many decades at 1.
 _WIDE = 4.0
 _MANY_DECADES = 5
 

@@ -75,7 +75,7 @@ def _devices(observation: Observation, shift: float) -> list[Curve]:
 
 
 def _device(metric: Metric) -> str | None:
-    """Return the device that a metric is of, behind whatever stands before Swift's own name."""
+    """Return the device that a metric is of, which follows whatever precedes Swift's own name."""
     source, there, rest = metric.name.partition(_PUT)
     if not (there and metric.timer and rest.endswith(_TIMING)) or rest == "errors.timing":
         return None

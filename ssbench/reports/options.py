@@ -9,7 +9,7 @@ from ssbench.conditions import Condition
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """``percentile`` is the one to show in the table, above 0 and up to 100; ``more`` stand behind it.
+    """``percentile`` is the one to show in the table, above 0 and up to 100; ``more`` come after it.
 
     With ``verbose`` the summary has size classes, workers and storage URLs. ``encoding`` is that of the
     output: what it lacks is replaced, or not used. ``fail_if`` are conditions besides those of the scenario.

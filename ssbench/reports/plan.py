@@ -1,4 +1,4 @@
-"""What was asked for beside what was done: load, seed, capacity, mix. It stands before the figures."""
+"""What was asked for beside what was done: load, seed, capacity, mix. It comes before the figures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The summary: what a person reads first, some 25 lines of 80 columns at most.
 
-It is the last thing that is printed, so that it is what stands on the screen.
+It is the last thing that is printed, so that it is what remains on the screen.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _over_time(statistics: RunStatistics, encoding: str) -> Iterator[str]:
 
 
 def _buckets(rows: Mapping[int, int], whole: int, buckets: int) -> list[float]:
-    """Return the mean of so many parts of the seconds 1 to ``whole``; seconds not in ``rows`` have 0."""
+    """Return the mean of this many parts of the seconds 1 to ``whole``; seconds not in ``rows`` have 0."""
     sums = np.zeros(buckets)
     for second, number in rows.items():
         if second <= whole:

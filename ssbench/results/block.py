@@ -60,7 +60,7 @@ class TextColumn(_Texts):
     """A column of texts, None where there is none, decoded from UTF-8 only when looked at.
 
     A column of a million transaction ids thus costs no million objects. ``lengths`` holds the bytes
-    of each text, -1 for None; ``data`` the texts one behind the other. Invalid UTF-8 reads as U+FFFD.
+    of each text, -1 for None; ``data`` the texts one after the other. Invalid UTF-8 reads as U+FFFD.
     """
 
     __slots__ = ("_data", "_ends", "_lengths")

@@ -24,7 +24,7 @@ ResultRow = tuple[float, ...]
 class Rows:
     """Collects results until they are taken as a block.
 
-    ``also`` names the fields that rows have behind the usual ones. Fields are added to by whoever
+    ``also`` names the fields that rows have after the usual ones. Fields are added to by whoever
     makes the rows: ``rows`` and ``trans_ids`` get one entry a result; ``failures`` and
     ``rare[field]`` are keyed by the place in ``rows``; ``common[field]`` is the value of all rows.
     """

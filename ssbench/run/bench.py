@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Job ids of at most so many users are in flight; more could not be told apart from a mistake.
+#: Job ids of at most this many users are in flight; more could not be told apart from a mistake.
 _MOST_USERS = 10_000_000
 
 
@@ -157,7 +157,7 @@ class Bench:
         return self._fleet.dispatcher.capacity if self._fleet is not None else 0
 
     def use_local_workers(self, count: int) -> None:
-        """Have so many local workers from the next run on; possible where there were some from the start."""
+        """Have this many local workers from the next run on; possible where some were started."""
         if not self.options.workers or count < 1:
             raise UsageError("the number of local workers can change where there are some, to 1 or more")
         if count != self.options.workers:
@@ -180,7 +180,7 @@ class Bench:
         return replace(options.address or BindAddress(None), folder=folder)
 
     def _local_workers(self, users: int, fleet: Fleet) -> LocalWorkers | None:
-        """Start local workers, again where they have ended or have no room for so many users."""
+        """Start local workers, again where they have ended or have no room for this many users."""
         options = self.options
         if not options.workers:
             return None

@@ -1,4 +1,4 @@
-"""Python's search for garbage in cycles, while thousands of objects come and go that are in none."""
+"""Python's search for reference cycles, while thousands of objects come and go that are in no cycle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: So many more objects than at the last search call for the next one. The jobs in flight are thousands of
+#: How many more objects than at the last search begin the next one. The jobs in flight are thousands of
 #: tuples, and their number goes up and down: with Python's default of 700 the search takes a fifth of the
 #: master's loop.
 _OBJECTS = 50_000

@@ -35,7 +35,7 @@ def delete_leftovers(
     """Delete what the run created, and say what is left; returns whether nothing is.
 
     A run that was interrupted before, or that ``gave_up`` because nothing succeeded, gets less time. Another
-    interruption ends it. ``advice`` says what becomes of what is left; see :func:`what_deletes`.
+    interruption ends it. ``advice`` says how the rest is deleted; see :func:`what_deletes`.
     """
     count = sum(1 for _ in state.leftovers())
     if not count:

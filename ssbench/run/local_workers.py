@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 #: Lines of a dead worker's log that are shown.
 _TAIL_LINES = 15
 
-#: Files of one name in the folder of logs; so many runs are not going on at once.
+#: Files of one name in the folder of logs; this many runs are not going on at once.
 _MOST_LOGS = 1000
 
 

@@ -45,10 +45,10 @@ _NO_TASKS_AHEAD = 0.01
 #: With no worker left for this long the run ends (seconds, on top of those that make a worker lost).
 _NOBODY_LEFT = 4.0
 
-#: While it waits, the master says every so many seconds what for.
+#: Seconds between two messages on what the master waits for.
 SAY_SECONDS = 5.0
 
-#: That authentication fails is said with the first attempt, and then every so many seconds.
+#: A failure of authentication is logged at the first attempt, and then at this interval (seconds).
 _SAY_RENEWAL_SECONDS = 10.0
 
 #: What failing to authenticate again counts as among the failures of a phase.
@@ -169,7 +169,7 @@ class Loop:
             self._somebody_at = now
 
     def _drained(self, phase: Phase, seconds: float) -> bool:
-        """Whether a phase that sends no more is over after so many seconds."""
+        """Whether a phase that sends no more is over after this many seconds."""
         dispatcher = self.fleet.dispatcher
         if not dispatcher.in_flight and not dispatcher.backlog and not self._unauthorized:
             return True
@@ -257,7 +257,7 @@ class Loop:
                 return _NO_TASKS if worker.outstanding < worker.share else _NO_TASKS_AHEAD
             dues = pace.dues(self._sent, len(tasks))
             self._sent += len(tasks)
-            # The moment itself: to send to all of many workers takes a while.
+            # Not the time of the turn: sending to many workers takes a while.
             if not fleet.send(worker, tasks, self.clock(), (), dues):
                 return 0.0
             room -= len(tasks)
@@ -319,7 +319,7 @@ class Loop:
     # -- time passes --------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
-        """Find who is lost, send pings, look for a new token, tell the news: call it every :data:`TICK`."""
+        """Find who is lost, send pings, look for a new token, log the news; call this every :data:`TICK`."""
         self._next_tick = now + TICK
         self.fleet.tick(now)
         self.on_tick(now)

@@ -15,7 +15,7 @@ from ssbench.run import texts
 
 _log = logging.getLogger(__name__)
 
-#: Lines that name a single worker, at most so many within so many seconds; what exceeds that is gathered.
+#: Lines that name a single worker, at most this many within this many seconds; what exceeds that is gathered.
 _NAMED = 4
 _WINDOW_SECONDS = 1.0
 

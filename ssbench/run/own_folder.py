@@ -1,4 +1,4 @@
-"""A folder of one's own in the temporary folder, which everybody may write to."""
+"""A private folder in the temporary folder, which everybody may write to."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class CleanUp(_Errand):
 
     @property
     def gave_up(self) -> bool:
-        """Whether so many failed in a row that the rest was not tried."""
+        """Whether the rest was not tried, because too many failed in a row."""
         return self._failures_in_a_row >= TOO_MANY_FAILURES
 
     def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:

@@ -31,7 +31,7 @@ def make_containers(
 
     ``mark`` is what the requests carry in their transaction ids. Raises ClusterError.
     """
-    # Only here, because python-swiftclient takes its time and a no-op run does without.
+    # Only here, because python-swiftclient takes long to import and a no-op run does not need it.
     from ssbench.swift.containers import ensure_containers  # noqa: PLC0415
 
     def check() -> None:

@@ -54,7 +54,7 @@ def describe(
 
 
 def late_warnings(observation: Observation | None) -> list[str]:
-    """Return the warnings that only the report has; on the screen they would repeat what stands there."""
+    """Return the warnings that only the report has; on the screen they would repeat what is there."""
     loss = terminal.loss()
     return [
         *([] if loss is None else [loss]),

@@ -29,7 +29,7 @@ def work_port_name(port: int | None) -> str:
     return "the work port" + (f" ({port})" if port else "")
 
 
-#: What is said of one worker, behind its name, and of several, where there may be many.
+#: What is said of one worker, after its name, and of several, where there may be many.
 _SENTENCES: dict[type[events.Event], tuple[str, str]] = {
     events.Joined: ("joined ({event.capacity} jobs at once)", "joined"),
     events.Back: ("is back and is used again", "are back and are used again"),
@@ -216,5 +216,5 @@ def abandoned(standstill: Standstill, now: float) -> str:
 
 
 def authentication_failed(failures: int, error: str) -> str:
-    """Return what to say when there is no new token after so many failures."""
+    """Return what to say when there is no new token after this many failures."""
     return f"Authenticating again has failed ({failures} x), and is tried again: {error}"

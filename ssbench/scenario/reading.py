@@ -82,7 +82,7 @@ def override(
     """Replace values of a scenario with those of the command line; None means not given.
 
     ``run_seconds`` wins over ``operation_count``, and either replaces both of the file. ``delete_after`` 0
-    means none. ``fail_if``, conditions in plain form, come behind those of the file. Raises UsageError for a
+    means none. ``fail_if``, conditions in plain form, come after those of the file. Raises UsageError for a
     value that would be wrong in a file too, and for one that does not go together with the others.
     """
     given: dict[str, Any] = {

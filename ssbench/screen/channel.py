@@ -17,7 +17,7 @@ from time import monotonic
 _MOST_SPARED = 256 * 1024
 _MOST = 1024 * 1024
 
-#: Text that is written within so many seconds did not wait for the reader.
+#: Text that is written within this many seconds did not wait for the reader.
 _SOON = 0.1
 
 

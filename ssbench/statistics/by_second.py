@@ -121,7 +121,7 @@ class LatencyTable:
     def percentiles(self, share: float, stretch: int = 1) -> tuple[_Integers, Series, Series]:
         """Return the seconds that have latencies, that percentile (0 to 1) of each, and how many there were.
 
-        With ``stretch`` so many seconds are taken together; they are named by their first second divided by
+        With ``stretch`` this many seconds are taken together; they are named by their first second divided by
         it. Within a bucket latencies count as evenly spread.
         """
         seconds, buckets, counts = self._rows()

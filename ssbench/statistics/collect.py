@@ -1,7 +1,7 @@
 """Counts results, block by block, in groups of equal operation, size class, worker or the like.
 
 Memory: 16 bytes a result, for its two latencies, and 12 for each second and bucket that these lie in, of
-which there are hundreds in a second of thousands. Everything else is folded in as it comes.
+which there are hundreds in a second with thousands of results. Everything else is folded in as it comes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Collector:
 
     ``first_completed`` is the earliest completion, infinite without a result. ``workers`` counts the
     successes of each worker that has a result, ``retries`` causes. ``stages`` are collectors of the results
-    of so many stages, each as if there were no other; they need as much memory again.
+    of this many stages, each as if there were no other; they need as much memory again.
     """
 
     def __init__(

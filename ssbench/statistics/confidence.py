@@ -32,7 +32,7 @@ _MSER_BATCH = 5
 #: A run that changes by more than this share of its mean while it is measured is not steady.
 _MOST_DRIFT = 0.05
 
-#: Of fewer seconds no slope is told from noise.
+#: In fewer seconds no slope can be distinguished from noise.
 _LEAST_FOR_DRIFT = 30
 
 _SHARE = 0.95
@@ -205,7 +205,7 @@ def warm_up(series: Series) -> int | None:
     if count < 4:
         return 0
     means = series[: count * _MSER_BATCH].reshape(count, _MSER_BATCH).mean(axis=1)
-    # Sums of what is left behind each cut.
+    # Sums of what is left after each cut.
     left = np.arange(count, 0, -1)
     centred = means - means.mean()
     sums = centred[::-1].cumsum()[::-1]

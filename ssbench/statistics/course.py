@@ -29,7 +29,7 @@ class Course:
 
 
 def course_of(timeline: Timeline, window: Window, total: Figures, users: float) -> Course:
-    """Return the course of a run that had so many users; ``total`` is all of its results."""
+    """Return the course of a run that had this many users; ``total`` is all of its results."""
     each = timeline.each_second(window)
     of_all_users = users * window.seconds
     return Course(

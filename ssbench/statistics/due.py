@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ssbench.results import ResultBlock
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
 
-#: An operation that began more than so many seconds after it was due is late.
+#: An operation that began more than this many seconds after it was due is late.
 LATE = 1e-3
 
 #: Latencies of zero count as not measured. An operation that began in the moment in which it was due was

@@ -170,7 +170,7 @@ def intervals(figures: Figures, window: Window | None) -> tuple[Interval | None,
     if window is None:
         return None, None
     found = figures.by_second.intervals(window.start, window.end)
-    # Whole seconds of the clock are a little less than the window; their spread is what is wanted of them.
+    # Whole seconds of the clock are a little less than the window; only their spread is used.
     operations, moved = (
         interval and interval.around(rate)
         for rate, interval in zip(rates(figures, window), found, strict=True)

@@ -21,7 +21,8 @@ _BUSY_USERS = 0.95
 #: An event loop that is late by more than this share of the median latency adds to it noticeably.
 _LAG_SHARE = 0.1
 
-#: Gaps matter that are longer than this (seconds) and than the 99th percentile of latency; so many are named.
+#: Gaps matter that are longer than this (seconds) and than the 99th percentile of latency. So many of them
+#: are named.
 _GAP_SECONDS = 0.1
 _GAPS_NAMED = 5
 

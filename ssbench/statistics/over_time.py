@@ -22,7 +22,7 @@ MOST_BINS = 1024
 #: The width of a bin at first, in seconds. It is doubled as often as needed.
 FIRST_WIDTH = 1 / 16
 
-#: In a run of so many seconds or more, bins are of a second or more.
+#: In a run of this many seconds or more, bins are of a second or more.
 _LONG_RUN = 20.0
 
 #: With fewer operations a bin than this, bins are made wider, but not beyond so few bins.
@@ -30,7 +30,7 @@ _IN_A_BIN = 20
 _FEW_BINS = 8
 
 #: Buckets of latency: from 2**-20 s, a microsecond, 32 octaves of 32. The upper 17 bits of a float that is
-#: not negative are its exponent and so many parts of an octave.
+#: not negative are its exponent and this many parts of an octave.
 _BUCKETS = 1024
 _SHIFT = 47
 _FIRST_BUCKET = int(np.float64(2.0**-20).view(np.uint64)) >> _SHIFT

@@ -66,7 +66,7 @@ class RunStatistics:
     (second of the clock since that of the first completion, counted from 1; successes completed in
     it). ``workers`` spreads successes over workers. ``errors`` and ``retries`` are keyed by cause.
     ``not_sendable`` holds (operation, size class, how often), ``counters`` what else the run counted.
-    ``cluster`` is what was seen of the cluster, None where nobody looked.
+    ``cluster`` is what was seen of the cluster, None where it was not observed.
     ``current`` tells that the file is of today's format, which knows more than the older ones.
     ``fleet`` are the workers that were used, none in older formats. ``interrupted`` tells that the run was
     ended before its time by a signal, ``ended_early`` that it ended itself, ``complete`` that it has written
@@ -129,7 +129,7 @@ class StageStatistics:
 
 
 def numbers_of(collector: Collector, facts: RunFacts, users: float) -> RunStatistics:
-    """Return the numbers of what was collected so far, of so many users; those of stages are not there."""
+    """Return the numbers of what was collected so far, of this many users; those of stages are not there."""
     names, summary, timeline = facts.size_classes, facts.summary, collector.timeline
     window = timeline.window(summary.sent_until if summary else None) if timeline else None
     groups = collector.groups(window)
@@ -185,7 +185,7 @@ def _over_time(collector: Collector, window: Window | None, total: Figures) -> O
 
 
 def _measured(course: Course, total: Figures, scenario: Scenario) -> Measured:
-    """Return what says something of the load generator."""
+    """Return the figures by which the load generator is judged."""
     window = course.window
     # Users of an open loop wait for what is due, others think; of a whole window all began at once.
     idle = scenario.is_open or scenario.think_time or scenario.stages or window.whole
@@ -202,7 +202,7 @@ def _measured(course: Course, total: Figures, scenario: Scenario) -> Measured:
 def _by_second(seconds: Counter[int], first: int | None = None) -> tuple[tuple[int, int], ...]:
     """Return (second, count) from the first second on, empty ones too except in very long gaps.
 
-    Without ``first`` that is the first one which has any.
+    Without ``first`` it begins with the first second that has any.
     """
     rows: list[tuple[int, int]] = []
     if first is None:

@@ -13,7 +13,7 @@ from ssbench.statistics.sections import Line, Section
 
 _MEGABYTE = 1e6
 
-#: Conditions that cannot be read are cut to so many characters.
+#: Conditions that cannot be read are cut to this many characters.
 _MOST_CHARACTERS = 200
 
 

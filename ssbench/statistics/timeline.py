@@ -18,7 +18,7 @@ from ssbench.results import ResultBlock
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.tally import tally
 
-#: A gap without a completion is a stall when it is longer than this (seconds) and than so many times
+#: A gap without a completion is a stall when it is longer than this (seconds) and than this many times
 #: the 99th percentile of latency, of operations other than those that stalls held up.
 STALL_SECONDS = 0.5
 STALL_PERCENTILES = 10
@@ -133,7 +133,7 @@ class Timeline:
         return _each_second(self._successes, whole), _each_second(self._bytes, whole)
 
     def stalls(self, window: Window, latencies: Latencies, users: float) -> tuple[Stall, ...]:
-        """Return the stalls in a window, of a run with these latencies of successes and so many users."""
+        """Return the stalls in a window, of a run with these latencies of successes and this many users."""
         gaps = [(start, end) for start, end in self._gaps(window) if end - start > STALL_SECONDS]
         longest = _bound(sorted((end - start for start, end in gaps), reverse=True), latencies, users)
         return tuple(Stall(start - window.start, end - start) for start, end in gaps if end - start > longest)

@@ -36,7 +36,7 @@ _RETRY_SECONDS = 8.0
 #: that was asked did not have it yet, because two of three are enough for the proxy that made it.
 _PASSING_FOR_PUT = TRANSIENT_STATUSES | {404}
 
-#: While it waits, it says every so many seconds what for.
+#: Seconds between two messages on what it waits for.
 _SAY_SECONDS = 5.0
 
 #: Seconds between two looks at whether to wait on.
@@ -67,7 +67,7 @@ def persistently(
 ) -> Any:
     """Return what ``call`` does, after some more attempts where the failure may be gone by then.
 
-    ``on_retry`` is called with each failure that leads to another attempt; HTTP statuses do that are
+    ``on_retry`` is called with each failure that leads to another attempt; an HTTP status does if it is in
     ``passing``. Raises what the last attempt raised.
     """
     began = time.monotonic()

@@ -57,7 +57,7 @@ LONGEST_PAUSE = 2.0
 #: Kept prefixes of requests, some 150 bytes each.
 _MAX_PREFIXES = 65536
 
-#: These look for an object that should be there; in a store that is behind it may be so soon.
+#: These look for an object that should exist; in a store that lags it may exist soon.
 _RETRIES_404 = frozenset({"GET", "DELETE"})
 
 #: How a server ends a connection that it had kept open long enough.

@@ -32,7 +32,7 @@ def send_again(refusals: int) -> bool:
 
 
 def pause_after(failures: int) -> float:
-    """Return the seconds before the next attempt at a new token, after so many failures in a row."""
+    """Return the seconds before the next attempt at a new token, after this many failures in a row."""
     return min(INTERVAL * 2.0 ** (failures - 1), _LONGEST_PAUSE)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 #: A server that asks for a longer pause before a retry than this gets this one (seconds).
 LONGEST_RETRY_AFTER = 10.0
 
-#: The default of a request's time-out is so many times that of the network.
+#: The default of a request's time-out is this many times that of the network.
 NETWORK_TIMEOUTS = 3
 
-#: While a body moves at so many bytes a second or more, the time-out of its request does not run.
+#: While a body moves at this many bytes a second or more, the time-out of its request does not run.
 SLOW_RATE = 10_000
 
 #: A job's end may be noticed so much later than its time-outs say: a share, and seconds.

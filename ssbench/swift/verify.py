@@ -1,4 +1,4 @@
-"""Bodies that whoever knows their object's name can check (``--verify``).
+"""Bodies that can be checked by anyone who knows their object's name (``--verify``).
 
 The block of a :class:`~ssbench.swift.payload.Payload` then follows from a seed, so that all workers have the
 same. A body's stamp is 8 bytes that follow from the seed and the name of its object, and 8 that are its
@@ -42,7 +42,7 @@ class Verifier:
 
 
 def offset_of(stamp: bytes) -> int:
-    """Return where in the block the bytes behind a stamp begin."""
+    """Return where in the block the bytes after a stamp begin."""
     return int.from_bytes(stamp, "little") * _PRIME % BLOCK_BYTES
 
 

@@ -26,7 +26,7 @@ TICK = 0.02
 #: The loop stood still when it was late by this (seconds).
 GAP = 0.1
 
-#: Of results that end now, the latest so many gaps are remembered.
+#: Of results that end now, the latest this many gaps are remembered.
 _GAPS_KEPT = 32
 
 
@@ -139,7 +139,7 @@ class _Interval(ctypes.Structure):
 
 
 def _kernel_timer(seconds: float) -> int | None:
-    """Return a descriptor that becomes readable every so many seconds; None where there is no timerfd."""
+    """Return a descriptor that becomes readable at this interval; None where there is no timerfd."""
     step = _Time(int(seconds), int(seconds % 1 * 1e9))
     try:
         library = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-"""What a worker sends to its master: results, which wait for each other where there is no hurry.
+"""What a worker sends to its master: results, which are gathered where there is no hurry.
 
 Results are sent in the same turn of the event loop when few jobs are left, because the master is to send
 more. Otherwise, where operations are fast, they are gathered for :data:`_GATHER` seconds, so that they need
@@ -20,7 +20,7 @@ from ssbench.fleet.wire import Brief, JobBatch, Result, RunParameters
 from ssbench.worker.engine.contract import Engine
 from ssbench.worker.lag import LagMeter
 
-#: Results wait for others for so long (seconds), where the master refills at so many jobs or more.
+#: Results are gathered for this long (seconds), where the master refills at this many jobs or more.
 _GATHER = 0.004
 _GATHER_FROM = 16
 
@@ -110,7 +110,7 @@ class Outbox:
         self._tell_at = batch.low if batch.low >= _GATHER_FROM else _AT_ALL_TIMES
 
     def count(self, batch_id: int, ended: int) -> None:
-        """Note that so many jobs of a batch are no longer held."""
+        """Note that this many jobs of a batch are no longer held."""
         left = self.held[batch_id] - ended
         if left:
             self.held[batch_id] = left

@@ -24,7 +24,7 @@ from ssbench.swift.outcome import Outcome
 
 _log = logging.getLogger(__name__)
 
-#: Texts from the server are cut to so many characters; the wire allows 4096.
+#: Texts from the server are cut to this many characters; the wire allows 4096.
 _LONGEST_TEXT = 500
 
 

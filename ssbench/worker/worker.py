@@ -66,7 +66,7 @@ class Worker:
     """The state of a worker process; :meth:`run` serves masters until it is told to end.
 
     ``make_engine`` makes the engine of each run. ``after_jobs`` is (a number of jobs, what to call when
-    so many have ended).
+    this many have ended).
     """
 
     def __init__(

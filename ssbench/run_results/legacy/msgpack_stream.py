@@ -1,4 +1,4 @@
-"""Reads the stat files of ssbench 0.2.14 to 0.3.9: msgpack documents one behind the other.
+"""Reads the stat files of ssbench 0.2.14 to 0.3.9: msgpack documents one after the other.
 
 The first is a map of the scenario; each other one an array of result maps, as a worker sent them.
 Python 2 wrote text as the raw strings of the old msgpack, which may hold any bytes.

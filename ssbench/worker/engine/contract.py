@@ -59,7 +59,7 @@ class Engine(Protocol):
         """
 
     def share(self, users: int) -> None:
-        """Run at most so many jobs at once from now on. Those that go on are not stopped."""
+        """Run at most this many jobs at once from now on. Those that go on are not stopped."""
 
     def update(self, parameters: RunParameters) -> None:
         """Use later parameters of the same run, such as a new token, for jobs that begin from now on."""
@@ -74,5 +74,5 @@ class Engine(Protocol):
         """End the run: drop all jobs, close all connections. No result is passed on from now on."""
 
 
-#: Makes an engine of so many slots for a run.
+#: Makes an engine of this many slots for a run.
 MakeEngine = Callable[[RunParameters, int, Ended], Engine]

@@ -1,9 +1,9 @@
 """Jobs that wait until they are due, and the clock that wakes their engine.
 
 The alarm is a timerfd of Linux, which is exact to some tens of microseconds: a timer of the event loop is up
-to a millisecond late, because epoll counts in those. Elsewhere that one has to do. What is left is how long a
-sleeping core takes to wake up: the timer is set earlier by that much, and the last microseconds are waited
-out on the core.
+to a millisecond late, because epoll counts in those. Elsewhere that one is used. What is left is how long a
+sleeping core takes to wake up: the timer is set earlier by that much, and the last microseconds are spent in
+a busy wait.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Alarm:
         self._wake()
 
     def _wait_out(self, moment: float) -> None:
-        """Wait for the moment on the core, but not for long; note how early the timer has to be."""
+        """Busy-wait for the moment, but not for long; note how early the timer has to be."""
         now = time.monotonic()
         if now > moment:
             self._early = min(self._early + _STEP, _MOST_EARLY)
