@@ -6,8 +6,9 @@ import csv
 import io
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 
 from ssbench.comparison.change import NO_DIFFERENCE, Change
 from ssbench.comparison.compare import Comparison, Row
@@ -35,24 +36,40 @@ def text(comparison: Comparison) -> str:
     places, rows = _table(comparison)
     rows = [[_SHORT.get(cell, cell) for cell in row] for row in rows]
     rows[0] = [_TITLES.get(place, title) for place, title in zip(places, rows[0], strict=True)]
-    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    widths[0] = max(_LEAST_NAME, min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(widths[1:])))
+    left = [number for number, place in enumerate(places) if place in _LEFT]
     lines = [line for part in head(comparison) for line in wrapped(part)]
-    lines.append("")
-    before = ""
-    for name, *rest in rows:
-        shown = cut("" if name == before else name, widths[0])
-        texts = [shown + " " * (widths[0] - width(shown))]
-        texts += [
-            f"{cell:<{room}}" if place in _LEFT else f"{cell:>{room}}"
-            for place, cell, room in zip(places[1:], rest, widths[1:], strict=True)
-        ]
-        lines.append("  ".join(texts))
-        before = name
+    lines += ["", *aligned(rows, left)]
     lines.append("")
     for note in notes(comparison):
         lines += wrapped(note)
     return "".join(f"{printable(line.rstrip())}\n" for line in lines)
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> Iterator[str]:
+    """Yield rows as lines that fit a terminal, the titles first; ``left`` are places of columns with words.
+
+    In the first column are operations with their size classes.
+    """
+    names = [_below(before, name) for before, name in pairwise(["", *(row[0] for row in rows)])]
+    _, *columns = zip(*rows, strict=True)
+    widths = [max(map(width, column)) for column in (names, *columns)]
+    widths[0] = max(_LEAST_NAME, min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(columns)))
+    for name, (_, *rest) in zip(names, rows, strict=True):
+        shown = cut(name, widths[0])
+        texts = [shown + " " * (widths[0] - width(shown))]
+        texts += [
+            f"{cell:<{room}}" if place in left else f"{cell:>{room}}"
+            for place, (cell, room) in enumerate(zip(rest, widths[1:], strict=True), 1)
+        ]
+        yield "  ".join(texts)
+
+
+def _below(before: str, name: str) -> str:
+    """Return what stands for a name below another one: of the same operation, only its size class."""
+    if name == before:
+        return ""
+    operation, _, size_class = name.partition(" ")
+    return f"  {size_class}" if size_class and before.partition(" ")[0] == operation else name
 
 
 def wrapped(text: str) -> list[str]:
@@ -153,7 +170,7 @@ def notes(comparison: Comparison) -> Iterator[str]:
     if comparison.repeated:
         yield (
             f"A change is shown where its whole interval is beyond {100 * comparison.noise:g} %. The column"
-            " shows: the change that 9 of 10 such comparisons would have shown."
+            " 'shows' is the change that 9 of 10 such comparisons would have shown."
         )
     for each in comparison.conditions:
         yield f"fail-if {each.condition}: {'FAILED' if each.failed else 'ok'} ({each.came})"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median, stdev
 
+from ssbench.comparison import formats
 from ssbench.comparison.figures import FIGURES, Figure, Key, RunFigures, Sample
 from ssbench.reports.figures import printable
 from ssbench.statistics.confidence import t_quantile
@@ -45,24 +45,19 @@ def outliers(runs: Sequence[RunFigures]) -> list[str]:
 
 
 def text(runs: Sequence[RunFigures]) -> str:
-    """Return the summary of a group of two runs or more, of at most 100 columns."""
-    form = "{:<20.20} {:<9}{:>10}  {:<22}{:>10}{:>10}{:>13}"
-    lines = [
-        f"{len(runs)} runs: {runs[0].name} to {runs[-1].name}",
-        "",
-        form.format("operation", "figure", "mean", "95 % interval", "least", "most", "differ by %"),
-    ]
+    """Return the summary of a group of two runs or more, in lines that fit a terminal."""
+    rows = [["operation", "figure", "mean", "95 % interval", "least", "most", "differ"]]
     keys = sorted({key: None for run in runs for key in run.rows}, key=lambda key: key[0] == "ALL")
     for key in keys:
         name = f"{key[0]} {key[1] or ''}".rstrip()
         for figure in FIGURES.values():
             values = [sample.value for sample in _samples(runs, key, figure)]
             if len(values) > 1 and any(values):
-                lines.append(form.format(name, figure.title, *_cells(figure, values)))
-                name = ""
-    lines.append("")
+                rows.append([name, figure.title, *_cells(figure, values)])
+    lines = formats.wrapped(f"{len(runs)} runs: {runs[0].name} to {runs[-1].name}")
+    lines += ["", *formats.aligned(rows, left=(1, 3)), ""]
     for note in _notes(runs):
-        lines += textwrap.wrap(note, 100, subsequent_indent="  ", break_on_hyphens=False)
+        lines += formats.wrapped(note)
     return "".join(f"{printable(line.rstrip())}\n" for line in lines)
 
 
@@ -75,7 +70,7 @@ def _cells(figure: Figure, values: list[float]) -> list[str]:
         logs = [math.log(value) for value in values]
         middle, half = fmean(logs), _half(logs)
         mean, low, high = math.exp(middle), math.exp(middle - half), math.exp(middle + half)
-        differ = f"{100 * stdev(logs):.1f}"
+        differ = f"{100 * stdev(logs):.1f} %"
     shown = [figure.spell(value) for value in (mean, low, high, min(values), max(values))]
     return [shown[0], f"{shown[1]} to {shown[2]}", *shown[3:], differ]
 

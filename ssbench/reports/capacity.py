@@ -6,18 +6,21 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ssbench.capacity.objective import Finding
 from ssbench.capacity.steps import Step
 from ssbench.capacity.variables import Variable
-from ssbench.reports.columns import bars, milliseconds, paragraph
+from ssbench.reports.columns import WIDTH, bars, milliseconds, paragraph, width
 from ssbench.reports.figures import printable
 from ssbench.reports.verdict import Tone, rate
 from ssbench.statistics.latencies import MIN_BEYOND
 
 _MEGABYTE = 1e6
+
+#: Between two columns.
+_GAP = "  "
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +42,7 @@ class Capacity:
     findings: tuple[tuple[Finding, ...], ...] = ()
 
 
-HEADS = (
-    "seconds",
-    "ops/s",
-    "95 % interval",
-    "MB/s",
-    "p50 ms",
-    "p99 ms",
-    "errors",
-    "in flight",
-    "CPU",
-)
+HEADS = ("s", "ops/s", "95 %", "MB/s", "p50 ms", "p99 ms", "errors", "flight", "CPU")
 
 
 def cells(step: Step) -> list[str]:
@@ -58,7 +51,7 @@ def cells(step: Step) -> list[str]:
     return [
         f"{step.seconds:.0f}",
         rate(step.rate),
-        f"{rate(max(0.0, interval.low))} to {rate(interval.high)}" if interval else "-",
+        f"{rate(max(0.0, interval.low))}-{rate(interval.high)}" if interval else "-",
         rate(step.moved / _MEGABYTE),
         *(
             milliseconds(seconds if rank <= (step.supported or 0) else math.nan)
@@ -91,17 +84,13 @@ def _judged(finding: Finding) -> str:
 
 
 def text(found: Capacity, encoding: str = "utf-8") -> str:
-    """Return the report as text, at most 100 columns wide but for names."""
+    """Return the report as text, in lines that fit a terminal."""
     lines = ["", found.title, "", *_table(found)]
     if len(found.steps) > 1:
         values = sorted({step.value for step in found.steps})
         shown = bars((_mean_rate(found, value) for value in values), encoding)
         lines += ["", *paragraph(f"ops/s at {', '.join(f'{value:g}' for value in values)}: {shown}")]
-    lines += ["", *_legend(found)]
-    lines += [
-        "CPU: of its core, the busiest worker; ! where the generator rather than Swift was the limit",
-        "",
-    ]
+    lines += ["", *(part for line in _legend(found) for part in paragraph(line)), ""]
     if any(found.words):
         for step, words in zip(found.steps, found.words, strict=True):
             lines += paragraph(f"{found.variable.words(step.value)}, {step.seconds:.0f} s: {words}")
@@ -121,19 +110,46 @@ def _mean_rate(found: Capacity, value: float) -> float:
 def _legend(found: Capacity) -> Iterator[str]:
     since = ", from when they were due" if found.variable is Variable.RATE else ""
     few = f"- where fewer than {MIN_BEYOND} lie beyond"
+    yield "s: seconds of the step; 95 %: the interval of ops/s"
     yield f"p50, p99: of all operations{since}; {few}"
     users = "" if found.variable is Variable.RATE else ", to be compared with users"
-    yield f"in flight: ops/s x mean latency (Little's law){users}"
+    yield f"flight: operations in flight, ops/s x mean latency (Little's law){users}"
+    yield "CPU: of its core, the busiest worker; ! where the generator was the limit"
 
 
 def _table(found: Capacity) -> Iterator[str]:
     if not found.steps:
         yield "No step was completed."
         return
-    lines = [heads(found), *rows(found)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for row in lines:
-        yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+    value, *columns = map(_aligned, zip(heads(found), *rows(found), strict=True))
+    judged = len(columns) - len(HEADS)
+    parts = [columns] if _fit(value, columns) else [columns[:judged], columns[judged:]]
+    for place, block in enumerate(block for part in parts for block in _folded(value, part)):
+        if place:
+            yield ""
+        yield from (_GAP.join(row) for row in zip(value, *block, strict=True))
+
+
+def _aligned(column: Sequence[str]) -> list[str]:
+    """Return the cells of a column with blanks before them."""
+    most = max(map(width, column))
+    return [" " * (most - width(cell)) + cell for cell in column]
+
+
+def _folded(value: Sequence[str], columns: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    """Yield columns in blocks that fit a terminal beside the values."""
+    block: list[Sequence[str]] = []
+    for column in columns:
+        if block and not _fit(value, [*block, column]):
+            yield block
+            block = []
+        block.append(column)
+    if block:
+        yield block
+
+
+def _fit(value: Sequence[str], columns: Iterable[Sequence[str]]) -> bool:
+    return sum(len(_GAP) + width(column[0]) for column in columns) + width(value[0]) <= WIDTH
 
 
 def _records(found: Capacity) -> Iterator[dict[str, object]]:

@@ -35,7 +35,7 @@ def test_repeated_runs_are_listed_and_compared(fleet: Fleet, tmp_path: Path) -> 
     arguments = ("--noop", "--workers", 1, "--repeat", 2, "--pause", 0, "--label", "both", *folder)
     run = fleet.master("run-scenario", "-f", scenario, *arguments)
     assert run.end(PATIENCE) == 0
-    assert re.match(r"2 runs: \S+\.run-1 to \S+\.run-2\n", run.out)
+    assert re.match(r"2 runs: \S+\.run-1 to\s+\S+\.run-2\n", run.out)
     listed = fleet.master("list", *folder)
     compared = fleet.master("compare", "last-1", "last", "--fail-if", "rate < -99.9%", *folder)
     assert listed.end(PATIENCE) == 0

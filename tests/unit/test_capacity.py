@@ -26,7 +26,7 @@ from ssbench.capacity.sweep import LEAST_GAIN, limits, too_short, why_stop
 from ssbench.capacity.variables import Sweep, Variable, parse
 from ssbench.conditions import parse_all
 from ssbench.errors import UsageError
-from ssbench.reports.capacity import Capacity, as_json, text
+from ssbench.reports.capacity import Capacity, as_json, heads, text
 from ssbench.reports.verdict import Tone
 from ssbench.results import Failure
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
@@ -352,17 +352,38 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     found = Capacity(
         "t", Variable.USERS, steps, ("", "", "not judged"), "c", Tone.GOOD, (), (judged, judged, ())
     )
-    head, first, _, last = (re.split(r"  +", line.strip()) for line in text(found).splitlines()[3:7])
-    assert head[:4] == ["users", "read.p99", "errors", "seconds"]
-    assert dict(zip(head, first, strict=True))["read.p99"] == "33.5ms"
+    judgments, others = (
+        [re.split(r"  +", line.strip()) for line in text(found).splitlines()[place : place + 4]]
+        for place in (3, 8)
+    )
+    assert judgments[0] == ["users", "read.p99", "errors"]
+    assert judgments[1][1] == "33.5ms"
+    assert judgments[3] == ["12", "-", "-"]
+    shown = dict(zip(others[0], others[1], strict=True))
     # Seven of 700 lie beyond p99, which is fewer than reports show it of; programs get it.
-    assert dict(zip(head, first, strict=True))["p99 ms"] == "-"
-    assert dict(zip(head, first, strict=True))["p50 ms"] == "12.3"
+    assert (shown["p99 ms"], shown["p50 ms"]) == ("-", "12.3")
+    assert others[3][:2] == ["12", "20"]
     (record, *_) = json.loads(as_json(found))["steps"]
     assert record["p99_seconds"] == pytest.approx(0.0334634)
     assert record["percentile_supported"] == 50
-    assert last[:4] == ["12", "-", "-", "20"]
     assert "ops/s at 6, 12: \u2588\u2588\n" in text(found)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 12])
+def test_no_line_of_a_table_is_wider_than_a_terminal(tmp_path: Path, count: int) -> None:
+    statistics = run(tmp_path, np.full(700, 0.0123456))
+    step = replace(
+        step_of(100_000, statistics), rate=123_456.0, interval=Interval(100_000.0, 150_000.0, 20.0)
+    )
+    conditions = [each for n in range(count) for each in parse_all(f"read.small.p{80 + n} <= 50ms")]
+    judged = tuple(judge(statistics, conditions))
+    found = Capacity("t", Variable.USERS, (step, step), ("", ""), "c", Tone.GOOD, (), (judged, judged))
+    lines = text(found).splitlines()
+    assert max(map(len, lines)) <= 80
+    # Each column is there once, and the value stands before each part of the table.
+    shown = [re.split(r"  +", line.strip()) for line in lines if line.strip().startswith("users  ")]
+    assert [name for part in shown for name in part[1:]] == heads(found)[1:]
+    assert sum(line.strip().startswith("100000  ") for line in lines) == 2 * len(shown)
 
 
 # -- a search over a simulated store --------------------------------------------------------------------
