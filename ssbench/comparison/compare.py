@@ -33,8 +33,9 @@ class Comparison:
     """What became of each row, in words that were earned.
 
     ``before`` and ``after`` are the names of the two sides, each of one run or more. ``judgment`` says what
-    may be said of them: ``repeated`` tells that verdicts are given. ``warnings`` tell what should have been
-    the same and was not. ``conditions`` are those that were asked for.
+    may be said of them: ``repeated`` tells that verdicts are given, because there were enough runs, or a run
+    with two sides was long enough. ``warnings`` tell what should have been the same and was not.
+    ``conditions`` are those that were asked for.
     """
 
     before: str

@@ -30,6 +30,10 @@ _JUDGMENT = (
     "both sides met the same seconds: the intervals are of Student's t on what differs in each stretch of"
     " seconds; rates are what the draw gave to each side, and are not compared"
 )
+_TOO_SHORT = (
+    f"the run was too short for intervals, which take {MIN_SECONDS} stretches of seconds with enough"
+    " operations of both sides: no verdict"
+)
 
 
 def compare_sides(statistics: RunStatistics, noise: float = NOISE) -> Comparison:
@@ -47,13 +51,14 @@ def compare_sides(statistics: RunStatistics, noise: float = NOISE) -> Comparison
         before, after = (each.failed / max(1, each.count + each.failed) for each in sides)
         changes["errors"] = Change(before, after, after - before)
         rows.append(Row(*key, changes))
+    sure = any(change.word for row in rows for change in row.changes.values())
     return Comparison(
         before=names[0],
         after=names[1],
         runs=(0, 0),
         rows=tuple(rows),
-        repeated=True,
-        judgment=_JUDGMENT,
+        repeated=sure,
+        judgment=_JUDGMENT if sure else _TOO_SHORT,
         noise=noise,
         warnings=statistics.warnings,
     )

@@ -16,6 +16,7 @@ from result_rows import block
 from simulated_runs import reads
 
 from ssbench.cli import auth_options, sides
+from ssbench.comparison import formats
 from ssbench.comparison.sides import compare_sides
 from ssbench.errors import ClusterError, UsageError
 from ssbench.export import write_csv
@@ -63,6 +64,17 @@ def test_every_figure_of_both_sides_stands_in_a_row():
     assert found.find("read", None, "p95").low is not None
     assert found.find("read", None, "p99").low is None  # 50 a second and side: 8 s for 4 beyond p99
     assert found.find("read", None, "rate") is None
+
+
+def test_a_run_that_is_too_short_for_intervals_has_no_verdict():
+    short = compare_sides(reads(np.random.default_rng(3), 5, 1.5, sides=NAMES))
+    assert short.find("read", None, "p50").change == pytest.approx(0.5, abs=0.2)
+    said = formats.text(short)
+    assert "no verdict" in said
+    assert "too short" in said
+    assert "no difference" not in said
+    assert "Student" not in said
+    assert not short.repeated
 
 
 def test_a_run_without_sides_is_refused():
