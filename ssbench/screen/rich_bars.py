@@ -46,7 +46,9 @@ class RichBar:
             if counts
             else Progress.get_default_columns()
         )
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+        # Without soft_wrap, rich would break messages above the bar at blanks, and commands in them with it.
+        console = Console(stderr=True, soft_wrap=True)
+        self._progress = Progress(*columns, console=console, transient=True, auto_refresh=False)
         self._task = self._progress.add_task(escape(what), total=total)
         self._drawn_at = 0.0
         self._progress.start()

@@ -1,9 +1,17 @@
-"""Progress of what can be counted, where there is no terminal to draw a bar on."""
+"""Progress of what can be counted, with and without a terminal to draw a bar on."""
 
 from __future__ import annotations
 
 import logging
+import os
+import pty
 import re
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
+from fcntl import ioctl
 
 import pytest
 
@@ -26,3 +34,32 @@ def test_a_line_every_few_seconds(
         bar.advance()
     (said,) = caplog.messages
     assert re.fullmatch(line, said)
+
+
+#: Shows a bar, and writes a message above it.
+PROGRAM = """
+import sys
+from ssbench.screen.rich_bars import RichBar
+
+bar = RichBar("Deleted", 9, counts=True)
+bar.show(1)
+print(sys.argv[1], file=sys.stderr)
+bar.stop()
+"""
+
+
+def test_a_message_above_a_bar_is_not_broken_into_lines() -> None:
+    command = "2 objects are still there; this deletes them: ssbench-master cleanup-containers -b ssbench"
+    controller, terminal = pty.openpty()
+    ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, command], stderr=terminal, env={**os.environ, "TERM": "xterm"}
+    ) as program:
+        os.close(terminal)
+        text = b""
+        with suppress(OSError):  # EIO: the program has ended
+            while part := os.read(controller, 65536):
+                text += part
+        os.close(controller)
+    assert program.returncode == 0
+    assert command in text.decode()
