@@ -131,7 +131,9 @@ def _not_found(path_or_name: str) -> str:
             " ('ssbench-master run-scenario --list-scenarios' lists all)"
         )
     names = [name for name, _ in shipped()]
-    return f"expected a scenario file or the name of a shipped scenario ({', '.join(names)})"
+    return (
+        f"there is no such file; expected a scenario file or the name of a shipped one ({', '.join(names)})"
+    )
 
 
 def _read(path_or_name: str) -> str:

@@ -394,7 +394,7 @@ def test_aliases_that_explode_are_refused(write, form):
 
 def test_no_such_file_tells_what_there_is(tmp_path):
     (fault,) = faults_of(str(tmp_path / "none.yaml"))
-    assert "expected a scenario file or the name of a shipped scenario" in fault
+    assert "there is no such file; expected a scenario file or the name of a shipped one" in fault
     assert "very_small" in fault
 
 
