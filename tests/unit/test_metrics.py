@@ -12,6 +12,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from socketserver import BaseServer
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -62,7 +63,9 @@ def scrape(exporter: PrometheusExporter) -> Samples:
 
 
 @pytest.fixture
-def exporter() -> Iterator[PrometheusExporter]:
+def exporter(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrometheusExporter]:
+    # How often it looks whether it is to end.
+    monkeypatch.setattr(BaseServer.serve_forever, "__defaults__", (0.01,))
     with PrometheusExporter(SCENARIO, lambda: (3, 4), "127.0.0.1", 0) as made:
         yield made
 

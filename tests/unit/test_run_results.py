@@ -277,12 +277,14 @@ def test_results_are_on_the_disk_within_a_second(tmp_path: Path) -> None:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A file of three blocks."""
     path = tmp_path_factory.mktemp("whole") / "run.stat.gz"
-    writer = RunResultsWriter(path, RUN)
-    for part in range(3):
-        writer.add(result_rows.block([row(100 * part + i) for i in range(100)]))
-        while writer._waiting:
-            threading.Event().wait(0.01)
-    writer.end(SUMMARY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer_module, "FLUSH_SECONDS", 0.01)
+        writer = RunResultsWriter(path, RUN)
+        for part in range(3):
+            writer.add(result_rows.block([row(100 * part + i) for i in range(100)]))
+            while writer._waiting:
+                threading.Event().wait(0.01)
+        writer.end(SUMMARY)
     assert [len(block) for block in read(path)[0]] == [100, 100, 100]
     return path.read_bytes()
 
