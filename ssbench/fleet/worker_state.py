@@ -14,6 +14,9 @@ from ssbench.fleet.wire import LAG_BUCKETS, lag_limit, work_address
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
 CLOCK_WINDOW = 30.0
 
+#: Two heartbeats that are nearer to each other (seconds) do not tell how busy a worker is.
+_LEAST_APART = 0.5
+
 #: Due times count from another moment of a worker's clock when that differs by this many seconds.
 _DRIFT = 0.01
 
@@ -134,8 +137,8 @@ class Load:
 
     @property
     def cpu_share(self) -> float | None:
-        """Share of one core that the main thread used; None before there were two heartbeats."""
-        if self._first is None or self._last is None or self._last[0] <= self._first[0]:
+        """Share of one core that the main thread used; None before there were two heartbeats apart."""
+        if self._first is None or self._last is None or self._last[0] - self._first[0] < _LEAST_APART:
             return None
         return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
 

@@ -696,6 +696,8 @@ def test_the_load_is_what_happened_between_two_heartbeats() -> None:
     assert load.cpu_share is None
     assert load.lag_percentile(99) is None
     load.observe(10.0, 5.0, [1000] * LAG_BUCKETS)  # counts from before the first one are not the run's
+    load.observe(10.25, 5.25, [0] * LAG_BUCKETS)
+    assert load.cpu_share is None  # a worker that goes on after a pause has much to do for a moment
     load.observe(12.0, 6.0, [98, 1, 0, 0, 1] + [0] * (LAG_BUCKETS - 5))
     assert load.cpu_share == pytest.approx(0.5)
     assert load.lag_percentile(50) == pytest.approx(50e-6)
