@@ -147,12 +147,12 @@ def printed(report: str) -> dict[str, float]:
             found["stalls"] = float(head.split()[1].rstrip(","))
             for number, line in enumerate(lines):
                 stall = re.fullmatch(
-                    r"([\d.]+) s from ([\d.]+) s on(?:; .* stood still for ([\d.]+) s of it)?", line
+                    r"([\d.]+) s from ([\d.]+) s on((?:; .* stood still for [\d.]+ s of it)?)", line
                 )
                 assert stall, line
-                seconds, start, own = stall.groups(default="0")
-                found[f"stall {number} own"] = float(own)
-                found |= {f"stall {number} s": float(seconds), f"stall {number} from": float(start)}
+                own = map(float, re.findall(r"still for ([\d.]+) s", stall[3]))
+                found[f"stall {number} own"] = max(own, default=0.0)
+                found |= {f"stall {number} s": float(stall[1]), f"stall {number} from": float(stall[2])}
         elif head.startswith(("Sent again", "Deletes that found")):
             names = {"Sent": "reconnect", "Deletes": "vanished"}
             found |= {names[line.split()[0]]: float(line.rpartition(":")[2]) for line in (head, *lines)}
