@@ -226,10 +226,10 @@ class Dispatcher(Shares):
         lost, self.lost = self.lost, []
         return lost
 
-    def abandon(self) -> tuple[list[Task], list[Task]]:
+    def abandon(self) -> tuple[list[Task], list[tuple[Task, History | None]]]:
         """Forget all that is in flight or in the backlog, because the phase ends.
 
-        Returns what may have begun, and what has not.
+        Returns what may have begun, and what has not as far as is known.
         """
         passed_on = self.passed_on
         for worker in dict.fromkeys(batch.worker for batch in self._batches.values()):
@@ -237,7 +237,7 @@ class Dispatcher(Shares):
         self.passed_on = passed_on
         begun = [task for task, _ in self.take_lost()]
         begun += [task for task, history in self.backlog if tried(history)]
-        not_begun = [task for task, history in self.backlog if not tried(history)]
+        not_begun = [(task, history) for task, history in self.backlog if not tried(history)]
         self.backlog.clear()
         return begun, not_begun
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ssbench.fleet.dispatch import Task
+from ssbench.fleet.history import History
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import WorkerState
 
@@ -32,8 +33,11 @@ class Phase(Protocol):
     def cut_short(self, now: float) -> bool:
         """Return whether what has not begun is not to be done any more; only where it is exhausted."""
 
-    def take_back(self, tasks: Sequence[Task]) -> None:
-        """Take back tasks that have not begun and will not be sent again."""
+    def take_back(self, tasks: Sequence[Task], *, in_doubt: bool) -> None:
+        """Take back tasks that have not begun and will not be sent again.
+
+        ``in_doubt``: as far as is known they have not; a lost worker may have done them.
+        """
 
     def sent_again(self, now: float) -> None:
         """Take note that tasks were sent after it was exhausted: some that had not begun, or that failed."""
@@ -55,3 +59,13 @@ class Phase(Protocol):
 
     def tick(self, now: float) -> None:
         """Do what is to be done several times a second."""
+
+
+def give_back(phase: Phase, not_begun: Sequence[tuple[Task, History | None]]) -> None:
+    """Give back tasks to a phase that have not begun, each with its history."""
+    for in_doubt in (False, True):
+        tasks = [
+            task for task, history in not_begun if (history is not None and history.in_doubt) == in_doubt
+        ]
+        if tasks:
+            phase.take_back(tasks, in_doubt=in_doubt)

@@ -20,7 +20,7 @@ from ssbench.fleet.dispatch import Task
 from ssbench.fleet.fleet import Arrival, Fleet
 from ssbench.fleet.history import History, tried
 from ssbench.fleet.pace import Pace
-from ssbench.fleet.phase import Phase
+from ssbench.fleet.phase import Phase, give_back
 from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.wire import LOST_AFTER, Result
 from ssbench.fleet.worker_state import WorkerState
@@ -187,12 +187,12 @@ class Loop:
     def _take_back(self, phase: Phase, which: Callable[[History | None], bool]) -> None:
         """Give back to a phase what has not begun and has such a history; the rest is sent again."""
         backlog = self.fleet.dispatcher.backlog
-        tasks = [task for task, history in backlog if which(history)]
-        if tasks:
+        not_begun = [each for each in backlog if which(each[1])]
+        if not_begun:
             rest = [each for each in backlog if not which(each[1])]
             backlog.clear()
             backlog.extend(rest)
-            phase.take_back(tasks)
+            give_back(phase, not_begun)
 
     def _abandon(self, phase: Phase) -> None:
         """Report to the phase what has not ended."""
@@ -203,7 +203,7 @@ class Loop:
         if unauthorized:
             phase.lost(unauthorized, abandoned=UNAUTHORIZED)
         begun, not_begun = dispatcher.abandon()
-        phase.take_back(not_begun)
+        give_back(phase, not_begun)
         if begun:
             phase.lost(begun, abandoned=UNFINISHED if dispatcher.living() else LOST)
         if begun or not_begun:

@@ -73,7 +73,7 @@ class _Errand:
     def cut_short(self, now: float) -> bool:
         return self._stop()
 
-    def take_back(self, tasks: Sequence[Task]) -> None:
+    def take_back(self, tasks: Sequence[Task], *, in_doubt: bool) -> None:
         pass  # those that were not done are the others
 
     def sent_again(self, now: float) -> None:
@@ -261,9 +261,9 @@ class Benchmark:
     def cut_short(self, now: float) -> bool:
         return self._stop() or self._enough() or (self._ends_at is not None and now >= self._ends_at)
 
-    def take_back(self, tasks: Sequence[Task]) -> None:
+    def take_back(self, tasks: Sequence[Task], *, in_doubt: bool) -> None:
         for operation, size_class, container, number, _ in tasks:
-            self._state.take_back(operation, size_class, container, number)
+            self._state.take_back(operation, size_class, container, number, in_doubt=in_doubt)
         self.taken_back += len(tasks)
 
     def sent_again(self, now: float) -> None:

@@ -302,11 +302,13 @@ class Population:
             else:
                 finished(operation, size_class, container, number, result.cause is None)
 
-    def take_back(self, operation: int, size_class: int, container: int, number: int) -> None:
+    def take_back(
+        self, operation: int, size_class: int, container: int, number: int, *, in_doubt: bool = False
+    ) -> None:
         """Undo an operation of :meth:`next_jobs` that will not be carried out, in place of :meth:`finished`.
 
         It is not among those drawn any more. Its object is at the end of the queue; one that it would have
-        created does not exist.
+        created does not exist, or only may exist where that is ``in_doubt``.
         """
         self.drawn -= 1
         effect = self._effects[operation]
@@ -318,10 +320,10 @@ class Population:
         if effect is _REWRITES:
             self._updating[size_class] -= 1
             self._sizes[size_class][number] = self._sizes_before.pop((size_class, number))
-        if effect is _ADDS:
-            self._containers[size_class][number] = self._gone
-        else:
+        if effect is not _ADDS:
             self._append(size_class, number)
+        elif not in_doubt:
+            self._containers[size_class][number] = self._gone
 
     def _count_readers(self, index: int, number: int, readers: int) -> None:
         """Note that one of several reads of an object has ended, or a read of a reserved object."""

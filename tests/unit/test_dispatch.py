@@ -673,7 +673,7 @@ def test_abandoning_returns_all_that_is_in_flight_or_in_line() -> None:
     first, _ = send(dispatcher, tasks(2), 0.0)
     dispatcher.send_again(task(7), None)
     hear(dispatcher, beat(1, [first]), 0.1)
-    assert dispatcher.abandon() == ([task(0), task(1)], [task(7)])
+    assert dispatcher.abandon() == ([task(0), task(1)], [(task(7), None)])
     hear(dispatcher, beat(1, []), 0.2)
     assert lost_numbers(dispatcher) == []
     assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
@@ -971,7 +971,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule()
     def abandon(self) -> None:
         begun, not_begun = self.dispatcher.abandon()
-        self.ended.extend(each[3] for each in begun + not_begun)
+        self.ended.extend(each[3] for each in (*begun, *(task for task, _ in not_begun)))
 
     @rule(again=st.booleans())
     def take_lost(self, again: bool) -> None:

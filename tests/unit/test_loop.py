@@ -38,7 +38,7 @@ class Tasks:
         self.again = again
         self.drain_timeout: float | None = None
         self.stop: Callable[[], bool] = lambda: False
-        self.given = self.taken_back = 0
+        self.given = self.taken_back = self.in_doubt = 0
         self.sent_last: float | None = None
         self.ended: Counter[str | None] = Counter()
         self.results: list[Result] = []
@@ -67,8 +67,9 @@ class Tasks:
     def cut_short(self, now: float) -> bool:
         return self.stop()
 
-    def take_back(self, tasks: Sequence[Task]) -> None:
+    def take_back(self, tasks: Sequence[Task], *, in_doubt: bool) -> None:
         self.taken_back += len(tasks)
+        self.in_doubt += len(tasks) * in_doubt
 
     def sent_again(self, now: float) -> None:
         self.sent_last = now
@@ -229,6 +230,19 @@ def test_a_killed_worker_loses_only_what_it_had_begun() -> None:
     assert 4 <= phase.ended[LOST] <= 60
     assert passed_on > 10
     assert phase.ended[None] + phase.ended[LOST] == 10_000
+
+
+@pytest.mark.parametrize("killed", [[0], [0, 1]])
+def test_what_a_killed_worker_may_have_done_at_the_end_is_taken_back_in_doubt(killed: list[int]) -> None:
+    bench = Bench()
+    bench.each(seconds=0.001)
+    phase = Tasks(math.inf)
+    phase.stop = lambda: bench.network.now > bench.began + 3.0
+    for place in killed:
+        bench.network.at(2.0, lambda place=place: setattr(bench.workers[place], "stopped", True))
+    phase.drain_timeout = 0.5
+    bench.run(phase)
+    assert 0 < phase.in_doubt <= phase.taken_back
 
 
 def test_a_worker_whose_share_shrinks_is_told() -> None:

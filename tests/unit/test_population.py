@@ -259,6 +259,15 @@ def test_what_is_taken_back_leaves_everything_as_it_was():
     assert list(state.leftovers()) == []
 
 
+def test_what_may_have_been_created_is_left_over():
+    state = filled((1, 0, 0, 0))
+    first, second = (job for job in state.next_jobs(2) if job[0] == CREATE.code)
+    state.take_back(*first[:4], in_doubt=True)
+    state.take_back(*second[:4])
+    assert state.drawn == 0
+    assert list(state.leftovers()) == [first[1:4]]
+
+
 # -- Expiry ---------------------------------------------------------------------------------------
 
 
