@@ -59,6 +59,10 @@ _GAPS = 0.1
 _WIDE = 4.0
 _MANY_DECADES = 5
 
+#: So many values of a logarithmic axis have a mark each, where each is so many times the one before.
+_MOST_MARKS = 12
+_APART = 1.3
+
 #: Where the axis of percentiles has its marks: 1 / (1 - share), and what stands there.
 _RANKS = {1: "0", 2: "50", 4: "75", 10: "90", 20: "95", 100: "99", 1e3: "99.9", 1e4: "99.99", 1e5: "99.999"}
 
@@ -87,7 +91,8 @@ class Chart:
     """Curves in one frame. ``unit`` is that of y, ``digits`` how many of its decimals are shown.
 
     ``axis``: what x is, ``time``, ``percentile`` (as 1 / (1 - share)) or the unit of a logarithmic one.
-    Charts over time are zoomed together. ``shaded`` are (start, end, colour) in x.
+    Charts over time are zoomed together; one that is ``wider`` than the others does not widen what they show
+    at first. ``shaded`` are (start, end, colour) in x.
     """
 
     title: str
@@ -98,6 +103,7 @@ class Chart:
     digits: int = 1
     note: str = ""
     shaded: Sequence[tuple[float, float, str]] = field(default_factory=tuple)
+    wider: bool = False
 
 
 def render(charts: Iterable[Chart]) -> tuple[str, list[str]]:
@@ -105,8 +111,10 @@ def render(charts: Iterable[Chart]) -> tuple[str, list[str]]:
     charts = list(charts)
     if not charts:
         return "", []
-    times = [curve.x for chart in charts if chart.axis == "time" for curve in chart.curves]
-    maker = _Maker(_bounds(times))
+    timed = [chart for chart in charts if chart.axis == "time"]
+    narrow = [chart for chart in timed if not chart.wider] or timed
+    shown, known = (_bounds([curve.x for each in some for curve in each.curves]) for some in (narrow, timed))
+    maker = _Maker(shown, known)
     figures = [maker.figure(chart) for chart in charts]
     script, places = components(figures, wrap_script=False)
     # The data within must not end the element that it stands in.
@@ -154,13 +162,23 @@ def log_ticks(arrays: Iterable[npt.NDArray[Any]]) -> FixedTicker | None:
     return FixedTicker(ticks=marks)
 
 
+def _ticks_at(arrays: Iterable[Floats]) -> FixedTicker | None:
+    """Return marks at the values themselves; where they are too near to each other, those of an axis."""
+    arrays = list(arrays)
+    values = np.unique(np.concatenate(arrays))
+    if len(values) <= _MOST_MARKS and (values[1:] >= _APART * values[:-1]).all():
+        return FixedTicker(ticks=values.tolist())
+    return log_ticks(arrays)
+
+
 class _Maker:
     """Makes figures; ``names`` has those of the renderers of each."""
 
-    def __init__(self, times: tuple[float, float]) -> None:
-        low, high = times
+    def __init__(self, shown: tuple[float, float], known: tuple[float, float]) -> None:
+        low, high = shown
         margin = (high - low) / 50
-        self._times = Range1d(low - margin, high + margin, bounds=(low - margin, high + margin))
+        bounds = (min(low, known[0]) - margin, max(high, known[1]) + margin)
+        self._times = Range1d(low - margin, high + margin, bounds=bounds)
         self._long = high >= 180
         self._numbers = count()
         self.names: list[list[tuple[Curve, str]]] = []
@@ -212,7 +230,7 @@ class _Maker:
             made.xgrid.ticker = FixedTicker(ticks=list(_RANKS))
         else:
             made.xaxis.formatter = CustomJSTickFormatter(code="return ssbenchNumber(tick)")
-            if marks := log_ticks(curve.x for curve in chart.curves):
+            if marks := _ticks_at(curve.x for curve in chart.curves):
                 made.xaxis.ticker = made.xgrid.ticker = marks
 
     def _together(self, made: Any, chart: Chart) -> None:

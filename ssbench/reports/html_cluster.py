@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,7 +38,11 @@ def parts(statistics: RunStatistics) -> Iterator[Part]:
     ]
     words = sentences(judge(observation), warnings=True) + sentences(judge(observation), warnings=False)
     body = html_tables.warnings(words) + _versions(observation)
-    yield Part("Cluster", [chart for chart in charts if chart.curves], body)
+    # What was seen before the run may be from long before it: while initial objects were uploaded.
+    charts = [replace(chart, wider=True) for chart in charts if chart.curves]
+    if charts:
+        charts[0] = replace(charts[0], note="Before the first send and after the run: move the time line.")
+    yield Part("Cluster", charts, body)
 
 
 def _fullest(state: State) -> float | None:

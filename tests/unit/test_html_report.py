@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
@@ -292,3 +293,28 @@ def test_the_marks_of_a_logarithmic_axis_do_not_crowd() -> None:
     # Bokeh's own marks are better where few of these would be in sight.
     assert log_ticks([np.array([50.0, 60.0])]) is None
     assert log_ticks([np.array([np.nan]), np.empty(0)]) is None
+
+
+def test_charts_over_time_show_the_run_though_the_cluster_was_seen_long_before_it() -> None:
+    from ssbench.reports.html_charts import BLUE, Chart, Curve, render  # noqa: PLC0415 - see above
+
+    def chart(first: float, last: float, *, wider: bool = False) -> Chart:
+        return Chart("t", "", [Curve("c", np.array([first, last]), np.ones(2), BLUE)], wider=wider)
+
+    for charts in ([chart(0, 50), chart(-600, 99, wider=True)], [chart(-600, 99, wider=True), chart(0, 50)]):
+        script, _ = render(charts)
+        (times,) = re.findall(
+            r'"name":"Range1d".*?"start":([-.\d]+),"end":([-.\d]+),"bounds":\[(.*?)\]', script
+        )
+        assert times == ("-1.0", "51.0", "-601.0,100.0")
+
+
+def test_the_marks_of_an_axis_of_steps() -> None:
+    from ssbench.reports.html_charts import _ticks_at  # noqa: PLC0415 - see above
+
+    few = _ticks_at([np.array([1.0, 2.0, 4.0]), np.array([4.0])])
+    assert few is not None
+    assert few.ticks == [1, 2, 4]
+    near = _ticks_at([np.array([10.0, 100.0, 105.0])])
+    assert near is not None
+    assert 105 not in near.ticks
