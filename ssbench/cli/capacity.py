@@ -245,6 +245,8 @@ class _Sweeping:
                 f" Most operations a second: {rate(best.rate)}, at {self.variable.words(best.value)}."
             )
         notes = limits(self.variable, steps) + (too_short(steps) if self.variable.is_load else [])
+        if notes:
+            tone = Tone.DOUBTFUL
         title = f"{self._setting.scenario.name}: sweep over {self.variable.value}"
         return Capacity(title, self.variable, steps, (), conclusion, tone, tuple(notes))
 

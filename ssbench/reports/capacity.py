@@ -53,14 +53,17 @@ def cells(step: Step) -> list[str]:
         rate(step.rate),
         f"{rate(max(0.0, interval.low))}-{rate(interval.high)}" if interval else "-",
         rate(step.moved / _MEGABYTE),
-        *(
-            milliseconds(seconds if rank <= (step.supported or 0) else math.nan)
-            for rank, seconds in ((50, step.p50), (99, step.p99))
-        ),
+        *(milliseconds(seconds) for seconds in _percentiles(step)),
         f"{step.failed:,}",
         "-" if math.isnan(step.in_flight) else rate(step.in_flight),
         "-" if step.generator is None else f"{step.generator:.0%}{' !' if step.generator_limited else ''}",
     ]
+
+
+def _percentiles(step: Step) -> tuple[float, float]:
+    """Return p50 and p99, NaN where too few operations support them."""
+    known = step.supported or 0
+    return (step.p50 if known >= 50 else math.nan, step.p99 if known >= 99 else math.nan)
 
 
 def heads(found: Capacity) -> list[str]:
@@ -228,8 +231,8 @@ def page(found: Capacity, _encoding: str = "utf-8") -> str:
         curve("95 % to", [each.high if each else math.nan for each in bounds], GREY, "dotted"),
     ]
     latencies = [
-        curve("p50", [1000 * step.p50 for step in steps], COLOURS[1]),
-        curve("p99", [1000 * step.p99 for step in steps], RED, "dashed"),
+        curve("p50", [1000 * _percentiles(step)[0] for step in steps], COLOURS[1]),
+        curve("p99", [1000 * _percentiles(step)[1] for step in steps], RED, "dashed"),
     ]
     flight = [
         curve("ops/s x mean latency", [step.in_flight for step in steps], COLOURS[2]),
@@ -243,12 +246,11 @@ def page(found: Capacity, _encoding: str = "utf-8") -> str:
         Chart("Latency", "ms", latencies, axis=unit, digits=2),
         Chart("Little's law: operations in flight", "", flight, axis=unit),
     ]
-    words = found.words or ("",) * len(found.steps)
-    lines = [
-        [*map(html_page.escape, (*row, said, step.file))]
-        for row, step, said in zip(rows(found), found.steps, words, strict=True)
-    ]
-    table = html_tables.table((*heads(found), "judged by", "stat file"), lines, texts=0)
+    judged = [("judged by", *found.words)] if any(found.words) else []
+    columns = [*zip(heads(found), *rows(found), strict=True), *judged]
+    columns.append(("stat file", *(step.file for step in found.steps)))
+    names, *lines = zip(*columns, strict=True)
+    table = html_tables.table(names, [[*map(html_page.escape, line)] for line in lines], texts=0)
     table += "".join(f"<p class=note>{html_page.escape(line)}</p>" for line in _legend(found))
     parts = [html_page.Part("Steps", charts if len(steps) > 1 else (), table)]
     return html_page.page(found.title, found.tone.value, found.conclusion, found.notes, "", parts)

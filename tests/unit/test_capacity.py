@@ -26,7 +26,7 @@ from ssbench.capacity.sweep import LEAST_GAIN, limits, too_short, why_stop
 from ssbench.capacity.variables import Sweep, Variable, parse
 from ssbench.conditions import parse_all
 from ssbench.errors import UsageError
-from ssbench.reports.capacity import Capacity, as_json, heads, text
+from ssbench.reports.capacity import Capacity, _percentiles, as_json, heads, page, text
 from ssbench.reports.verdict import Tone
 from ssbench.results import Failure
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
@@ -384,6 +384,19 @@ def test_no_line_of_a_table_is_wider_than_a_terminal(tmp_path: Path, count: int)
     shown = [re.split(r"  +", line.strip()) for line in lines if line.strip().startswith("users  ")]
     assert [name for part in shown for name in part[1:]] == heads(found)[1:]
     assert sum(line.strip().startswith("100000  ") for line in lines) == 2 * len(shown)
+
+
+def test_the_page_of_a_sweep(tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    few = run(tmp_path, np.full(40, 0.0123456))
+    steps = (step_of(1, few), step_of(4, few))
+    text = page(Capacity("t", Variable.USERS, steps, (), "c", Tone.GOOD))
+    assert "judged by" not in text
+    assert "stat file" in text
+    assert _percentiles(steps[0]) == (pytest.approx(0.0123456), pytest.approx(math.nan, nan_ok=True))
+    judged = page(Capacity("t", Variable.USERS, steps, ("it held", ""), "c", Tone.GOOD))
+    assert "judged by" in judged
+    assert "it held" in judged
 
 
 # -- a search over a simulated store --------------------------------------------------------------------
