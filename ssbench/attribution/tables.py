@@ -313,7 +313,7 @@ def _reasons(joined: Joined, facts: Coverage, found: Places) -> list[str]:
     elif facts.complete < 0.99 * good:
         reasons.append(
             "operations without all their object servers' lines: is the log of every storage node given?"
-            " A device that answers too late or not at all leaves none either"
+            " A device that answers too late, or not at all, logs no line either"
         )
     if facts.cut:
         reasons.append(

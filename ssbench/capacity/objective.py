@@ -1,4 +1,4 @@
-"""Whether an objective holds of a run: for certain, for certain not, or nobody can tell yet.
+"""Whether an objective holds of a run: certainly, certainly not, or not decided yet.
 
 A percentile within a limit is judged by the share of operations within that limit, errors counting as
 outside, with Wilson's interval (95 %) of as many operations as the run is worth: what a store does in one

@@ -27,9 +27,9 @@ USAGE = "%(prog)s BEFORE [BEFORE ...] --to AFTER [AFTER ...] [option ...]"
 EXAMPLE = "ssbench-master compare old-*.stat.gz --to new-*.stat.gz"
 
 DESCRIPTION = (
-    "Compare runs: what changed from BEFORE to AFTER, by how much, and how sure that is. Two files alone are"
-    " one of each; more files without --to are a table with a line for each configuration. Verdicts need four"
-    " runs a side, because what differs from run to run is in no single one; see"
+    "Compare runs: what changed from BEFORE to AFTER, by how much, and how certain that is. Two files alone"
+    " are one of each; more files without --to make a table with a line for each configuration. Verdicts need"
+    " four runs a side, because a single run does not show what differs from run to run; see"
     " doc/comparing.rst."
 )
 

@@ -73,7 +73,7 @@ def _add_measurement(group: argparse._ArgumentGroup) -> None:
         metavar="PERCENT",
         type=share,
         help="end the run when its rate is known to this many per cent (95%% interval, from 30 s on);"
-        " -r is the limit of time (default: no end but -r)",
+        " -r bounds the time (default: the run does not end early)",
     )
     group.add_argument(
         "--ab",

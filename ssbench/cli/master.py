@@ -25,7 +25,7 @@ COMMANDS = {
     "run-scenario": "run a scenario and report on it",
     "check-scenario": "say what a scenario would do, or what is wrong with it",
     "report-scenario": "print the report of a stat file",
-    "compare": "compare runs: what changed, and how sure that is",
+    "compare": "compare runs: what changed, and how certain that is",
     "list": "list the runs in a folder of stat files",
     "attribute": "tell which node was slow, from the logs of Swift",
     "export": "write the results of a stat file as CSV, JSON lines or Parquet",

@@ -1,4 +1,4 @@
-"""By how much a figure changed, how sure that is, and which word that allows.
+"""By how much a figure changed, how certain that is, and which word describes it.
 
 Times and rates are compared by their logarithms, so that a change is a ratio. Which interval there is
 depends on what was measured: between repeated runs that of Welch's t on the runs, each of which counts

@@ -102,7 +102,7 @@ def _stood_still(own: Generator, measured: Measured) -> Iterator[str]:
     )
     yield (
         f"The load generator stood still: {listed}{more}.{left_out}"
-        " Keep other programs from the machines that measure"
+        " Run no other programs on the machines that measure"
     )
 
 

@@ -80,7 +80,7 @@ def test_times_in_which_it_stood_still_are_named() -> None:
         "The load generator stood still: worker 1 on box for 1.003 s from 7.000 s on;"
         " the master for 0.500 s from 20.000 s on; worker 9 for 2.000 s from 59.500 s on."
         " Latencies of 12 operations are left out for that."
-        " Keep other programs from the machines that measure"
+        " Run no other programs on the machines that measure"
     )
     assert said(WORKER, gaps=gaps[:1], p99=1.1) == []
     (many,) = said(WORKER, gaps=tuple(Gap(1, START + place, 0.2 + place / 100) for place in range(9)))
