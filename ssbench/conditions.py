@@ -171,7 +171,7 @@ def parse_all(text: str, *, relative: bool = False) -> tuple[Condition, ...]:
 
 
 def _split(subject: str) -> tuple[list[str], str, str]:
-    """Return what stands before the figure, and the figure in two parts: a percentile may have a dot."""
+    """Return what precedes the figure, and the figure in two parts: a percentile may have a dot."""
     found = re.search(r"(?:^|\.)((?:first_|response_)?p)(\d+\.\d+)\Z", subject, re.ASCII)
     if found:
         return [name for name in (subject[: found.start()],) if name], found[1], found[2]

@@ -105,7 +105,7 @@ class Observer:
             with suppress(BrokenPipeError):
                 self._write(b"end\n")
             self._last = self._receive(AFTER_SECONDS)
-            if self._last.failure:  # what was seen before the run stands
+            if self._last.failure:  # what was seen before the run is kept
                 self._last = msgspec.structs.replace(before, failure=self._last.failure)
             self.stop()
             self._say(self._last)

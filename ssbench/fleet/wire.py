@@ -47,7 +47,7 @@ LOST_AFTER = 5.0
 LAG_BUCKETS = 40
 LAG_UNIT = 5e-5
 
-#: Most gaps in a heartbeat; there is one each time that the loop of a worker stands still.
+#: Most gaps in a heartbeat; there is one each time that the loop of a worker is blocked.
 MAX_GAPS = 64
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]

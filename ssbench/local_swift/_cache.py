@@ -1,4 +1,4 @@
-"""What stands in for memcached in the embedded Swift: a dictionary, or a folder that proxies share.
+"""The replacement for memcached in the embedded Swift: a dictionary, or a folder that proxies share.
 
 Swift keeps tokens and what it knows of containers in ``swift.cache``; one proxy process needs no
 server for that. Runs inside a child of :class:`~ssbench.local_swift.LocalSwift` only. The dictionary is

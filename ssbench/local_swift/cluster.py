@@ -181,7 +181,7 @@ class LocalSwift:
 
         ``where`` is one of ``request``, before the server's application sees it (the default for a
         proxy, and all there is); ``open``, where the object is opened, by every method (the default for
-        the others); ``block``, the same, and the whole process stands still; ``commit``, before what was
+        the others); ``block``, the same, and the whole process is blocked; ``commit``, before what was
         written is put in its place. Replaces what there was for ``target``; raises UsageError.
         """
         targets = [*self.layout.device_owners, *self.layout.object_names, *self.layout.proxy_names]

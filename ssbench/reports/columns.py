@@ -38,7 +38,7 @@ def cut(text: str, columns: int) -> str:
 def wrap(words: Iterable[str], indent: int = 2, between: str = " ") -> Iterator[str]:
     """Yield lines of words, each after the first indented; a word that is too long is broken."""
     line = ""
-    room = WIDTH - len(between.rstrip())  # which stands at the end of a line too
+    room = WIDTH - len(between.rstrip())  # which is at the end of a line too
     for word in words:
         if line and width(line) + len(between) + width(word) <= room:
             line += between + word

@@ -63,7 +63,7 @@ _MANY_DECADES = 5
 _MOST_MARKS = 12
 _APART = 1.3
 
-#: Where the axis of percentiles has its marks: 1 / (1 - share), and what stands there.
+#: Where the axis of percentiles has its marks: 1 / (1 - share), and their labels.
 _RANKS = {1: "0", 2: "50", 4: "75", 10: "90", 20: "95", 100: "99", 1e3: "99.9", 1e4: "99.99", 1e5: "99.999"}
 
 
@@ -117,7 +117,7 @@ def render(charts: Iterable[Chart]) -> tuple[str, list[str]]:
     maker = _Maker(shown, known)
     figures = [maker.figure(chart) for chart in charts]
     script, places = components(figures, wrap_script=False)
-    # The data within must not end the element that it stands in.
+    # The data within must not end the element that it is in.
     script = script.replace("</", "<\\/").replace("<!--", "<\\!--")
     names = [maker.names[place] for place in range(len(charts))]
     blocks = [_block(chart, place, own) for chart, place, own in zip(charts, places, names, strict=True)]

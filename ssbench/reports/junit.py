@@ -46,7 +46,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
     if statistics.run.host:
         suite.set("hostname", _text(statistics.run.host))
     for case in cases:
-        # The time of the run stands in the first one, so that sums of all cases are right.
+        # The time of the run is in the first one, so that sums of all cases are right.
         seconds = numbers["time"] if case is cases[0] else "0"
         element = ElementTree.SubElement(
             suite, "testcase", {"classname": f"ssbench.{name}", "name": _text(case.name), "time": seconds}

@@ -28,7 +28,7 @@ _COLUMN_HEADER = struct.Struct("<BB")
 _BASE = struct.Struct("<q")
 _TEXT_HEADER = struct.Struct("<I")
 _TEXT_WIDTH = 255
-#: Added to the width of a column whose numbers are counted from a base that stands in front of them.
+#: Added to the width of a column whose numbers are counted from a base that precedes them.
 _HAS_BASE = 16
 _WIDTHS = (0, 1, 2, 4, 8)
 

@@ -2,4 +2,4 @@
 
 
 class DamageError(ValueError):
-    """What follows cannot be read; what was read before stands. The text is for a warning."""
+    """What follows cannot be read; what was read before is kept. The text is for a warning."""

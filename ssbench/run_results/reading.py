@@ -51,8 +51,8 @@ class RunResults(ABC):
     def blocks(self) -> Iterator[ResultBlock]:
         """Yield the results in order of arrival, until the end or the first damage.
 
-        What was read before damage stands, and a warning says so; raises StatFileError when
-        nothing stands.
+        What was read before damage is kept, and a warning says so; raises StatFileError when
+        nothing was.
         """
         damage: str | None = None
         try:

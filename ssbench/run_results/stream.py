@@ -128,7 +128,7 @@ class Stream:
             self._fed += len(given) - len(self._input)
 
     def _salvage(self, given: bytes) -> None:
-        """Take what stands before the damage in a piece of input that did not decompress whole.
+        """Take what precedes the damage in a piece of input that did not decompress whole.
 
         The decompressor keeps what it had before an error to itself, so the member is decompressed
         again up to that piece, and the piece byte by byte.

@@ -1,4 +1,4 @@
-"""From the text of a scenario file to plain data, and the line on which each key stands.
+"""From the text of a scenario file to plain data, and the line of each key.
 
 Both YAML and the JSON of ssbench 0.x are read; a text that starts with ``{`` is read as JSON. (JSON is not
 a subset of the YAML that PyYAML reads: tabs, ``1e3`` and ``\\ud83d\\ude00`` differ.) Faults of the text are
@@ -21,7 +21,7 @@ MAX_DEPTH = 20
 #: Values in one file, counted after aliases have been expanded.
 MAX_VALUES = 200_000
 
-#: Where a value stands: keys of mappings and indices of lists, from the top.
+#: The place of a value: keys of mappings and indices of lists, from the top.
 KeyPath = tuple[object, ...]
 
 _Loader: type[yaml.SafeLoader] | type[yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
