@@ -79,7 +79,7 @@ def draw(results: int, trans_ids: bool) -> Iterator[tuple[list[ResultRow], list[
 
 def as_block(rows: list[ResultRow], ids: list[str | None]) -> ResultBlock:
     made = Rows(also=["retries"])
-    made.rows.extend(rows)
+    made.rows.extend(made.pack(*row[:-1]) + made.pack_also(row[-1]) for row in rows)
     made.trans_ids.extend(ids)
     return made.take()
 

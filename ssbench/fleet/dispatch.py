@@ -38,16 +38,9 @@ from ssbench.fleet.history import History, tried
 from ssbench.fleet.membership import MOST_WORKERS, NotReady
 from ssbench.fleet.shares import Shares
 from ssbench.fleet.wire import LOST_AFTER, Job
-from ssbench.fleet.worker_state import Batch, WorkerState
+from ssbench.fleet.worker_state import Batch, Task, WorkerState
 
-__all__ = ["MOST_WORKERS", "Batch", "Dispatcher", "Entry", "NotReady", "Task"]
-
-#: What is to be done: (kind, size class, container, object number, bytes).
-Task = tuple[int, int, int, int, int]
-
-
-#: A task, the batch it is in, its history.
-Entry = tuple[Task, "Batch", History | None]
+__all__ = ["MOST_WORKERS", "Batch", "Dispatcher", "NotReady", "Task"]
 
 
 class Dispatcher(Shares):
@@ -58,7 +51,8 @@ class Dispatcher(Shares):
 
     def __init__(self, limit: int = 0) -> None:
         super().__init__(limit)
-        self.in_flight: dict[int, Entry] = {}
+        #: The batch of each job.
+        self.in_flight: dict[int, Batch] = {}
         self.backlog: deque[tuple[Task, History | None]] = deque()
         self.late_results = 0
         #: Results and jobs handed back that were with another worker than the one that named them.
@@ -120,25 +114,19 @@ class Dispatcher(Shares):
         if self._changed:
             self._share_out()
         first = self._next_id
-        self._next_id = first + len(tasks)
-        batch = self._batches[first] = Batch(first, len(tasks), now, worker)
-        batch.dues = dues
+        self._next_id = end = first + len(tasks)
+        batch = self._batches[first] = Batch(first, tasks, now, worker, histories, dues)
         worker.unacknowledged.append(batch)
         worker.unbegun.append(batch)
         worker.share_told = worker.share
         worker.recalled = False
         worker.outstanding += len(tasks)
-        in_flight = self.in_flight
-        jobs: list[Job] = []
-        add = jobs.append
-        for number, task in enumerate(tasks, first):
-            in_flight[number] = (task, batch, None)
-            # (number, *task) takes twice as long.
-            kind, size_class, container, object_number, size = task
-            add((number, kind, size_class, container, object_number, size))
-        for number, history in enumerate(histories, first):
-            in_flight[number] = (*in_flight[number][:2], history)
-        return first, jobs
+        self.in_flight.update(dict.fromkeys(range(first, end), batch))
+        # (number, *task) takes twice as long.
+        return first, [
+            (number, kind, size_class, container, object_number, size)
+            for number, (kind, size_class, container, object_number, size) in enumerate(tasks, first)
+        ]
 
     def unsend(self, first: int) -> None:
         """Take back a batch that could not be sent; its tasks go to the head of the backlog."""
@@ -148,19 +136,20 @@ class Dispatcher(Shares):
         worker.unbegun.pop()
         worker.outstanding -= batch.size
         for number in reversed(range(first, first + batch.size)):
-            self.backlog.appendleft(_to_send(number, self.in_flight.pop(number)))
+            del self.in_flight[number]
+            self.backlog.appendleft(_to_send(number, batch))
 
-    def settle(self, job_id: int, worker: WorkerState) -> Entry | None:
+    def settle(self, job_id: int, worker: WorkerState) -> Batch | None:
         """Take note that a worker says a job has ended.
 
-        Returns its entry, or None if that worker does not have the job.
+        Returns its batch, or None if that worker does not have the job.
         """
-        entry = self.in_flight.pop(job_id, None)
-        if entry is None or entry[1].worker is not worker:
-            self.put_back(job_id, entry, worker)
+        batch = self.in_flight.pop(job_id, None)
+        if batch is None or batch.worker is not worker:
+            self.put_back(job_id, batch, worker)
             return None
-        self.settled(entry[1], 1)
-        return entry
+        self.settled(batch, 1)
+        return batch
 
     def settled(self, batch: Batch, count: int) -> None:
         """Take note that this many jobs of a batch have ended, and were taken out of ``in_flight``."""
@@ -173,12 +162,12 @@ class Dispatcher(Shares):
             # As _claim does; the call would cost as much as all else here.
             worker.batches.add(batch.first)
 
-    def put_back(self, job_id: int, entry: Entry | None, worker: WorkerState) -> None:
-        """Count a job that a worker named and does not have; ``entry`` was taken out of ``in_flight``."""
-        if entry is None:
+    def put_back(self, job_id: int, batch: Batch | None, worker: WorkerState) -> None:
+        """Count a job that a worker named and does not have; ``batch`` was taken out of ``in_flight``."""
+        if batch is None:
             self.late_results += 1
         else:
-            self.in_flight[job_id] = entry
+            self.in_flight[job_id] = batch
             self._note_foreign(worker)
 
     def _note_foreign(self, worker: WorkerState) -> None:
@@ -211,10 +200,10 @@ class Dispatcher(Shares):
             worker.away = True
         for job_id in reversed(job_ids):
             if job_id in self.in_flight:
-                entry = self.settle(job_id, worker)
-                if entry is not None:
+                batch = self.settle(job_id, worker)
+                if batch is not None:
                     self.handed_back += not asked
-                    self.backlog.appendleft(_to_send(job_id, entry))
+                    self.backlog.appendleft(_to_send(job_id, batch))
         worker.forget_ended()
         self.note_room(worker)
 
@@ -254,16 +243,15 @@ class Dispatcher(Shares):
                 place += batch.remaining
                 continue
             for number in range(batch.first, batch.first + batch.size):
-                entry = self.in_flight.pop(number, None)
-                if entry is None:
+                if self.in_flight.pop(number, None) is None:
                     continue
                 worker.outstanding -= 1
                 if number <= worker.begun or place < worker.share_told:
-                    self.lost.append((entry[0], worker))
+                    self.lost.append((batch.task(number), worker))
                     lost += 1
                 else:
                     # It told of all that it had begun, but not of what it began after that.
-                    not_begun.append(_to_send(number, entry, in_doubt=True))
+                    not_begun.append(_to_send(number, batch, in_doubt=True))
                 place += 1
             self._close(batch)
         self.passed_on += len(not_begun)
@@ -358,15 +346,14 @@ class Dispatcher(Shares):
         return self._lose(worker)
 
 
-def _to_send(number: int, entry: Entry, *, in_doubt: bool = False) -> tuple[Task, History | None]:
+def _to_send(number: int, batch: Batch, *, in_doubt: bool = False) -> tuple[Task, History | None]:
     """Return what goes into the backlog for a job that has not begun: it is still due when it was.
 
     ``in_doubt``: as far as is known it has not.
     """
-    task, batch, history = entry
-    due = batch.due(number)
+    history, due = batch.history(number), batch.due(number)
     if history is None and (in_doubt or due is not None):
         history = History(0, 0.0, {}, due=due)
     if history is not None and in_doubt:
         history = replace(history, in_doubt=True)
-    return task, history
+    return batch.task(number), history

@@ -272,25 +272,29 @@ class Fleet:
         dispatcher, to_master = self.dispatcher, worker.offset.seconds
         earliest, latest = now - to_master - 1.0, now - to_master + 1.0
         take, largest = dispatcher.in_flight.pop, self._bounds.largest
+        tasks: Sequence[Task] = ()
+        histories: Sequence[History | None] = ()
         ended: list[tuple[Task, Result]] = []
         special: list[Special] = []
         # Results of one batch come together, nearly always: they are counted together.
         last_batch: Batch | None = None
-        count, age = 0, 0.0
+        count, first, age = 0, 0, 0.0
         # A job of this batch has ended, so those before it have begun, whatever the worker says.
         begun = message.begun
         for result in message.results:
-            entry = take(result.job_id, None)
-            if entry is None or entry[1].worker is not worker:
-                dispatcher.put_back(result.job_id, entry, worker)
-                continue
-            task, batch, history = entry
-            if batch is not last_batch:
+            job_id = result.job_id
+            batch = take(job_id, None)
+            if batch is not last_batch or batch is None:
+                if batch is None or batch.worker is not worker:
+                    dispatcher.put_back(job_id, batch, worker)
+                    continue
                 if last_batch is not None:
                     dispatcher.settled(last_batch, count)
                 last_batch, count, age = batch, 0, now - batch.sent_at
-                begun = max(begun, batch.first)
+                first, tasks, histories = batch.first, batch.tasks, batch.histories
+                begun = max(begun, first)
             count += 1
+            task = tasks[job_id - first]
             last = result.last_byte
             # Nearly all are plainly possible. To call a function for each would cost half of this loop.
             if (
@@ -303,10 +307,11 @@ class Fleet:
                 or result.rare is not None
                 or result.cause is not None
                 or result.late is not None
-                or history is not None
+                or histories
                 or (result.size and result.size != task[4] and (task[4] or result.size > largest[task[1]]))
             ):
-                if (wrong := self._bounds.fault(entry, result, to_master, now)) is not None:
+                history = batch.history(job_id)
+                if (wrong := self._bounds.fault(batch, result, to_master, now)) is not None:
                     dispatcher.note_invalid(worker, wrong)
                     result = _invalid(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it
                 if result.cause is not None or history is not None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ssbench.fleet.dispatch import Batch, Entry
 from ssbench.fleet.wire import LOST_AFTER, Rare, Result
+from ssbench.fleet.worker_state import Batch, Task
 from ssbench.operations import OPERATIONS
 
 #: A latency may exceed the age of its job by this many seconds and by this share: two clocks differ.
@@ -39,13 +39,13 @@ class Bounds:
     retries: int
 
     def fault(  # noqa: PLR0911 - each rule in its own words; a call a rule would cost more than the rules
-        self, entry: Entry, result: Result, to_master: float, now: float
+        self, batch: Batch, result: Result, to_master: float, now: float
     ) -> str | None:
-        """Say what is impossible in the result of a job; None if nothing is.
+        """Say what is impossible in the result of a job of a batch; None if nothing is.
 
         ``to_master`` is what to add to the worker's clock to have the master's, ``now`` the arrival.
         """
-        task, batch, history = entry
+        task, history = batch.task(result.job_id), batch.history(result.job_id)
         first, last = result.first_byte, result.last_byte
         age = now - (history.began if history is not None and history.retries else batch.sent_at)
         if last is None:
@@ -80,7 +80,7 @@ class Bounds:
             )
         return None
 
-    def _largest(self, task: tuple[int, int, int, int, int], age: float) -> float:
+    def _largest(self, task: Task, age: float) -> float:
         """Return the most bytes that a job of that age may move, if not those it was sent with."""
         operation, largest = OPERATIONS[task[0]], self.largest[task[1]]
         if operation.sends_body:

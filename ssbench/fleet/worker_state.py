@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 
 from ssbench.fleet.ahead import Ahead
 from ssbench.fleet.clocks import Clocks
+from ssbench.fleet.history import History
 from ssbench.fleet.wire import LAG_BUCKETS, lag_limit, work_address
+
+#: What is to be done: (kind, size class, container, object number, bytes).
+Task = tuple[int, int, int, int, int]
 
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
 CLOCK_WINDOW = 30.0
@@ -57,18 +61,31 @@ class Batch:
         "completed",
         "dues",
         "first",
+        "histories",
         "remaining",
         "sent_at",
         "size",
+        "tasks",
         "waits_since",
         "worker",
     )
 
-    def __init__(self, first: int, size: int, sent_at: float, worker: WorkerState) -> None:
+    def __init__(
+        self,
+        first: int,
+        tasks: Sequence[Task],
+        sent_at: float,
+        worker: WorkerState,
+        histories: Sequence[History | None] = (),
+        dues: Sequence[float | None] = (),
+    ) -> None:
         self.first = first
-        self.size = size
+        self.tasks = tasks
+        #: Those of tasks that are sent again, one for each task, or empty.
+        self.histories = histories
+        self.size = len(tasks)
         #: How many of its jobs have not ended; 0 too when it was lost.
-        self.remaining = size
+        self.remaining = self.size
         self.sent_at = sent_at
         #: When the wait for its claim began: as it was sent, or later by what the master was held up.
         self.waits_since = sent_at
@@ -78,7 +95,15 @@ class Batch:
         #: How many jobs of the worker had ended when it was sent.
         self.completed = worker.completed
         #: When each of its jobs is due, in an open loop.
-        self.dues: Sequence[float | None] = ()
+        self.dues = dues
+
+    def task(self, number: int) -> Task:
+        """Return the task of a job."""
+        return self.tasks[number - self.first]
+
+    def history(self, number: int) -> History | None:
+        """Return the history of a job that was sent again; None of any other."""
+        return self.histories[number - self.first] if self.histories else None
 
     def due(self, number: int) -> float | None:
         """Return when a job is due, by the master's monotonic clock; None in a closed loop."""

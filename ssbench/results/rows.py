@@ -1,15 +1,14 @@
-"""Results on their way to a block: a tuple of numbers each, which is what costs least to make.
+"""Results on their way to a block: some packed numbers each, which is what costs least to make.
 
 Made for the loop of the master, which has a microsecond or two for a result. Only what differs from
-one result to the next is in the tuples. What is the same for all is given once (``common``), what few
+one result to the next is in the rows. What is the same for all is given once (``common``), what few
 results have is kept by the row (``rare``, ``failures``).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from itertools import starmap
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,18 +25,20 @@ class Rows:
 
     ``also`` names the fields that rows have after the usual ones. Fields are added to by whoever
     makes the rows: ``rows`` and ``trans_ids`` get one entry a result; ``failures`` and
-    ``rare[field]`` are keyed by the place in ``rows``; ``common[field]`` is the value of all rows.
+    ``rare[field]`` are keyed by the place in ``rows``; ``common[field]`` is the value of all rows. A row is
+    what ``pack`` makes of the values of the usual fields, and ``pack_also`` of those of the others behind it.
     """
 
     def __init__(self, also: Sequence[str] = ()) -> None:
         fields = row_fields(tuple(also))
-        self._pack = struct.Struct("<" + "".join(field.packed for field in fields)).pack
+        usual = len(fields) - len(also)
+        self.pack, self.pack_also = _packer(fields[:usual]), _packer(fields[usual:])
         self._dtype = np.dtype([(field.name, _dtype(field)) for field in fields])
         self.common: dict[str, float] = {}
         self._begin()
 
     def _begin(self) -> None:
-        self.rows: list[ResultRow] = []
+        self.rows: list[bytes] = []
         self.trans_ids: list[str | None] = []
         self.failures: dict[int, Failure] = {}
         self.rare: dict[str, dict[int, float]] = {}
@@ -54,7 +55,7 @@ class Rows:
         rows, trans_ids, failures, rare = self.rows, self.trans_ids, self.failures, self.rare
         self._begin()
         count = len(rows)
-        packed = np.frombuffer(b"".join(starmap(self._pack, rows)), self._dtype)
+        packed = np.frombuffer(b"".join(rows), self._dtype)
         columns: dict[str, Any] = {name: constant(value, count) for name, value in self.common.items()}
         if trans_ids.count(None) < len(trans_ids):
             columns["trans_id"] = trans_ids
@@ -66,6 +67,10 @@ class Rows:
             column[list(values)] = list(values.values())
             columns[name] = column
         return ResultBlock(count, columns, failures, packed)
+
+
+def _packer(fields: Sequence[Field]) -> Callable[..., bytes]:
+    return struct.Struct("<" + "".join(field.packed for field in fields)).pack
 
 
 def _dtype(field: Field) -> str:

@@ -39,9 +39,10 @@ class RowMaker:
 
     def add(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         """Collect results that came in one message."""
-        rows, trans_ids = self._rows.rows, self._rows.trans_ids
+        rows = self._rows
+        add, pack = rows.rows.append, rows.pack
         to_epoch = worker.offset.seconds + self._epoch
-        worker_id, urls, with_due = worker.worker_id, self._urls, self._with_due
+        worker_id, more = worker.worker_id, self._urls or self._with_due
         self.count += len(ended)
         for (operation, size_class, container, number, size), result in ended:
             if result.cause is not None or result.retries or result.resent or result.rare is not None:
@@ -51,7 +52,7 @@ class RowMaker:
                 first, last = result.first_byte, result.last_byte
             else:
                 moved, first, last = 0, None, None
-            row: ResultRow = (
+            row = pack(
                 operation,
                 size_class,
                 worker_id,
@@ -63,12 +64,17 @@ class RowMaker:
                 result.completed + to_epoch,
                 result.status or UNKNOWN,
             )
-            if urls:
-                row = (*row, result.storage_url if result.storage_url < urls else UNKNOWN)
-            if with_due:
-                row = (*row, _due(result, to_epoch))
-            rows.append(row)
-            trans_ids.append(result.trans_id)
+            add(row + self._pack_also(result, to_epoch) if more else row)
+        rows.trans_ids += [result.trans_id for _, result in ended]
+
+    def _pack_also(self, result: Result, to_epoch: float) -> bytes:
+        """Return what not all runs have of a result."""
+        values: ResultRow = ()
+        if self._urls:
+            values = (result.storage_url if result.storage_url < self._urls else UNKNOWN,)
+        if self._with_due:
+            values += (_due(result, to_epoch),)
+        return self._rows.pack_also(*values)
 
     def _note_trouble(self, result: Result, size: int, to_epoch: float) -> None:
         """Keep what few results have: those that failed, and successes after several attempts."""
@@ -112,8 +118,8 @@ class RowMaker:
             rows.note("expected_size", size or UNKNOWN)
             row: ResultRow = (operation, size_class, worker_id, container, number)
             row += (UNKNOWN, NOT_MEASURED, NOT_MEASURED, now + self._epoch, UNKNOWN)
-            row += (UNKNOWN,) * (self._urls > 0) + (NOT_MEASURED,) * self._with_due
-            rows.rows.append(row)
+            also = (UNKNOWN,) * (self._urls > 0) + (NOT_MEASURED,) * self._with_due
+            rows.rows.append(rows.pack(*row) + rows.pack_also(*also))
             rows.trans_ids.append(None)
         self.errors += len(tasks)
         self.count += len(tasks)

@@ -39,6 +39,12 @@ def row(**values: float) -> ResultRow:
     return tuple({**defaults, **values}.values())
 
 
+def packed(rows: Rows, values: ResultRow) -> bytes:
+    """Return a row as ``rows`` takes it."""
+    usual = len(row_fields())
+    return rows.pack(*values[:usual]) + rows.pack_also(*values[usual:])
+
+
 def block(
     rows: Iterable[ResultRow],
     trans_ids: Iterable[str | None] = (),
@@ -51,7 +57,7 @@ def block(
     made = Rows(ALSO)
     made.common.update(common or {})
     filling = row()
-    made.rows.extend(tuple(each) + filling[len(each) :] for each in rows)
+    made.rows.extend(packed(made, tuple(each) + filling[len(each) :]) for each in rows)
     made.trans_ids.extend(trans_ids)
     made.failures.update(failures or {})
     made.rare.update({name: dict(values) for name, values in (rare or {}).items()})

@@ -161,9 +161,9 @@ def test_a_result_settles_the_number_it_names_once() -> None:
     first, jobs = send(dispatcher, tasks(2), 0.0)
     assert [job[0] for job in jobs] == [first, first + 1]
     worker = worker_of(dispatcher, 1)
-    entry = dispatcher.settle(first, worker)
-    assert entry is not None
-    assert entry[0] == task(0)
+    batch = dispatcher.settle(first, worker)
+    assert batch is not None
+    assert batch.task(first) == task(0)
     assert dispatcher.settle(first, worker) is None
     assert dispatcher.settle(12345, worker) is None
     assert dispatcher.late_results == 2
@@ -197,7 +197,7 @@ def test_when_a_batch_was_sent_stays_true_when_the_master_was_stopped() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(1), 0.0)
     dispatcher.tick(60.0)
-    assert dispatcher.in_flight[first][1].sent_at == 0.0
+    assert dispatcher.in_flight[first].sent_at == 0.0
 
 
 def test_a_job_sent_again_has_a_new_number() -> None:
@@ -344,10 +344,8 @@ def test_a_worker_gets_its_share_and_no_more_than_it_has_room_for() -> None:
         dispatcher.send(tasks(1), 0.0, worker)
     assert [worker.outstanding - worker.share for worker in dispatcher.living()] == [2, 2, 2]
     # One that stands still gets nothing more, and the others all that they can do.
-    for first in [
-        first for first, (_, batch, _) in dispatcher.in_flight.items() if batch.worker.instance != 1
-    ]:
-        worker = dispatcher.in_flight[first][1].worker
+    for first in [first for first, batch in dispatcher.in_flight.items() if batch.worker.instance != 1]:
+        worker = dispatcher.in_flight[first].worker
         dispatcher.settle(first, worker)
         dispatcher.note_room(worker)
     sent.clear()
@@ -875,7 +873,8 @@ class AnyOrder(RuleBasedStateMachine):
         first, jobs = dispatcher.send(batch, self.now, worker, histories if any(histories) else ())
         assert [job[1:] for job in jobs] == batch
         assert all(
-            dispatcher.in_flight[first + place][2] == history for place, history in enumerate(histories)
+            dispatcher.in_flight[number].history(number) == history
+            for number, history in enumerate(histories, first)
         )
         if data.draw(st.sampled_from([False, False, True]), "refused by the socket"):
             before = list(dispatcher.backlog)
@@ -918,19 +917,19 @@ class AnyOrder(RuleBasedStateMachine):
         expected = self.dispatcher.in_flight.get(job_id)
         late = self.dispatcher.late_results
         foreign = self.dispatcher.foreign_results
-        entry = self.dispatcher.settle(job_id, worker)
-        if expected is not None and expected[1].worker is not worker:
-            assert entry is None
+        batch = self.dispatcher.settle(job_id, worker)
+        if expected is not None and expected.worker is not worker:
+            assert batch is None
             assert self.dispatcher.foreign_results == foreign + 1
             assert self.dispatcher.in_flight[job_id] is expected
             return
-        assert entry is expected
-        if entry is None:
+        assert batch is expected
+        if batch is None:
             assert self.dispatcher.late_results == late + 1
         elif again:
-            self.dispatcher.send_again(entry[0], entry[2])
+            self.dispatcher.send_again(batch.task(job_id), batch.history(job_id))
         else:
-            self.ended.append(entry[0][3])
+            self.ended.append(batch.task(job_id)[3])
 
     @precondition(lambda self: self.batches)
     @rule(instance=instances, data=st.data())
@@ -938,9 +937,7 @@ class AnyOrder(RuleBasedStateMachine):
         worker = self.dispatcher.known(instance)
         if worker is not None:
             job_ids = data.draw(st.lists(st.sampled_from(self.job_ids()), max_size=6), "jobs")
-            others = {
-                job for job, entry in self.dispatcher.in_flight.items() if entry[1].worker is not worker
-            }
+            others = {job for job, batch in self.dispatcher.in_flight.items() if batch.worker is not worker}
             self.dispatcher.hand_back(job_ids, worker, data.draw(st.integers(0, 8), "capacity"))
             assert set(job_ids) & set(self.dispatcher.in_flight) == set(job_ids) & others
 
@@ -988,7 +985,7 @@ class AnyOrder(RuleBasedStateMachine):
         dispatcher = self.dispatcher
         places = (
             self.ended
-            + [entry[0][3] for entry in dispatcher.in_flight.values()]
+            + [batch.task(job)[3] for job, batch in dispatcher.in_flight.items()]
             + [each[3] for each, _ in dispatcher.backlog]
             + [each[3] for each, _ in dispatcher.lost]
         )
@@ -1007,7 +1004,7 @@ class AnyOrder(RuleBasedStateMachine):
         capacity = sum(worker.capacity for worker in living)
         assert dispatcher.capacity == capacity
         assert room(dispatcher) == min(dispatcher.limit, capacity) - len(dispatcher.in_flight)
-        outstanding = Counter(batch.worker.instance for _, batch, _ in dispatcher.in_flight.values())
+        outstanding = Counter(batch.worker.instance for batch in dispatcher.in_flight.values())
         assert {
             each.instance: each.outstanding for each in dispatcher.workers.values() if each.outstanding
         } == (outstanding)
@@ -1020,11 +1017,9 @@ class AnyOrder(RuleBasedStateMachine):
         if any(each.outstanding < each.share for each in able):
             assert following is not None
         open_batches = dispatcher._batches
-        assert {id(batch) for _, batch, _ in dispatcher.in_flight.values()} == {
-            id(batch) for batch in open_batches.values()
-        }
+        assert set(map(id, dispatcher.in_flight.values())) == set(map(id, open_batches.values()))
         for first, batch in open_batches.items():
-            members = [job for job, entry in dispatcher.in_flight.items() if entry[1] is batch]
+            members = [job for job, each in dispatcher.in_flight.items() if each is batch]
             assert batch.remaining == len(members)
             assert all(first <= job < first + batch.size for job in members)
         for worker in dispatcher.workers.values():

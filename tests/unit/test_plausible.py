@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.fleet.dispatch import Batch, Entry
 from ssbench.fleet.history import History
 from ssbench.fleet.plausible import Bounds
 from ssbench.fleet.wire import Rare, Result
-from ssbench.fleet.worker_state import WorkerState
+from ssbench.fleet.worker_state import Batch, WorkerState
 from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
 
 CREATE, READ, UPDATE, DELETE = range(4)
@@ -19,14 +18,12 @@ WORKER = WorkerState(1, 1, "h", 1, "1", 8, NOW)
 BOUNDS = Bounds((200, 5000), 10)
 
 
-def entry(kind: int = READ, size: int = 0, history: History | None = None) -> Entry:
-    return (kind, 0, 0, 1, size), Batch(1, 1, SENT, WORKER), history
+def batch(kind: int = READ, size: int = 0, history: History | None = None) -> Batch:
+    return Batch(1, [(kind, 0, 0, 1, size)], SENT, WORKER, [history] if history else [])
 
 
-def due(moment: float) -> Entry:
-    given = entry()
-    given[1].dues = [moment]
-    return given
+def due(moment: float) -> Batch:
+    return Batch(1, [(READ, 0, 0, 1, 0)], SENT, WORKER, dues=[moment])
 
 
 def result(**changes: object) -> Result:
@@ -34,77 +31,77 @@ def result(**changes: object) -> Result:
     return Result(**(fields | changes))
 
 
-def fault(given: Result, of: Entry) -> str | None:
+def fault(given: Result, of: Batch) -> str | None:
     return BOUNDS.fault(of, given, OFFSET, NOW)
 
 
 @pytest.mark.parametrize(
     ("changes", "of"),
     [
-        ({"size": 150}, entry()),
-        ({"size": 200}, entry()),
-        ({"size": 5000}, entry()),  # not what was written; the store said so
-        ({"first_byte": None, "size": 170}, entry(CREATE, 170)),
-        ({"first_byte": None, "size": 170}, entry(UPDATE, 170)),
-        ({"first_byte": 0.0, "last_byte": 0.0}, entry(CREATE, 170)),  # a no-op
-        ({"size": 70}, entry(REMOVE.code)),  # the body of a 404
-        ({"size": 0}, entry(DELETE)),
-        ({"size": 180}, entry(UPLOAD_IF_MISSING.code, 150)),  # it was there
-        ({"first_byte": 0.2}, entry()),
-        ({"first_byte": 9.9, "last_byte": 9.9}, entry()),
-        ({"last_byte": 45.0}, entry(history=History(2, NOW - 45.0, {"HTTP 401": 2}))),
-        ({"retries": 10, "retried": {"HTTP 503": 10}}, entry()),
-        ({"retries": 3, "retried": None}, entry()),
-        ({"retries": 12, "retried": {"HTTP 503": 10}}, entry(history=History(2, SENT, {"HTTP 401": 2}))),
-        ({"first_byte": None, "last_byte": None, "cause": "HTTP 404"}, entry()),
-        ({"last_byte": 9.0, "rare": Rare(4.0, 4.5, 0.5)}, entry()),
-        ({"last_byte": 9.0, "rare": Rare(held=9.0)}, entry()),
+        ({"size": 150}, batch()),
+        ({"size": 200}, batch()),
+        ({"size": 5000}, batch()),  # not what was written; the store said so
+        ({"first_byte": None, "size": 170}, batch(CREATE, 170)),
+        ({"first_byte": None, "size": 170}, batch(UPDATE, 170)),
+        ({"first_byte": 0.0, "last_byte": 0.0}, batch(CREATE, 170)),  # a no-op
+        ({"size": 70}, batch(REMOVE.code)),  # the body of a 404
+        ({"size": 0}, batch(DELETE)),
+        ({"size": 180}, batch(UPLOAD_IF_MISSING.code, 150)),  # it was there
+        ({"first_byte": 0.2}, batch()),
+        ({"first_byte": 9.9, "last_byte": 9.9}, batch()),
+        ({"last_byte": 45.0}, batch(history=History(2, NOW - 45.0, {"HTTP 401": 2}))),
+        ({"retries": 10, "retried": {"HTTP 503": 10}}, batch()),
+        ({"retries": 3, "retried": None}, batch()),
+        ({"retries": 12, "retried": {"HTTP 503": 10}}, batch(history=History(2, SENT, {"HTTP 401": 2}))),
+        ({"first_byte": None, "last_byte": None, "cause": "HTTP 404"}, batch()),
+        ({"last_byte": 9.0, "rare": Rare(4.0, 4.5, 0.5)}, batch()),
+        ({"last_byte": 9.0, "rare": Rare(held=9.0)}, batch()),
         ({"late": 7.8}, due(101.0)),
         ({"late": 0.0}, due(120.0)),  # the clocks differ by less than is possible
-        ({"first_byte": None, "last_byte": 1.0, "cause": "HTTP 401", "unauthorized": True}, entry()),
+        ({"first_byte": None, "last_byte": 1.0, "cause": "HTTP 401", "unauthorized": True}, batch()),
     ],
 )
-def test_what_can_be_is_taken(changes: dict[str, object], of: Entry) -> None:
+def test_what_can_be_is_taken(changes: dict[str, object], of: Batch) -> None:
     assert fault(result(**changes), of) is None
 
 
 @pytest.mark.parametrize(
     ("changes", "of", "why"),
     [
-        ({"last_byte": 1e9}, entry(), "it took 1,000,000,000.000 s and was sent 10.000 s ago"),
-        ({"last_byte": 12.0}, entry(), "it took 12.000 s"),
-        ({"last_byte": 47.0}, entry(history=History(2, NOW - 45.0, {})), "it took 47.000 s"),
-        ({"last_byte": 12.0, "cause": "HTTP 401", "unauthorized": True}, entry(), "it took 12.000 s"),
-        ({"first_byte": 0.3}, entry(), "the first byte came after 0.300 s"),
-        ({"first_byte": 0.3, "last_byte": None, "cause": "HTTP 500"}, entry(), "no last byte"),
-        ({"first_byte": None, "last_byte": None}, entry(), "no last byte"),
-        ({"completed": NOW - OFFSET + 7}, entry(), "it ended -7.000 s ago"),
-        ({"completed": SENT - OFFSET - 7}, entry(), "it ended 17.000 s ago and was sent 10.000 s ago"),
-        ({"completed": 1e12}, entry(), "it ended"),
-        ({"retries": 11}, entry(), "11 retries"),
-        ({"retries": 13}, entry(history=History(2, SENT, {"HTTP 401": 2})), "13 retries"),
-        ({"retries": 2, "retried": {"HTTP 503": 3}}, entry(), "2 retries, of which 3 have a cause"),
-        ({"retried": {"HTTP 503": 2**32 - 1}}, entry(), "0 retries, of which 4294967295 have a cause"),
-        ({"last_byte": 9.0, "rare": Rare(6.0, 4.5)}, entry(), "of 9.000 s it spent 10.500 s with connecting"),
-        ({"last_byte": 1.0, "rare": Rare(last_attempt=1e9)}, entry(), "of 1.000 s it spent"),
-        ({"last_byte": 1.0, "rare": Rare(held=2.5)}, entry(), "of 1.000 s it spent 2.500 s"),
+        ({"last_byte": 1e9}, batch(), "it took 1,000,000,000.000 s and was sent 10.000 s ago"),
+        ({"last_byte": 12.0}, batch(), "it took 12.000 s"),
+        ({"last_byte": 47.0}, batch(history=History(2, NOW - 45.0, {})), "it took 47.000 s"),
+        ({"last_byte": 12.0, "cause": "HTTP 401", "unauthorized": True}, batch(), "it took 12.000 s"),
+        ({"first_byte": 0.3}, batch(), "the first byte came after 0.300 s"),
+        ({"first_byte": 0.3, "last_byte": None, "cause": "HTTP 500"}, batch(), "no last byte"),
+        ({"first_byte": None, "last_byte": None}, batch(), "no last byte"),
+        ({"completed": NOW - OFFSET + 7}, batch(), "it ended -7.000 s ago"),
+        ({"completed": SENT - OFFSET - 7}, batch(), "it ended 17.000 s ago and was sent 10.000 s ago"),
+        ({"completed": 1e12}, batch(), "it ended"),
+        ({"retries": 11}, batch(), "11 retries"),
+        ({"retries": 13}, batch(history=History(2, SENT, {"HTTP 401": 2})), "13 retries"),
+        ({"retries": 2, "retried": {"HTTP 503": 3}}, batch(), "2 retries, of which 3 have a cause"),
+        ({"retried": {"HTTP 503": 2**32 - 1}}, batch(), "0 retries, of which 4294967295 have a cause"),
+        ({"last_byte": 9.0, "rare": Rare(6.0, 4.5)}, batch(), "of 9.000 s it spent 10.500 s with connecting"),
+        ({"last_byte": 1.0, "rare": Rare(last_attempt=1e9)}, batch(), "of 1.000 s it spent"),
+        ({"last_byte": 1.0, "rare": Rare(held=2.5)}, batch(), "of 1.000 s it spent 2.500 s"),
         (
             {"first_byte": None, "last_byte": None, "cause": "HTTP 500", "rare": Rare(held=1e9)},
-            entry(),
+            batch(),
             "of 10.010 s it spent",
         ),
-        ({"cause": "HTTP 500", "spent": 1e9}, entry(), "it failed after 1,000,000,000.000 s"),
-        ({"late": 0.0}, entry(), "it began 0.000 s late and was due at no time"),
+        ({"cause": "HTTP 500", "spent": 1e9}, batch(), "it failed after 1,000,000,000.000 s"),
+        ({"late": 0.0}, batch(), "it began 0.000 s late and was due at no time"),
         ({"late": 1e9}, due(101.0), "it began 1,000,000,000.000 s late, by its own account, and 7.800 s by"),
         ({"late": 0.0}, due(101.0), "it began 0.000 s late, by its own account, and 7.800 s by"),
-        ({"size": 2**50}, entry(), "bytes were moved"),
-        ({"size": 169}, entry(CREATE, 170), "169 bytes were moved, where 170 were asked for"),
-        ({"size": 171}, entry(UPDATE, 170), "171 bytes were moved, where 170 were asked for"),
-        ({"size": 1}, entry(CREATE, 0), "1 bytes were moved"),
-        ({"size": 65537}, entry(DELETE), "65,537 bytes were moved"),
-        ({"size": 201}, entry(UPLOAD_IF_MISSING.code, 150), "201 bytes were moved"),
-        ({"size": 2**63 - 1, "cause": "HTTP 500"}, entry(), "bytes were moved"),
+        ({"size": 2**50}, batch(), "bytes were moved"),
+        ({"size": 169}, batch(CREATE, 170), "169 bytes were moved, where 170 were asked for"),
+        ({"size": 171}, batch(UPDATE, 170), "171 bytes were moved, where 170 were asked for"),
+        ({"size": 1}, batch(CREATE, 0), "1 bytes were moved"),
+        ({"size": 65537}, batch(DELETE), "65,537 bytes were moved"),
+        ({"size": 201}, batch(UPLOAD_IF_MISSING.code, 150), "201 bytes were moved"),
+        ({"size": 2**63 - 1, "cause": "HTTP 500"}, batch(), "bytes were moved"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_reason(changes: dict[str, object], of: Entry, why: str) -> None:
+def test_what_cannot_be_is_refused_with_its_reason(changes: dict[str, object], of: Batch, why: str) -> None:
     assert why in (fault(result(**changes), of) or "taken")

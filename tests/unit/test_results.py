@@ -59,7 +59,8 @@ def test_a_new_field_is_one_row_in_the_table(
     results = Rows(also=() if in_row else ("disk",))
     usual = len(row_fields()) - in_row
     results.rows += [
-        (*result_rows.row(completed=1e9 + place)[:usual], disk) for place, disk in enumerate((7, -1, 300))
+        result_rows.packed(results, (*result_rows.row(completed=1e9 + place)[:usual], disk))
+        for place, disk in enumerate((7, -1, 300))
     ]
     results.trans_ids += [None] * 3
     path = tmp_path / "run.stat.gz"
@@ -122,7 +123,7 @@ def test_what_few_results_have_and_what_all_have() -> None:
 def test_rows_begin_anew_after_a_block_was_taken() -> None:
     rows = Rows()
     for text in ("a", None):
-        rows.rows.append(result_rows.row()[: len(row_fields())])
+        rows.rows.append(result_rows.packed(rows, result_rows.row()[: len(row_fields())]))
         rows.trans_ids.append(text)
         rows.failures[0] = Failure(text, "", {})
         block = rows.take()
