@@ -27,7 +27,7 @@ def add_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what
         "--results-dir",
         metavar="DIR",
         type=Path,
-        help=f"{what} (default: the environment variable {VARIABLE})",
+        help=f"{what} (default: the environment variable {VARIABLE}, or /tmp/ssbench-results)",
     )
 
 
@@ -65,13 +65,11 @@ def folder(arguments: argparse.Namespace) -> Path | None:
 
 
 def open_archive(arguments: argparse.Namespace) -> Archive:
-    """Open the folder that was named; raises UsageError where none was."""
+    """Open the folder that was named, or the one where runs leave their files without a name."""
     from ssbench.archive import Archive
+    from ssbench.run.own_folder import own_folder
 
-    named = folder(arguments)
-    if named is None:
-        raise UsageError(f"which folder is meant? --results-dir DIR, or {VARIABLE}")
-    return Archive(named, _read)
+    return Archive(folder(arguments) or own_folder("ssbench-results"), _read)
 
 
 def _read(path: Path) -> Entry:

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
-    """Print the list; raises UsageError where there is no folder."""
+    """Print the list; raises UsageError for what is no folder."""
     archive = archives.open_archive(arguments)
     entries = [
         entry

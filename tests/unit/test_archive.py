@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sqlite3
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -245,8 +246,9 @@ def arguments(**given):
 
 def test_the_folder_is_named_by_the_option_or_the_variable(monkeypatch, tmp_path):
     monkeypatch.delenv(archives.VARIABLE, raising=False)
-    with pytest.raises(UsageError, match="which folder is meant"):
-        archives.open_archive(arguments())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    # Where runs leave their files that are told nothing.
+    assert archives.open_archive(arguments()).folder == tmp_path / "ssbench-results"
     monkeypatch.setenv(archives.VARIABLE, str(tmp_path / "x"))
     assert archives.open_archive(arguments()).folder == tmp_path / "x"
     assert archives.open_archive(arguments(results_dir=tmp_path)).folder == tmp_path
