@@ -13,7 +13,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 import swiftclient
@@ -158,9 +158,9 @@ class _Makers:
                 target=self._work, args=(index,), name=f"containers-{index}", daemon=True
             ).start()
 
-    def wait(self, advance: Callable[[], None], check: Callable[[], None]) -> list[str]:
-        """Return the failures once all threads have ended, or one container took too long."""
-        failures: list[str] = []
+    def wait(self, advance: Callable[[], None], check: Callable[[], None]) -> list[tuple[str, str]]:
+        """Return containers that failed, and why, once all threads have ended, or one took too long."""
+        failures: list[tuple[str, str]] = []
         most = 2 * (_RETRY_SECONDS + sum(self._timeouts))
         ended_at = said_at = time.monotonic()
         made = 0
@@ -168,7 +168,7 @@ class _Makers:
             check()
             now = time.monotonic()
             if late := [name for name, since in list(self._since.items()) if now - since > most]:
-                return [*failures, *(f"{name}: not made within {most:.0f} s" for name in late)]
+                return [*failures, *((name, f"not made within {most:.0f} s") for name in late)]
             if now - max(ended_at, said_at) >= _SAY_SECONDS:
                 said_at = now
                 self._say(made, now - ended_at)
@@ -181,11 +181,13 @@ class _Makers:
                 raise news
             if news is None:
                 self._running -= 1
-            elif news[1] is None:
-                made += 1
-                advance()
             else:
-                failures.append(": ".join(map(str, news)))
+                place, cause = news
+                if cause is None:
+                    made += 1
+                    advance()
+                else:
+                    failures.append((place, cause))
         return failures
 
     def _say(self, made: int, seconds: float) -> None:
@@ -295,7 +297,14 @@ def _same_policy(asked: str, actual: str, connection: Any) -> bool:
     return any({asked.casefold(), actual.casefold()} <= each for each in names)
 
 
-def _tell(failures: Sequence[str]) -> str:
-    told = "; ".join(failures[:_TOLD])
-    more = f"; and {len(failures) - _TOLD} more" if len(failures) > _TOLD else ""
-    return f"containers could not be made: {told}{more}"
+def _tell(failures: Iterable[tuple[str, str]]) -> str:
+    """Return why containers failed, with one of them for each reason."""
+    places: dict[str, list[str]] = {}
+    for place, cause in failures:
+        places.setdefault(cause, []).append(place)
+    told = [
+        f"{first}{f' and {len(others)} more' if others else ''}: {cause}"
+        for cause, (first, *others) in list(places.items())[:_TOLD]
+    ]
+    more = f"; and {len(places) - _TOLD} other reasons" if len(places) > _TOLD else ""
+    return f"containers could not be made: {'; '.join(told)}{more}"
