@@ -31,6 +31,8 @@ class Shares(Membership):
         self._in_hand: int | None = None
         self._keeps_ahead = True
         self._capacity = self._ahead = 0
+        #: Workers that had more than they may have by now, when that was last changed.
+        self._over: set[WorkerState] = set()
 
     @property
     def limit(self) -> int:
@@ -78,6 +80,16 @@ class Shares(Membership):
         if self._changed:
             self._share_out()
         return self._ahead
+
+    @property
+    def beyond(self) -> int:
+        """How many jobs workers have beyond those that they may have by now: once they were to have more.
+
+        Others are not to wait until those have ended.
+        """
+        if self._over:
+            self._over = {worker for worker in self._over if worker.outstanding > worker.most}
+        return sum(worker.outstanding - worker.most for worker in self._over)
 
     def next_worker(self) -> WorkerState | None:
         """Return the worker whose turn it is of those that are to be sent more; None if there is none.
@@ -166,3 +178,5 @@ class Shares(Membership):
         if ahead and self._in_hand is not None:
             ahead = max(0, min(-(-self._in_hand * share // max(self._limit, 1)) - share, MOST_AHEAD))
         worker.most = share + ahead
+        if worker.outstanding > worker.most:
+            self._over.add(worker)

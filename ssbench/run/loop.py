@@ -227,7 +227,8 @@ class Loop:
             self._send_backlog()
         if phase is None:
             return TICK
-        room = pace.room(now, self._sent, len(dispatcher.in_flight) - dispatcher.ahead, dispatcher.capacity)
+        in_flight = len(dispatcher.in_flight) - dispatcher.ahead - dispatcher.beyond
+        room = pace.room(now, self._sent, in_flight, dispatcher.capacity)
         if room > 0:
             timeout = self._send_new(phase, room, now)
             if timeout is not None:

@@ -197,6 +197,21 @@ def test_where_the_master_is_the_limit_workers_hold_no_more_ahead_for_that() -> 
     assert [state.ahead.low < 400 for state in bench.fleet.dispatcher.living()] == [True, True]
 
 
+def test_what_one_worker_has_too_much_of_keeps_the_others_from_nothing() -> None:
+    bench = Bench()
+    fast, slow = bench.workers
+    fast.seconds, fast.way, slow.seconds = 0.0005, 0.02, 0.1
+    phase = Tasks(math.inf)
+    phase.stop = lambda: bench.network.now > bench.began + 12.0
+    bench.network.at(2.0, lambda: setattr(fast, "seconds", 0.1))
+    ended = []
+    for seconds in (2.5, 11.5):
+        bench.network.at(seconds, lambda: ended.append(bench.fleet.dispatcher.workers[2].completed))
+    bench.run(phase)
+    # Its four users have 40 jobs a second, in these nine.
+    assert ended[1] - ended[0] >= 350
+
+
 def test_what_is_ahead_of_one_worker_at_the_end_is_done_by_all() -> None:
     bench = Bench(ClosedLoop(2))
     bench.workers[0].seconds = 100.0
