@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 import socket
 import threading
 import time
@@ -44,10 +46,16 @@ def write_scenario(folder: Path, **changes: object) -> Path:
     return path
 
 
+def is_object(request: Request) -> bool:
+    """Whether a request is for an object."""
+    return request.target.count("/") > 3
+
+
 class Store:
     """The rule of a :class:`FaultServer` that keeps names and sizes; each answer takes ``delay`` seconds.
 
-    ``fault``, where set, answers instead.
+    ``fault``, where set, answers instead. After :meth:`hold` a run goes no further than so many requests,
+    however slow the test is that does something to it in the middle.
     """
 
     def __init__(self, delay: float = 0.0) -> None:
@@ -55,18 +63,33 @@ class Store:
         self.sizes: dict[str, int] = {}
         self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self._places = itertools.count()
+        self._most = math.inf
+        self._released = threading.Event()
         self.fault: Callable[[Request], Reply | None] = lambda _request: None
 
     def __call__(self, request: Request) -> Reply:
         with self._lock:
             self.counts[request.method] += 1
+            moves = is_object(request) and request.method != "HEAD"
+            held = moves and next(self._places) >= self._most
+        if held:
+            self._released.wait(60)
         return self.fault(request) or self.answer(request)
+
+    def hold(self, after: int) -> None:
+        """Answer so many requests for objects, and any HEAD; those beyond wait for :meth:`release`."""
+        self._most = after
+
+    def release(self) -> None:
+        """Answer the requests that are held, and all others."""
+        self._released.set()
 
     def answer(self, request: Request) -> Reply:
         """Answer as a store without faults does."""
         size = self.sizes.get(request.target)
         status = 404 if size is None else 200
-        delay = self.delay if request.target.count("/") > 3 else 0.0
+        delay = self.delay if is_object(request) else 0.0
         match request.method:
             case "PUT":
                 self.sizes[request.target] = int(request.headers.get("content-length", 0))
@@ -85,7 +108,10 @@ def store(delay: float = 0.0) -> Iterator[tuple[Store, list[str]]]:
     """A running stand-in store, and the options of run-scenario for it."""
     rule = Store(delay)
     with FaultServer(rule=rule) as server:
-        yield rule, ["-S", server.url, "-T", TOKEN]
+        try:
+            yield rule, ["-S", server.url, "-T", TOKEN]
+        finally:
+            rule.release()
 
 
 @dataclass

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet
-from runs import TOKEN, Store, outcome, store, write_scenario
+from runs import TOKEN, Store, outcome, store, wait_until, write_scenario
 
 from ssbench.run import Bench, BenchOptions, RunOptions
 from ssbench.scenario.reading import load
@@ -45,12 +45,13 @@ def test_a_sweep_has_a_run_for_each_value(fleet: Fleet, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_in_a_sweep_reports_what_there_is(fleet: Fleet, tmp_path: Path) -> None:
-    with store(0.01) as (_, options):
+    with store(0.01) as (rule, options):
         run = fleet.master(
             *("run-scenario", "-f", write_scenario(tmp_path, **READS), "-s", tmp_path / "s"),
-            *("-o", 100_000, "--workers", 1, "--sweep", "size=4K,8K", *options),
+            *("-o", 1_000_000, "--workers", 1, "--sweep", "size=4K,8K", *options),
         )
         run.wait_for("Starting the benchmark")
+        wait_until(lambda: rule.counts["GET"] > 8, "more reads than there are users: some have ended")
         run.signal(signal.SIGINT)
         assert run.end() == 130, run.err
     assert "The sweep ended early: interrupted." in run.out

@@ -12,29 +12,24 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from processes import Fleet
-from runs import children, write_scenario
+from fault_server import FaultServer, Reply
+from processes import Fleet, free_ports
+from runs import children, store, wait_until, write_scenario
 
 from ssbench.cli import master
 from ssbench.cluster import ring
 from ssbench.cluster.judgments import Judgment, Kind, judge
 from ssbench.cluster.observation import Observation
-from ssbench.errors import UsageError
+from ssbench.errors import ExitCode, UsageError
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.run_results import open_results
 
 LAYOUT = Layout(replicas=3, devices=4, object_servers=3, access_logs=True)
 
 
-def free_udp_port() -> int:
-    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalSwift]:
-    with LocalSwift(layout=LAYOUT, statsd_port=free_udp_port()) as running:
+    with LocalSwift(layout=LAYOUT, statsd_port=free_ports(1)[0]) as running:
         yield running
 
 
@@ -56,19 +51,22 @@ def observed(path: Path) -> tuple[Observation, list[str]]:
 
 
 def test_a_run_beside_a_cluster_that_is_not_at_rest(
-    cluster: LocalSwift, fleet: Fleet, tmp_path: Path, container_base: str
+    cluster: LocalSwift, fleet: Fleet, fault_server: FaultServer, tmp_path: Path, container_base: str
 ):
-    scenario = write_scenario(tmp_path, container_base=container_base, operation_count=150, user_count=4)
+    fault_server.default = Reply(503)
+    scenario = write_scenario(tmp_path, container_base=container_base, user_count=4)
     environment = {"ST_AUTH": cluster.auth_url, "ST_USER": cluster.user, "ST_KEY": cluster.key}
     cluster.fail("d2")
     old = time.time() - 50 * 3600
     counted = {"async_pending": 7, "async_pending_last": time.time()}
     leave_for_recon(cluster, "object-1", **counted, replication_last=old, replication_time=3.0)
+    other = f"127.0.0.1:{fault_server.port}"
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as stranger:
         run = fleet.run(
             scenario,
+            "-r", 600,
             "--workers", 1,
-            "--recon", *cluster.recon_urls.values(), "http://127.0.0.1:1",
+            "--recon", *cluster.recon_urls.values(), f"http://{other}",
             "--recon-interval", 0.5,
             "--statsd-listen", cluster.statsd_port,
             environment=environment,
@@ -76,7 +74,12 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
         run.wait_for("Starting the benchmark")
         leave_for_recon(cluster, "object-1", async_pending=1211, async_pending_last=time.time())
         stranger.sendto(b"\xff\x00 hello", ("127.0.0.1", cluster.statsd_port))
-        assert run.end() == 0, run.err
+        run.wait_for(r"[._]{100}")
+        # Four times, and so each of the others at least once, though it may be held up.
+        asked = len(fault_server.requests)
+        wait_until(lambda: len(fault_server.requests) >= asked + 4, "samples")
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
     cluster.repair("d2")
 
     seen, warnings = observed(fleet.stats)
@@ -90,14 +93,14 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
     assert {each.where for each in by_kind[Kind.NOT_COUNTED]} == {names["object-2"], names["object-3"]}
     (late,) = by_kind[Kind.LATE]
     assert (late.where, late.what, round(late.value / 3600)) == (names["object-1"], "object", 50)
-    dead = next(each for each in by_kind[Kind.UNANSWERED] if each.where == "127.0.0.1:1")
-    assert dead.reason == "Connection refused"
+    silent = next(each for each in by_kind[Kind.UNANSWERED] if each.where == other)
+    assert silent.reason == "answered 503: is recon in its pipeline?"
     assert by_kind[Kind.STRANGE] == [Judgment(Kind.STRANGE, value=1)]
     assert Kind.VERSIONS not in by_kind
 
     for warning in (
         f"Not mounted before the run: d2 on {names['object-2']}",
-        "Recon was not answered by 127.0.0.1:1 (Connection refused)",
+        f"Recon was not answered by {other} ({silent.reason})",
     ):
         assert warning in warnings
         assert run.err.count(warning) == 1  # as soon as it is known, and once
@@ -108,7 +111,7 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
 
     assert {server.name: server.kind for server in seen.servers} == {
         names[name]: name.rstrip("-123") for name in names
-    } | {"127.0.0.1:1": ""}
+    } | {other: ""}
     alive = [server for server in seen.servers if server.kind]
     assert all(server.during and server.before and server.after for server in alive)
     assert all(state.load is not None for server in alive for state in server.during)
@@ -159,12 +162,16 @@ def test_options_that_cannot_be_end_before_anything_is_done(
 
 
 def test_a_run_ends_though_its_observer_was_killed(fleet: Fleet, tmp_path: Path):
-    scenario = write_scenario(tmp_path, operation_count=None, run_seconds=1.5)
-    run = fleet.run(scenario, "--noop", "--workers", 1, "--rate", 50, "--recon", "http://127.0.0.1:1")
-    run.wait_for("Starting the benchmark")
-    (watcher,) = (pid for pid in children(run.process.pid) if b"ssbench.cluster._watch" in command_line(pid))
-    os.kill(watcher, signal.SIGKILL)
-    assert run.end() == 0, run.err
+    with store() as (rule, options):
+        rule.hold(100)
+        run = fleet.run(write_scenario(tmp_path), "--workers", 1, "--recon", "http://127.0.0.1:1", *options)
+        run.wait_for("Starting the benchmark")
+        (watcher,) = (
+            pid for pid in children(run.process.pid) if b"ssbench.cluster._watch" in command_line(pid)
+        )
+        os.kill(watcher, signal.SIGKILL)
+        rule.release()
+        assert run.end() == 0, run.err
     seen, warnings = observed(fleet.stats)
     assert "The cluster was not observed: its process has ended" in warnings
     assert [server.failure for server in seen.servers] == ["Connection refused"]

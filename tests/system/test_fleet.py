@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import os
 import re
 import signal
@@ -39,10 +40,15 @@ from ssbench.fleet.ahead import MOST_AHEAD
 from ssbench.operations import REMOVE
 
 
+def next_message(results: zmq.Socket[bytes]) -> wire.FromWorker:
+    """Wait for the next message of a worker."""
+    assert results.poll(60_000)
+    return packing.unpack_from_worker(results.recv())
+
+
 def address_of_next(results: zmq.Socket[bytes]) -> bytes:
     """Where to send work for the worker that says hello next."""
-    assert results.poll(60_000)
-    hello = packing.unpack_from_worker(results.recv())
+    hello = next_message(results)
     assert isinstance(hello, wire.Heartbeat)
     return wire.work_address(hello.instance)
 
@@ -61,8 +67,7 @@ def results_of(results: zmq.Socket[bytes], count: int) -> dict[int, int]:
     """Wait for the results of so many jobs; the generation that each job's message names."""
     found: dict[int, int] = {}
     while len(found) < count:
-        assert results.poll(60_000)
-        message = packing.unpack_from_worker(results.recv())
+        message = next_message(results)
         if isinstance(message, wire.Results):
             for result in message.results:
                 assert result.job_id not in found
@@ -212,8 +217,7 @@ def test_a_worker_ends_when_the_master_is_of_another_version(
         assert f"the master speaks protocol {version}" in worker.err
         message = None
         while not isinstance(message, wire.Goodbye):  # its last message, after some heartbeats perhaps
-            assert results.poll(60_000)
-            message = packing.unpack_from_worker(results.recv())
+            message = next_message(results)
 
 
 def test_a_worker_drops_messages_that_it_cannot_read(fleet: Fleet) -> None:
@@ -246,13 +250,14 @@ def test_a_batch_that_comes_twice_is_dropped_and_harms_no_slot(fleet: Fleet) -> 
         assert list(results_of(results, 1)) == [1]
         send(11, 4)
         assert sorted(results_of(results, 4)) == [11, 12, 13, 14]
-        assert worker.err.count("batch 1 came twice") == 4
+        wait_until(lambda: worker.err.count("batch 1 came twice") == 4, "the log's lines")
         assert "Traceback" not in worker.err
 
 
 def test_slots_of_an_abandoned_run_are_free_for_the_next_at_once(fleet: Fleet) -> None:
     with store() as (rule, options), stand_in_master(fleet) as (work, results):
-        rule.fault = lambda _: Reply(429, retry_after="10")
+        asked = itertools.count(1)
+        rule.fault = lambda _: Reply(429, retry_after="10") if next(asked) <= 8 else None
         fleet.worker(5, "-c", 4)
         address = address_of_next(results)
         for run_id in (1, 2, 3):
@@ -261,11 +266,10 @@ def test_slots_of_an_abandoned_run_are_free_for_the_next_at_once(fleet: Fleet) -
             batch = wire.JobBatch(run_id, jobs)
             work.send_multipart([address, packing.pack_parameters(parameters) + packing.pack(batch)])
             wait_until(lambda run_id=run_id: rule.counts["DELETE"] == 4 * run_id, "the requests")
-            rule.fault = rule.fault if run_id == 1 else lambda _: None
         handed_back = []
         ended = 0
-        while ended < 4 and results.poll(60_000):
-            message = packing.unpack_from_worker(results.recv())
+        while ended < 4:
+            message = next_message(results)
             handed_back += [message] if isinstance(message, wire.Handback) else []
             ended += len(message.results) if isinstance(message, wire.Results) else 0
     assert (ended, handed_back) == (4, [])
@@ -290,14 +294,14 @@ def test_what_there_is_no_room_for_is_handed_back_with_how_much_there_is(fleet: 
         jobs = [(number, REMOVE.code, 0, 0, 1, 0) for number in range(1, most + 3)]
         try:
             work.send_multipart([address, header + packing.pack(wire.JobBatch(1, jobs))])
-            while not isinstance(message := packing.unpack_from_worker(results.recv()), wire.Handback):
-                assert results.poll(60_000)
+            while not isinstance(message := next_message(results), wire.Handback):
+                pass
             assert (message.job_ids, message.capacity) == ([most + 1, most + 2], 4)
             assert asked.wait(60)
             # A ping is answered at once, with what is held.
             work.send_multipart([address, packing.pack_notice(wire.Ping(77, 1.5))])
-            while (message := packing.unpack_from_worker(results.recv())).master != 77:
-                assert results.poll(60_000)
+            while (message := next_message(results)).master != 77:
+                pass
             assert (message.ping, message.held, message.capacity) == (1.5, [1], 4)
         finally:
             stall.set()
@@ -339,9 +343,15 @@ Worker(WorkerOptions(5, 4), sockets, make_engine, (1, fail)).run()
 
 def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> None:
     with store() as (rule, options), stand_in_master(fleet) as (work, results):
-        rule.fault = lambda request: (
-            Reply(401, delay=0.5) if request.headers["x-auth-token"] == "old" else None
-        )
+        renewed = threading.Event()
+
+        def fault(request: Request) -> Reply | None:
+            if request.headers["x-auth-token"] != "old":
+                return None
+            renewed.wait(60)
+            return Reply(401)
+
+        rule.fault = fault
         fleet.worker(5, "-c", 4)
         address = address_of_next(results)
         for generation, token in enumerate(("old", "new")):
@@ -353,7 +363,9 @@ def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> Non
             work.send_multipart([address, header + packing.pack(wire.JobBatch(job[0], [job]))])
             wait_until(lambda begun=job[0]: rule.counts["DELETE"] == begun, "the request")
         # The master, which has a new token by now, sends job 1 again and does not ask for another token.
-        assert results_of(results, 2) == {1: 0, 2: 1}
+        assert results_of(results, 1) == {2: 1}
+        renewed.set()
+        assert results_of(results, 1) == {1: 0}
 
 
 def test_a_local_worker_that_dies_at_start_is_told_with_the_end_of_its_log(
@@ -385,7 +397,7 @@ def test_one_interrupt_ends_a_run_early_with_a_report(fleet: Fleet, tmp_path: Pa
     assert "Distribution of requests per worker-ID" in run.out
     found = outcome(fleet.stats)
     assert found.summary.interrupted
-    assert found.causes[None] > 20
+    assert found.causes[None] >= 20
     assert len(workers) >= 2
     assert not any(alive(pid) for pid in workers)
 
@@ -472,10 +484,12 @@ def test_a_sealed_fleet_works_for_those_who_have_the_key_only(fleet: Fleet, tmp_
     with store(0.01) as (_, options):
         strangers = [fleet.worker(11), fleet.worker(12, "--zmq-key", keys[1])]
         insider = fleet.worker(13, "-c", 8, environment={"SSBENCH_ZMQ_KEY": str(keys[0])})
-        run = fleet.run(write_scenario(tmp_path), "-r", 3, "--zmq-key", keys[0], *options)
-        assert run.end() == ExitCode.OK, run.err
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--zmq-key", keys[0], *options)
+        run.wait_for(r"[._]{40}")
         for stranger in strangers:
             stranger.wait_for("is the --zmq-key the same on both sides")
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)
     assert set(found.workers) == {13}
     assert set(found.causes) == {None}
@@ -497,13 +511,16 @@ def test_the_token_is_seen_nowhere(fleet: Fleet, tmp_path: Path) -> None:
         # Of the token on the command line only its own process tells, as the user asked for.
         run = fleet.master(
             "-v", "run-scenario", "-f", write_scenario(tmp_path), "--zmq-bind-ip", fleet.ip, *fleet._ports(),
-            "-s", tmp_path / "run.stat.gz", "-r", "2", "--workers", "1", *CHARACTERS, *options,
+            "-s", tmp_path / "run.stat.gz", "-r", "600", "--workers", "1", *CHARACTERS, *options,
         )  # fmt: skip
         run.wait_for("[._]{20}")
-        for pid in children(run.process.pid):
+        pids = children(run.process.pid)
+        assert pids
+        for pid in pids:
             for name in ("cmdline", "environ"):
                 assert TOKEN.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
-        assert run.end() == ExitCode.OK, run.err
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
         log = re.search(r"Local worker 0: .* log (\S+)", run.err)[1]
     for text in (run.err, run.out, worker.err, Path(log).read_text()):
         assert TOKEN not in text

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 from processes import Fleet, Program
-from runs import outcome, store, write_scenario
+from runs import INITIAL, outcome, results_so_far, store, wait_until, write_scenario
 
-#: A store that answers each of 8 users in 20 ms: at most 400 results a second, 4 kB, and 13 kB in all.
-#: What is written goes to the disk once a second, so that the first finds room and the last does not.
+#: The results of the first operations find room on the disk, and are there before the others begin; together
+#: they take 13 kB.
 OPERATIONS = 1_500
-DELAY = 0.02
+FIRST = 200
 READS = {"crud_profile": [0, 1, 0, 0], "operation_count": OPERATIONS, "user_count": 8}
 MOST_BYTES = 8 * 1024
 
@@ -60,17 +60,23 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_disk_that_is_full_in_the_middle_of_a_run(tmp_path: Path, small_disk: Path) -> None:
-    with store(DELAY) as (_, options), Fleet(small_disk) as fleet:
+    with store() as (rule, options), Fleet(small_disk) as fleet:
+        rule.hold(INITIAL + FIRST)
         run = fleet.run(write_scenario(tmp_path, **READS), "--workers", 1, *options)
+        wait_until(lambda: results_so_far(fleet.stats) >= FIRST, "the first results on the disk")
+        rule.release()
         assert_run_to_its_end_and_said(run, fleet.stats, "No space left on device")
 
 
 def test_a_file_that_may_not_grow_in_the_middle_of_a_run(fleet: Fleet, tmp_path: Path) -> None:
-    with store(DELAY) as (_, options):
+    with store() as (rule, options):
+        rule.hold(INITIAL + FIRST)
         run = fleet.run(write_scenario(tmp_path, **READS), *options)
         run.wait_for("Waiting for workers")
         resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
         fleet.worker(1)
+        wait_until(lambda: results_so_far(fleet.stats) >= FIRST, "the first results on the disk")
+        rule.release()
         assert_run_to_its_end_and_said(run, fleet.stats, "File too large")
 
 
