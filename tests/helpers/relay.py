@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 import queue
 import socket
 import threading
@@ -16,12 +18,15 @@ class Relay:
     """Listens on ``port`` (any free one) of 127.0.0.1 and forwards to the target's. A context manager.
 
     What comes from a blocked direction is kept, and forwarded once it is open again, as TCP does after a
-    loss of packets.
+    loss of packets. After ``most`` pieces of answers it blocks these by itself, and ``stands`` is set.
     """
 
-    def __init__(self, target: int, delay: float = 0.0) -> None:
+    def __init__(self, target: int, delay: float = 0.0, most: float = math.inf) -> None:
         self.target = target
         self.delay = delay
+        self.stands = threading.Event()
+        self._most = most
+        self._answers = itertools.count()
         self._open = {UP: threading.Event(), DOWN: threading.Event()}
         self.unblock()
         self._sockets: list[socket.socket] = []
@@ -87,6 +92,9 @@ class Relay:
         while True:
             came, data = chunks.get()
             time.sleep(max(0.0, came + self.delay - time.monotonic()))
+            if direction == DOWN and not self.stands.is_set() and next(self._answers) >= self._most:
+                self.block(DOWN)
+                self.stands.set()
             self._open[direction].wait()
             with contextlib.suppress(OSError):
                 if data and not self._closing:

@@ -8,7 +8,6 @@ import logging
 import socket
 import sys
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -382,7 +381,7 @@ def version_1(server: FaultServer) -> Credentials:
 def test_answers_that_help_nobody(fault_server, reply, kind, message):
     fault_server.default = reply
     with pytest.raises(ClusterError, match=message) as caught:
-        authenticate(version_1(fault_server), timeout=0.5)
+        authenticate(version_1(fault_server), timeout=0.5 if reply.stall else 60)
     assert type(caught.value) is kind
     assert str(caught.value).startswith(fault_server.url)
     assert "hidden" not in str(caught.value)
@@ -406,12 +405,11 @@ def test_no_answer_to_connecting(version):
 
 
 def test_an_answer_that_drips_is_given_up(fault_server, monkeypatch):
-    monkeypatch.setattr(auth, "_PATIENCE", 0.3)
-    fault_server.default = Reply(200, b"x" * 1000, pieces=1, pause=0.05)
-    began = time.monotonic()
+    # Less than the time-out of a read, which none of these reaches.
+    monkeypatch.setattr(auth, "_PATIENCE", -59.2)
+    fault_server.default = Reply(200, b"x" * 10_000, pieces=1, pause=0.05)
     with pytest.raises(ClusterError, match=r"no answer within 0\.8 s"):
-        authenticate(version_1(fault_server), timeout=0.5)
-    assert time.monotonic() - began < 30  # whole, it would take 50
+        authenticate(version_1(fault_server), timeout=60)
 
 
 # TLS
@@ -682,5 +680,5 @@ def test_answers_of_keystone_that_help_nobody(fault_server, reply, message, vers
     fault_server.default = reply
     asked = Credentials(version=version, auth_url=fault_server.url, user="u", key="hidden", project_name="p")
     with pytest.raises(ClusterError, match=message) as caught:
-        authenticate(asked, timeout=0.5)
+        authenticate(asked, timeout=0.5 if reply.stall else 60)
     assert "hidden" not in str(caught.value)

@@ -13,7 +13,7 @@ from ssbench.names import side_of
 
 
 def test_two_sides_of_a_run_meet_objects_of_their_own(fleet: Fleet, tmp_path: Path) -> None:
-    with store(0.002) as (quick, options), store(0.02) as (slow, others):
+    with store() as (quick, options), store(0.1) as (slow, others):
         scenario = write_scenario(tmp_path, operation_count=None, run_seconds=2, initial_files={"tiny": 20})
         sides = f"old={options[1]}", f"new={others[1]}"
         run = fleet.run(scenario, "--workers", 1, "--ab", *sides, *options[2:], "-k")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import threading
 import time
 
 import pytest
-from fault_server import FaultServer, Reply, black_hole
+from fault_server import Reply, black_hole
+from processes import free_ports
 
 from ssbench.errors import ClusterError
 from ssbench.names import container_name
@@ -131,8 +133,7 @@ def test_failures_are_told_and_no_more_is_begun(faulty, fault_server):
 def test_the_storage_url_that_failed_is_the_one_that_is_named(fault_server, monkeypatch):
     monkeypatch.setattr(containers, "_PAUSES", (0.01,))
     fault_server.default = Reply(delay=0.05)
-    with FaultServer() as gone:
-        dead = gone.url
+    dead = f"http://127.0.0.1:{free_ports(1)[0]}/v1/AUTH_test"
     with pytest.raises(ClusterError) as caught:
         ensure_containers(Session((fault_server.url, dead), "t"), [f"c{n}" for n in range(40)], concurrency=2)
     assert re.search(rf"could not be made: {dead}/c\d+( and 1 more)?: connect refused", str(caught.value))
@@ -167,7 +168,9 @@ def test_refused(monkeypatch):
 
 
 def test_what_the_caller_raises_ends_it(faulty, fault_server):
-    fault_server.default = Reply(204)
+    asked = itertools.count(1)
+    # In time for the caller, however late its thread has its turn: all of them would take 50 s.
+    fault_server.rule = lambda _: Reply(204, delay=0.5 if next(asked) > 10 else 0)
 
     def interrupt():
         raise KeyboardInterrupt
