@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
+from runs import wait_until
 
 from ssbench.cli.master import main
 from ssbench.local_swift import Layout, LocalSwift
@@ -28,7 +30,13 @@ _HOT = {"name": "hot", "size_min": 3_000_000, "size_max": 3_000_000, "crud_profi
 
 
 def attributed(
-    swift: LocalSwift, folder: Path, seed: int, *, operations: int = 300, hot: bool = False
+    swift: LocalSwift,
+    folder: Path,
+    seed: int,
+    *,
+    operations: int = 300,
+    hot: bool = False,
+    crud: Sequence[int] = (5, 8, 1, 1),
 ) -> dict[str, Any]:
     """Run a mix of sizes and operations, and return what ``attribute --json`` says of it.
 
@@ -36,7 +44,7 @@ def attributed(
     """
     name = f"run{seed}"
     scenario = folder / f"{name}.yaml"
-    scenario.write_text(yaml.safe_dump(_scenario(name, operations, hot=hot)))
+    scenario.write_text(yaml.safe_dump(_scenario(name, operations, crud, hot=hot)))
     stat_file, found = folder / f"{name}.stat.gz", folder / f"{name}.json"
     urls = [word for url in swift.storage_urls for word in ("-S", url)]
     _master(
@@ -66,12 +74,19 @@ def attributed(
         "--json",
         found,
     ]
-    assert main(["-q", *map(str, words)]) == 0
-    answer: dict[str, Any] = json.loads(found.read_text())
+    answer: dict[str, Any] = {}
+
+    def complete() -> bool:
+        assert main(["-q", *map(str, words)]) == 0
+        answer.update(json.loads(found.read_text()))
+        return bool(answer["coverage"]["complete"] == operations)
+
+    # A server writes its line when it has answered: the last ones may come after the run's end.
+    wait_until(complete, "the last lines of the logs")
     return answer
 
 
-def _scenario(name: str, operations: int, *, hot: bool) -> dict[str, Any]:
+def _scenario(name: str, operations: int, crud: Sequence[int], *, hot: bool) -> dict[str, Any]:
     initial = {"tiny": 24, "small": 12, "medium": 4}
     if hot or operations < 200:
         initial = {"tiny": 8, "small": 2, "medium": 2}
@@ -80,7 +95,7 @@ def _scenario(name: str, operations: int, *, hot: bool) -> dict[str, Any]:
         "sizes": [*_SIZES, _HOT] if hot else _SIZES,
         "initial_files": {**initial, "hot": 1} if hot else initial,
         "operation_count": operations,
-        "crud_profile": [5, 8, 1, 1],
+        "crud_profile": list(crud),
         "user_count": 2,
         "container_base": name,
         "container_count": 2,
