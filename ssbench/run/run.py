@@ -149,6 +149,7 @@ class Run:
                 self._measure(writer, sinks)
         except KeyboardInterrupt:
             self._say_what_stays()
+            _log.warning("Results until then saved to %s", path)
             raise
         self._if_interrupted = (
             "the run ends now"

@@ -20,7 +20,7 @@ import numpy as np
 
 from ssbench.cluster.observation import Observation
 from ssbench.operations import OPERATIONS, Operation
-from ssbench.results import RunDescription, StageFacts, WorkerFacts
+from ssbench.results import UNFINISHED, RunDescription, StageFacts, WorkerFacts
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.statistics.causes import Cause
 from ssbench.statistics.collect import Collector
@@ -139,7 +139,10 @@ def numbers_of(collector: Collector, facts: RunFacts, users: float) -> RunStatis
     scenario = facts.run.scenario
     course = course_of(timeline, window, total, users) if timeline and window else None
     unsteady = course.steadiness.warning() if course and not scenario.stages else None
-    measured = _measured(course, total, scenario) if course else None
+    errors = collector.errors()
+    # How long users were busy with these is not known.
+    timed = not total.lost and UNFINISHED not in errors
+    measured = _measured(course, total, scenario, timed=timed) if course else None
     own_part = generator(summary, measured) if measured else Generator()
     return RunStatistics(
         run=facts.run,
@@ -151,7 +154,7 @@ def numbers_of(collector: Collector, facts: RunFacts, users: float) -> RunStatis
         requests_by_second=_by_second(timeline.seconds(), 0) if timeline else _by_second(collector.seconds),
         worker_count=len(collector.workers),
         workers=Spread.of(collector.workers.values()),
-        errors=dict(sorted(collector.errors().items(), key=lambda item: (-item[1].count, item[0]))),
+        errors=dict(sorted(errors.items(), key=lambda item: (-item[1].count, item[0]))),
         retries=dict(sorted(collector.retries.items(), key=lambda item: (-item[1], item[0]))),
         not_sendable=tuple(
             (known, names[size_class], times)
@@ -184,7 +187,7 @@ def _over_time(collector: Collector, window: Window | None, total: Figures) -> O
     return collector.over_time.finish(start, total.end)
 
 
-def _measured(course: Course, total: Figures, scenario: Scenario) -> Measured:
+def _measured(course: Course, total: Figures, scenario: Scenario, *, timed: bool) -> Measured:
     """Return the figures by which the load generator is judged."""
     window = course.window
     # Users of an open loop wait for what is due, others think; of a whole window all began at once.
@@ -194,7 +197,7 @@ def _measured(course: Course, total: Figures, scenario: Scenario) -> Measured:
         end=window.end,
         median=total.last_byte.percentile(50),
         p99=total.last_byte.percentile(99),
-        busy=None if idle or total.lost else course.busy,
+        busy=course.busy if timed and not idle else None,
         held_up=total.held_up.count,
     )
 

@@ -436,6 +436,7 @@ def test_a_second_interrupt_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> Non
     assert re.search(r"WARNING:\d+ objects that the run created are still there", run.err)
     assert "Traceback" not in run.err
     wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
+    assert f"WARNING:Results until then saved to {fleet.stats}\n" in run.err
     outcome_found = outcome(fleet.stats)
     assert outcome_found.summary is not None
 

@@ -9,7 +9,7 @@ import pytest
 from counted import SCENARIO, count, row
 from result_rows import block
 
-from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, Failure
+from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, UNFINISHED, Failure, WorkerFacts
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.statistics import Latencies, summarize
 
@@ -81,6 +81,17 @@ def test_causes_are_counted_and_lost_operations_are_no_errors(tmp_path: Path) ->
     assert [(op.name, class_, times) for op, class_, times in numbers.not_sendable] == [("read", "big", 7)]
     assert numbers.worker_count == 1
     assert numbers.warnings == ("careful",)
+
+
+@pytest.mark.parametrize(("cause", "told"), [("timeout", True), (UNFINISHED, False), (LOST, False)])
+def test_users_whose_operations_have_no_known_time_are_not_called_idle(
+    tmp_path: Path, cause: str, told: bool
+) -> None:
+    rows = [row(last=0.1, completed=100.0 + second) for second in range(20)]
+    rows.append(row(last=NOT_MEASURED, completed=120.0, worker=NO_WORKER if cause == LOST else 1))
+    summary = RunSummary(ended=120.0, sent_until=119.5, workers=(WorkerFacts(1),))
+    numbers = count(tmp_path, rows, {20: Failure(cause, "", {})}, summary)
+    assert any("users were busy" in limit for limit in numbers.generator.limits) == told
 
 
 def test_successes_are_spread_over_workers(tmp_path: Path) -> None:
