@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from ssbench.fleet.ahead import MOST_AHEAD
+from ssbench.fleet.ahead import MOST_AHEAD, Ahead
 from ssbench.fleet.membership import Membership
 from ssbench.fleet.pace import share_out
 from ssbench.fleet.worker_state import WorkerState
@@ -90,6 +90,12 @@ class Shares(Membership):
         if self._over:
             self._over = {worker for worker in self._over if worker.outstanding > worker.most}
         return sum(worker.outstanding - worker.most for worker in self._over)
+
+    def measure_anew(self) -> None:
+        """Forget how many jobs each worker is to have ahead: those that come now may take another time."""
+        for worker in self.workers.values():
+            worker.ahead = Ahead()
+        self._changed = True
 
     def next_worker(self) -> WorkerState | None:
         """Return the worker whose turn it is of those that are to be sent more; None if there is none.

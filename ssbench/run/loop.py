@@ -165,6 +165,7 @@ class Loop:
         self._said_at = now
         self.fleet.dispatcher.limit = self.pace.users(now)
         self.fleet.dispatcher.keeps_ahead = True
+        self.fleet.dispatcher.measure_anew()
         if self.fleet.dispatcher.living():
             self._somebody_at = now
 

@@ -212,6 +212,20 @@ def test_what_one_worker_has_too_much_of_keeps_the_others_from_nothing() -> None
     assert ended[1] - ended[0] >= 350
 
 
+def test_what_workers_had_ahead_in_one_phase_is_not_for_the_next() -> None:
+    bench = Bench()
+    bench.each(seconds=0.0005, way=0.02)
+    bench.run(Tasks(20000))
+    before = sum(worker.jobs() for worker in bench.workers)
+    bench.each(seconds=10.0)
+    phase = Tasks(math.inf)
+    ends_at = bench.network.now + 5.0
+    phase.stop = lambda: bench.network.now > ends_at
+    phase.drain_timeout = 0.0
+    bench.run(phase)
+    assert sum(worker.jobs() for worker in bench.workers) - before <= 16
+
+
 def test_what_is_ahead_of_one_worker_at_the_end_is_done_by_all() -> None:
     bench = Bench(ClosedLoop(2))
     bench.workers[0].seconds = 100.0
