@@ -88,7 +88,7 @@ def _judged(finding: Finding) -> str:
 
 def text(found: Capacity, encoding: str = "utf-8") -> str:
     """Return the report as text, in lines that fit a terminal."""
-    lines = ["", found.title, "", *_table(found)]
+    lines = ["", *paragraph(found.title), "", *_table(found)]
     if len(found.steps) > 1:
         values = sorted({step.value for step in found.steps})
         shown = bars((_mean_rate(found, value) for value in values), encoding)

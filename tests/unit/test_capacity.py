@@ -377,7 +377,8 @@ def test_no_line_of_a_table_is_wider_than_a_terminal(tmp_path: Path, count: int)
     )
     conditions = [each for n in range(count) for each in parse_all(f"read.small.p{80 + n} <= 50ms")]
     judged = tuple(judge(statistics, conditions))
-    found = Capacity("t", Variable.USERS, (step, step), ("", ""), "c", Tone.GOOD, (), (judged, judged))
+    title = "the most users at which" + " and read.p99 <= 50ms" * count
+    found = Capacity(title, Variable.USERS, (step, step), ("", ""), "c", Tone.GOOD, (), (judged, judged))
     lines = text(found).splitlines()
     assert max(map(len, lines)) <= 80
     # Each column is there once, and the value stands before each part of the table.
