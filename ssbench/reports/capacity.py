@@ -246,11 +246,15 @@ def page(found: Capacity, _encoding: str = "utf-8") -> str:
         Chart("Latency", "ms", latencies, axis=unit, digits=2),
         Chart("Little's law: operations in flight", "", flight, axis=unit),
     ]
-    judged = [("judged by", *found.words)] if any(found.words) else []
-    columns = [*zip(heads(found), *rows(found), strict=True), *judged]
-    columns.append(("stat file", *(step.file for step in found.steps)))
-    names, *lines = zip(*columns, strict=True)
-    table = html_tables.table(names, [[*map(html_page.escape, line)] for line in lines], texts=0)
+    names, lines = heads(found), [[*map(html_page.escape, row)] for row in rows(found)]
+    if any(found.words):
+        names.append("judged by")
+        for line, words in zip(lines, found.words, strict=True):
+            line.append(f"<div class=long>{html_page.escape(words)}</div>")
+    names.append("stat file")
+    for line, step in zip(lines, found.steps, strict=True):
+        line.append(html_page.escape(step.file))
+    table = html_tables.table(names, lines, texts=0)
     table += "".join(f"<p class=note>{html_page.escape(line)}</p>" for line in _legend(found))
     parts = [html_page.Part("Steps", charts if len(steps) > 1 else (), table)]
     return html_page.page(found.title, found.tone.value, found.conclusion, found.notes, "", parts)

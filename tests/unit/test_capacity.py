@@ -397,7 +397,7 @@ def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     assert _percentiles(steps[0]) == (pytest.approx(0.0123456), pytest.approx(math.nan, nan_ok=True))
     judged = page(Capacity("t", Variable.USERS, steps, ("it held", ""), "c", Tone.GOOD))
     assert "judged by" in judged
-    assert "it held" in judged
+    assert "<div class=long>it held</div>" in judged
 
 
 # -- a search over a simulated store --------------------------------------------------------------------
