@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ssbench.archive.entry import Entry
 from ssbench.errors import StatFileError, UsageError
+from ssbench.reports.columns import plural
 from ssbench.suggestions import did_you_mean
 
 #: The file of the index, in its folder.
@@ -98,7 +99,9 @@ class Archive:
             back = int((_LAST.match(reference) or ["", None])[1] or 0)
             found = entries[len(entries) - 1 - back :][:1] if back < len(entries) else []
             if not found:
-                raise UsageError(f"{self.folder}: {reference} is not there; it has {len(entries)} runs")
+                raise UsageError(
+                    f"{self.folder}: {reference} is not there; it has {plural(len(entries), 'run')}"
+                )
         return [self.folder / entry.file for entry in found]
 
     def _update(self, index: sqlite3.Connection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import logging
 import os
 import signal
@@ -92,8 +93,17 @@ def _add_ignored(parser: Parser) -> None:
 
 
 def _host(text: str) -> str:
-    """Return a host without the brackets that an IPv6 address may have."""
-    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    """Return a host without the brackets that an IPv6 address may have; refuse one with a port."""
+    host = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if ":" in host:
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                f"{text!r}: expected a host or an IP address alone (the ports are --zmq-work-port and"
+                " --zmq-results-port)"
+            ) from None
+    return host
 
 
 def _watch_stdin(worker: Worker, folder: Path) -> None:
