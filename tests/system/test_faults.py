@@ -43,6 +43,7 @@ from ssbench.fleet import packing, wire
 from ssbench.fleet.key import FleetKey
 from ssbench.fleet.key import read as read_key
 from ssbench.local_swift import LocalSwift
+from ssbench.results import UNFINISHED
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 LOST = "lost worker"
@@ -210,9 +211,10 @@ def test_a_stopped_master_blames_nobody(fleet: Fleet, tmp_path: Path) -> None:
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     assert "has not been heard of" not in run.err
-    found = outcome(fleet.stats)
-    assert set(found.causes) <= {None, LOST}
-    assert found.causes[LOST] <= 8
+    causes = outcome(fleet.stats).causes
+    # A connection may break meanwhile. What was in it is lost after 5 s, or not finished when the run ends.
+    assert set(causes) <= {None, LOST, UNFINISHED}
+    assert causes[LOST] + causes[UNFINISHED] <= 8
 
 
 STARVED = """
