@@ -318,7 +318,6 @@ def test_a_failed_update_leaves_the_earlier_time():
 # -- Any order of events --------------------------------------------------------------------------
 
 WEIGHTS = st.tuples(*[st.sampled_from([0.0, 1.0, 3.0])] * 4).filter(any)
-WRITES = {CREATE.code, UPDATE.code, DELETE.code}
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -339,7 +338,6 @@ class AnyOrder(RuleBasedStateMachine):
         self.delete_after = delete_after
         self.not_uploaded = [(index, number, size) for index, _, number, size in workload.initial_objects()]
         self.containers = {(index, number): place for index, place, number, _ in workload.initial_objects()}
-        self.last_initial = initial
         self.exists: set[tuple[int, int]] = set()
         self.in_flight: list[Target] = []
         self.expires: dict[tuple[int, int], float] = {}
