@@ -21,7 +21,7 @@ from ssbench.fleet.events import Event, InvalidMessage, Scarce
 from ssbench.fleet.history import History, spent
 from ssbench.fleet.plausible import Bounds
 from ssbench.fleet.sockets import MasterSockets, has_message
-from ssbench.fleet.wire import Result, RunParameters
+from ssbench.fleet.wire import Result, RunParameters, Spent
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import INVALID
 from ssbench.swift.timing import longest_job
@@ -149,7 +149,7 @@ class Fleet:
         """
         dispatcher = self.dispatcher
         moments: Sequence[float | None] = dues
-        again: list[tuple[int, float, bool]] = []
+        again: list[Spent] = []
         if histories:
             again = [spent(each, now) for each in histories]
             moments = [None if each is None else each.due for each in histories]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ssbench.fleet.wire import Rare, Result
+from ssbench.fleet.wire import Rare, Result, Spent
 from ssbench.swift.causes import UNANSWERED
 
 
@@ -76,8 +76,8 @@ def tried(history: History | None) -> bool:
     return history is not None and history.retries > 0
 
 
-def spent(history: History | None, now: float) -> tuple[int, float, bool]:
-    """Return what a worker is told of a task that is sent now: see :class:`~ssbench.fleet.wire.JobBatch`."""
+def spent(history: History | None, now: float) -> Spent:
+    """Return what a worker is told of a task that is sent now: see :data:`~ssbench.fleet.wire.Spent`."""
     if history is None or not history.retries:
         return 0, 0.0, history is not None and history.in_doubt
     return history.retries, max(0.0, now - history.began), history.in_doubt

@@ -61,6 +61,9 @@ Text = Annotated[str, Meta(max_length=4096)]
 #: (job id, code of its operation, size-class index, container number, object number, bytes)
 Job = tuple[Count, Small, Small, Small, Small, Count]
 
+#: What was spent on a job before: (retries, seconds since the first attempt, whether it may have been done)
+Spent = tuple[Count, Seconds, bool]
+
 
 class RunParameters(Struct, array_like=True, frozen=True):
     """Parameters that are the same for all jobs of a run.
@@ -105,10 +108,9 @@ class RunParameters(Struct, array_like=True, frozen=True):
 class JobBatch(Struct, array_like=True, frozen=True):
     """The rest of a work message: jobs, and the history of those that are sent again.
 
-    ``histories`` is empty or holds (retries, seconds since the first attempt, whether it may have been done
-    before) for each job. ``users`` is how
-    many jobs of the run the worker may run at once from now on, if it has room for them; the others wait
-    there. Results are sent at once when no more than ``low`` jobs wait, and may be gathered before that.
+    ``histories`` is empty or has one for each job. ``users`` is how many jobs of the run the worker may run
+    at once from now on, if it has room for them; the others wait there. Results are sent at once when no more
+    than ``low`` jobs wait, and may be gathered before that.
     In an open loop ``dues`` holds when each job is due: seconds after ``start``, a moment of that worker's
     monotonic clock; None for one that has no due time. In a closed loop it is empty. ``heard`` is as in a
     :class:`Ping`.
@@ -116,7 +118,7 @@ class JobBatch(Struct, array_like=True, frozen=True):
 
     batch_id: Count
     jobs: Annotated[list[Job], Meta(max_length=MAX_JOBS)]
-    histories: Annotated[list[tuple[Count, Seconds, bool]], Meta(max_length=MAX_JOBS)] = []
+    histories: Annotated[list[Spent], Meta(max_length=MAX_JOBS)] = []
     users: Small = MAX_JOBS
     low: Small = MAX_JOBS
     start: Clock = 0.0

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from msgspec import Struct, structs
 
 from ssbench.errors import SsbenchError, WireError
-from ssbench.fleet.wire import Job, Rare, Result, RunParameters
+from ssbench.fleet.wire import Job, Rare, Result, RunParameters, Spent
 from ssbench.names import container_name, object_name, side_of
 from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING, Operation
 from ssbench.swift.causes import NOT_FOUND
@@ -79,7 +79,7 @@ class Run:
         """Close all connections; requests in flight fail at once."""
         self.client.close()
 
-    def perform(self, job: Job, history: tuple[int, float, bool] | None) -> tuple[Outcome, int]:
+    def perform(self, job: Job, history: Spent | None) -> tuple[Outcome, int]:
         """Carry out a job; ``history`` is that of its batch, None for a new one.
 
         Returns how it ended, and the place of the storage URL that was used. Raises nothing.
@@ -97,7 +97,7 @@ class Run:
             detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
             return Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
 
-    def _perform(self, job: Job, place: int, history: tuple[int, float, bool] | None) -> Outcome:
+    def _perform(self, job: Job, place: int, history: Spent | None) -> Outcome:
         parameters = self.parameters
         _, code, size_class, container_number, number, size = job
         if code not in self._builders:

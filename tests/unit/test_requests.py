@@ -8,7 +8,7 @@ import pytest
 from fault_server import FaultServer, Reply
 from runs import Store
 
-from ssbench.fleet.wire import RunParameters
+from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.operations import (
     CREATE,
     DELETE,
@@ -57,9 +57,7 @@ def run(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     made.close()
 
 
-def perform(
-    run: Run, operation: Operation, size: int = 0, history: tuple[int, float, bool] | None = None
-) -> Outcome:
+def perform(run: Run, operation: Operation, size: int = 0, history: Spent | None = None) -> Outcome:
     outcome, url = run.perform((1, operation.code, 0, 2, 7, size), history)
     assert url == 0
     return outcome

@@ -17,10 +17,10 @@ from collections.abc import Callable
 
 import gevent
 
-from ssbench.fleet.wire import Job
+from ssbench.fleet.wire import Job, Spent
 
 #: A job to carry out: the id of its batch, itself, its history, when it is due (None: at once).
-Work = tuple[int, Job, tuple[int, float, bool] | None, float | None]
+Work = tuple[int, Job, Spent | None, float | None]
 
 _ABSOLUTE = 1  # TFD_TIMER_ABSTIME
 
