@@ -34,6 +34,8 @@ class ExitCode(IntEnum):
     CLUSTER = 3
     WORKERS = 4
     THRESHOLD = 5
+    UNDECIDED = 6
+    NOT_DELIVERED = 7
     INTERRUPTED = 130
 
 

@@ -53,6 +53,8 @@ _EXIT_CODES = {
     ExitCode.WORKERS: "no worker connected, or all were lost",
     ExitCode.THRESHOLD: "a condition of --fail-if holds, or more operations failed than run-scenario"
     " --max-errors allows",
+    ExitCode.UNDECIDED: "a condition of --fail-if is undecided",
+    ExitCode.NOT_DELIVERED: "an open loop did not get the rate that was asked for",
     ExitCode.INTERRUPTED: "interrupted",
 }
 
@@ -60,8 +62,8 @@ _EXIT_CODES = {
 _USUAL = {ExitCode.OK, ExitCode.USAGE, ExitCode.INTERRUPTED}
 _MORE = {
     "run-scenario": set(ExitCode),
-    "report-scenario": {ExitCode.THRESHOLD},
-    "compare": {ExitCode.THRESHOLD},
+    "report-scenario": {ExitCode.THRESHOLD, ExitCode.UNDECIDED, ExitCode.NOT_DELIVERED},
+    "compare": {ExitCode.THRESHOLD, ExitCode.UNDECIDED},
     "cleanup-containers": {ExitCode.FAILED, ExitCode.CLUSTER},
     "local-swift": {ExitCode.CLUSTER},
 }

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ssbench import conditions, quantities
 from ssbench.errors import ExitCode
+from ssbench.gates import Undecided
 from ssbench.suggestions import did_you_mean
 
 _Value = TypeVar("_Value")
@@ -187,6 +188,21 @@ def add_fail_if(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
         " 'rate < 500', 'create.mb_per_s < 100'; see doc/reports.rst; may be repeated, and adds to those of"
         " the scenario (default: none)",
     )
+
+
+def add_undecided(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--undecided``; see :func:`chosen_undecided`."""
+    parser.add_argument(
+        "--undecided",
+        choices=[each.value for each in Undecided],
+        help="what a condition of --fail-if counts as where too few operations or runs leave it undecided:"
+        " fail (exit code 5), pass (0), or report, which ends with exit code 6 (default: report)",
+    )
+
+
+def chosen_undecided(arguments: argparse.Namespace) -> Undecided:
+    """Return what an undecided condition counts as."""
+    return Undecided(arguments.undecided or Undecided.REPORT.value)
 
 
 def chosen_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[float, ...]]:

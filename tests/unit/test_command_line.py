@@ -128,6 +128,6 @@ def test_a_help_has_the_exit_codes_of_its_command(capsys):
         codes[command] = re.findall(r"(\d+): ", last)
     assert codes == {
         "list": ["0", "2", "130"],
-        "compare": ["0", "2", "5", "130"],
-        "run-scenario": ["0", "1", "2", "3", "4", "5", "130"],
+        "compare": ["0", "2", "5", "6", "130"],
+        "run-scenario": ["0", "1", "2", "3", "4", "5", "6", "7", "130"],
     }

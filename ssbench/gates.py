@@ -1,0 +1,35 @@
+"""A gate: a condition that ends in one of three ways, and the exit code that gates lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from ssbench.errors import ExitCode
+
+
+class Result(Enum):
+    """How a gate ended; the value is the word that reports use."""
+
+    PASSED = "ok"
+    FAILED = "FAILED"
+    UNDECIDED = "undecided"
+
+
+class Undecided(Enum):
+    """What an undecided gate counts as (``--undecided``); the value is how the option spells it."""
+
+    REPORT = "report"
+    AS_FAILED = "fail"
+    AS_PASSED = "pass"
+
+
+def exit_code(results: Iterable[Result], undecided: Undecided = Undecided.REPORT) -> ExitCode:
+    """Return the exit code of some gates: of the worst, ``OK`` without any."""
+    results = set(results)
+    as_failed = undecided is Undecided.AS_FAILED and Result.UNDECIDED in results
+    if Result.FAILED in results or as_failed:
+        return ExitCode.THRESHOLD
+    if Result.UNDECIDED in results and undecided is Undecided.REPORT:
+        return ExitCode.UNDECIDED
+    return ExitCode.OK
