@@ -54,7 +54,7 @@ def _run(statistics: RunStatistics) -> Iterator[tuple[str, Value]]:
 def _section(section: Section, percentile: float) -> Iterator[tuple[str, Value]]:
     name = _name(section)
     yield f"{name}_count", section.count
-    yield f"{name}_errors", section.errors
+    yield f"{name}_errors", section.failed
     yield f"{name}_retries", section.retries
     yield f"{name}_retry_rate", f"{section.retry_rate:.6f}"
     yield f"{name}_avg_req_per_s", round(section.requests_per_second, 6)

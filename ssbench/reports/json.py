@@ -230,7 +230,7 @@ class _Maker:
         ops_interval, bytes_interval = intervals(figures, self._window)
         return records.Figures(
             count=figures.count,
-            errors=figures.errors,
+            errors=figures.failed,
             lost=figures.lost,
             retries=figures.retries,
             resent=figures.resent,

@@ -79,8 +79,9 @@ class Slowest(Record, frozen=True, kw_only=True):
 class Figures(Record, frozen=True, kw_only=True):
     """What is counted of some operations. ``window`` is what ended in the window of the run.
 
-    ``count`` is of successes; ``lost`` operations are neither in it nor in ``errors``. ``retries`` are
-    attempts after the first, ``resent`` requests that were sent again because a kept connection was stale.
+    ``count`` is of successes, ``errors`` of all others; ``lost`` of these had a worker that was lost.
+    ``retries`` are attempts after the first, ``resent`` requests that were sent again because a kept
+    connection was stale.
     ``connecting`` and ``pausing`` (between attempts) are parts of the latencies. ``vanished`` counts deletes
     that found nothing after an answer or a worker was lost, which are successes. ``response`` is the time of
     successes from when they were due, ``lateness`` the time of all until they began, ``late`` how many began

@@ -14,7 +14,6 @@ from ssbench.operations import OPERATIONS
 from ssbench.reports import cluster, confidence, key_figures, load, plan, stages
 from ssbench.reports.figures import printable, rank, utc
 from ssbench.reports.options import ReportOptions
-from ssbench.results import LOST
 from ssbench.scenario.model import CRUD, Scenario
 from ssbench.statistics import Latencies, RunStatistics, Section
 
@@ -126,7 +125,7 @@ def _size(size: int) -> str:
 def _section(section: Section, percentile: float) -> Iterator[str]:
     yield section.operation.name.upper() if section.operation else "TOTAL"
     yield (
-        f"       Count: {section.count:5d} ({section.errors:5d} error; {section.retries:5d} retries: "
+        f"       Count: {section.count:5d} ({section.failed:5d} error; {section.retries:5d} retries: "
         f"{section.retry_rate:5.2f}%)  Average requests per second: {section.requests_per_second:5.1f}"
     )
     label = f"{rank(percentile)}%-ile"
@@ -152,7 +151,7 @@ def _seconds(seconds: float, width: int) -> str:
 
 
 def _errors(statistics: RunStatistics) -> Iterator[str]:
-    causes = {name: cause for name, cause in statistics.errors.items() if name != LOST}
+    causes = statistics.errors
     if causes:
         yield from ("", "Causes of errors")
         width = max(len(name) for name in causes)

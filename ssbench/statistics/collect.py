@@ -122,7 +122,6 @@ class Collector:
         for row in causes.get(LOST, ()):
             group = self._groups[tuple(int(getattr(block, key)[row]) for key in self.keys)]
             group.lost += 1
-            group.errors -= 1
 
     def errors(self) -> dict[str, Cause]:
         """Return the causes of failures so far."""

@@ -24,8 +24,8 @@ from ssbench.statistics.within import Within, WithinCollector, merge_within
 class Figures:
     """What is counted of some results.
 
-    ``count`` is of successes. ``lost`` counts operations whose worker vanished; they are neither in
-    ``count`` nor in ``errors``. ``start`` is when the first success was sent, infinite without any;
+    ``count`` is of successes, ``failed`` of all others; ``lost`` of these are operations whose worker
+    vanished. ``start`` is when the first success was sent, infinite without any;
     ``end`` the last completion, a failure's too, minus infinity without a result; seconds since 1970.
     ``resent`` counts requests that were sent again because a kept connection had gone stale. ``moved``
     is the bytes of body of all successes whose size is known. ``by_second`` has what is needed for
@@ -37,7 +37,7 @@ class Figures:
     """
 
     count: int
-    errors: int
+    failed: int
     lost: int
     retries: int
     start: float
@@ -54,18 +54,13 @@ class Figures:
     last_attempt: Latencies
     connecting: Latencies
 
-    @property
-    def failed(self) -> int:
-        """Operations that did not succeed, lost ones too."""
-        return self.errors + self.lost
-
 
 def merge_figures(parts: Iterable[Figures]) -> Figures:
     """Return the figures of several groups together, without copying latencies."""
     parts = list(parts)
     return Figures(
         count=sum(part.count for part in parts),
-        errors=sum(part.errors for part in parts),
+        failed=sum(part.failed for part in parts),
         lost=sum(part.lost for part in parts),
         retries=sum(part.retries for part in parts),
         start=min((part.start for part in parts), default=math.inf),
@@ -89,7 +84,7 @@ class FiguresCollector:
     """Counts results that are kept together."""
 
     count: int = 0
-    errors: int = 0
+    failed: int = 0
     lost: int = 0
     retries: int = 0
     resent: int = 0
@@ -113,7 +108,7 @@ class FiguresCollector:
         self.end = max(self.end, float(completed.max()))
         if block.failures:
             failed = block.failed[rows]
-            self.errors += int(failed.sum())
+            self.failed += int(failed.sum())
             rows, completed = rows[~failed], completed[~failed]
             if not len(rows):
                 return
@@ -136,7 +131,7 @@ class FiguresCollector:
         times = self.last_byte.finish()
         return Figures(
             self.count,
-            self.errors,
+            self.failed,
             self.lost,
             self.retries,
             self.start,

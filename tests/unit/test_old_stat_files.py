@@ -169,7 +169,7 @@ def test_both_formats_say_the_same(make: object, compressed: bool, tmp_path: Pat
     assert [c.name for c in statistics.run.scenario.size_classes] == ["tiny", "zero"]
     assert statistics.run.scenario.size_classes[1].crud_profile == (60, 15, 20, 5)
     total = statistics.total
-    assert (total.count, total.errors, total.retries, total.lost) == (4, 1, 12, 0)
+    assert (total.count, total.failed, total.retries, total.lost) == (4, 1, 12, 0)
     assert (statistics.start, statistics.end) == (100.25, 105.0)
     assert total.requests_per_second == pytest.approx(4 / 4.75)
     assert [section.operation.name for section in statistics.sections[1:] if section.operation] == [

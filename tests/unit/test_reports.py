@@ -16,7 +16,7 @@ from old_formats import failure, msgpack_file, success
 from result_rows import block
 
 from ssbench.cli.master import main
-from ssbench.reports import ReportOptions, csv, text, write_report
+from ssbench.reports import ReportOptions, csv, markdown, summary, text, write_report
 from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultRow
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass
@@ -59,7 +59,7 @@ Object expiration (X-Delete-After): 60 (sec)
          19  44  19  19      CRUD weighted average
 
 TOTAL
-       Count:     3 (    1 error;     3 retries: 100.00%)  Average requests per second:   2.0
+       Count:     3 (    2 error;     3 retries: 100.00%)  Average requests per second:   2.0
                             min       max      avg      std_dev  95%-ile                   Worst latency TX ID
        First-byte latency:  0.125 -   0.250    0.188  (  0.062)    0.250  (all obj sizes)  tx2
        Last-byte  latency:  0.250 -   1.500    0.750  (  0.540)    1.500  (all obj sizes)  tx2
@@ -87,7 +87,7 @@ READ
        Last-byte  latency:  1.500 -   1.500    1.500  (  0.000)    1.500  (    huge objs)  tx2
 
 DELETE
-       Count:     0 (    0 error;     0 retries:  0.00%)  Average requests per second:   0.0
+       Count:     0 (    1 error;     0 retries:  0.00%)  Average requests per second:   0.0
                             min       max      avg      std_dev  95%-ile                   Worst latency TX ID
        First-byte latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (all obj sizes)  \n\
        Last-byte  latency:  N/A   -   N/A      N/A    (  N/A  )    N/A    (all obj sizes)  \n\
@@ -136,8 +136,9 @@ NEW_SECTIONS = (
     FIGURES
     + """
 Causes of errors
-       Count  Cause       TX ID of the first
-           1  short body  tx3
+       Count  Cause        TX ID of the first
+           1  lost worker  tx4
+           1  short body   tx3
 
 Operations that were not done
         Lost  Not sendable
@@ -228,6 +229,23 @@ def numbers(path: Path) -> RunStatistics:
 
 def test_the_report_of_known_results(known: Path) -> None:
     assert text.report(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
+
+
+def test_each_output_counts_a_lost_operation_among_the_errors(known: Path) -> None:
+    """The old table said 1 error, and the summary 2."""
+    found = numbers(known)
+    table = re.findall(r"Count: +\d+ \( *(\d+) error", text.table(found, ReportOptions(95)))
+    rows = re.findall(r"^[A-Z]+ +\d+ +\d+ +(\d+)", summary.report(found, ReportOptions(95)), re.MULTILINE)
+    names, values = (line.split(",") for line in csv.report(found, ReportOptions(95)).splitlines())
+    columns = [value for name, value in zip(names, values, strict=True) if name.endswith('_errors"')]
+    marked = [
+        line.split("|")[4].strip()
+        for line in markdown.report(found, ReportOptions(95)).splitlines()
+        if re.match(r"\| \**[A-Z]{3}", line)
+    ]
+    assert table == columns == ["2", "0", "1", "1"]
+    assert rows == marked == ["0", "1", "1", "2"]
+    assert sum(cause.count for cause in found.errors.values()) == found.total.failed == 2
 
 
 def test_further_percentiles_stand_behind_what_one_percentile_gives(known: Path) -> None:

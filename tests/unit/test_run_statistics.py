@@ -55,11 +55,11 @@ def test_failures_only(tmp_path: Path) -> None:
     rows = [row(last=NOT_MEASURED, completed=100.0 + i) for i in range(2)]
     numbers = count(tmp_path, rows, dict.fromkeys(range(2), Failure("timeout", "", {})))
     assert (numbers.start, numbers.end) == (100.0, 101.0)
-    assert (numbers.total.count, numbers.total.errors, numbers.total.requests_per_second) == (0, 2, 0)
+    assert (numbers.total.count, numbers.total.failed, numbers.total.requests_per_second) == (0, 2, 0)
     assert numbers.workers.maximum == 0
 
 
-def test_causes_are_counted_and_lost_operations_are_no_errors(tmp_path: Path) -> None:
+def test_causes_are_counted_and_lost_operations_among_them(tmp_path: Path) -> None:
     rows = [row(), *(row(last=NOT_MEASURED) for _ in range(4)), row(last=NOT_MEASURED, worker=NO_WORKER)]
     failures = {
         0: Failure(None, "", {"HTTP 401": 1, "HTTP 503": 2}),
@@ -77,7 +77,7 @@ def test_causes_are_counted_and_lost_operations_are_no_errors(tmp_path: Path) ->
         LOST: (1, "tx5"),
     }
     assert numbers.retries == {"HTTP 503": 12, "HTTP 401": 1}
-    assert (numbers.total.count, numbers.total.errors, numbers.total.lost) == (1, 4, 1)
+    assert (numbers.total.count, numbers.total.failed, numbers.total.lost) == (1, 5, 1)
     assert [(op.name, class_, times) for op, class_, times in numbers.not_sendable] == [("read", "big", 7)]
     assert numbers.worker_count == 1
     assert numbers.warnings == ("careful",)
