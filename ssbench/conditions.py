@@ -16,35 +16,11 @@ import operator
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 
-from ssbench import quantities
+from ssbench import figures, quantities
+from ssbench.figures import Figure, Scope, Unit
 from ssbench.operations import OPERATIONS
 from ssbench.suggestions import did_you_mean
-
-
-class Unit(Enum):
-    """What a limit is a number of."""
-
-    SECONDS = "s"
-    SHARE = "%"  # of operations; 0.01 is 1 %
-    COUNT = ""
-    PER_SECOND = "/s"
-    MEGABYTES_PER_SECOND = "MB/s"
-    CHANGE = "change"  # relative: 0.1 is +10 %
-
-
-#: Names of figures that are no latency, and their units; of a latency they are in :data:`_LATENCY`.
-_FIGURES = {
-    "rate": Unit.PER_SECOND,
-    "mb_per_s": Unit.MEGABYTES_PER_SECOND,
-    "errors": Unit.COUNT,
-    "retries": Unit.COUNT,
-    "count": Unit.COUNT,
-}
-#: Figures whose limit may be a share.
-_SHARES = ("errors", "retries")
-_LATENCY = re.compile(r"(first_|response_)?(?:mean|max|p(\d{1,3}(?:\.\d{1,6})?))\Z", re.ASCII)
 
 _RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _PARTS = re.compile(r"(?P<subject>.*?)\s*(?P<relation>[<>]=?)\s*(?P<limit>[^<>=]*)\Z", re.DOTALL)
@@ -55,19 +31,6 @@ _CHANGE = re.compile(r"([+-])\s*(\d{1,6}(?:\.\d{1,6})?)\s*%\Z", re.ASCII)
 _TOTAL = ("total", "all")
 _MOST_CHARACTERS = 200
 
-_KNOWN = (
-    *_FIGURES,
-    "mean",
-    "max",
-    "p50",
-    "p95",
-    "p99",
-    "p99.9",
-    "first_p99",
-    "first_mean",
-    "first_max",
-    "response_p99",
-)
 EXAMPLES = "such as 'read.p99 > 200ms', 'errors > 0.1%', 'rate < 500' or 'create.mb_per_s < 100'"
 
 
@@ -102,33 +65,32 @@ class Condition:
         return self.text.partition(" ")[0]
 
     @property
-    def rank(self) -> float | None:
-        """The rank of a percentile, 100 for ``max``; None for another figure."""
-        found = _LATENCY.match(self.figure)
+    def row(self) -> Figure:
+        """The figure itself; raises KeyError where this version of ssbench has none of that name."""
+        found = figures.find(self.figure)
         if found is None:
-            return None
-        return 100.0 if self.figure.endswith("max") else float(found[2]) if found[2] else None
+            raise KeyError(self.figure)
+        return found
 
     @property
-    def first_byte(self) -> bool:
-        """Whether a latency is to the first byte."""
-        return self.kind == "first"
+    def rank(self) -> float | None:
+        """The rank of a percentile, 100 for ``max``; None for another figure."""
+        return self.row.rank
 
     @property
     def kind(self) -> str:
         """What a latency is of: ``last`` and ``first`` byte, ``response`` (from the moment it was due)."""
-        found = _LATENCY.match(self.figure)
-        return found[1].removesuffix("_") if found and found[1] else "last"
+        return self.row.kind
 
     def spell(self, value: float) -> str:
         """Return a value of the figure with its unit, with all digits that a limit has."""
-        return _spell(value, self.unit)
+        return self.unit.spell(value)
 
     def spell_measured(self, value: float) -> str:
-        """Return a measured value with its unit: 3 digits, or as many as distinguish it from the limit."""
+        """Return a measured value with its unit: 4 digits, or as many as distinguish it from the limit."""
         if not math.isfinite(value):
             return self.spell(value)
-        short = (_significant(value, digits) for digits in range(3, 9))
+        short = (_significant(value, digits) for digits in range(4, 9))
         told = (each for each in short if self.relative or self.holds(each) == self.holds(value))
         return self.spell(next(told, value))
 
@@ -143,15 +105,16 @@ def parse(text: str, *, relative: bool = False) -> Condition:
         raise ValueError(f"{text[:_MOST_CHARACTERS]!r} is not a condition, {EXAMPLES}")
     names, percentile, rank = _split(parts["subject"].strip())
     operation, size_class = _subject(names, text)
-    figure = percentile + rank
-    usual = _unit(figure, text)
-    if size_class is not None and figure == "retries":
-        raise ValueError(f"{text!r}: retries are not counted by size class")
+    row = _row(percentile + rank, text)
+    if size_class is not None and row.scope is not Scope.SIZE_CLASS:
+        raise ValueError(f"{text!r}: {row.key} are not counted by size class")
+    if operation is not None and row.scope is Scope.RUN:
+        raise ValueError(f"{text!r}: {row.key} is of all operations together")
     written = parts["limit"].strip()
-    limit, unit = _limit(written, figure, usual, text, relative=relative)
-    subject = ".".join(each for each in (operation, size_class, figure) if each)
+    limit, unit = _limit(written, row, text, relative=relative)
+    subject = ".".join(each for each in (operation, size_class, row.key) if each)
     plain = f"{subject} {parts['relation']} {written}"
-    return Condition(operation, size_class, figure, parts["relation"], limit, unit, plain)
+    return Condition(operation, size_class, row.key, parts["relation"], limit, unit, plain)
 
 
 def unknown_class(condition: Condition, size_classes: Iterable[str]) -> str | None:
@@ -196,19 +159,18 @@ def _subject(names: list[str], text: str) -> tuple[str | None, str | None]:
     return operation.lower(), size_class or None
 
 
-def _unit(figure: str, text: str) -> Unit:
-    if figure in _FIGURES:
-        return _FIGURES[figure]
-    found = _LATENCY.match(figure)
-    if found is None or (found[2] is not None and not 0 < float(found[2]) <= 100):
+def _row(key: str, text: str) -> Figure:
+    found = figures.find(key)
+    if found is None:
         raise ValueError(
-            f"{text!r}: {figure!r} is not a figure ({', '.join((*_FIGURES, 'mean', 'max', 'p99'))}; before a"
-            f" latency, first_: to the first byte, response_: since it was due){did_you_mean(figure, _KNOWN)}"
+            f"{text!r}: {key!r} is not a figure ({', '.join(figures.FIGURES)}; before a latency, first_: to"
+            f" the first byte, response_: since it was due){did_you_mean(key, figures.LIKELY)}"
         )
-    return Unit.SECONDS
+    return found
 
 
-def _limit(limit: str, figure: str, usual: Unit, text: str, *, relative: bool) -> tuple[float, Unit]:
+def _limit(limit: str, row: Figure, text: str, *, relative: bool) -> tuple[float, Unit]:
+    figure, usual = row.key, row.unit
     if change := _CHANGE.match(limit):
         if not relative:
             raise ValueError(f"{text!r}: a change such as {limit!r} needs two runs: see compare")
@@ -223,14 +185,14 @@ def _limit(limit: str, figure: str, usual: Unit, text: str, *, relative: bool) -
         if seconds < 0:
             raise ValueError(f"{text!r}: a latency is never below 0")
         return seconds, usual
-    if limit.endswith("%") and figure in _SHARES and _NUMBER.match(limit[:-1].strip()):
+    if limit.endswith("%") and row.whole is not None and _NUMBER.match(limit[:-1].strip()):
         share = float(limit[:-1]) / 100
         if share > 1 and figure == "errors":
             raise ValueError(f"{text!r}: there are never more than 100% errors")
         return share, Unit.SHARE
     number = limit.removesuffix(usual.value).strip()
     if not _NUMBER.match(number):
-        suffixes = " or a share such as 0.1%" if figure in _SHARES else ""
+        suffixes = " or a share such as 0.1%" if row.whole is not None else ""
         raise ValueError(f"{text!r}: the limit of {figure} is a number such as 500{usual.value}{suffixes}")
     return float(number), usual
 
@@ -238,13 +200,3 @@ def _limit(limit: str, figure: str, usual: Unit, text: str, *, relative: bool) -
 def _significant(value: float, digits: int) -> float:
     """Return a value rounded to this many digits; all digits before the point are kept."""
     return float(f"{value:.{digits}g}") if abs(value) < 10 ** (digits - 1) else float(round(value))
-
-
-def _spell(value: float, unit: Unit) -> str:
-    if math.isinf(value):
-        return "inf"
-    if unit is Unit.SECONDS:
-        return f"{1000 * value:.6g}ms" if value < 1 else f"{value:.6g}s"
-    if unit in {Unit.SHARE, Unit.CHANGE}:
-        return f"{100 * value:{'+' if unit is Unit.CHANGE else ''}.4g}%"
-    return f"{value:.6g}{unit.value}" if unit is not Unit.COUNT else f"{value:.10g}"

@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 
 from ssbench.comparison.figures import facts_of
+from ssbench.figures import needed
 from ssbench.statistics import RunStatistics, judge_run
-from ssbench.statistics.latencies import needed
 
 
 @dataclass(frozen=True, slots=True)

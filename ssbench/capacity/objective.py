@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ssbench.capacity.search import Verdict
-from ssbench.conditions import Condition, Unit, unknown_class
+from ssbench.conditions import Condition, unknown_class
+from ssbench.figures import Unit
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import Latencies, Line, RunStatistics
 from ssbench.statistics.thresholds import line_of, value

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ssbench.comparison.compare import Comparison, Judged
 from ssbench.comparison.figures import FIGURES
-from ssbench.conditions import Condition, Unit
+from ssbench.conditions import Condition
+from ssbench.figures import Unit
 
 
 def check(condition: Condition) -> None:

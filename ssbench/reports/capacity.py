@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from ssbench.capacity.objective import Finding
 from ssbench.capacity.steps import Step
 from ssbench.capacity.variables import Variable
+from ssbench.figures import MIN_BEYOND
 from ssbench.reports.columns import WIDTH, bars, milliseconds, paragraph, width
 from ssbench.reports.figures import printable
 from ssbench.reports.verdict import Tone, rate
-from ssbench.statistics.latencies import MIN_BEYOND
 
 _MEGABYTE = 1e6
 

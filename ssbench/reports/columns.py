@@ -6,7 +6,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from ssbench.statistics.latencies import needed
+from ssbench.figures import needed
 
 #: Columns that no line of a summary exceeds.
 WIDTH = 80

@@ -54,6 +54,11 @@ class Figures:
     last_attempt: Latencies
     connecting: Latencies
 
+    @property
+    def latency(self) -> Latencies:
+        """The latencies that verdicts, thresholds and comparisons are about."""
+        return self.last_byte
+
 
 def merge_figures(parts: Iterable[Figures]) -> Figures:
     """Return the figures of several groups together, without copying latencies."""

@@ -16,23 +16,16 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.figures import MIN_BEYOND
 from ssbench.results import Mark, ResultBlock
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import Interval
-
-#: A percentile with fewer latencies beyond it says more of chance than of the store.
-MIN_BEYOND = 10
 
 #: How many latencies are sorted together.
 _PART_SIZE = 1 << 18
 #: More than these are not sorted for a few percentiles.
 _SORTED_AT_ONCE = 1 << 21
 _UPPER_BITS_OF_INFINITY = 0x7FF0
-
-
-def needed(rank: float) -> int:
-    """Return how many latencies the percentile of a rank below 100 needs."""
-    return math.ceil(100 * MIN_BEYOND / (100 - Fraction(str(rank))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ssbench.conditions import Condition, Unit, parse
-from ssbench.statistics.latencies import Latencies
+from ssbench.conditions import Condition, parse
+from ssbench.figures import Unit
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.sections import Line, Section
-
-_MEGABYTE = 1e6
 
 #: Conditions that cannot be read are cut to this many characters.
 _MOST_CHARACTERS = 200
@@ -76,21 +73,15 @@ def value(statistics: RunStatistics, condition: Condition) -> float | None:
 
     Of a change it is the figure itself, in the unit that it has without one.
     """
-    section, line = _section(statistics, condition.operation), line_of(statistics, condition)
-    if section is None or line is None or not condition.figure:
+    line = line_of(statistics, condition)
+    if line is None or not condition.figure:
         return None
-    if condition.rank is not None or condition.figure.endswith("mean"):
-        return _latency(_latencies(line, condition), condition)
-    plain = {
-        "rate": line.requests_per_second,
-        "mb_per_s": line.moved_per_second / _MEGABYTE,
-        "count": float(line.count),
-    }
-    if condition.figure in plain:
-        return plain[condition.figure]
-    if condition.figure == "retries":
-        return _of(section.retries, section.count, condition.unit)
-    return _of(line.failed, line.count + line.failed, condition.unit)
+    row = condition.row
+    found = row.measured(line, statistics)
+    if found is None or condition.unit is not Unit.SHARE or row.whole is None:
+        return None if found is None else float(found)
+    whole = row.whole(line, statistics)
+    return found / whole if whole else None
 
 
 def line_of(statistics: RunStatistics, condition: Condition) -> Line | None:
@@ -99,31 +90,13 @@ def line_of(statistics: RunStatistics, condition: Condition) -> Line | None:
     return _line(section, condition.size_class) if section else None
 
 
-def _of(number: int, everything: int, unit: Unit) -> float | None:
-    if unit is Unit.COUNT:
-        return float(number)
-    return number / everything if everything else None
-
-
 def _few(statistics: RunStatistics, condition: Condition) -> int | None:
     """Return how many latencies a percentile rests on, where those are too few."""
-    section = _section(statistics, condition.operation)
-    line = _line(section, condition.size_class) if section else None
-    rank = condition.rank
-    if line is None or rank is None or rank == 100:
+    line = line_of(statistics, condition)
+    if line is None or not condition.figure:
         return None
-    latencies = _latencies(line, condition)
-    return latencies.count if latencies.count and latencies.supported_percentile(rank) is None else None
-
-
-def _latencies(line: Line, condition: Condition) -> Latencies:
-    kinds = {"last": line.last_byte, "first": line.first_byte, "response": line.due.response}
-    return kinds[condition.kind]
-
-
-def _latency(latencies: Latencies, condition: Condition) -> float | None:
-    seconds = latencies.mean if condition.rank is None else latencies.percentile(condition.rank)
-    return None if math.isnan(seconds) else seconds
+    row = condition.row
+    return None if row.is_supported(line, statistics) else row.results(line, statistics) or None
 
 
 def _section(statistics: RunStatistics, operation: str | None) -> Section | None:

@@ -15,8 +15,9 @@ from result_rows import block, row
 from ssbench import conditions
 from ssbench.cli import thresholds
 from ssbench.cli.master import main
-from ssbench.conditions import Unit, parse, parse_all
+from ssbench.conditions import parse, parse_all
 from ssbench.errors import ClusterError, ExitCode, ScenarioError, UsageError
+from ssbench.figures import Unit
 from ssbench.results import Failure
 from ssbench.run import RunOutcome
 from ssbench.run.error_limit import ErrorLimit

@@ -1,0 +1,33 @@
+"""What a figure is: a row of one table, which everything that shows or judges figures looks up by its key.
+
+It imports nothing of the rest, so that the command line can read conditions without numpy.
+"""
+
+from ssbench.figures.table import (
+    COMPARED,
+    FIGURES,
+    LIKELY,
+    MIN_BEYOND,
+    Figure,
+    Range,
+    Scope,
+    find,
+    needed,
+    percentile,
+)
+from ssbench.figures.units import DASH, Unit
+
+__all__ = [
+    "COMPARED",
+    "DASH",
+    "FIGURES",
+    "LIKELY",
+    "MIN_BEYOND",
+    "Figure",
+    "Range",
+    "Scope",
+    "Unit",
+    "find",
+    "needed",
+    "percentile",
+]

@@ -1,0 +1,298 @@
+"""The table of figures: what each is called, what it is a number of, and how it is found in a run.
+
+A figure is a row. Conditions, comparisons, sweeps and reports look it up by its key with :func:`find`, and
+so one that is added here is in all of them. It is named here and computed where it is counted
+(:mod:`ssbench.statistics`); this module knows the shape of those numbers, and not the numbers themselves.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from typing import Protocol
+
+from ssbench.figures.units import Unit
+
+#: A percentile with fewer results beyond it says more of chance than of the store.
+MIN_BEYOND = 10
+
+
+# -- what figures are taken from ------------------------------------------------------------------
+
+
+class Bounds(Protocol):
+    """A 95 % interval."""
+
+    @property
+    def low(self) -> float: ...  # noqa: D102
+    @property
+    def high(self) -> float: ...  # noqa: D102
+
+
+class Times(Protocol):
+    """Some latencies, in seconds; their mean and maximum are NaN without any."""
+
+    @property
+    def count(self) -> int: ...  # noqa: D102
+    @property
+    def mean(self) -> float: ...  # noqa: D102
+
+    def percentile(self, rank: float) -> float: ...  # noqa: D102
+    def interval(self, rank: float) -> Bounds | None: ...  # noqa: D102
+
+
+class Due(Protocol):
+    """What is known of operations that were due."""
+
+    @property
+    def response(self) -> Times: ...  # noqa: D102
+
+
+class Line(Protocol):
+    """The numbers of an operation, a size class, or of all operations."""
+
+    @property
+    def count(self) -> int: ...  # noqa: D102
+    @property
+    def failed(self) -> int: ...  # noqa: D102
+    @property
+    def retries(self) -> int: ...  # noqa: D102
+    @property
+    def requests_per_second(self) -> float: ...  # noqa: D102
+    @property
+    def moved_per_second(self) -> float: ...  # noqa: D102
+    @property
+    def rate_interval(self) -> Bounds | None: ...  # noqa: D102
+    @property
+    def moved_interval(self) -> Bounds | None: ...  # noqa: D102
+    @property
+    def latency(self) -> Times: ...  # noqa: D102
+    @property
+    def first_byte(self) -> Times: ...  # noqa: D102
+    @property
+    def due(self) -> Due: ...  # noqa: D102
+
+
+class Run(Protocol):
+    """The run that a line belongs to."""
+
+    @property
+    def due(self) -> int | None: ...  # noqa: D102
+    @property
+    def not_begun(self) -> int | None: ...  # noqa: D102
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The 95 % interval of a figure, in its unit. ``high`` is infinite where too few results lie beyond."""
+
+    low: float
+    high: float
+
+
+class Scope(Enum):
+    """The smallest group of operations of which a figure is known."""
+
+    RUN = "run"
+    OPERATION = "operation"
+    SIZE_CLASS = "size class"
+
+
+Number = Callable[[Line, Run], float | None]
+Count = Callable[[Line, Run], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A row of the table.
+
+    ``key`` is its name in conditions and JSON, ``title`` the one that people read; both without the unit.
+    ``measured`` returns it for a line of a run, whether or not enough results support it, None where there
+    is none; ``measured_interval`` returns its 95 % interval. Both are in ``unit``. ``needs`` is how many
+    results it needs, ``results`` how many there are. ``more_is_better`` is None where neither is; ``words``
+    name a change for the better and one for the worse. Where ``whole`` is given, the value may be asked for
+    as a share of it. ``compared`` figures are in comparisons. ``rank`` is that of a percentile (100 of the
+    maximum), ``kind`` which latency it is of: ``last`` (the latency of verdicts), ``first`` (byte),
+    ``response`` (from the moment it was due); empty for other figures.
+    """
+
+    key: str
+    title: str
+    unit: Unit
+    measured: Number
+    measured_interval: Callable[[Line, Run], Range | None] = lambda _line, _run: None
+    results: Count = lambda line, _run: line.count
+    needs: int = 0
+    more_is_better: bool | None = None
+    words: tuple[str, str] = ("less", "more")
+    whole: Count | None = None
+    compared: bool = False
+    scope: Scope = Scope.SIZE_CLASS
+    rank: float | None = None
+    kind: str = ""
+
+    @property
+    def head(self) -> str:
+        """Its title with the unit in which it is shown: ``p99 ms``."""
+        return self.title if self.unit.shown in self.title else f"{self.title} {self.unit.shown}"
+
+    @property
+    def compared_in(self) -> Unit:
+        """The unit in which runs are compared: a count is compared as a share of its whole."""
+        return self.unit if self.whole is None else Unit.SHARE
+
+    def value(self, line: Line, run: Run) -> float | None:
+        """Return the value; None, which is shown as a dash, where there is none or too few support it."""
+        return self.measured(line, run) if self.is_supported(line, run) else None
+
+    def interval(self, line: Line, run: Run) -> Range | None:
+        """Return the 95 % interval of the value; None where that or its interval is not known."""
+        return self.measured_interval(line, run) if self.is_supported(line, run) else None
+
+    def share(self, line: Line, run: Run) -> float | None:
+        """Return the value as a share of its whole; None where that is 0, and for a figure without one."""
+        value, whole = self.value(line, run), self.whole(line, run) if self.whole else 0
+        return None if value is None or not whole else value / whole
+
+    def is_supported(self, line: Line, run: Run) -> bool:
+        """Whether there are as many results as it needs."""
+        return self.results(line, run) >= self.needs
+
+    def text(self, line: Line, run: Run) -> str:
+        """Return the value as reports show it, without its unit."""
+        return self.unit.text(self.value(line, run))
+
+
+_MEGABYTE = 1e6
+
+
+def _range(found: Bounds | None, unit: float = 1.0) -> Range | None:
+    return None if found is None else Range(found.low / unit, found.high / unit)
+
+
+#: Where latencies are, by the prefix of their keys: the kind, what titles begin with, how they are found.
+_TIMES: dict[str, tuple[str, str, Callable[[Line], Times]]] = {
+    "": ("last", "", lambda line: line.latency),
+    "first_": ("first", "first byte ", lambda line: line.first_byte),
+    "response_": ("response", "response ", lambda line: line.due.response),
+}
+_LATENCY = re.compile(r"(|first_|response_)(?:mean|max|p(\d{1,3}(?:\.\d{1,6})?))\Z", re.ASCII)
+
+
+def needed(rank: float) -> int:
+    """Return how many results the percentile of a rank below 100 needs."""
+    return math.ceil(100 * MIN_BEYOND / (100 - Fraction(str(rank))))
+
+
+def _latency(name: str, rank: float | None, prefix: str = "", *, compared: bool = False) -> Figure:
+    """Return the row of a percentile, or of the mean where there is no rank."""
+    kind, title, times = _TIMES[prefix]
+
+    def measured(line: Line, _run: Run) -> float | None:
+        found = times(line)
+        seconds = found.mean if rank is None else found.percentile(rank)
+        return None if math.isnan(seconds) else seconds
+
+    def interval(line: Line, _run: Run) -> Range | None:
+        return None if rank is None or rank >= 100 else _range(times(line).interval(rank))
+
+    return Figure(
+        prefix + name,
+        title + name,
+        Unit.SECONDS,
+        measured,
+        interval,
+        lambda line, _: times(line).count,
+        needs=1 if rank is None or rank >= 100 else needed(rank),
+        more_is_better=False,
+        words=("faster", "slower"),
+        compared=compared,
+        rank=rank,
+        kind=kind,
+    )
+
+
+#: The table, in the order of reports. Latencies of other ranks and kinds are figures too: see :func:`find`.
+FIGURES = {
+    each.key: each
+    for each in (
+        Figure(
+            "rate",
+            "ops/s",
+            Unit.PER_SECOND,
+            lambda line, _: line.requests_per_second,
+            lambda line, _: _range(line.rate_interval),
+            more_is_better=True,
+            words=("faster", "slower"),
+            compared=True,
+        ),
+        Figure(
+            "mb_per_s",
+            "MB/s",
+            Unit.MEGABYTES_PER_SECOND,
+            lambda line, _: line.moved_per_second / _MEGABYTE,
+            lambda line, _: _range(line.moved_interval, _MEGABYTE),
+            more_is_better=True,
+            words=("faster", "slower"),
+            compared=True,
+        ),
+        _latency("p50", 50, compared=True),
+        _latency("p95", 95, compared=True),
+        _latency("p99", 99, compared=True),
+        _latency("mean", None),
+        _latency("max", 100),
+        Figure(
+            "errors",
+            "errors",
+            Unit.COUNT,
+            lambda line, _: line.failed,
+            more_is_better=False,
+            words=("fewer errors", "more errors"),
+            whole=lambda line, _: line.count + line.failed,
+            compared=True,
+        ),
+        Figure(
+            "retries",
+            "retries",
+            Unit.COUNT,
+            lambda line, _: line.retries,
+            more_is_better=False,
+            words=("fewer retries", "more retries"),
+            whole=lambda line, _: line.count,
+            scope=Scope.OPERATION,
+        ),
+        Figure("count", "ops", Unit.COUNT, lambda line, _: line.count),
+    )
+}
+
+#: The figures that runs are compared by.
+COMPARED = {key: each for key, each in FIGURES.items() if each.compared}
+
+#: What is proposed for a key that is none.
+LIKELY = (*FIGURES, "p99.9", "first_p50", "first_p99", "first_mean", "first_max", "response_p99")
+
+
+@cache
+def find(key: str) -> Figure | None:
+    """Return the figure of a key, such as ``rate``, ``p99.9`` or ``first_max``; None where there is none."""
+    if key in FIGURES:
+        return FIGURES[key]
+    found = _LATENCY.match(key)
+    if found is None or (found[2] is not None and not 0 < float(found[2]) <= 100):
+        return None
+    rank = float(found[2]) if found[2] else 100.0 if key.endswith("max") else None
+    return _latency(key.removeprefix(found[1]), rank, found[1])
+
+
+@cache
+def percentile(rank: float) -> Figure:
+    """Return a percentile of the latency of verdicts; the maximum for 100."""
+    return FIGURES["max"] if rank == 100 else _latency(f"p{rank:.10g}", rank)

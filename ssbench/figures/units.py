@@ -1,0 +1,114 @@
+"""The units of figures, and the one way in which a value of each is written."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+
+#: What stands for a value that is not known, or that too few results support.
+DASH = "-"
+
+_MEGABYTE = 1e6
+
+#: Latencies from this on are written in seconds, and in hours.
+_SECONDS_FROM = 99_999.5e-3
+_HOURS_FROM = 9999.5
+
+
+class Unit(Enum):
+    """What a value, or the limit of a condition, is a number of."""
+
+    SECONDS = "s"
+    SHARE = "%"  # of operations; 0.01 is 1 %
+    COUNT = ""
+    PER_SECOND = "/s"
+    MEGABYTES_PER_SECOND = "MB/s"
+    CHANGE = "change"  # relative: 0.1 is +10 %
+
+    @property
+    def shown(self) -> str:
+        """The unit in which :meth:`text` writes values."""
+        return "ms" if self is Unit.SECONDS else self.value
+
+    def text(self, value: float | None) -> str:
+        """Return a value as reports show it, without its unit; a dash for none."""
+        if self is Unit.SECONDS:
+            return milliseconds(value)
+        if value is None or math.isnan(value):
+            return DASH
+        if self is Unit.COUNT:
+            return count(round(value))
+        if self is Unit.SHARE:
+            return percent(value)
+        return f"{100 * value:+.1f}" if self is Unit.CHANGE else rate(value)
+
+    def spell(self, value: float) -> str:
+        """Return a value with its unit as conditions have it, in up to 6 digits."""
+        if math.isinf(value):
+            return "inf"
+        if self is Unit.SECONDS:
+            return f"{1000 * value:.6g}ms" if value < 1 else f"{value:.6g}s"
+        if self in {Unit.SHARE, Unit.CHANGE}:
+            return f"{100 * value:{'+' if self is Unit.CHANGE else ''}.4g}%"
+        return f"{value:.6g}{self.value}" if self is not Unit.COUNT else f"{value:.10g}"
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Return a time in milliseconds in 5 characters, microseconds below 10 ms; a dash for none.
+
+    What is longer than 99,999 ms has its own unit: 100s, 3h.
+    """
+    if seconds is None or math.isnan(seconds):
+        return DASH
+    if math.isinf(seconds):
+        return "inf"
+    if seconds >= _SECONDS_FROM:
+        return f"{seconds:.0f}s" if seconds < _HOURS_FROM else f"{seconds / 3600:.0f}h"
+    value = seconds / 1e-3
+    for limit, decimals in ((10, 3), (100, 2), (1000, 1)):
+        if round(value, decimals) < limit:
+            return f"{value:.{decimals}f}"
+    return f"{value:.0f}"
+
+
+def rate(number: float | None, columns: int = 99) -> str:
+    """Return a number a second, with decimals below 1,000, in this many columns; a dash for none."""
+    if number is None or math.isnan(number):
+        return DASH
+    if math.isinf(number):
+        return "inf"
+    for limit, decimals in ((10, 2), (1000, 1)):
+        if round(number, decimals) < limit:
+            return f"{number:.{decimals}f}"
+    return count(round(number), columns)
+
+
+def megabytes(bytes_per_second: float | None, columns: int = 99) -> str:
+    """Return bytes a second as megabytes a second, as :func:`rate` does."""
+    return rate(None if bytes_per_second is None else bytes_per_second / _MEGABYTE, columns)
+
+
+def count(number: int, columns: int = 99) -> str:
+    """Return a whole number with commas; millions, and so on, where that takes too many columns."""
+    text = f"{number:,}"
+    for unit in "MGTPE":
+        if len(text) <= columns:
+            break
+        number = round(number / 1000) if unit != "M" else round(number / 1e6)
+        text = f"{number:,}{unit}"
+    return text
+
+
+def percent(share: float | None) -> str:
+    """Return a share of 1 in per cent; one that is not zero never looks like it."""
+    if share is None or math.isnan(share):
+        return DASH
+    value = 100 * share
+    if 0 < value < 0.01:
+        return "under 0.01"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def share(part: float, whole: float) -> str:
+    """Return a part of a whole in per cent, with the sign."""
+    return f"{percent(part / whole if whole else 0.0)} %"
