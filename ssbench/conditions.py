@@ -87,10 +87,10 @@ class Condition:
         return self.unit.spell(value)
 
     def spell_measured(self, value: float) -> str:
-        """Return a measured value with its unit: 4 digits, or as many as distinguish it from the limit."""
+        """Return a measured value with its unit: 3 digits, or as many as distinguish it from the limit."""
         if not math.isfinite(value):
             return self.spell(value)
-        short = (_significant(value, digits) for digits in range(4, 9))
+        short = (_significant(value, digits) for digits in range(3, 9))
         told = (each for each in short if self.relative or self.holds(each) == self.holds(value))
         return self.spell(next(told, value))
 
