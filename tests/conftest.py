@@ -81,6 +81,15 @@ def logging_as_before() -> Iterator[None]:
     root.setLevel(level)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep programs away from what the user has in the home folder: results of runs, and settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+            patch.setenv(name, str(tmp_path_factory.mktemp(name)))
+        yield
+
+
 @pytest.fixture(scope="session")
 def swift() -> Iterator[LocalSwift]:
     with LocalSwift() as running:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from pathlib import Path
 
 from ssbench.archive.entry import Entry
@@ -37,13 +37,15 @@ class Archive:
     """A folder of stat files.
 
     ``read`` makes the entry of a file; it raises StatFileError for one that cannot be read, which is then
-    named in ``unreadable`` and left out; what is wrong with the index itself is there too.
+    named in ``unreadable`` and left out; what is wrong with the index itself is there too. The runs in
+    ``earlier`` folders are there as well, with the whole path of their files.
     """
 
-    def __init__(self, folder: Path, read: Callable[[Path], Entry]) -> None:
+    def __init__(self, folder: Path, read: Callable[[Path], Entry], earlier: Sequence[Path] = ()) -> None:
         self.folder = folder
         self.unreadable: list[str] = []
         self._read = read
+        self._earlier = [Archive(each, read) for each in earlier]
 
     def entries(self) -> list[Entry]:
         """Return all runs, the oldest first, after a look at which files are new, changed or gone.
@@ -51,6 +53,13 @@ class Archive:
         An index that is damaged is made again. Where none can be written, one in memory takes its place.
         Raises UsageError where there is no such folder, or its index cannot be used.
         """
+        found = self._entries()
+        for archive in self._earlier:
+            found += [replace(entry, file=str(archive.folder / entry.file)) for entry in archive.entries()]
+            self.unreadable += archive.unreadable
+        return sorted(found, key=lambda entry: entry.started) if self._earlier else found
+
+    def _entries(self) -> list[Entry]:
         if not self.folder.is_dir():
             raise UsageError(f"{self.folder}: is not a folder")
         path = self.folder / INDEX

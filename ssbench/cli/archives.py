@@ -20,6 +20,9 @@ _log = logging.getLogger(__name__)
 #: Names the folder where no option does.
 VARIABLE = "SSBENCH_RESULTS_DIR"
 
+#: The folder where neither does; see :mod:`ssbench.run.state_folder`.
+USUAL = "~/.local/state/ssbench"
+
 
 def add_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: str) -> None:
     """Add the option; ``what`` says what becomes of the folder."""
@@ -27,7 +30,7 @@ def add_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what
         "--results-dir",
         metavar="DIR",
         type=Path,
-        help=f"{what} (default: the environment variable {VARIABLE}, or /tmp/ssbench-results)",
+        help=f"{what} (default: the environment variable {VARIABLE}, or {USUAL})",
     )
 
 
@@ -67,9 +70,12 @@ def folder(arguments: argparse.Namespace) -> Path | None:
 def open_archive(arguments: argparse.Namespace) -> Archive:
     """Open the folder that was named, or the one where runs leave their files without a name."""
     from ssbench.archive import Archive
-    from ssbench.run.own_folder import own_folder
+    from ssbench.run.state_folder import earlier_folders, results_folder
 
-    return Archive(folder(arguments) or own_folder("ssbench-results"), _read)
+    if (named := folder(arguments)) is not None:
+        return Archive(named, _read)
+    usual = results_folder()
+    return Archive(usual, _read, [each for each in earlier_folders() if each != usual])
 
 
 def _read(path: Path) -> Entry:

@@ -101,7 +101,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
         "--stats-file",
         metavar="FILE",
         type=Path,
-        help="file for the results; .gz is appended (default: a new file in /tmp/ssbench-results)",
+        help=f"file for the results; .gz is appended (default: a new file in {archives.USUAL})",
     )
     archives.add_argument(group, "folder for a new stat file, in which ssbench-master list finds it")
     group.add_argument(

@@ -77,8 +77,8 @@ class RunOptions:
     With two ``sides`` each object belongs to one of them. Both have a storage URL, and the credentials of the
     bench have these two, or both have a policy, or the bench has credentials for each.
 
-    Results go to ``stats_file`` (None: a new file in /tmp/ssbench-results), which is overwritten only with
-    ``force``; ``label`` is kept in it. With ``profile`` the benchmark is profiled.
+    Results go to ``stats_file`` (None: a new file in the folder of :mod:`ssbench.run.state_folder`), which is
+    overwritten only with ``force``; ``label`` is kept in it. With ``profile`` the benchmark is profiled.
 
     Raises UsageError for numbers that are out of range.
     """

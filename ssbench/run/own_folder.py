@@ -15,10 +15,19 @@ def own_folder(name: str) -> Path:
     A link planted there, or a folder that another user owns or may write to, is left alone.
     """
     temporary = Path(tempfile.gettempdir())
-    for folder in (temporary / name, temporary / f"{name}-{os.geteuid()}"):
+    for folder in own_names(temporary, name):
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        found = folder.lstat()
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022:
+        if is_own(folder.lstat()):
             return folder
     return Path(tempfile.mkdtemp(prefix=f"{name}-"))
+
+
+def own_names(temporary: Path, name: str) -> tuple[Path, Path]:
+    """Return the names that :func:`own_folder` tries in the temporary folder."""
+    return temporary / name, temporary / f"{name}-{os.geteuid()}"
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Return whether this is a folder of the user's that no other user may write to."""
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022

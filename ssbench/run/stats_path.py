@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ssbench.errors import StatFileError
-from ssbench.run.own_folder import own_folder
+from ssbench.run.state_folder import results_folder
 from ssbench.scenario.model import Scenario
 
 
@@ -35,7 +35,7 @@ def labelled(given: Path | None, scenario: Scenario, label: str, now: float) -> 
     NAME is the ``given`` one without its endings, or that of a new file in the usual folder for runs that
     began at ``now``. Raises StatFileError where no file can have the name.
     """
-    stem = _stem(own_folder("ssbench-results") / default_name(scenario, now) if given is None else given)
+    stem = _stem(results_folder() / default_name(scenario, now) if given is None else given)
     return stem.with_name(f"{stem.name}.{label}.stat.gz")
 
 
@@ -71,9 +71,7 @@ def reserve(given: Path | None, scenario: Scenario, now: float, *, force: bool =
     """
     path = given
     try:
-        path = (
-            new_in(own_folder("ssbench-results"), scenario, now) if given is None else _compressed_name(given)
-        )
+        path = new_in(results_folder(), scenario, now) if given is None else _compressed_name(given)
         path.parent.mkdir(parents=True, exist_ok=True)
         there = _check(path)
         if there and not force:

@@ -27,10 +27,12 @@ CHARACTERS = ("--progress", "characters")
 #: An option of run-scenario for tests that look for something in its report.
 FULL = ("--report", "full")
 
-#: What a program may inherit of the tests' environment; nothing that says how to authenticate.
-_ENVIRONMENT = {
-    name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_", "SSBENCH_"))
-}
+
+def _environment() -> dict[str, str]:
+    """Return what a program may inherit of the tests' environment; nothing that says how to authenticate."""
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_", "SSBENCH_"))
+    }
 
 
 #: How many ports belong to one process of tests, of those from 12,000 to 20,000: below the ones that
@@ -89,7 +91,7 @@ class Program:
         shell = ["sh", "-c", f'exec "$@" {redirect}', "sh"] if redirect else []
         self.process = subprocess.Popen(
             [*shell, sys.executable, "-m", module, *map(str, arguments)],
-            env={**_ENVIRONMENT, "PYTHONUNBUFFERED": "1", "COLUMNS": "80", **(environment or {})},
+            env={**_environment(), "PYTHONUNBUFFERED": "1", "COLUMNS": "80", **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,

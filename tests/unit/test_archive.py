@@ -246,9 +246,9 @@ def arguments(**given):
 
 def test_the_folder_is_named_by_the_option_or_the_variable(monkeypatch, tmp_path):
     monkeypatch.delenv(archives.VARIABLE, raising=False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     # Where runs leave their files that are told nothing.
-    assert archives.open_archive(arguments()).folder == tmp_path / "ssbench-results"
+    assert archives.open_archive(arguments()).folder == tmp_path / "ssbench"
     monkeypatch.setenv(archives.VARIABLE, str(tmp_path / "x"))
     assert archives.open_archive(arguments()).folder == tmp_path / "x"
     assert archives.open_archive(arguments(results_dir=tmp_path)).folder == tmp_path
@@ -256,6 +256,35 @@ def test_the_folder_is_named_by_the_option_or_the_variable(monkeypatch, tmp_path
     file.touch()
     with pytest.raises(UsageError, match="file: is not a folder"):
         archives.folder(arguments(results_dir=file))
+
+
+def test_runs_in_the_folder_of_earlier_versions_are_still_there(folder, tmp_path):
+    earlier = Folder(tmp_path / "earlier")
+    earlier.path.mkdir()
+    earlier.write("old.stat.gz", 1)
+    earlier.write("other.stat.gz", 3, "x")
+    (earlier.path / "wrong.stat.gz").write_text("x")
+    folder.write("new.stat.gz", 2)
+    archive = Archive(folder.path, folder._read, [earlier.path])
+    files = [str(earlier.path / "old.stat.gz"), "new.stat.gz", str(earlier.path / "other.stat.gz")]
+    assert [entry.file for entry in archive.entries()] == files
+    assert archive.find("last") == archive.find("@x") == [earlier.path / "other.stat.gz"]
+    assert archive.find("last-1") == [folder.path / "new.stat.gz"]
+    assert [text.rpartition(": ")[2] for text in archive.unreadable] == ["not a stat file of ssbench"]
+
+
+def test_only_the_usual_folder_has_earlier_ones(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(archives, "_read", lambda path: Folder(path.parent)._read(path))
+    earlier = Folder(tmp_path / "ssbench-results")
+    earlier.path.mkdir()
+    earlier.write("old.stat.gz", 1)
+    assert archives.open_archive(arguments()).find("last") == [earlier.path / "old.stat.gz"]
+    assert archives.open_archive(arguments(results_dir=tmp_path / "state")).entries() == []
+    # What others may write to is not read.
+    earlier.path.chmod(0o777)
+    assert archives.open_archive(arguments()).entries() == []
 
 
 def test_the_list(monkeypatch, folder, capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,10 +64,10 @@ def test_what_can_be_no_stat_file(tmp_path: Path, name: str, message: str, force
 def test_runs_of_the_same_second_have_files_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with reserve(None, SCENARIO, NOW) as first, reserve(None, SCENARIO, NOW) as second:
         assert first != second
-        assert first.parent == second.parent == tmp_path / "ssbench-results"
+        assert first.parent == second.parent == tmp_path / "ssbench"
 
 
 def test_a_default_name_can_be_encoded() -> None:
@@ -91,10 +90,10 @@ def test_several_runs_have_labels_in_their_names(tmp_path: Path, name: str) -> N
 def test_several_runs_without_a_name_have_the_usual_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     path = labelled(None, SCENARIO, "run-1", NOW)
     usual = default_name(SCENARIO, NOW).removesuffix(".stat.gz")
-    assert path == tmp_path / "ssbench-results" / f"{usual}.run-1.stat.gz"
+    assert path == tmp_path / "ssbench" / f"{usual}.run-1.stat.gz"
 
 
 @pytest.mark.parametrize(
