@@ -1,10 +1,12 @@
-"""What a report says of stores whose behaviour is planted, beside what arithmetic says.
+"""What a report says of stores whose behaviour is planted, beside what is true.
 
-    python bench/truth.py [STORE ...]
+    python bench/truth.py [--runs N] [STORE ... | lines]
 
-Prints a row for each figure: the planted value, the printed one, and how far they are apart. Exit code 1
-when one is not near enough (1 %, of p95 and above 5 %). It takes seconds, for nothing is measured:
-users, store and clock are simulated, and everything from the results on is the program's own.
+First a row for each figure: the planted value, the printed one, and how far they are apart, which is at
+most 1 % (of p95 and above 5 %). It takes seconds, for nothing is measured: users, store and clock are
+simulated, and everything from the results on is the program's own. Then what is concluded, in as many
+simulated runs as --runs says: how often that is right (``lines``; some minutes). Exit code 1 where
+something is not as it should be.
 """
 
 from __future__ import annotations
@@ -12,23 +14,23 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+from truth_lines import LINES
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from planted_stores import STORES, USERS
 
+#: The name of what is not about one store.
+_LINES = "lines"
 
-def main() -> int:
-    """Print the table; return the exit code."""
-    names = [planted.name for planted in STORES]
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("stores", nargs="*", metavar="STORE", help=f"one of: {', '.join(names)}")
-    wanted = parser.parse_args().stores or names
-    if unknown := set(wanted) - set(names):
-        parser.error(f"no such store: {', '.join(sorted(unknown))}")
+
+def figures(names: Sequence[str]) -> int:
+    """Print the figures of some stores; return how many are wrong."""
     wrong = 0
     for planted in STORES:
-        if planted.name not in wanted:
+        if planted.name not in names:
             continue
         print(f"{planted.name} ({USERS} users, {planted.seconds:g} s)")
         for figure, truth, printed, is_near in planted.compare():
@@ -36,6 +38,35 @@ def main() -> int:
             wrong += not is_near
             mark = "" if is_near else "  WRONG"
             print(f"  {figure:<24}{truth:>14.3f}{printed:>14.3f}{off:>+10.2%}{mark}")
+    return wrong
+
+
+def conclusions(runs: int) -> int:
+    """Print what is concluded of simulated runs; return how many lines are wrong."""
+    wrong = 0
+    print(f"{'Concluded of simulated runs':<78}{'asked':>8}{'found':>12}")
+    for make in LINES:
+        for line in make(runs):
+            wrong += not line.is_met
+            mark = "" if line.is_met else "  WRONG"
+            print(f"{line.what:<78}{line.asked:>8}{line.found:>12}{mark}", flush=True)
+    return wrong
+
+
+def main() -> int:
+    """Print the tables; return the exit code."""
+    names = [planted.name for planted in STORES]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=20, help="simulated runs a line (default: 20)")
+    known = ", ".join(names)
+    parser.add_argument("stores", nargs="*", metavar="STORE", help=f"one of: {known}, or {_LINES}")
+    arguments = parser.parse_args()
+    wanted = arguments.stores or [*names, _LINES]
+    if unknown := set(wanted) - {*names, _LINES}:
+        parser.error(f"no such store: {', '.join(sorted(unknown))}")
+    wrong = figures(wanted)
+    if _LINES in wanted:
+        wrong += conclusions(arguments.runs)
     print(f"wrong: {wrong}")
     return int(wrong > 0)
 

@@ -35,6 +35,9 @@ _MOST_WARNINGS = 6
 #: Columns of the picture of rates over time.
 _LEAST_BARS, _MOST_BARS = 10, 60
 
+#: Of more stalls than this the longest have their times.
+_MOST_STALLS = 4
+
 #: Scenario names are cut, so that there is room for how the run ended.
 _MOST_NAME = 40
 
@@ -58,6 +61,7 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
         yield from _sizes(statistics)
     yield from load.brief(statistics)
     yield from _over_time(statistics, options.encoding)
+    yield from _stalls(statistics)
     yield from _failures(statistics)
     yield from _slowest(statistics)
     yield from _warnings(statistics)
@@ -185,6 +189,21 @@ def _over_time(statistics: RunStatistics, encoding: str) -> Iterator[str]:
     title = "ops/s over time  "
     room = max(min(WIDTH - len(title) - len(behind), _MOST_BARS), _LEAST_BARS)
     yield f"{title}{bars(_buckets(rows, whole, min(room, whole)), encoding)}{behind}"
+
+
+def _stalls(statistics: RunStatistics) -> Iterator[str]:
+    stalls = statistics.course.stalls if statistics.course else ()
+    if not stalls:
+        return
+    longest = sorted(
+        sorted(stalls, key=lambda each: -each.seconds)[:_MOST_STALLS], key=lambda each: each.start
+    )
+    texts = [f"{each.seconds:.2f} s at {clock(each.start)}" for each in longest]
+    if len(stalls) > _MOST_STALLS:
+        texts.append(f"{len(stalls) - _MOST_STALLS} more: --report full")
+    start = f"stalls: {len(stalls)}, {sum(each.seconds for each in stalls):.2f} s without a completion: "
+    texts[0] = start + texts[0]
+    yield from wrap(texts, len("stalls: "), ", ")
 
 
 def _buckets(rows: Mapping[int, int], whole: int, buckets: int) -> list[float]:

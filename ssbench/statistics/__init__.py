@@ -18,10 +18,11 @@ from ssbench.statistics.over_time import OverTime, Series
 from ssbench.statistics.parts import Part, Parts
 from ssbench.statistics.run_statistics import RunStatistics, Spread, StageStatistics
 from ssbench.statistics.sections import Line, Section
+from ssbench.statistics.stalls import Stall
 from ssbench.statistics.steadiness import Steadiness
 from ssbench.statistics.summary import make_statistics, summarize
 from ssbench.statistics.thresholds import Judgment, judge, judge_run
-from ssbench.statistics.timeline import EachSecond, Stall, Window
+from ssbench.statistics.timeline import EachSecond, Window
 from ssbench.statistics.within import Within
 
 __all__ = [

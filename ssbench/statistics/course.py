@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 from ssbench.statistics.figures import Figures
+from ssbench.statistics.stalls import Stall
 from ssbench.statistics.steadiness import Steadiness, steadiness
-from ssbench.statistics.timeline import EachSecond, Stall, Timeline, Window
+from ssbench.statistics.timeline import EachSecond, Timeline, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,11 @@ class Course:
     steadiness: Steadiness
 
 
-def course_of(timeline: Timeline, window: Window, total: Figures, users: float) -> Course:
-    """Return the course of a run that had this many users; ``total`` is all of its results."""
+def course_of(timeline: Timeline, window: Window, total: Figures, users: float, *, idle: bool) -> Course:
+    """Return the course of a run that had this many users; ``total`` is all of its results.
+
+    ``idle`` tells that users are idle at times by intention.
+    """
     each = timeline.each_second(window)
     of_all_users = users * window.seconds
     return Course(
@@ -39,5 +43,5 @@ def course_of(timeline: Timeline, window: Window, total: Figures, users: float) 
         operations=each[0] if each else None,
         moved=each[1] if each else None,
         steadiness=steadiness(total.by_second.series(window.start, window.end)[0]),
-        stalls=timeline.stalls(window, total.last_byte, math.ceil(users)),
+        stalls=timeline.stalls(window, total.last_byte, None if idle else math.ceil(users)),
     )

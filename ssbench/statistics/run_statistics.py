@@ -21,7 +21,7 @@ import numpy as np
 from ssbench.cluster.observation import Observation
 from ssbench.operations import OPERATIONS, Operation
 from ssbench.results import UNFINISHED, RunDescription, StageFacts, WorkerFacts
-from ssbench.scenario.model import Scenario, Stage
+from ssbench.scenario.model import Stage
 from ssbench.statistics.causes import Cause
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.course import Course, course_of
@@ -137,12 +137,14 @@ def numbers_of(collector: Collector, facts: RunFacts, users: float) -> RunStatis
     total = merge_figures(leaves.values())
     start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
     scenario = facts.run.scenario
-    course = course_of(timeline, window, total, users) if timeline and window else None
+    # Users of an open loop wait for what is due, others think.
+    idle = bool(scenario.is_open or scenario.think_time or scenario.stages)
+    course = course_of(timeline, window, total, users, idle=idle) if timeline and window else None
     unsteady = course.steadiness.warning() if course and not scenario.stages else None
     errors = collector.errors()
     # How long users were busy with these is not known.
     timed = not total.lost and UNFINISHED not in errors
-    measured = _measured(course, total, scenario, timed=timed) if course else None
+    measured = _measured(course, total, idle=idle or not timed) if course else None
     own_part = generator(summary, measured) if measured else Generator()
     return RunStatistics(
         run=facts.run,
@@ -187,17 +189,15 @@ def _over_time(collector: Collector, window: Window | None, total: Figures) -> O
     return collector.over_time.finish(start, total.end)
 
 
-def _measured(course: Course, total: Figures, scenario: Scenario, *, timed: bool) -> Measured:
+def _measured(course: Course, total: Figures, *, idle: bool) -> Measured:
     """Return the figures by which the load generator is judged."""
     window = course.window
-    # Users of an open loop wait for what is due, others think; of a whole window all began at once.
-    idle = scenario.is_open or scenario.think_time or scenario.stages or window.whole
     return Measured(
         start=window.start,
         end=window.end,
         median=total.last_byte.percentile(50),
         p99=total.last_byte.percentile(99),
-        busy=course.busy if timed and not idle else None,
+        busy=None if idle or window.whole else course.busy,  # of a whole window all began at once
         held_up=total.held_up.count,
     )
 

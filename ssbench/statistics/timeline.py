@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,19 +15,8 @@ import numpy.typing as npt
 
 from ssbench.results import ResultBlock
 from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.stalls import Gaps, Stall
 from ssbench.statistics.tally import tally
-
-#: A gap without a completion is a stall when it is longer than this (seconds) and than this many times
-#: the 99th percentile of latency, of operations other than those that stalls held up.
-STALL_SECONDS = 0.5
-STALL_PERCENTILES = 10
-
-#: Several stalls may not have held up more than this share of the operations; one may have held up half.
-_HELD_UP = 0.05
-
-#: The first and the last completion of each such part of a second are kept. Longer gaps than this
-#: are seen, and a stall is longer.
-_BIN_SECONDS = 0.25
 
 #: How many results are waited for before seconds are counted from the first send, because the
 #: operation that was sent first may be one of the last to end.
@@ -68,14 +56,6 @@ class EachSecond:
     fastest_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stall:
-    """A time without a completion: seconds, and how many after the first send it began."""
-
-    start: float
-    seconds: float
-
-
 class Timeline:
     """Follows the moments of results; those of failures too, where they are known."""
 
@@ -89,17 +69,16 @@ class Timeline:
         self._bytes: Counter[int] = Counter()
         self._waiting: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]] = []
         self._count = 0
-        self._bins: dict[float, tuple[float, float]] = {}
+        self._gaps = Gaps()
 
     def add(self, block: ResultBlock, started: npt.NDArray[np.float64]) -> None:
         """Take in the results of a block, which must not be empty, and when they were sent."""
         # In this order min() and max() keep what they have when the other is NaN.
         self.first_sent = min(self.first_sent, float(np.fmin.reduce(started)))
         self.last_sent = max(self.last_sent, float(np.fmax.reduce(started)))
-        ordered = np.sort(block.completed)
-        self.first_ended = min(self.first_ended, float(ordered[0]))
-        self.last_ended = max(self.last_ended, float(ordered[-1]))
-        self._note_bins(ordered)
+        self.first_ended = min(self.first_ended, float(block.completed.min()))
+        self.last_ended = max(self.last_ended, float(block.completed.max()))
+        self._gaps.add(block.completed, started)
         ok = ~block.failed if block.failures else slice(None)
         self._waiting.append((block.completed[ok], np.maximum(block.size[ok], 0)))
         self._count += len(block)
@@ -132,30 +111,12 @@ class Timeline:
         self._count_seconds()
         return _each_second(self._successes, whole), _each_second(self._bytes, whole)
 
-    def stalls(self, window: Window, latencies: Latencies, users: float) -> tuple[Stall, ...]:
-        """Return the stalls in a window, of a run with these latencies of successes and this many users."""
-        gaps = [(start, end) for start, end in self._gaps(window) if end - start > STALL_SECONDS]
-        longest = _bound(sorted((end - start for start, end in gaps), reverse=True), latencies, users)
-        return tuple(Stall(start - window.start, end - start) for start, end in gaps if end - start > longest)
+    def stalls(self, window: Window, latencies: Latencies, users: int | None) -> tuple[Stall, ...]:
+        """Return the stalls in a window, of a run with these latencies of successes.
 
-    def _gaps(self, window: Window) -> Iterator[tuple[float, float]]:
-        """Yield (start, end) of the times between the completions of different bins, in order."""
-        previous = window.start
-        for key in sorted(self._bins):
-            first, last = self._bins[key]
-            yield previous, min(first, window.end)
-            previous = min(last, window.end)
-        yield previous, window.end
-
-    def _note_bins(self, ordered: npt.NDArray[np.float64]) -> None:
-        keys = np.floor(ordered / _BIN_SECONDS)
-        starts = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
-        ends = np.append(starts[1:], len(keys)) - 1
-        for key, first, last in zip(
-            keys[starts].tolist(), ordered[starts].tolist(), ordered[ends].tolist(), strict=True
-        ):
-            old_first, old_last = self._bins.get(key, (first, last))
-            self._bins[key] = min(first, old_first), max(last, old_last)
+        ``users`` is how many there were, None where they are idle at times by intention.
+        """
+        return self._gaps.stalls(window.start, window.end, latencies, users)
 
     def _count_seconds(self) -> None:
         if not self._waiting:
@@ -168,27 +129,6 @@ class Timeline:
         places = np.floor(completed - self._origin).astype(np.int64)
         tally(self._successes, places)
         tally(self._bytes, places, sizes)
-
-
-def _bound(gaps: Sequence[float], latencies: Latencies, users: float) -> float:
-    """Return what gaps, given with the longest first, have to exceed to be stalls.
-
-    An operation that a stall held up took as long as the stall, and in a short run one in a hundred may
-    have. A stall holds up no more operations than there are users, so that the slowest are left out, as many
-    as that for each stall: of the longest gap, then of the two longest, the four longest and so on, for as
-    long as these gaps then are stalls.
-    """
-    bound = STALL_PERCENTILES * latencies.percentile(99) if latencies.count else 0.0
-    stalls = 1
-    while stalls <= len(gaps):
-        held_up = math.ceil(stalls * users)
-        if held_up > latencies.count * (0.5 if stalls == 1 else _HELD_UP):
-            break
-        without = STALL_PERCENTILES * latencies.percentile(99, without=held_up)
-        if gaps[stalls - 1] > without:
-            bound = without
-        stalls *= 2
-    return bound
 
 
 def _each_second(counts: Counter[int], whole: int) -> EachSecond:

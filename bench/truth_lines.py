@@ -1,0 +1,53 @@
+"""What ssbench concludes, in simulations in which it is known what is true: a function a line of the table.
+
+To add a line: write a function that returns a :class:`Line` (or several) and add it to :data:`LINES`.
+``runs`` is how many simulated runs to make where a line counts them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+from simulated_stalls import all_found, stalls_of
+
+
+@dataclass(frozen=True)
+class Line:
+    """What was simulated, what is asked for, what was found, and whether that is as much."""
+
+    what: str
+    asked: str
+    found: str
+    is_met: bool
+
+
+def at_least(what: str, share: float, right: int, runs: int) -> Line:
+    """Return the line of something that has to be right in this share of runs."""
+    return Line(what, f"{share:.0%}", f"{right} of {runs}", right >= share * runs)
+
+
+def at_most(what: str, share: float, wrong: int, runs: int) -> Line:
+    """Return the line of something that may be wrong in this share of runs."""
+    return Line(what, f"<= {share:.0%}", f"{wrong} of {runs}", wrong <= share * runs)
+
+
+def stalls(runs: int) -> Iterable[Line]:
+    """Stalls of 1 s in 10 of either loop; of one user the median latency is half of the others'."""
+    loads: list[tuple[str, dict[str, float]]] = [
+        *((f"open loop, {rate:,}/s", {"rate": rate}) for rate in (5, 20, 100, 1000)),
+        ("closed loop, 1 user", {"users": 1, "median": 0.01}),
+        *((f"closed loop, {users} users", {"users": users}) for users in (8, 64)),
+    ]
+    for name, load in loads:
+        found = sum(all_found(stalls_of(seed, **load)) for seed in range(runs))
+        falsely = sum(bool(stalls_of(seed, stops=False, **load)) for seed in range(runs))
+        yield at_least(f"{name}: runs whose 6 stalls of 1 s are all found", 1.0, found, runs)
+        yield at_most(f"{name}: healthy runs with a stall", 0.05, falsely, runs)
+
+
+#: Functions that return the lines of the table, in its order.
+LINES: tuple[Callable[[int], Iterable[Line]], ...] = (stalls,)

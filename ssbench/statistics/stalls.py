@@ -1,0 +1,246 @@
+"""Stalls: times in which operations were under way and none ended, for longer than chance explains.
+
+``doc/numbers.rst`` defines them. Memory grows with the time of the run only, by four entries a second:
+the operations that a gap may have held up are kept where no operation ended just before, few of each gap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.statistics.latencies import Latencies
+
+#: A gap without a completion is a stall when it is longer than this (seconds) ...
+STALL_SECONDS = 0.5
+
+#: ... and than this many times the 99th percentile of latency, of operations that stalls did not hold up ...
+STALL_PERCENTILES = 10
+
+#: ... or than this many times the median, where at most this share of runs whose operations do not wait for
+#: each other has such a gap by chance.
+STALL_MEDIANS = 3
+_CHANCE = 0.02
+
+#: Several stalls that only the percentile shows may not have held up more than this share of the operations;
+#: one may have held up half.
+_HELD_UP = 0.05
+
+#: The first and the last completion of each such part of a second are kept. A gap that is longer than two of
+#: them has one in it that is empty.
+_BIN_SECONDS = 0.25
+
+#: So many operations of a part that follows an empty one are kept, those that ended first.
+_KEPT = 64
+
+#: With more parts than this that have operations, those that follow no long gap are dropped.
+_MOST_PARTS = 4096
+
+#: Buckets an octave in which latencies are counted.
+_PER_OCTAVE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A time without a completion: seconds, and how many after the first send it began."""
+
+    start: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """A time without a completion, in seconds since 1970.
+
+    ``sent`` are the moments at which operations that it held up were sent, of the first to end; ``held_up``
+    is how many there were, about; ``unknown`` tells that there were some of which the moment is not known.
+    """
+
+    start: float
+    end: float
+    sent: npt.NDArray[np.float64]
+    held_up: int
+    unknown: bool
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+    def under_way(self) -> _Gap:
+        """Return the part of it in which operations were under way, as far as that is known."""
+        if self.unknown:
+            return self
+        start = max(self.start, float(self.sent.min())) if len(self.sent) else self.end
+        return _Gap(start, self.end, self.sent, self.held_up, unknown=False)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Operations that ended in a part of a second: (ended, sent) of the first, and how many there were."""
+
+    operations: list[tuple[float, float]]
+    count: int
+
+
+class Gaps:
+    """Follows completions, failures too, for the times without any."""
+
+    def __init__(self) -> None:
+        #: The first and the last completion of each part of a second, by its number since 1970.
+        self._parts: dict[int, tuple[float, float]] = {}
+        self._kept: dict[int, _Kept] = {}
+        self._most_kept = _MOST_PARTS
+
+    def add(self, completed: npt.NDArray[np.float64], started: npt.NDArray[np.float64]) -> None:
+        """Take completions and when these operations were sent (NaN: not known); at least one."""
+        ordered = np.sort(completed)
+        keys = np.floor(ordered / _BIN_SECONDS)
+        starts = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
+        ends = np.append(starts[1:], len(keys))
+        sent: npt.NDArray[np.float64] | None = None
+        for key, start, end in zip(
+            map(int, keys[starts].tolist()), starts.tolist(), ends.tolist(), strict=True
+        ):
+            first, last = float(ordered[start]), float(ordered[end - 1])
+            known = self._parts.get(key)
+            self._parts[key] = (min(first, known[0]), max(last, known[1])) if known else (first, last)
+            if known is None:
+                self._drop(key + 1)
+                self._drop(key + 2)
+            if self._may_follow_a_gap(key):
+                if sent is None:
+                    sent = started[np.argsort(completed, kind="stable")]
+                self._keep(key, ordered[start:end], sent[start:end])
+
+    def stalls(self, start: float, end: float, latencies: Latencies, users: int | None) -> tuple[Stall, ...]:
+        """Return the stalls between two moments, of a run with these latencies of successes.
+
+        ``users`` always have an operation under way; None where they are idle at times by intention, so that
+        nothing need be under way.
+        """
+        gaps = [gap for gap in self._gaps(start, end) if gap.seconds > STALL_SECONDS]
+        if users is None:
+            gaps = [part for gap in gaps if (part := gap.under_way()).seconds > STALL_SECONDS]
+        return tuple(Stall(gap.start - start, gap.seconds) for gap in _stalls(gaps, latencies, users or 0))
+
+    def _may_follow_a_gap(self, key: int) -> bool:
+        return key - 1 not in self._parts or key - 2 not in self._parts
+
+    def _drop(self, key: int) -> None:
+        if key in self._kept and not self._may_follow_a_gap(key):
+            del self._kept[key]
+
+    def _keep(self, key: int, ended: npt.NDArray[np.float64], sent: npt.NDArray[np.float64]) -> None:
+        kept = self._kept.setdefault(key, _Kept([], 0))
+        kept.count += len(ended)
+        kept.operations += zip(ended[:_KEPT].tolist(), sent[:_KEPT].tolist(), strict=True)
+        kept.operations.sort(key=lambda each: each[0])
+        del kept.operations[_KEPT:]
+        if len(self._kept) > self._most_kept:
+            self._kept = {
+                key: kept for key, kept in self._kept.items() if self._is_long(key) or self._is_long(key - 1)
+            }
+            self._most_kept = max(_MOST_PARTS, 2 * len(self._kept))
+
+    def _is_long(self, key: int) -> bool:
+        """Whether a gap that may be a stall ends in a part."""
+        if key not in self._parts or key - 1 in self._parts:
+            return False
+        before = self._parts.get(key - 2)
+        return before is None or self._parts[key][0] - before[1] > STALL_SECONDS
+
+    def _gaps(self, start: float, end: float) -> Iterator[_Gap]:
+        """Yield the times between the completions of different parts, in order."""
+        previous = start
+        for key in sorted(self._parts):
+            first, last = self._parts[key]
+            yield self._gap(previous, min(first, end), key)
+            previous = min(last, end)
+        yield self._gap(previous, end, None)
+
+    def _gap(self, start: float, end: float, key: int | None) -> _Gap:
+        sent: list[float] = []
+        held_up = 0
+        unknown = False
+        if key is not None and end - start > STALL_SECONDS:
+            for kept in (self._kept.get(key), self._kept.get(key + 1)):
+                if kept is None:
+                    continue
+                unknown |= any(math.isnan(began) for _, began in kept.operations)
+                own = [began for ended, began in kept.operations if began < end <= ended]
+                sent += own
+                held_up += kept.count if len(own) == _KEPT else len(own)
+        return _Gap(start, end, np.array(sent), held_up, unknown)
+
+
+class _Survival:
+    """The share of latencies that are longer than a time, within what their buckets tell."""
+
+    def __init__(self, latencies: Latencies) -> None:
+        self._edges, counts = latencies.histogram(_PER_OCTAVE)
+        # One more than there are, so that what was never seen is not impossible.
+        beyond = np.append(counts[::-1].cumsum()[::-1], 0)
+        self._logs = np.append(
+            np.log((beyond + 1) / (latencies.count + 1)), math.log(1 / (latencies.count + 1))
+        )
+
+    def at_most(self, seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the logarithm of what the share is at most."""
+        return self._logs[np.maximum(self._edges.searchsorted(seconds, "right") - 1, 0)]
+
+    def at_least(self, seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the logarithm of what the share is at least."""
+        return self._logs[self._edges.searchsorted(seconds, "left")]
+
+
+def _stalls(gaps: Sequence[_Gap], latencies: Latencies, users: int) -> list[_Gap]:
+    """Return the gaps that are stalls, in order. Each of them held up ``users`` or more."""
+    if not latencies.count or not gaps:
+        return [*gaps]
+    survival = _Survival(latencies)
+    needed = math.log(latencies.count / _CHANCE)
+    least = STALL_MEDIANS * latencies.percentile(50)
+    found = [gap.seconds > least and _expected(gap, survival) > needed for gap in gaps]
+    waited = sum(gap.held_up for gap, is_found in zip(gaps, found, strict=True) if is_found)
+    others = [
+        (gap.seconds, max(gap.held_up, users))
+        for gap, is_found in zip(gaps, found, strict=True)
+        if not is_found
+    ]
+    bound = _bound(sorted(others, reverse=True), latencies, waited)
+    return [gap for gap, is_found in zip(gaps, found, strict=True) if is_found or gap.seconds > bound]
+
+
+def _expected(gap: _Gap, survival: _Survival) -> float:
+    """Return how many completions were to be expected in a gap, by the latencies of the run.
+
+    It is the sum of the hazards of what was under way: e to the power of minus this is the probability that
+    none of them ends, where operations do not wait for each other.
+    """
+    before, after = np.maximum(gap.start - gap.sent, 0.0), gap.end - gap.sent
+    return float(np.maximum(survival.at_least(before) - survival.at_most(after), 0.0).sum())
+
+
+def _bound(gaps: Sequence[tuple[float, int]], latencies: Latencies, waited: int) -> float:
+    """Return what gaps have to exceed to be stalls: (seconds, operations held up), the longest first.
+
+    An operation that a stall held up took as long as the stall, and in a short run one in a hundred may have.
+    So the slowest are left out: as many as the stalls that are known held up (``waited``), and as many as the
+    longest gap did, then the two longest, the four longest and so on, for as long as these are stalls then.
+    """
+    bound = STALL_PERCENTILES * latencies.percentile(99, without=min(waited, latencies.count - 1))
+    stalls = 1
+    while stalls <= len(gaps):
+        held_up = sum(operations for _, operations in gaps[:stalls])
+        most = latencies.count * (0.5 if stalls == 1 else _HELD_UP)
+        if held_up > min(most, latencies.count - waited - 1):
+            break
+        without = STALL_PERCENTILES * latencies.percentile(99, without=held_up + waited)
+        if gaps[stalls - 1][0] > without:
+            bound = without
+        stalls *= 2
+    return bound

@@ -1,0 +1,62 @@
+"""Stalls: those that are planted are found, and no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulated_stalls import all_found, stalls_of
+
+from ssbench.statistics import stalls as module
+from ssbench.statistics.latencies import merge
+from ssbench.statistics.stalls import Gaps
+
+LOADS = [{"rate": rate} for rate in (5, 20, 100)] + [{"users": 1, "median": 0.01}, {"users": 8}]
+
+
+@pytest.mark.parametrize("load", LOADS, ids=str)
+def test_each_stall_of_either_loop_is_found(load: dict[str, float]) -> None:
+    for seed in range(3):
+        assert all_found(stalls_of(seed, **load))
+
+
+@pytest.mark.parametrize("load", [{"rate": 1}, *LOADS], ids=str)
+def test_none_is_found_where_there_is_none(load: dict[str, float]) -> None:
+    assert sum(bool(stalls_of(seed, stops=False, **load)) for seed in range(10)) <= 1
+
+
+def test_nothing_stalls_while_nothing_is_under_way() -> None:
+    gaps = Gaps()
+    ended = np.array([1.0, 4.0, 9.0])
+    gaps.add(ended, ended - 0.75)
+    found = gaps.stalls(0.25, 9.0, merge(()), None)
+    assert [(stall.start, stall.seconds) for stall in found] == [(0.0, 0.75), (3.0, 0.75), (8.0, 0.75)]
+    assert len(gaps.stalls(0.25, 9.0, merge(()), 1)) == 3  # of users that are never idle
+
+
+def test_an_operation_whose_beginning_is_not_known_may_have_been_under_way() -> None:
+    gaps = Gaps()
+    gaps.add(np.array([1.0, 4.0]), np.array([0.9, np.nan]))
+    (stall,) = gaps.stalls(0.9, 4.0, merge(()), None)
+    assert (stall.start, stall.seconds) == (pytest.approx(0.1), 3.0)
+
+
+def test_results_that_come_late_close_a_gap() -> None:
+    gaps = Gaps()
+    gaps.add(np.array([1.0, 4.0]), np.array([0.0, 0.5]))
+    assert len(gaps.stalls(0.0, 4.0, merge(()), None)) == 2
+    between = np.arange(0.5, 4.0, 0.25)
+    gaps.add(between, between - 0.5)
+    assert gaps.stalls(0.0, 4.0, merge(()), None) == ()
+    assert not gaps._kept.keys() - {2, 3}  # the first two parts of a second that have any
+
+
+def test_what_is_kept_does_not_grow_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_PARTS", 8)
+    gaps = Gaps()
+    gaps._most_kept = 8
+    for second in np.arange(100.0):
+        ended = np.array([second / 2.5])  # each follows an empty part, and no gap that matters
+        gaps.add(ended, ended - 0.25)
+    assert len(gaps._kept) <= 8
+    gaps.add(np.array([50.0]), np.array([45.0]))
+    assert [stall.seconds for stall in gaps.stalls(0.0, 50.0, merge(()), None)] == [5.0]
