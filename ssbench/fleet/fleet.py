@@ -151,7 +151,7 @@ class Fleet:
         moments: Sequence[float | None] = dues
         again: list[Spent] = []
         if histories:
-            again = [spent(each, now) for each in histories]
+            again = [spent(each, worker.offset.seconds) for each in histories]
             moments = [None if each is None else each.due for each in histories]
         start, seconds = self._to_worker(worker, moments)
         first, jobs = dispatcher.send(tasks, now, worker, histories, moments if seconds else ())

@@ -18,7 +18,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 5
+PROTOCOL = 6
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -61,8 +61,9 @@ Text = Annotated[str, Meta(max_length=4096)]
 #: (job id, code of its operation, size-class index, container number, object number, bytes)
 Job = tuple[Count, Small, Small, Small, Small, Count]
 
-#: What was spent on a job before: (retries, seconds since the first attempt, whether it may have been done)
-Spent = tuple[Count, Seconds, bool]
+#: What was spent on a job before: (retries, when the first attempt began, when the last one ended, whether it
+#: may have been done). Moments are of the clock of the worker to which it goes, None where not known.
+Spent = tuple[Count, Clock | None, Clock | None, bool]
 
 
 class RunParameters(Struct, array_like=True, frozen=True):

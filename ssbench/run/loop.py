@@ -290,7 +290,7 @@ class Loop:
         for place, sent_at, history in arrival.special:
             task, result = arrival.ended[place]
             if history is not None:
-                result = history.add_to(result, sent_at)
+                result = history.add_to(result)
             if result.cause is not None:
                 if len(urls) > 1:
                     result = _with_storage_url(result, urls)
@@ -308,7 +308,8 @@ class Loop:
     ) -> bool:
         renewals = self._renewals
         renewal = renewals[side_of(task[3]) if len(renewals) > 1 else 0]
-        if not self._unauthorized.add(task, result, history, renewal, arrival.at):
+        ended = min(result.completed + arrival.worker.offset.seconds, arrival.at)
+        if not self._unauthorized.add(task, result, history, renewal, ended):
             return False
         # A job that began with an earlier token is sent again with the one that is there by now.
         if arrival.generation >= self.fleet.parameters.generation and not renewal.under_way:

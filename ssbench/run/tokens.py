@@ -162,14 +162,16 @@ class WaitingForToken:
         return len(self._waiting)
 
     def add(
-        self, task: Task, result: Result, history: History | None, renewal: TokenRenewal, now: float
+        self, task: Task, result: Result, history: History | None, renewal: TokenRenewal, ended: float
     ) -> bool:
-        """Keep a task whose token, that of ``renewal``, was refused now; ``result`` includes its history.
+        """Keep a task whose token, that of ``renewal``, was refused; ``result`` includes its history.
+
+        ``ended`` is when the worker had the refusal, by the master's clock.
 
         Returns False if it is not to be sent again: there is no way to a new token, or new tokens were
         refused too often.
         """
-        later = after_failure(result, UNAUTHORIZED, history, now)
+        later = after_failure(result, UNAUTHORIZED, history, ended)
         if not renewal.possible or not send_again(later.retried[UNAUTHORIZED]):
             return False
         self._waiting.append((task, later))

@@ -42,7 +42,7 @@ from ssbench.swift.causes import (
 )
 from ssbench.swift.connection import Connection
 from ssbench.swift.http_response import Answer
-from ssbench.swift.outcome import Effort, Outcome
+from ssbench.swift.outcome import NOTHING_BEFORE, Effort, Outcome, Prior
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
 from ssbench.swift.shared import Shared, discarding_flags
@@ -134,19 +134,18 @@ class Client:
         delete_after: int | None = None,
         missing_ok: bool = False,
         expected: int = 0,
-        prior_retries: int = 0,
-        prior_seconds: float = 0.0,
+        prior: Prior = NOTHING_BEFORE,
     ) -> Outcome:
         """Do one request: ``method`` is GET, PUT, DELETE or HEAD; ``size`` the bytes to PUT.
 
         With ``missing_ok`` a 404 is a success; so it is for a DELETE of which an earlier attempt was sent and
         not answered, because that one may have deleted the object. A body of other than ``expected`` bytes
-        is an error, unless that is 0. ``prior_retries`` and ``prior_seconds`` are what was spent on the
-        request before its token was refused. A wrong storage URL or token raises UsageError.
+        is an error, unless that is 0. ``prior`` is what was spent on the request before its token was
+        refused. A wrong storage URL or token raises UsageError.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
         head = target.head(method, container, name, token, size=size, delete_after=delete_after)
-        effort = Effort(prior_seconds, prior_retries)
+        effort = Effort.after(prior)
         if self._shared.verifier is not None:
             effort.name = f"{container}/{name}".encode()
         while True:

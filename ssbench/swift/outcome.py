@@ -49,16 +49,21 @@ class Outcome(Struct, frozen=True, gc=False):
     last_attempt: float | None = None
 
 
-class Effort(Struct, gc=False):
-    """What the attempts of a request come to so far.
+#: What was spent on a request before its token was refused: (retries, when the first attempt began, when the
+#: last one ended, whether it may have been done). Moments are of the monotonic clock, None where not known.
+Prior = tuple[int, float | None, float | None, bool]
 
-    ``began`` is when the first one began, None before; ``prior`` the seconds that were spent before it,
-    until the token was refused. The others are as in :class:`Outcome`. ``unanswered``: a request was sent of
-    which no answer came, so that it may have been carried out. ``name`` and ``check`` are those of
-    the object and of the last answer's body, where bodies are verified.
+NOTHING_BEFORE: Prior = (0, None, None, False)
+
+
+class Effort(Struct, gc=False):
+    """Running totals of the attempts of a request.
+
+    ``began`` is when the first one began, None before. The others are as in :class:`Outcome`.
+    ``unanswered``: a request was sent of which no answer came, so that it may have been carried out. ``name``
+    and ``check`` are those of the object and of the last answer's body, where bodies are verified.
     """
 
-    prior: float
     retries: int
     began: float | None = None
     retried: dict[str, int] | None = None
@@ -69,13 +74,28 @@ class Effort(Struct, gc=False):
     name: bytes = b""
     check: Check | None = None
 
+    @classmethod
+    def after(cls, prior: Prior) -> Effort:
+        """Return the totals of a request that begins now, after what was spent on it before.
+
+        What it waited since then, for a token and for its turn, is a pause. Clocks of two hosts err, so
+        neither moment can be later than now.
+        """
+        retries, began, ended, _ = prior
+        effort = cls(retries)
+        if began is not None:
+            now = monotonic()
+            effort.began = min(began, now)
+            effort.pausing = 0.0 if ended is None else max(0.0, now - ended)
+        return effort
+
     def since(self, now: float) -> float:
         """Return the seconds from the first attempt until now."""
-        return now - (now if self.began is None else self.began) + self.prior
+        return now - (now if self.began is None else self.began)
 
     def success(self, answer: Answer, sent: int | None) -> Outcome:
         """Return the outcome of a request with this answer; ``sent`` is the size of a PUT's body."""
-        began = (answer.sent_at if self.began is None else self.began) - self.prior
+        began = answer.sent_at if self.began is None else self.began
         return Outcome(
             answer.first_byte_at - began if sent is None else None,
             answer.last_byte_at - began,

@@ -24,6 +24,9 @@ from ssbench.swift.outcome import Outcome
 
 _log = logging.getLogger(__name__)
 
+#: Nothing was spent on a job that is sent for the first time.
+_NOTHING: Spent = (0, None, None, False)
+
 #: Texts from the server are cut to this many characters; the wire allows 4096.
 _LONGEST_TEXT = 500
 
@@ -32,8 +35,7 @@ class Target(Struct, frozen=True, gc=False):
     """A job as a request builder sees it.
 
     ``url`` is the storage URL to use, ``size`` the bytes to send, or those that a read must return
-    (0: not known), ``size_class`` an index. ``retries`` and ``seconds`` are what was spent on the job before,
-    if it is sent again; ``in_doubt``: it may have been done before.
+    (0: not known), ``size_class`` an index. ``spent`` is what was spent on the job before.
     """
 
     operation: Operation
@@ -42,9 +44,7 @@ class Target(Struct, frozen=True, gc=False):
     name: str
     size: int
     size_class: int
-    retries: int
-    seconds: float
-    in_doubt: bool
+    spent: Spent
     token: str | None
 
 
@@ -106,12 +106,10 @@ class Run:
         key = container_number, side_of(number) if parameters.side_policies else 0
         container = self._containers.get(key) or self._name_container(*key)
         name = object_name(parameters.size_classes[size_class], number)
-        retries, seconds, in_doubt = history or (0, 0.0, False)
         token = parameters.second_token if place and parameters.second_token else parameters.token
         url = parameters.storage_urls[place]
-        return build(
-            self, Target(operation, url, container, name, size, size_class, retries, seconds, in_doubt, token)
-        )
+        spent = history or _NOTHING
+        return build(self, Target(operation, url, container, name, size, size_class, spent, token))
 
     def _name_container(self, number: int, side: int) -> str:
         policies = self.parameters.side_policies
@@ -135,8 +133,7 @@ def send(run: Run, target: Target) -> Outcome:
         target.token,
         target.size,
         delete_after=parameters.delete_after,
-        prior_retries=target.retries,
-        prior_seconds=target.seconds,
+        prior=target.spent,
     )
 
 
@@ -149,10 +146,9 @@ def ask(run: Run, target: Target) -> Outcome:
         target.name,
         target.token,
         # A lost worker may have deleted the object, or an attempt whose answer was lost.
-        missing_ok=target.in_doubt and target.operation.method == "DELETE",
+        missing_ok=target.spent[-1] and target.operation.method == "DELETE",
         expected=target.size if target.operation.returns_object else 0,
-        prior_retries=target.retries,
-        prior_seconds=target.seconds,
+        prior=target.spent,
     )
 
 
@@ -183,8 +179,7 @@ def upload_if_missing(run: Run, target: Target) -> Outcome:
         name,
         token,
         target.size,
-        prior_retries=target.retries,
-        prior_seconds=target.seconds,
+        prior=target.spent,
     )
     return structs.replace(outcome, found=found)
 

@@ -44,6 +44,7 @@ from ssbench.fleet.key import FleetKey
 from ssbench.fleet.key import read as read_key
 from ssbench.local_swift import LocalSwift
 from ssbench.results import UNFINISHED
+from ssbench.run_results import open_results
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 LOST = "lost worker"
@@ -538,6 +539,52 @@ def test_a_token_is_renewed_where_nothing_is_to_be_retried(fleet: Fleet, tmp_pat
         assert run.end() == ExitCode.OK, run.err
     assert counted(fleet, 150).keys() == {None}
     assert outcome(fleet.stats).retried["HTTP 401"] > 0
+
+
+def test_latency_with_a_renewed_token_is_what_the_store_saw(fleet: Fleet, tmp_path: Path) -> None:
+    tokens = itertools.count(1)
+    seen: dict[str, list[float]] = {}
+    held: list[threading.Timer] = []
+    lock = threading.Lock()
+    with store() as (rule, (_, url, *_)):
+
+        def fault(request: Request) -> Reply | None:
+            if request.target == "/auth/v1.0":
+                headers = ("X-Storage-Url", url), ("X-Auth-Token", f"token{next(tokens)}")
+                return Reply(headers=headers, delay=0.1)
+            if request.method != "PUT" or not is_object(request):
+                return None
+            with lock:
+                seen.setdefault(request.target.rpartition("_")[2], []).append(time.time())
+                refused = len(seen) > 40 and request.headers["x-auth-token"] == "token1"
+                if refused and not held:
+                    # The message about it waits for the master.
+                    run.process.send_signal(signal.SIGSTOP)
+                    held.append(threading.Timer(0.3, run.process.send_signal, (signal.SIGCONT,)))
+                    held[0].start()
+            return Reply(401 if refused else 201, delay=0.05)
+
+        rule.fault = fault
+        scenario = write_scenario(
+            tmp_path, crud_profile=[1, 0, 0, 0], initial_files={"tiny": 1}, operation_count=80, user_count=4
+        )
+        auth = ("-A", f"{url.partition('/v1')[0]}/auth/v1.0", "-U", "u", "-K", "k")
+        fleet.worker(1, "-c", 4)
+        run = fleet.run(scenario, *auth)
+        assert run.end() == ExitCode.OK, run.err
+    again = 0
+    for block in open_results(fleet.stats).blocks():
+        for row in range(len(block)):
+            failure = block.failures.get(row)
+            if failure is None or "HTTP 401" not in failure.retried:
+                continue
+            again += 1
+            first, *_, last = seen[f"{int(block.object[row]):06d}"]
+            latency = float(block.last_byte[row])
+            assert latency >= last - first
+            assert float(block.completed[row]) - latency <= first + 0.005
+            assert 0 < float(block.pausing[row]) < latency - float(block.last_attempt[row])
+    assert again
 
 
 def test_an_object_server_that_is_down_is_counted_errors(

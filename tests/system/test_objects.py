@@ -187,7 +187,7 @@ def test_latency_runs_from_the_request_to_first_and_last_byte(
 
 def test_latency_counts_from_the_first_attempt(client: Client, fault_server: FaultServer) -> None:
     fault_server.script(Reply(503, delay=0.15), Reply(200, body=b"x"))
-    outcome = get(client, fault_server, prior_seconds=5.0, prior_retries=1)
+    outcome = get(client, fault_server, prior=(1, time.monotonic() - 5.0, None, False))
     assert outcome.retries == 2
     assert outcome.retried == {"HTTP 503": 1}
     assert outcome.first_byte is not None
@@ -304,7 +304,7 @@ def test_statuses_that_are_final(client: Client, fault_server: FaultServer, stat
 @pytest.mark.parametrize(("prior", "tries"), [(0, 4), (2, 2), (3, 1), (9, 1)])
 def test_retries_end(client: Client, fault_server: FaultServer, prior: int, tries: int) -> None:
     fault_server.default = Reply(503)
-    outcome = get(client, fault_server, prior_retries=prior)
+    outcome = get(client, fault_server, prior=(prior, None, None, False))
     assert (outcome.cause, len(fault_server.requests)) == ("HTTP 503", tries)
     assert outcome.retries == max(3, prior)
     assert (outcome.status, outcome.resent) == (503, 0)
@@ -312,13 +312,13 @@ def test_retries_end(client: Client, fault_server: FaultServer, prior: int, trie
 
 def test_401_goes_back_for_a_new_token(client: Client, fault_server: FaultServer) -> None:
     fault_server.script(Reply(503), Reply(401), Reply(401))
-    outcome = get(client, fault_server, prior_seconds=1.0)
+    outcome = get(client, fault_server, prior=(0, time.monotonic() - 1.0, None, False))
     assert outcome.unauthorized
     assert (outcome.cause, outcome.retries, outcome.retried) == ("HTTP 401", 1, {"HTTP 503": 1})
     assert outcome.last_byte is not None
     assert 1.0 < outcome.last_byte < 3
     # However few retries are allowed: without a new token all that follows fails too.
-    outcome = get(client, fault_server, prior_retries=3)
+    outcome = get(client, fault_server, prior=(3, None, None, False))
     assert outcome.unauthorized
     assert (outcome.cause, outcome.retries) == ("HTTP 401", 3)
 

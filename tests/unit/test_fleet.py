@@ -77,9 +77,9 @@ def test_failures_and_jobs_sent_again_are_marked(network: Network) -> None:
     fleet = ready(network, 1)
     worker = network.workers[wire.work_address(1)]
     sent_at = network.now
-    history = History(2, sent_at - 5.0, {"HTTP 401": 2})
+    history = History(2, sent_at - 5.0, {"HTTP 401": 2}, ended=sent_at - 1.0)
     assert run_jobs(fleet, network, tasks(1), [history]).special == [(0, sent_at, history)]
-    assert worker.batches[-1].histories == [(2, 5.0, False)]
+    assert worker.batches[-1].histories == [(2, sent_at - 5.0, sent_at - 1.0, False)]
     worker.answer = failure("HTTP 503")
     sent_at = network.now
     arrival = run_jobs(fleet, network, tasks(1), [])
@@ -244,7 +244,7 @@ def test_due_times_are_of_the_workers_clock_and_stay_when_a_job_is_handed_back(n
     assert fleet.send(state(fleet, 2), [task], now, [history])
     other = network.workers[state(fleet, 2).address].batches[-1]
     assert other.start == pytest.approx(now + 1.0)
-    assert (other.dues, other.histories) == (pytest.approx([0.5]), [(0, 0.0, False)])
+    assert (other.dues, other.histories) == (pytest.approx([0.5]), [(0, None, None, False)])
 
 
 def test_that_descriptors_are_scarce_is_reported_once_a_minute(network: Network) -> None:

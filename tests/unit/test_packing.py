@@ -47,7 +47,12 @@ jobs = st.tuples(counts, smalls, smalls, smalls, smalls, counts)
 def batches(draw: st.DrawFn) -> wire.JobBatch:
     of = draw(st.lists(jobs, max_size=5))
     histories = draw(
-        st.just([]) | st.lists(st.tuples(counts, seconds, st.booleans()), min_size=len(of), max_size=len(of))
+        st.just([])
+        | st.lists(
+            st.tuples(counts, st.none() | clocks, st.none() | clocks, st.booleans()),
+            min_size=len(of),
+            max_size=len(of),
+        )
     )
     return wire.JobBatch(draw(counts), of, histories)
 
@@ -322,7 +327,9 @@ def test_another_version_with_impossible_numbers_is_nobodys(worker_id: int, inst
 
 def test_histories_belong_to_jobs_one_by_one() -> None:
     with pytest.raises(WireError, match="2 histories of 1 jobs"):
-        packing.unpack_batch(packing.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)], [(0, 0.0, False)] * 2)))
+        packing.unpack_batch(
+            packing.pack(wire.JobBatch(1, [(1, 0, 0, 0, 0, 0)], [(0, None, None, False)] * 2))
+        )
 
 
 def test_a_result_takes_few_bytes() -> None:

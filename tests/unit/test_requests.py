@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -102,19 +103,21 @@ def test_a_read_returns_as_many_bytes_as_the_object_has(run: Run, rule: Store, t
 @pytest.mark.parametrize("operation", [CREATE, READ, DELETE, HEAD])
 def test_the_history_of_a_job_counts(run: Run, rule: Store, operation: Operation) -> None:
     rule.sizes[OBJECT] = 1
-    outcome = perform(run, operation, 1, history=(3, 500.0, False))
+    now = time.monotonic()
+    outcome = perform(run, operation, 1, history=(3, now - 500.0, now - 100.0, False))
     assert outcome.retries == 3
     assert outcome.last_byte is not None
-    assert 500.0 <= outcome.last_byte < 530.0
+    assert outcome.completed - outcome.last_byte == pytest.approx(now - 500.0)
+    assert 100.0 <= outcome.pausing <= outcome.completed - (now - 100.0)
 
 
 @pytest.mark.parametrize(("in_doubt", "cause"), [(True, None), (False, "HTTP 404")])
 def test_a_delete_that_a_lost_worker_may_have_begun_finds_nothing(
     run: Run, in_doubt: bool, cause: str | None
 ) -> None:
-    outcome = perform(run, DELETE, history=(0, 0.0, in_doubt))
+    outcome = perform(run, DELETE, history=(0, None, None, in_doubt))
     assert (outcome.cause, outcome.status) == (cause, 404)
-    assert perform(run, READ, history=(0, 0.0, in_doubt)).cause == "HTTP 404"
+    assert perform(run, READ, history=(0, None, None, in_doubt)).cause == "HTTP 404"
 
 
 @pytest.mark.parametrize(

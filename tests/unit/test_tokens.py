@@ -118,7 +118,7 @@ def refused(retries: int = 0, retried: dict[str, int] | None = None) -> Result:
 
 def test_a_task_waits_for_a_token_with_its_history() -> None:
     waiting = WaitingForToken()
-    assert waiting.add(TASK, refused(1, {"HTTP 503": 1}), None, ANY, now=10.0)
+    assert waiting.add(TASK, refused(1, {"HTTP 503": 1}), None, ANY, ended=10.0)
     assert len(waiting) == 1
     ((task, history),) = waiting.take()
     assert (task, history) == (TASK, History(2, 8.0, {"HTTP 503": 1, "HTTP 401": 1}, ended=10.0))
@@ -130,27 +130,27 @@ def test_the_first_attempt_counts_however_often_a_token_is_refused() -> None:
     history = None
     for turn in range(10):
         result = refused(turn, history.retried if history else None)
-        assert waiting.add(TASK, result, history, ANY, now=10.0 + turn)
+        assert waiting.add(TASK, result, history, ANY, ended=10.0 + turn)
         ((_, history),) = waiting.take()
     assert history == History(10, 8.0, {"HTTP 401": 10}, ended=19.0)
-    assert not waiting.add(TASK, refused(10, history.retried), history, ANY, now=30.0)
+    assert not waiting.add(TASK, refused(10, history.retried), history, ANY, ended=30.0)
     assert waiting.take() == []
 
 
 def test_a_job_that_was_only_handed_back_began_when_it_was_sent_again() -> None:
     waiting = WaitingForToken()
-    assert waiting.add(TASK, refused(), History(0, 0.0, {}, due=7.0), ANY, now=10.0)
+    assert waiting.add(TASK, refused(), History(0, 0.0, {}, due=7.0), ANY, ended=10.0)
     assert waiting.take() == [(TASK, History(1, 8.0, {"HTTP 401": 1}, ended=10.0, due=7.0))]
 
 
-def test_waiting_for_a_token_is_a_pause() -> None:
+def test_parts_of_all_attempts_add_up() -> None:
     waiting = WaitingForToken()
     before = msgspec.structs.replace(refused(), rare=Rare(0.5, 0.25))
-    assert waiting.add(TASK, before, None, ANY, now=10.0)
+    assert waiting.add(TASK, before, None, ANY, ended=10.0)
     ((_, history),) = waiting.take()
-    done = history.add_to(Result(1, 1.0, 9.0, 16.0, rare=Rare(0.125, 1.0, 0.5)), sent_at=13.0)
+    done = history.add_to(Result(1, 1.0, 9.0, 16.0, rare=Rare(0.125, 4.0, 0.5)))
     assert done.rare == Rare(0.625, 4.25, 0.5)
-    assert history.add_to(Result(1, 1.0, 9.0, 16.0), sent_at=13.0).rare == Rare(0.5, 3.25)
+    assert history.add_to(Result(1, 1.0, 9.0, 16.0)).rare == Rare(0.5, 0.25)
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,12 @@ def test_what_got_no_answer_before_its_token_was_refused_is_in_doubt(
     before: dict[str, object], in_doubt: bool
 ) -> None:
     waiting = WaitingForToken()
-    assert waiting.add(TASK, msgspec.structs.replace(refused(), **before), None, ANY, now=10.0)
+    assert waiting.add(TASK, msgspec.structs.replace(refused(), **before), None, ANY, ended=10.0)
     ((_, history),) = waiting.take()
     assert history.in_doubt == in_doubt
-    assert waiting.add(TASK, refused(2, history.retried), history, ANY, now=11.0)
+    assert waiting.add(TASK, refused(2, history.retried), history, ANY, ended=11.0)
     assert waiting.take()[0][1].in_doubt == in_doubt
 
 
 def test_without_a_way_to_a_token_no_task_waits() -> None:
-    assert not WaitingForToken().add(TASK, refused(), None, TokenRenewal(None), now=10.0)
+    assert not WaitingForToken().add(TASK, refused(), None, TokenRenewal(None), ended=10.0)

@@ -165,7 +165,7 @@ def bench(tmp_path: Path, engine: type[Answers]) -> Iterator[Bench]:
 
 
 def test_results_of_an_engine_that_answers_at_once(bench: Bench, engine: type[Answers]) -> None:
-    history = [(1, 2.0, False), (0, 0.0, True), (0, 0.0, False)]
+    history = [(1, 2.0, 2.5, False), (0, None, None, True), (0, None, None, False)]
     bench.batch(RunParameters(5, generation=2), JobBatch(10, jobs(10, 3), history))
     message = bench.next(Results)
     assert isinstance(message, Results)
@@ -185,12 +185,14 @@ def test_jobs_beyond_what_a_worker_holds_are_handed_back(
     monkeypatch.setattr(worker, "MOST_AHEAD", 0)
     engine.slots = 2
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
-    bench.batch(RunParameters(5), JobBatch(20, jobs(20, 3), [(place, 0.0, False) for place in range(3)]))
+    bench.batch(
+        RunParameters(5), JobBatch(20, jobs(20, 3), [(place, None, None, False) for place in range(3)])
+    )
     handback = bench.next(Handback)
     assert (handback.run_id, handback.job_ids, handback.capacity) == (5, [21, 22], CONCURRENCY)
     (only,) = engine.made
     assert [(batch.batch_id, len(batch.jobs)) for batch in only.submitted] == [(10, 3), (20, 1)]
-    assert only.submitted[1].histories == [(0, 0.0, False)]
+    assert only.submitted[1].histories == [(0, None, None, False)]
     bench.batch(RunParameters(5), JobBatch(30, jobs(30, 1)))
     assert bench.next(Handback).job_ids == [30]
     only.ended(10, [answer(11)])
