@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.cli import archives, output_file, report_files
-from ssbench.cli.options import add_force, add_output, share
+from ssbench.cli.options import add_force, add_output, add_undecided, chosen_undecided, share
 from ssbench.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ DESCRIPTION = (
 )
 
 #: The keys of :data:`ssbench.comparison.formats.FORMATS`.
-_FORMATS = ("text", "csv", "markdown", "json")
+_FORMATS = ("text", "csv", "markdown", "json", "junit")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,9 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="exit with 5 where this holds of the change, or of AFTER: 'read.p99 > +10%%', 'rate < -5%%',"
-        " 'errors > 0.1%%'; several times for several",
+        help="exit with 5 where this holds of the whole interval of the change, or of AFTER:"
+        " 'read.p99 > +10%%', 'rate < -5%%', 'errors > 0.1%%'; with 6 where only of a part of it; several"
+        " times for several",
     )
+    add_undecided(parser)
     parser.add_argument(
         "--html",
         type=Path,
@@ -84,12 +86,14 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.comparison import compare, listing
     from ssbench.comparison.conditions import judge
     from ssbench.comparison.formats import FORMATS
+    from ssbench.gates import Result, Undecided, exit_code
 
     before, after = (archives.resolve(arguments, names) for names in (arguments.before, arguments.to))
     if not after and len(before) == 2:
         before, after = before[:1], before[1:]
     output: Path = arguments.output
     conditions = _conditions(arguments.fail_if)
+    undecided = chosen_undecided(arguments)
     pages = _pages(arguments, groups=bool(after) or len(before) == 1)
     output_file.check_all([output, *pages], None, force=arguments.force)
     curves: tuple[list[RunCurves], list[RunCurves]] = ([], [])
@@ -111,6 +115,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     else:
         comparison = sided or compare(*sides, arguments.noise)
         judged = [judge(comparison, condition) for condition in conditions]
+        if undecided is Undecided.AS_FAILED:
+            judged = [replace(each, result=Result.FAILED) if each.undecided else each for each in judged]
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
         comparison = replace(comparison, conditions=tuple(judged), warnings=warnings)
         text = FORMATS[arguments.format](comparison)
@@ -118,7 +124,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             _write_page(path, comparison, curves, force=arguments.force)
     with output_file.writing(output, force=arguments.force) as out:
         out.write(text.encode(out.encoding, "replace").decode(out.encoding))
-    return ExitCode.THRESHOLD if any(each.failed for each in judged) else ExitCode.OK
+    return exit_code([each.result for each in judged], undecided)
 
 
 def _more_than_once(names: Sequence[str]) -> list[str]:

@@ -1,8 +1,12 @@
 """By how much a figure changed, how certain that is, and which word describes it.
 
 Times and rates are compared by their logarithms, so that a change is a ratio. Which interval there is
-depends on what was measured: between repeated runs that of Welch's t on the runs, each of which counts
-once; between single runs only what the runs know of themselves, without what differs from run to run.
+depends on what was measured: between repeated runs that of t on the runs, each of which counts once (of
+pairs where they were measured in turn, else Welch's); between single runs only what the runs know of
+themselves, without what differs from run to run.
+
+A :class:`Difference` is what was measured; :func:`judged` makes a :class:`Change` of it, whose word depends
+on how many figures are compared at once (:mod:`ssbench.comparison.family`).
 """
 
 from __future__ import annotations
@@ -10,11 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from statistics import fmean, variance
 
 from ssbench.comparison.figures import Figure, Sample
-from ssbench.statistics.confidence import t_quantile
+from ssbench.comparison.order import Order
+from ssbench.comparison.ranks import mann_whitney
+from ssbench.statistics.confidence import t_quantile, t_tail
 
 #: Runs a side that allow a word.
 ENOUGH_RUNS = 4
@@ -22,11 +27,44 @@ ENOUGH_RUNS = 4
 #: Changes within this share are noise, whatever their interval.
 NOISE = 0.01
 
-_SURE = 0.975
+#: Of this share of comparisons in which nothing changed, a difference may be shown.
+LEVEL = 0.05
+
 _POWER = 0.90
 
-#: No more runs a side than this are ranked exactly; the number of ways to deal them out grows fast.
-_MOST_RANKED = 40
+#: Noise of a share is this part of the noise bound: shares of errors are near 0.
+_OF_SHARES = 0.1
+
+NO_DIFFERENCE = "no difference shown"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What was measured of a figure on both sides; ``before`` and ``after`` are means over the runs.
+
+    ``middle`` is the difference of the logarithms (of shares: of the values), ``error`` its standard error,
+    with ``freedom`` degrees of freedom. ``drift`` is added to both ends of its interval. ``between_runs``:
+    the error has what differs from run to run in it; ``sure``: well enough for a word.
+    """
+
+    before: float | None
+    after: float | None
+    middle: float | None = None
+    error: float | None = None
+    freedom: float = math.inf
+    drift: float = 0.0
+    between_runs: bool = False
+    sure: bool = False
+    rank_p: float | None = None
+
+    def by_chance(self, noise: float) -> float:
+        """Return how probable such a difference beyond the noise bound is where there is none (t)."""
+        if self.middle is None or self.error is None:
+            return 1.0
+        beyond = abs(self.middle) - math.log1p(noise) - self.drift
+        if beyond <= 0:
+            return 1.0
+        return 2 * t_tail(beyond / self.error, self.freedom) if self.error else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +73,10 @@ class Change:
 
     ``low`` and ``high`` are its 95 % interval, None where there is none. ``word`` is "slower", "faster",
     "more errors", "fewer errors" or "no difference shown", and None where what was measured allows no word.
-    ``shows`` is the change that 9 of 10 such comparisons would have shown. ``rank_p`` is the probability of
-    the exact Mann-Whitney test.
+    ``detectable`` is the change that 9 of 10 such comparisons would have shown. ``rank_p`` is the probability
+    of the exact Mann-Whitney test, ``p`` that of the test on which the word stands. ``error`` is the standard
+    error of the logarithm of the ratio (of shares: of the difference). ``between_runs`` tells whether what
+    differs from run to run is in the interval.
     """
 
     before: float | None
@@ -45,78 +85,121 @@ class Change:
     low: float | None = None
     high: float | None = None
     word: str | None = None
-    shows: float | None = None
+    detectable: float | None = None
     rank_p: float | None = None
+    p: float | None = None
+    error: float | None = None
+    between_runs: bool = False
 
     @property
     def differs(self) -> bool:
         """Whether it was shown that something changed."""
         return self.word not in {None, NO_DIFFERENCE}
 
-
-NO_DIFFERENCE = "no difference shown"
+    @property
+    def better(self) -> bool:
+        """Whether it was shown that something changed for the better."""
+        return self.word in {"faster", "fewer errors"}
 
 
 def between(
     figure: Figure, before: Sequence[Sample], after: Sequence[Sample], noise: float = NOISE
 ) -> Change:
-    """Compare a figure of the runs of two sides; each may have one run or more."""
+    """Compare one figure of the runs of two sides; each may have one run or more."""
+    return judged(figure, difference(figure, before, after), noise)
+
+
+def difference(
+    figure: Figure, before: Sequence[Sample], after: Sequence[Sample], order: Order | None = None
+) -> Difference:
+    """Return what the runs of two sides say; ``order`` holds the places of exactly these runs in time."""
     values = [[sample.value for sample in side] for side in (before, after)]
     first, second = (_middle(figure, side) if side else None for side in values)
     if first is None or second is None:
-        return Change(first, second)
-    if figure.more_is_faster is None:
-        return _of_shares(values[0], values[1], noise)
-    logs = [[math.log(value) for value in side] for side in values]
-    middle = fmean(logs[1]) - fmean(logs[0])
-    if min(map(len, logs)) > 1:
-        error, freedom = _welch(logs[0], logs[1])
-        sure = min(map(len, logs)) >= ENOUGH_RUNS
-        ranked = logs if sure else None
-        return judged(figure, (first, second), (middle, error, freedom), noise, ranked, sure=sure)
+        return Difference(first, second)
+    is_share = figure.more_is_faster is None
+    scaled = values if is_share else [[math.log(value) for value in side] for side in values]
+    middle = fmean(scaled[1]) - fmean(scaled[0])
+    fewest = min(map(len, scaled))
+    if fewest > 1:
+        sure = fewest >= ENOUGH_RUNS
+        if order is not None and (pairs := order.pairs):
+            differences = [scaled[1][two] - scaled[0][one] for one, two in pairs]
+            error = math.sqrt(variance(differences) / len(differences))
+            return Difference(first, second, middle, error, len(pairs) - 1.0, between_runs=True, sure=sure)
+        ranked = mann_whitney(*scaled) if sure and not is_share else None
+        error, freedom = welch(scaled[0], scaled[1])
+        drift = 0.0 if order is None or not sure else order.carried_over(scaled[0], scaled[1])
+        return Difference(
+            first,
+            second,
+            middle,
+            error,
+            freedom,
+            drift,
+            between_runs=True,
+            sure=sure,
+            rank_p=ranked,
+        )
     halves = [half for side in (before, after) if (half := _half_of_mean(side)) is not None]
-    if len(halves) < 2:
-        return Change(first, second, math.expm1(middle))
-    half = math.hypot(*halves)
-    return Change(first, second, math.expm1(middle), math.expm1(middle - half), math.expm1(middle + half))
+    if len(halves) < 2 or is_share:
+        return Difference(first, second, middle)
+    # Whole intervals are known, and not how they came about.
+    return Difference(first, second, middle, math.hypot(*halves) / t_quantile(1 - LEVEL / 2, math.inf))
 
 
 def judged(
     figure: Figure,
-    values: tuple[float, float],
-    found: tuple[float, float, float],
+    found: Difference,
     noise: float,
-    ranked: Sequence[Sequence[float]] | None = None,
+    level: float = LEVEL,
     *,
-    sure: bool = True,
+    shown: bool | None = None,
 ) -> Change:
-    """Return the change for a difference of logarithms, its standard error and degrees of freedom."""
-    middle, error, freedom = found
-    half = t_quantile(_SURE, freedom) * error
-    low, high = math.expm1(middle - half), math.expm1(middle + half)
-    shows = math.expm1(math.log1p(noise) + half + t_quantile(_POWER, freedom) * error)
-    word = _word(low, high, noise, ("slower", "faster") if figure.more_is_faster else ("faster", "slower"))
-    rank_p = mann_whitney(ranked[0], ranked[1]) if ranked else None
-    return Change(*values, math.expm1(middle), low, high, word if sure else None, shows, rank_p)
+    """Return the change; it is ``shown`` where its probability by chance is at most ``level``, if not given.
+
+    The interval is of 95 %, whatever the level, which that what is detectable follows.
+    """
+    if found.middle is None:
+        return Change(found.before, found.after)
+    is_share = figure.more_is_faster is None
+    noise = noise * _OF_SHARES if is_share else noise
+    plain = (lambda value: value) if is_share else math.expm1
+    change = plain(found.middle)
+    if found.error is None:
+        return Change(found.before, found.after, change)
+    half = t_quantile(1 - LEVEL / 2, found.freedom) * found.error + found.drift
+    low, high = plain(found.middle - half), plain(found.middle + half)
+    p = found.by_chance(noise)
+    word = detectable = None
+    if found.sure:
+        if shown is None:
+            shown = p <= level
+        words = _WORDS[figure.more_is_faster]
+        word = words[found.middle > 0] if shown else NO_DIFFERENCE
+        reach = (t_quantile(1 - level / 2, found.freedom) + t_quantile(_POWER, found.freedom)) * found.error
+        detectable = plain(math.log1p(noise) + found.drift + reach)
+    return Change(
+        found.before,
+        found.after,
+        change,
+        low,
+        high,
+        word,
+        detectable,
+        found.rank_p,
+        p if found.sure else None,
+        found.error,
+        found.between_runs,
+    )
 
 
-def _word(low: float, high: float, noise: float, words: tuple[str, str]) -> str:
-    """Return the word for an interval: less, more, or neither."""
-    if high < -noise:
-        return words[0]
-    return words[1] if low > noise else NO_DIFFERENCE
-
-
-def _of_shares(before: list[float], after: list[float], noise: float) -> Change:
-    first, second = fmean(before), fmean(after)
-    if min(len(before), len(after)) < 2:
-        return Change(first, second, second - first)
-    error, freedom = _welch(before, after)
-    half = t_quantile(_SURE, freedom) * error
-    low, high = second - first - half, second - first + half
-    sure = min(len(before), len(after)) >= ENOUGH_RUNS
-    word = _word(low, high, noise * 0.1, ("fewer errors", "more errors")) if sure else None
-    return Change(first, second, second - first, low, high, word)
+#: The words for less and for more of a figure.
+_WORDS = {
+    True: ("slower", "faster"),
+    False: ("faster", "slower"),
+    None: ("fewer errors", "more errors"),
+}
 
 
 def _middle(figure: Figure, values: list[float]) -> float:
@@ -133,32 +216,10 @@ def _half_of_mean(side: Sequence[Sample]) -> float | None:
     return math.hypot(*known) / len(known) if len(known) == len(halves) else None
 
 
-def _welch(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+def welch(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
     """Return the standard error of the difference of two means, and its degrees of freedom."""
     parts = [variance(side) / len(side) for side in (before, after)]
     if not sum(parts):
         return 0.0, float(len(before) + len(after) - 2)
     below = sum(part**2 / (len(side) - 1) for part, side in zip(parts, (before, after), strict=True))
     return math.sqrt(sum(parts)), sum(parts) ** 2 / below
-
-
-def mann_whitney(before: Sequence[float], after: Sequence[float]) -> float | None:
-    """Return the probability of ranks as uneven as these by chance, exactly; None for too many runs.
-
-    Ties count half, which makes it a little too large.
-    """
-    first, second = len(before), len(after)
-    if max(first, second) > _MOST_RANKED:
-        return None
-    above = sum((a > b) + (a == b) / 2 for a in after for b in before)
-    least = math.floor(min(above, first * second - above))
-    ways = sum(_ways(first, second, count) for count in range(least + 1))
-    return min(1.0, 2 * ways / math.comb(first + second, first))
-
-
-@cache
-def _ways(first: int, second: int, above: int) -> int:
-    """Return in how many orders of two groups this many pairs have the second group's value above."""
-    if above < 0 or not first or not second:
-        return int(above == 0)
-    return _ways(first - 1, second, above - second) + _ways(first, second - 1, above)

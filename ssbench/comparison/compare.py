@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Change, between
+from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Change, Difference, difference
+from ssbench.comparison.family import HEADS, Place, judge_all
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
+from ssbench.comparison.order import Order, order_of
+from ssbench.gates import Result
 from ssbench.statistics.confidence import MIN_SECONDS
 
 
@@ -18,24 +22,36 @@ class Row:
     size_class: str | None
     changes: Mapping[str, Change]
 
+    @property
+    def name(self) -> str:
+        """Operation and size class in one."""
+        return f"{self.operation} {self.size_class or ''}".rstrip()
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A condition, what came of it in one line, and whether it failed."""
+    """A condition, what was measured of it in one line, how it ended; and what would decide it."""
 
     condition: str
     came: str
-    failed: bool
+    result: Result
+    needs: str = ""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it neither failed nor passed."""
+        return self.result is Result.UNDECIDED
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What became of each row, in words that were earned.
+    """The changes of all figures, with verdicts only where what was measured supports them.
 
-    ``before`` and ``after`` are the names of the two sides, each of one run or more. ``judgment`` says what
-    may be said of them: ``repeated`` tells that verdicts are given, because there were enough runs, or a run
-    with two sides was long enough. ``warnings`` tell what should have been the same and was not.
-    ``conditions`` are those that were asked for.
+    ``before`` and ``after`` are the names of the two sides, each of as many ``runs`` (0, 0: the two sides of
+    runs with ``--ab``). ``judgment`` says what the intervals are: ``repeated`` tells that verdicts are given,
+    because there were enough runs, or a run with two sides was long enough. ``seconds`` is how long such a
+    run was. ``drifts`` are changes of figures from the first run to the last. ``warnings`` tell what should
+    have been the same and was not. ``conditions`` are those that were asked for.
     """
 
     before: str
@@ -47,10 +63,21 @@ class Comparison:
     noise: float
     warnings: tuple[str, ...] = ()
     conditions: tuple[Judged, ...] = ()
+    seconds: float = 0.0
+    drifts: Mapping[str, float] | None = None
 
     def changes(self) -> list[tuple[Row, str, Change]]:
         """Return every change with its row and the name of its figure."""
         return [(row, name, change) for row in self.rows for name, change in row.changes.items()]
+
+    def heads(self) -> list[tuple[Row, str, Change]]:
+        """Return the changes on which the verdict stands."""
+        return [
+            (row, name, row.changes[name])
+            for row in self.rows
+            for name in HEADS
+            if (row.operation, row.size_class) == ("ALL", None) and name in row.changes
+        ]
 
     def find(self, operation: str | None, size_class: str | None, figure: str) -> Change | None:
         """Return one change; None as operation means all of them."""
@@ -62,46 +89,87 @@ class Comparison:
 
 def compare(before: Sequence[RunFigures], after: Sequence[RunFigures], noise: float = NOISE) -> Comparison:
     """Compare two groups of runs; each needs one at least."""
+    found: dict[Place, Difference] = {}
     keys = {key: None for run in (*before, *after) for key in run.rows}
     # ALL is the last one, whatever operations only one side has.
-    ordered: list[Key] = sorted(keys, key=lambda key: key[0] == "ALL")
-    rows = []
-    for key in ordered:
-        changes = {}
+    for key in sorted(keys, key=lambda key: key[0] == "ALL"):
         for name, figure in FIGURES.items():
-            first, second = (_samples(runs, key, name) for runs in (before, after))
-            if first or second:
-                changes[name] = between(figure, first, second, noise)
-        rows.append(Row(*key, changes))
+            sides = [[run for run in runs if name in run.rows.get(key, {})] for runs in (before, after)]
+            if any(sides):
+                first, second = (_samples(runs, key, name) for runs in sides)
+                found[key, name] = difference(figure, first, second, _order(*sides))
     runs = len(before), len(after)
-    every = (change for row in rows for change in row.changes.values())
-    repeated = min(runs) >= ENOUGH_RUNS
+    order = _order(before, after)
     return Comparison(
         before=_name(before),
         after=_name(after),
         runs=runs,
-        rows=tuple(rows),
-        repeated=repeated,
-        judgment=_judgment(runs, any(change.low is not None for change in every)),
+        rows=tuple(rows_of(judge_all(found, noise))),
+        repeated=min(runs) >= ENOUGH_RUNS,
+        judgment=_judgment(runs, order, has_intervals=any(each.error is not None for each in found.values())),
         noise=noise,
         warnings=(*_differences(before, after), *_warnings(before, after)),
+        drifts=_drifts(before, after, order),
     )
 
 
+def rows_of(changes: Mapping[Place, Change]) -> Iterator[Row]:
+    """Yield a row for each operation and size class."""
+    rows: dict[Key, dict[str, Change]] = {}
+    for (key, name), change in changes.items():
+        rows.setdefault(key, {})[name] = change
+    for key, each in rows.items():
+        yield Row(*key, each)
+
+
 def _samples(runs: Sequence[RunFigures], key: Key, name: str) -> list[Sample]:
-    return [run.rows[key][name] for run in runs if name in run.rows.get(key, {})]
+    return [run.rows[key][name] for run in runs]
 
 
-def _judgment(runs: tuple[int, int], has_intervals: bool) -> str:
+def _order(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> Order | None:
+    if not before or not after:
+        return None
+    return order_of([run.started for run in before], [run.started for run in after])
+
+
+def _drifts(
+    before: Sequence[RunFigures], after: Sequence[RunFigures], order: Order | None
+) -> dict[str, float]:
+    """Return by how much the head figures changed from the first run to the last, as a share."""
+    drifts: dict[str, float] = {}
+    if order is None or min(len(before), len(after)) < ENOUGH_RUNS:
+        return drifts
+    for name in HEADS:
+        logs = [
+            [
+                math.log(run.rows["ALL", None][name].value)
+                for run in runs
+                if name in run.rows.get(("ALL", None), {})
+            ]
+            for runs in (before, after)
+        ]
+        if [*map(len, logs)] == [len(before), len(after)]:
+            drifts[name] = math.expm1(order.drift(*logs))
+    return drifts
+
+
+def _judgment(runs: tuple[int, int], order: Order | None, *, has_intervals: bool) -> str:
     if max(runs) == 1 or min(runs) == 1:
         return "runs were not repeated: no verdict. " + (
             "The intervals hold within these runs; what differs from run to run is not in them"
             if has_intervals
             else f"They were too short for intervals, which take {MIN_SECONDS} seconds at least"
         )
+    in_turn = order is not None and bool(order.pairs)
+    test = "Student's t on pairs of runs, which were measured in turn" if in_turn else "Welch's t on the runs"
     if min(runs) < ENOUGH_RUNS:
-        return f"fewer than {ENOUGH_RUNS} runs a side: no verdict. The intervals are of Welch's t on the runs"
-    return "the intervals are of Welch's t on the runs, each of which counts once; 1 of 20 is wrong by chance"
+        return f"fewer than {ENOUGH_RUNS} runs a side: no verdict. The intervals are of {test}"
+    if order is None or not order.one_after_the_other:
+        return f"the intervals are of {test}, each of which counts once"
+    return (
+        f"the intervals are of {test}, each of which counts once. One side was measured after the other: the"
+        " drift within the sides is allowed for, a step between them is not (--versus measures in turn)"
+    )
 
 
 def _name(runs: Sequence[RunFigures]) -> str:

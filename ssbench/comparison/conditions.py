@@ -1,11 +1,26 @@
-"""Conditions on a comparison: on changes (``read.p99 > +10%``), or on what came after."""
+"""Conditions on a comparison: on changes (``read.p99 > +10%``), or on what came after.
+
+A condition fails only where the whole interval of the figure is beyond its limit, and passes only where none
+of it is. Otherwise it is undecided, and what would decide it is said.
+"""
 
 from __future__ import annotations
 
+import math
+
+from ssbench.comparison.change import ENOUGH_RUNS, Change
 from ssbench.comparison.compare import Comparison, Judged
 from ssbench.comparison.figures import FIGURES
 from ssbench.conditions import Condition
 from ssbench.figures import Unit
+from ssbench.gates import Result
+
+#: Standard errors between the change and the limit that decide nine times of ten: 1.96 + 1.28.
+_ERRORS = 3.24
+
+#: More runs a side, or more seconds, are not suggested.
+_MOST_RUNS = 200
+_MOST_SECONDS = 86_400
 
 
 def check(condition: Condition) -> None:
@@ -21,13 +36,45 @@ def judge(comparison: Comparison, condition: Condition) -> Judged:
     found = comparison.find(condition.operation, condition.size_class, condition.figure)
     value = None if found is None else found.change if condition.relative else found.after
     if found is None or value is None:
-        return Judged(condition.text, "was not measured on both sides", True)
-    if condition.unit is Unit.MEGABYTES_PER_SECOND:
-        value /= FIGURES["mb_per_s"].unit
-    if condition.relative:
-        came = f"{100 * value:+.1f} %"
-        if found.low is not None and found.high is not None:
-            came += f" ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
-    else:
-        came = condition.spell(value)
-    return Judged(condition.text, came, condition.holds(value))
+        return Judged(condition.text, "was not measured on both sides", Result.FAILED)
+    if not condition.relative:
+        if condition.unit is Unit.MEGABYTES_PER_SECOND:
+            value /= FIGURES["mb_per_s"].unit
+        outcome = Result.FAILED if condition.holds(value) else Result.PASSED
+        return Judged(condition.text, condition.spell(value), outcome)
+    came = f"{100 * value:+.1f} %"
+    if found.low is None or found.high is None:
+        return Judged(condition.text, came, Result.UNDECIDED, _NOT_REPEATED)
+    came += f" ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+    if not found.between_runs:
+        return Judged(condition.text, came, Result.UNDECIDED, _NOT_REPEATED)
+    held = {condition.holds(found.low), condition.holds(found.high)}
+    if len(held) > 1:
+        return Judged(condition.text, came, Result.UNDECIDED, _needs(comparison, condition, found))
+    return Judged(condition.text, came, Result.FAILED if held.pop() else Result.PASSED)
+
+
+_NOT_REPEATED = f"at least {ENOUGH_RUNS} runs a side, as of run-scenario --repeat"
+
+
+def _needs(comparison: Comparison, condition: Condition, found: Change) -> str:
+    """Say how many runs, or how long a run, would decide a condition if the change stays as it is."""
+    if found.error is None or found.change is None:
+        return ""
+    is_share = FIGURES[condition.figure].more_is_faster is None
+    away = found.change - condition.limit
+    if not is_share:
+        away = math.log1p(found.change) - math.log1p(max(condition.limit, -0.999999))
+    if not away:
+        return "a change that is not at its limit"
+    # Errors shrink with the square root of what is measured.
+    times = (_ERRORS * found.error / away) ** 2
+    if comparison.seconds:
+        seconds = times * comparison.seconds
+        if seconds > _MOST_SECONDS:
+            return "a change that is further from its limit"
+        return f"about {max(seconds, comparison.seconds):,.0f} s (-r), if the change stays"
+    runs = math.ceil(max(times * max(comparison.runs), max(comparison.runs) + 1, ENOUGH_RUNS))
+    if runs > _MOST_RUNS:
+        return "a change that is further from its limit"
+    return f"about {runs} runs a side, if the change stays"

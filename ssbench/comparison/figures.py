@@ -52,12 +52,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """The figures of a run, and the facts that two runs should have in common to be compared."""
+    """The figures of a run, and the facts that two runs should have in common to be compared.
+
+    ``started`` is seconds since 1970, None where it is not known.
+    """
 
     name: str
     rows: Mapping[Key, Mapping[str, Sample]]
     facts: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    label: str = ""
+    started: float | None = None
 
 
 def figures_of(statistics: RunStatistics, name: str) -> RunFigures:
@@ -69,7 +74,15 @@ def figures_of(statistics: RunStatistics, name: str) -> RunFigures:
         for line in lines:
             rows[operation, line.size_class] = dict(_samples(line))
     warnings = [f"{name}: {warning}" for warning in statistics.warnings]
-    return RunFigures(name, rows, facts_of(statistics), tuple(warnings))
+    label = statistics.run.options.get("label")
+    return RunFigures(
+        name,
+        rows,
+        facts_of(statistics),
+        tuple(warnings),
+        label if isinstance(label, str) else "",
+        statistics.run.started or statistics.start,
+    )
 
 
 def _samples(line: Line) -> list[tuple[str, Sample]]:

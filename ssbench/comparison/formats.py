@@ -1,4 +1,4 @@
-"""A comparison as text, CSV, Markdown and JSON."""
+"""A comparison as text, CSV, Markdown, JSON and JUnit XML; all of them begin with its verdict."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ import io
 import json
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 
 from ssbench.comparison.change import NO_DIFFERENCE, Change
-from ssbench.comparison.compare import Comparison, Row
-from ssbench.comparison.figures import FIGURES, Figure
+from ssbench.comparison.compare import Comparison, Judged, Row
+from ssbench.comparison.figures import FIGURES
+from ssbench.comparison.junit import junit
+from ssbench.comparison.texts import cells
+from ssbench.comparison.verdict import verdict
 from ssbench.reports.columns import WIDTH, cut, width
 from ssbench.reports.figures import printable
 from ssbench.reports.markdown import escape
 
-_COLUMNS = ("operation", "figure", "before", "after", "change", "95 % interval", "shows", "")
+_COLUMNS = ("operation", "figure", "before", "after", "change", "95 % interval", "detects", "")
 
 #: The columns after this many are left out where no row has anything in them.
 _ALWAYS = 5
 
 #: In text, by their places: those with words, and one that has a title only there; and shorter words.
 _LEFT = (1, 5, 7)
-_TITLES = {7: "difference"}
-_SHORT = {NO_DIFFERENCE: "none shown"}
+_TITLES = {7: "shown"}
+_SHORT = {NO_DIFFERENCE: "none", "more errors": "more", "fewer errors": "fewer"}
 
 #: Operation and size class have this many columns at least.
 _LEAST_NAME = 6
@@ -89,9 +92,9 @@ def markdown(comparison: Comparison) -> str:
 def _table(comparison: Comparison) -> tuple[list[int], list[list[str]]]:
     """Return the places of the columns that are shown; and the rows of their cells, titles first."""
     rows = [
-        [_name(row), FIGURES[figure].title, *cells(FIGURES[figure], change)]
+        [row.name, FIGURES[figure].title, *cells(FIGURES[figure], change)]
         for row in comparison.rows
-        for figure, change in telling(row)
+        for figure, change in visible(row)
     ]
     places = [place for place in range(len(_COLUMNS)) if place < _ALWAYS or any(row[place] for row in rows)]
     return places, [[row[place] for place in places] for row in (list(_COLUMNS), *rows)]
@@ -102,13 +105,13 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """Return a line a figure, with values in seconds, bytes and shares."""
+    """Return a line a figure, with values in seconds, operations or megabytes a second, and shares."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["Operation", "Size class", "Figure", *(_title(name) for name in Change.__slots__)])
     for row in comparison.rows:
         for figure, change in row.changes.items():
-            values = [getattr(change, name) for name in Change.__slots__]
+            values = asdict(in_units(figure, change)).values()
             writer.writerow([row.operation, row.size_class or "", figure, *values])
     return out.getvalue()
 
@@ -118,8 +121,28 @@ def _title(name: str) -> str:
 
 
 def as_json(comparison: Comparison) -> str:
-    """Return everything, with values in seconds, bytes and shares."""
-    return json.dumps({"version": 1, **asdict(comparison)}, indent=1, allow_nan=False) + "\n"
+    """Return everything, with values in seconds, operations or megabytes a second, and shares."""
+    said = verdict(comparison)
+    rows = tuple(
+        replace(row, changes={name: in_units(name, change) for name, change in row.changes.items()})
+        for row in comparison.rows
+    )
+    record = {
+        "version": 2,
+        "verdict": {**asdict(said), "tone": said.tone.value},
+        **asdict(replace(comparison, rows=rows)),
+        "conditions": [{**asdict(each), "result": each.result.value} for each in comparison.conditions],
+    }
+    return json.dumps(record, indent=1, allow_nan=False) + "\n"
+
+
+def in_units(figure: str, change: Change) -> Change:
+    """Return a change with its values as records have them: megabytes a second are not bytes."""
+    if figure != "mb_per_s":
+        return change
+    unit = FIGURES[figure].unit
+    before, after = (None if each is None else each / unit for each in (change.before, change.after))
+    return replace(change, before=before, after=after)
 
 
 #: Every format by its name.
@@ -128,36 +151,23 @@ FORMATS: dict[str, Callable[[Comparison], str]] = {
     "csv": as_csv,
     "markdown": markdown,
     "json": as_json,
+    "junit": junit,
 }
 
 
-def telling(row: Row) -> Iterator[tuple[str, Change]]:
+def visible(row: Row) -> Iterator[tuple[str, Change]]:
     """Yield the changes of a row; errors only where there were some."""
     for figure, change in row.changes.items():
         if figure != "errors" or change.before or change.after:
             yield figure, change
 
 
-def _name(row: Row) -> str:
-    return f"{row.operation} {row.size_class or ''}".rstrip()
-
-
 def head(comparison: Comparison) -> Iterator[str]:
-    """Yield the two sides, and what was shown."""
+    """Yield the two sides, and the verdict."""
     first, second = comparison.runs
     yield f"before: {comparison.before} ({_runs(first)})" if first else f"before: {comparison.before}"
     yield f"after:  {comparison.after} ({_runs(second)})" if second else f"after:  {comparison.after}"
-    shown = [
-        f"{_name(row)} {FIGURES[figure].title.split()[0]} {change.word} ({_signed(FIGURES[figure], change)})"
-        for row, figure, change in comparison.changes()
-        if change.differs
-    ]
-    if shown:
-        yield f"shown: {'; '.join(shown[:4])}" + (f"; and {len(shown) - 4} more" if len(shown) > 4 else "")
-    elif comparison.repeated:
-        yield "no difference shown"
-    else:
-        yield "no verdict"
+    yield verdict(comparison).headline
 
 
 def _runs(count: int) -> str:
@@ -165,44 +175,14 @@ def _runs(count: int) -> str:
 
 
 def notes(comparison: Comparison) -> Iterator[str]:
-    """Yield what may be said of the comparison, what came of its conditions, and warnings."""
-    yield f"{comparison.judgment}."
-    if comparison.repeated:
-        yield (
-            f"A change is shown where its whole interval is beyond {100 * comparison.noise:g} %. The column"
-            " 'shows' is the change that 9 of 10 such comparisons would have shown."
-        )
-    for each in comparison.conditions:
-        yield f"fail-if {each.condition}: {'FAILED' if each.failed else 'ok'} ({each.came})"
+    """Yield the reasons of the verdict, what was found of its conditions, and warnings."""
+    yield from verdict(comparison).reasons
+    yield from map(of_condition, comparison.conditions)
     for warning in comparison.warnings:
         yield f"! {warning}"
 
 
-def cells(figure: Figure, change: Change) -> list[str]:
-    """Return before, after, change, interval, what it shows, the word."""
-    interval = ""
-    if change.low is not None and change.high is not None:
-        interval = f"{_percent(change.low)} to {_percent(change.high)}"
-    return [
-        _value(figure, change.before),
-        _value(figure, change.after),
-        _signed(figure, change),
-        interval,
-        "" if change.shows is None else f"{100 * change.shows:.1f} %",
-        change.word or "",
-    ]
-
-
-def _signed(figure: Figure, change: Change) -> str:
-    if change.change is None:
-        return "-"
-    # Of shares, percentage points.
-    return f"{_percent(change.change)}{'' if figure.more_is_faster is None else ' %'}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:+.1f}" if abs(share) < 10 else f"{100 * share:+.0f}"
-
-
-def _value(figure: Figure, value: float | None) -> str:
-    return "-" if value is None else figure.spell(value)
+def of_condition(judged: Judged) -> str:
+    """Return the line of a condition."""
+    needs = f"; it needs {judged.needs}" if judged.needs else ""
+    return f"fail-if {judged.condition}: {judged.result.value} ({judged.came}){needs}"

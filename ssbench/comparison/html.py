@@ -11,18 +11,20 @@ from ssbench.comparison import formats
 from ssbench.comparison.compare import Comparison
 from ssbench.comparison.figures import FIGURES
 from ssbench.comparison.sides import compare_sides
+from ssbench.comparison.texts import cells
+from ssbench.comparison.verdict import verdict
 from ssbench.reports import html, html_tables
 from ssbench.reports.html_charts import COLOURS, Chart, Curve
 from ssbench.reports.html_page import Part, escape, page
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import Tone, Verdict
+from ssbench.reports.verdict import Verdict
 from ssbench.statistics import RunStatistics
 
 #: Runs of a side that are drawn; the table is of all.
 MOST_DRAWN = 8
 
 _BEFORE, _AFTER = COLOURS[0], COLOURS[2]
-_HEADS = ("operation", "size class", "figure", "before", "after", "change", "95 % interval", "shows", "")
+_HEADS = ("operation", "size class", "figure", "before", "after", "change", "95 % interval", "detects", "")
 
 #: Colours of the words of a change.
 _TONES = {"faster": "good", "fewer errors": "good", "slower": "bad", "more errors": "bad"}
@@ -76,10 +78,10 @@ def report_of_sides(statistics: RunStatistics, options: ReportOptions) -> str:
     The statistics must have been collected with ``over_time``, and grouped by ``side``.
     """
     comparison = compare_sides(statistics)
-    *_, words = formats.head(comparison)
+    found = verdict(comparison)
     said = Verdict(
-        _tone(comparison),
-        f"{comparison.before} to {comparison.after}: {words}",
+        found.tone,
+        f"{comparison.before} to {comparison.after}: {found.headline}",
         tuple(formats.notes(replace(comparison, warnings=()))),
     )
     return html.report(statistics, options, [Part("Changes", body=_table(comparison))], said)
@@ -87,12 +89,10 @@ def report_of_sides(statistics: RunStatistics, options: ReportOptions) -> str:
 
 def as_html(comparison: Comparison, before: Sequence[RunCurves], after: Sequence[RunCurves]) -> str:
     """Return the page."""
-    names, *others = formats.head(comparison)
-    second, *words = others
-    headline = "; ".join(words)
+    names, second, headline = formats.head(comparison)
     return page(
         f"{comparison.before} to {comparison.after}",
-        _tone(comparison).value,
+        verdict(comparison).tone.value,
         headline[:1].upper() + headline[1:],
         formats.notes(replace(comparison, warnings=())),
         f"{names} \u00b7 {second}",
@@ -108,18 +108,11 @@ def as_html(comparison: Comparison, before: Sequence[RunCurves], after: Sequence
     )
 
 
-def _tone(comparison: Comparison) -> Tone:
-    differs = [change for _, _, change in comparison.changes() if change.differs]
-    bad = any(_TONES.get(change.word or "") == "bad" for change in differs)
-    failed = any(each.failed for each in comparison.conditions)
-    return Tone.BAD if bad or failed else Tone.GOOD if comparison.repeated else Tone.DOUBTFUL
-
-
 def _table(comparison: Comparison) -> str:
     rows = []
     for row in comparison.rows:
-        for figure, change in formats.telling(row):
-            *numbers, word = formats.cells(FIGURES[figure], change)
+        for figure, change in formats.visible(row):
+            *numbers, word = cells(FIGURES[figure], change)
             tone = _TONES.get(word, "")
             rows.append(
                 [

@@ -1,9 +1,10 @@
 """The two sides of one run (``--ab``): what one minute did to both is no difference between them.
 
-Each operation belongs to one side, by its object. So both had the same users, in the same seconds. For each
-stretch of seconds the logarithm of the ratio of both sides' percentiles is taken; what is common to both, the
-noise of the store and of the hour, is not in it. Its mean and its interval, on the effective number of
-stretches, are those of the change.
+Each operation belongs to one side, by its object. So both had the same users, in the same seconds. The
+change is the ratio of both sides' percentiles. How certain that is follows from what each second adds to it:
+by how many of its latencies more, or fewer, lie below the percentile than should, in units of the logarithm
+(Bahadur's representation of a percentile). What a second did to both sides is not in the difference of these.
+Its interval is that of their mean on the effective number of seconds.
 """
 
 from __future__ import annotations
@@ -12,27 +13,27 @@ import math
 
 import numpy as np
 
-from ssbench.comparison.change import NOISE, Change, judged
-from ssbench.comparison.compare import Comparison, Row
-from ssbench.comparison.figures import FIGURES, Figure, Key
+from ssbench.comparison.change import NOISE, Difference
+from ssbench.comparison.compare import Comparison, rows_of
+from ssbench.comparison.family import Place, judge_all
+from ssbench.comparison.figures import Key
 from ssbench.operations import OPERATIONS
-from ssbench.statistics import Figures, RunStatistics
-from ssbench.statistics.by_second import LatencyTable
+from ssbench.statistics import Figures, Latencies, RunStatistics
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
 from ssbench.statistics.figures import merge_figures
 
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
-#: A stretch has this many latencies of each side beyond the percentile, on average.
-_BEYOND = 4.0
+#: The slope of the percentiles is that between two whose shares are this part of 1 - share away.
+_SLOPE = 1 / 3
 
 _JUDGMENT = (
-    "both sides met the same seconds: the intervals are of Student's t on what differs in each stretch of"
-    " seconds; rates are what the draw gave to each side, and are not compared"
+    "both sides met the same seconds: the intervals are of Student's t on what differs in each second; rates"
+    " are what the draw gave to each side, and are not compared"
 )
 _TOO_SHORT = (
-    f"the run was too short for intervals, which take {MIN_SECONDS} stretches of seconds with enough"
-    " operations of both sides: no verdict"
+    f"the run was too short for intervals, which take {MIN_SECONDS} seconds with enough operations of both"
+    " sides: no verdict"
 )
 
 
@@ -41,27 +42,31 @@ def compare_sides(statistics: RunStatistics, noise: float = NOISE) -> Comparison
     names = statistics.run.sides
     if len(names) != 2 or "side" not in statistics.groups.keys:
         raise ValueError("the run has no two sides")
-    rows = []
-    for key, sides in _groups(statistics).items():
-        changes = {
-            name: change
-            for name, share in _SHARES.items()
-            if (change := _change(FIGURES[name], sides, share, noise)) is not None
-        }
-        before, after = (each.failed / max(1, each.count + each.failed) for each in sides)
-        changes["errors"] = Change(before, after, after - before)
-        rows.append(Row(*key, changes))
-    sure = any(change.word for row in rows for change in row.changes.values())
+    found = differences_of_sides(statistics)
+    sure = any(each.sure for each in found.values())
     return Comparison(
         before=names[0],
         after=names[1],
         runs=(0, 0),
-        rows=tuple(rows),
+        rows=tuple(rows_of(judge_all(found, noise))),
         repeated=sure,
         judgment=_JUDGMENT if sure else _TOO_SHORT,
         noise=noise,
         warnings=statistics.warnings,
+        seconds=statistics.duration,
     )
+
+
+def differences_of_sides(statistics: RunStatistics) -> dict[Place, Difference]:
+    """Return what a run says of the difference of its sides, for each operation, size class and figure."""
+    found: dict[Place, Difference] = {}
+    for key, sides in _groups(statistics).items():
+        for name, share in _SHARES.items():
+            if (difference := _difference(sides, share)) is not None:
+                found[key, name] = difference
+        before, after = (each.failed / max(1, each.count + each.failed) for each in sides)
+        found[key, "errors"] = Difference(before, after, after - before)
+    return found
 
 
 def _groups(statistics: RunStatistics) -> dict[Key, tuple[Figures, Figures]]:
@@ -86,26 +91,43 @@ def _groups(statistics: RunStatistics) -> dict[Key, tuple[Figures, Figures]]:
     return {key: (merge_figures(first), merge_figures(second)) for key, (first, second) in groups.items()}
 
 
-def _change(figure: Figure, sides: tuple[Figures, Figures], share: float, noise: float) -> Change | None:
-    """Return the change of a percentile; None where a side has too few latencies for it."""
+def _difference(sides: tuple[Figures, Figures], share: float) -> Difference | None:
+    """Return the difference of a percentile; None where a side has too few latencies for it."""
     latencies = [side.last_byte for side in sides]
     if not all(each.supports(100 * share) for each in latencies):
         return None
-    values = (latencies[0].percentile(100 * share), latencies[1].percentile(100 * share))
-    differences = _differences(latencies[0].by_second, latencies[1].by_second, share)
-    if len(differences) < MIN_SECONDS:
-        return Change(*values, values[1] / values[0] - 1)
-    size = effective_size(differences)
-    error = float(np.std(differences, ddof=1)) / math.sqrt(size)
-    return judged(figure, values, (float(differences.mean()), error, max(1.0, size - 1)), noise)
+    before, after = (each.percentile(100 * share) for each in latencies)
+    middle = math.log(after / before)
+    parts = _parts(latencies[0], latencies[1], share)
+    if len(parts) < MIN_SECONDS:
+        return Difference(before, after, middle)
+    size = effective_size(parts)
+    error = float(np.std(parts, ddof=1)) / math.sqrt(size)
+    return Difference(before, after, middle, error, max(1.0, size - 1), between_runs=True, sure=True)
 
 
-def _differences(before: LatencyTable, after: LatencyTable, share: float) -> Series:
-    """Return the logarithm of the ratio of both sides' percentiles for each stretch of seconds."""
-    fewest = min(before.per_second(), after.per_second())
-    stretch = max(1, math.ceil(_BEYOND / (1 - share) / fewest)) if fewest else 1
-    one, two = (table.percentiles(share, stretch) for table in (before, after))
-    common, first, second = np.intersect1d(one[0], two[0], assume_unique=True, return_indices=True)
-    # The first and the last stretch may be parts of one, with few latencies.
-    inner = slice(1, -1) if len(common) > 2 * MIN_SECONDS else slice(None)
-    return np.asarray(np.log(two[1][second]) - np.log(one[1][first]))[inner]
+def _parts(before: Latencies, after: Latencies, share: float) -> Series:
+    """Return what each second adds to the difference of the logarithms of both sides' percentiles.
+
+    Their mean is 0: what is known is how much they scatter.
+    """
+    one, two = (each.by_second.below(share) for each in (before, after))
+    if one is None or two is None:
+        return np.empty(0)
+    first = min(one[0], two[0])
+    last = max(start + len(every) for start, _, every in (one, two))
+    parts = np.zeros(last - first)
+    for sign, latencies, (start, below, every) in ((-1, before, one), (1, after, two)):
+        # More latencies below than should be: the percentile of that second is lower.
+        excess = share * every - below
+        parts[start - first : start - first + len(every)] += (
+            sign * _slope(latencies, share) * excess * len(parts) / every.sum()
+        )
+    return parts
+
+
+def _slope(latencies: Latencies, share: float) -> float:
+    """Return by how much the logarithm of the percentiles grows with their share."""
+    away = _SLOPE * (1 - share)
+    low, high = (latencies.percentile(100 * each) for each in (share - away, share + away))
+    return math.log(high / low) / (2 * away)

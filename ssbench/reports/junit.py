@@ -6,7 +6,7 @@ Besides, one case tells whether the run went on to its end, and one whether all 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -20,45 +20,66 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
-    """A test case; ``failure`` is None where it passed, else (its kind, one line)."""
+class Case:
+    """A test case; ``failure`` is None where it passed, else (its kind, one line).
+
+    ``skipped`` says in one line why it neither passed nor failed.
+    """
 
     name: str
     failure: tuple[str, str] | None
     output: str = ""
+    skipped: str = ""
 
 
 def report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report."""
     cases = [_ended(statistics), _succeeded(statistics), *_thresholds(statistics, options)]
+    facts = {}
+    if statistics.start is not None:
+        facts["timestamp"] = utc(statistics.start).removesuffix(" UTC").replace(" ", "T")
+    if statistics.run.host:
+        facts["hostname"] = _text(statistics.run.host)
+    return document(
+        statistics.run.scenario.name, cases, _words(statistics), seconds=statistics.duration, facts=facts
+    )
+
+
+def document(
+    name: str,
+    cases: Sequence[Case],
+    words: Iterable[str],
+    *,
+    seconds: float = 0.0,
+    facts: Mapping[str, str] | None = None,
+) -> str:
+    """Return a document with one suite; ``words`` are its output, ``facts`` more attributes of it."""
     numbers = {
         "tests": str(len(cases)),
         "failures": str(sum(case.failure is not None for case in cases)),
         "errors": "0",
-        "skipped": "0",
-        "time": f"{statistics.duration:.3f}",
+        "skipped": str(sum(bool(case.skipped) for case in cases)),
+        "time": f"{seconds:.3f}",
     }
-    name = _text(statistics.run.scenario.name)
+    name = _text(name)
     root = ElementTree.Element("testsuites", {"name": "ssbench", **numbers})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": name, **numbers})
-    if statistics.start is not None:
-        suite.set("timestamp", utc(statistics.start).removesuffix(" UTC").replace(" ", "T"))
-    if statistics.run.host:
-        suite.set("hostname", _text(statistics.run.host))
+    suite = ElementTree.SubElement(root, "testsuite", {"name": name, **numbers, **(facts or {})})
     for case in cases:
         # The time of the run is in the first one, so that sums of all cases are right.
-        seconds = numbers["time"] if case is cases[0] else "0"
+        time = numbers["time"] if case is cases[0] else "0"
         element = ElementTree.SubElement(
-            suite, "testcase", {"classname": f"ssbench.{name}", "name": _text(case.name), "time": seconds}
+            suite, "testcase", {"classname": f"ssbench.{name}", "name": _text(case.name), "time": time}
         )
         if case.failure is not None:
             kind, message = case.failure
             failure = ElementTree.SubElement(element, "failure", {"type": kind, "message": _text(message)})
             failure.text = _text(message)
+        if case.skipped:
+            ElementTree.SubElement(element, "skipped", {"message": _text(case.skipped)})
         if case.output:
             ElementTree.SubElement(element, "system-out").text = _text(case.output)
     out = ElementTree.SubElement(suite, "system-out")
-    out.text = "\n".join(map(_text, _words(statistics)))
+    out.text = "\n".join(map(_text, words))
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
@@ -67,7 +88,7 @@ def _text(text: str) -> str:
     return _NOT_XML.sub("\ufffd", printable(text))
 
 
-def _ended(statistics: RunStatistics) -> _Case:
+def _ended(statistics: RunStatistics) -> Case:
     why = None
     if not statistics.complete:
         why = "the run was killed, or its disk was full"
@@ -77,10 +98,10 @@ def _ended(statistics: RunStatistics) -> _Case:
         why = f"the run ended itself after {statistics.duration:.0f} s, before its time"
     elif statistics.start is None:
         why = "there is no result"
-    return _Case("the run went on to its end", ("ended early", why) if why else None)
+    return Case("the run went on to its end", ("ended early", why) if why else None)
 
 
-def _succeeded(statistics: RunStatistics) -> _Case:
+def _succeeded(statistics: RunStatistics) -> Case:
     total = statistics.total
     lines = [
         f"{cause.count:,} x {name}" + (f", first transaction id {cause.trans_id}" if cause.trans_id else "")
@@ -92,13 +113,13 @@ def _succeeded(statistics: RunStatistics) -> _Case:
             "failed operations",
             f"{total.failed:,} of {total.count + total.failed:,} operations failed",
         )
-    return _Case("all operations succeeded", failure, "; ".join(lines))
+    return Case("all operations succeeded", failure, "; ".join(lines))
 
 
-def _thresholds(statistics: RunStatistics, options: ReportOptions) -> Iterator[_Case]:
+def _thresholds(statistics: RunStatistics, options: ReportOptions) -> Iterator[Case]:
     for judgment in judge_run(statistics, options.fail_if):
         failure = ("threshold", judgment.text) if judgment.failed else None
-        yield _Case(f"not {judgment.condition.text}", failure, judgment.text)
+        yield Case(f"not {judgment.condition.text}", failure, judgment.text)
 
 
 def _words(statistics: RunStatistics) -> Iterator[str]:

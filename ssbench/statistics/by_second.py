@@ -143,6 +143,14 @@ class LatencyTable:
 
     def ranks(self, share: float) -> Interval | None:
         """Return between which shares of all latencies that percentile lies (95 %)."""
+        found = self.below(share)
+        return None if found is None else percentile_ranks(share, *found[1:])
+
+    def below(self, share: float) -> tuple[int, Series, Series] | None:
+        """Return the first second, and how many latencies each second has up to that percentile, and in all.
+
+        None where there are no latencies, or where they are those of a damaged file.
+        """
         seconds, buckets, counts = self._rows()
         span = int(seconds[-1] - seconds[0]) + 1 if len(seconds) else 0
         if not 0 < span <= _MOST_SECONDS:
@@ -157,7 +165,7 @@ class LatencyTable:
         below, every = (
             np.bincount(offsets, each, span).astype(np.float64) for each in (counts * weights, counts)
         )
-        return percentile_ranks(share, below, every)
+        return int(seconds[0]), below, every
 
 
 def _count(keys: _Integers) -> tuple[_Integers, npt.NDArray[np.uint32]]:

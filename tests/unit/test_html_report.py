@@ -263,7 +263,7 @@ def test_two_sides_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     made = Page(whole.read_text())
     assert made.headings[:2] == ["s", "Changes"]
     (words,) = (each for each in made.texts if each.startswith("old to <new>:"))
-    assert "READ p50 slower (+100" in words
+    assert "slower: ALL p50 (+100" in words
     assert "class='verdict bad'" in whole.read_text()
     assert "These figures are of both sides together, old and <new>." in made.texts
     assert main(["compare", str(path), "--html", str(page_file)]) == 0

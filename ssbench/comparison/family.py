@@ -1,0 +1,43 @@
+"""Which of many changes are shown, so that luck shows one in one of twenty comparisons, not in each.
+
+Of 32 figures of a run in which nothing changed, one or two have an interval of 95 % without 0 in it. So the
+verdict stands on two head figures, each at half the level; of all others those are shown that Holm's
+procedure (1979) keeps: the least probable one at the level divided by their number, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ssbench.comparison.change import LEVEL, Change, Difference, judged
+from ssbench.comparison.figures import FIGURES, Key
+
+#: The figures on which the verdict stands, of all operations.
+HEADS = ("p50", "rate")
+
+Place = tuple[Key, str]
+
+
+def judge_all(found: Mapping[Place, Difference], noise: float) -> dict[Place, Change]:
+    """Return the changes of all figures, in the same order."""
+    sure = [place for place, each in found.items() if each.sure]
+    heads = [place for place in sure if place[0] == ("ALL", None) and place[1] in HEADS]
+    others = [place for place in sure if place not in heads]
+    plain = {place: judged(FIGURES[place[1]], each, noise) for place, each in found.items()}
+    shown = holm([plain[place].p or 0.0 for place in others])
+    changes = dict(plain)
+    for place in heads:
+        changes[place] = judged(FIGURES[place[1]], found[place], noise, LEVEL / len(heads))
+    for place, is_shown in zip(others, shown, strict=True):
+        changes[place] = judged(FIGURES[place[1]], found[place], noise, LEVEL / len(others), shown=is_shown)
+    return changes
+
+
+def holm(probabilities: Sequence[float], level: float = LEVEL) -> list[bool]:
+    """Return which are not by chance, of several probabilities, at a level for all of them together."""
+    shown = [False] * len(probabilities)
+    for rank, place in enumerate(sorted(range(len(shown)), key=lambda place: probabilities[place])):
+        if probabilities[place] > level / (len(shown) - rank):
+            break
+        shown[place] = True
+    return shown

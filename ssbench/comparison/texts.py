@@ -1,0 +1,37 @@
+"""Values and changes as people read them."""
+
+from __future__ import annotations
+
+from ssbench.comparison.change import Change
+from ssbench.comparison.figures import Figure
+
+
+def cells(figure: Figure, change: Change) -> list[str]:
+    """Return before, after, change, interval, what is detectable, the word."""
+    interval = ""
+    if change.low is not None and change.high is not None:
+        interval = f"{percent(change.low)} to {percent(change.high)}"
+    return [
+        _value(figure, change.before),
+        _value(figure, change.after),
+        signed(figure, change),
+        interval,
+        "" if change.detectable is None else f"{100 * change.detectable:.1f} %",
+        change.word or "",
+    ]
+
+
+def signed(figure: Figure, change: Change) -> str:
+    """Return a change in per cent; of shares, in percentage points."""
+    if change.change is None:
+        return "-"
+    return f"{percent(change.change)}{'' if figure.more_is_faster is None else ' %'}"
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent with its sign, without the unit."""
+    return f"{100 * share:+.1f}" if abs(share) < 10 else f"{100 * share:+.0f}"
+
+
+def _value(figure: Figure, value: float | None) -> str:
+    return "-" if value is None else figure.spell(value)

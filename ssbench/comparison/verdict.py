@@ -1,0 +1,169 @@
+"""The one verdict on a comparison, which text, Markdown, pages, JSON and JUnit show alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ssbench.comparison.change import Change
+from ssbench.comparison.compare import Comparison, Row
+from ssbench.comparison.figures import FIGURES
+from ssbench.comparison.texts import percent, signed
+from ssbench.gates import Result
+from ssbench.reports.columns import plural
+from ssbench.reports.verdict import Tone
+
+#: Where smaller changes than this could not have been shown, "no difference shown" is no good news.
+FINE_ENOUGH = 0.10
+
+
+class Word(StrEnum):
+    """What a comparison says, in a word."""
+
+    FAILED = "failed"
+    SLOWER = "slower"
+    FASTER = "faster"
+    MIXED = "slower and faster"
+    SAME = "no difference shown"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``headline`` begins with the ``word`` and has the largest changes; ``reasons`` are sentences."""
+
+    word: Word
+    tone: Tone
+    headline: str
+    reasons: tuple[str, ...]
+
+
+def verdict(comparison: Comparison) -> Verdict:
+    """Judge a comparison by its conditions, its two head figures, and what else is shown."""
+    outcomes = [each.result for each in comparison.conditions]
+    shown = [each for each in comparison.changes() if each[2].differs]
+    coarse = _coarse(comparison)
+    found = _word(comparison, shown)
+    word, tone = found, _TONES[found]
+    if Result.FAILED in outcomes:
+        word, tone = Word.FAILED, Tone.BAD
+    elif Result.UNDECIDED in outcomes:
+        word, tone = Word.UNDECIDED, Tone.DOUBTFUL
+    elif outcomes and tone is Tone.BAD:
+        tone = Tone.DOUBTFUL  # worse, but within what its conditions allow
+    elif found is Word.SAME and coarse:
+        tone = Tone.DOUBTFUL
+    parts = [_of_conditions(outcomes)] if word in {Word.FAILED, Word.UNDECIDED} and outcomes else []
+    parts.append(_of_changes(comparison, found, shown))
+    return Verdict(word, tone, "; ".join(part for part in parts if part), tuple(_reasons(comparison, coarse)))
+
+
+_TONES = {
+    Word.SLOWER: Tone.BAD,
+    Word.MIXED: Tone.BAD,
+    Word.FASTER: Tone.GOOD,
+    Word.SAME: Tone.GOOD,
+    Word.UNDECIDED: Tone.DOUBTFUL,
+}
+
+
+def _word(comparison: Comparison, shown: Sequence[tuple[Row, str, Change]]) -> Word:
+    if not comparison.repeated:
+        return Word.UNDECIDED
+    better = {change.better for *_, change in shown}
+    if not better:
+        return Word.SAME
+    return Word.MIXED if len(better) > 1 else Word.FASTER if better.pop() else Word.SLOWER
+
+
+def _of_conditions(outcomes: Sequence[Result]) -> str:
+    failed, undecided = outcomes.count(Result.FAILED), outcomes.count(Result.UNDECIDED)
+    counts = [f"{failed} failed"] if failed else []
+    counts += [f"{undecided} undecided"] if undecided else []
+    word = Word.FAILED if failed else Word.UNDECIDED
+    return f"{word}: of {plural(len(outcomes), 'condition')} {', '.join(counts)}"
+
+
+def _of_changes(comparison: Comparison, word: Word, shown: Sequence[tuple[Row, str, Change]]) -> str:
+    """Return the word with the head figures, and the largest of the other changes."""
+    if word is Word.UNDECIDED:
+        return "no verdict"
+    heads = comparison.heads()
+    if word is Word.SAME:
+        detectable = _detectable(comparison)
+        limit = "" if detectable is None else f" (detectable: {100 * detectable:.1f} % or more)"
+        return f"{word}{limit}"
+    of_heads = [each for each in heads if each[2].differs]
+    others = sorted(
+        (each for each in shown if each not in of_heads), key=lambda each: _size(*each[1:]), reverse=True
+    )
+    parts = [_spell(*each, with_word=word is Word.MIXED) for each in of_heads]
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        largest = _spell(*others[0], with_word=word is Word.MIXED)
+        parts.append(f"{'most: ' if of_heads else ''}{largest}{more}")
+    if not of_heads and heads:
+        parts.append(f"not shown of {' and '.join(_name(row, figure) for row, figure, _ in heads)}")
+    return f"{word}: {'; '.join(parts)}"
+
+
+def _size(figure: str, change: Change) -> float:
+    """Return how large a change is, alike for more and for less."""
+    value = change.change or 0.0
+    return abs(value) if FIGURES[figure].more_is_faster is None else abs(math.log1p(max(value, -0.999999)))
+
+
+def _spell(row: Row, figure: str, change: Change, *, with_word: bool) -> str:
+    word = f" {change.word}" if with_word or change.word in {"more errors", "fewer errors"} else ""
+    return f"{_name(row, figure)}{word} ({signed(FIGURES[figure], change)})"
+
+
+def _name(row: Row, figure: str) -> str:
+    return f"{row.name} {FIGURES[figure].title.split()[0]}"
+
+
+def _detectable(comparison: Comparison) -> float | None:
+    """Return the change that all head figures would have shown; None where that is not known."""
+    found = [change.detectable for *_, change in comparison.heads() if change.detectable is not None]
+    return max(found, default=None)
+
+
+def _coarse(comparison: Comparison) -> bool:
+    detectable = _detectable(comparison)
+    return detectable is None or detectable > FINE_ENOUGH
+
+
+def _reasons(comparison: Comparison, coarse: bool) -> Iterator[str]:
+    yield f"{comparison.judgment[:1].upper()}{comparison.judgment[1:]}."
+    changes = [change for *_, change in comparison.changes() if change.word is not None]
+    if comparison.repeated and changes:
+        heads = [_name(row, figure) for row, figure, change in comparison.heads() if change.word is not None]
+        others = len(changes) - len(heads)
+        level = f"{5 / max(1, len(heads)):g} %"
+        yield (
+            f"The verdict stands on {' and '.join(heads) or 'no head figure'}"
+            + (f", each at {level}" if len(heads) > 1 else f" at {level}")
+            + (f"; the other {others} figures share 5 % (Holm)" if others else "")
+            + f". Changes within {100 * comparison.noise:g} % are noise."
+            " 'detects': the change that 9 of 10 such comparisons show."
+        )
+        alone = sum(not change.differs and (change.p or 1.0) <= 0.05 for change in changes)
+        if alone:
+            yield (
+                f"{plural(alone, 'interval')} alone {'is' if alone == 1 else 'are'} beyond the noise, which"
+                f" among {len(changes)} figures is no proof."
+            )
+        detectable = _detectable(comparison)
+        if coarse and detectable is not None:
+            yield (
+                f"This comparison is too coarse to be good news: only changes of {100 * detectable:.0f} % or"
+                " more of p50 or ops/s would have been shown. More or longer runs show smaller ones."
+            )
+    if comparison.drifts:
+        drifts = ", ".join(
+            f"{FIGURES[name].title.split()[0]} {percent(value)} %"
+            for name, value in comparison.drifts.items()
+        )
+        yield f"Drift from the first run to the last, besides the change: {drifts}."
