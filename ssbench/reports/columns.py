@@ -90,13 +90,16 @@ def rate(number: float, columns: int) -> str:
 
 
 def milliseconds(seconds: float | None) -> str:
-    """Return a latency in milliseconds in 5 characters, with a unit where it is long; - for none."""
+    """Return a latency in milliseconds in 5 characters, with a unit where it is long; - for none.
+
+    It has three significant digits down to 10 microseconds.
+    """
     if seconds is None or math.isnan(seconds):
         return "-"
     value = seconds * 1000
-    for limit, decimals in ((9.995, 2), (99.95, 1), (99_999.5, 0)):
+    for limit, decimals in ((0.09995, 4), (0.9995, 3), (9.995, 2), (99.95, 1), (99_999.5, 0)):
         if value < limit:
-            return f"{value:.{decimals}f}"
+            return f"{value:.{decimals}f}"[-5:]  # .0634
     return f"{seconds:.0f}s" if seconds < 9999.5 else f"{seconds / 3600:.0f}h"
 
 

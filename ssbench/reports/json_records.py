@@ -155,8 +155,8 @@ class Worker(Record, frozen=True, kw_only=True):
     """A worker. ``worker_id`` is null for operations of which it is not known.
 
     ``cpu_share`` is of one core; ``lag_p50`` and so on how late its event loop was; ``clock_offset`` what is
-    added to its monotonic clock, ``clock_slope`` how much of that in each second, ``wall_offset`` what is
-    added to its time of day.
+    added to its monotonic clock, ``clock_slope`` how much of that in each second, at least (0 where the
+    clocks may run alike), ``wall_offset`` what is added to its time of day.
     """
 
     worker_id: int | None

@@ -16,8 +16,8 @@ class WorkerFacts:
     ``cpu_share`` is the share of one core that it used during the benchmark (1.0 is all of it), and
     ``lag_p50``, ``lag_p99`` and ``lag_max`` are how late its event loop was meanwhile, in seconds;
     ``clock_offset`` is what is added to the worker's monotonic clock to have the master's time
-    since 1970, in seconds, ``clock_slope`` how much of that is added in each second, and ``wall_offset``
-    what is added to its time of day to have the master's.
+    since 1970, in seconds, ``clock_slope`` how much of that is added in each second, at least (0 where the
+    clocks may run alike), and ``wall_offset`` what is added to its time of day to have the master's.
     """
 
     worker_id: int

@@ -18,8 +18,12 @@ _BUSY_CPU = 0.9
 #: Users that are busy for less than this share of the window wait for something other than the store.
 _BUSY_USERS = 0.95
 
-#: An event loop that is late by more than this share of the median latency adds to it noticeably.
+#: An event loop that is late by more than this share of a latency adds to it noticeably: in the median, and
+#: at the 99th percentile.
 _LAG_SHARE = 0.1
+
+#: Lags are upper ends of half octaves: the least that they may have been is this share of them.
+_LEAST_OF_LAG = 2**-0.5
 
 #: Gaps matter that are longer than this (seconds) and than the 99th percentile of latency. So many of them
 #: are named.
@@ -125,6 +129,25 @@ def _was_the_limit(own: Generator, measured: Measured) -> Iterator[str]:
         )
     if len(late) > _WORKERS_NAMED:
         yield f"So were the event loops of {len(late) - _WORKERS_NAMED} more workers"
+    yield from _added_to_the_tail([each for each in own.workers if each not in late], measured.p99)
+
+
+def _added_to_the_tail(workers: Sequence[WorkerFacts], p99: float) -> Iterator[str]:
+    """Yield a sentence for the workers that were late by a good part of the 99th percentile of latency."""
+    late = [each for each in workers if _LEAST_OF_LAG * (each.lag_p99 or 0.0) > _LAG_SHARE * p99]
+    for worker in sorted(late, key=lambda each: -(each.lag_p99 or 0.0))[:1]:
+        lag = worker.lag_p99 or 0.0
+        others = len(late) - 1
+        more = (
+            f"; so {'was that' if others == 1 else 'were those'} of {others} more worker{'s'[: others - 1]}"
+        )
+        more = f"{more}, by less" if others else ""
+        yield (
+            f"The load generator was the limit of the tail: the event loop of {_name(worker)} was"
+            f" {1000 * _LEAST_OF_LAG * lag:.3g} to {1000 * lag:.3g} ms late in 1 of 100 cases,"
+            f" {_LEAST_OF_LAG * lag / p99:.0%} or more of the 99th percentile of latency{more}. Start more"
+            " workers, on more cores, or use fewer users"
+        )
 
 
 def _cause_of_idling(own: Generator) -> str:
@@ -146,8 +169,8 @@ def _clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:
         if worker.clock_slope is not None and abs(worker.clock_slope) > _SLOPE:
             pace = "slow" if worker.clock_slope > 0 else "fast"
             yield (
-                f"Clocks: that of {_name(worker)} is {abs(worker.clock_slope) * 1e6:.0f} ppm {pace} against"
-                " the master's: its latencies are off by as much. Check the clocks of both"
+                f"Clocks: that of {_name(worker)} is at least {abs(worker.clock_slope) * 1e6:.0f} ppm {pace}"
+                " against the master's: its latencies are off by as much or more. Check the clocks of both"
             )
         if worker.wall_offset is not None and abs(worker.wall_offset) > _WALL_OFFSET:
             behind = "behind" if worker.wall_offset > 0 else "ahead of"
