@@ -26,6 +26,8 @@ from ssbench.run_results.records import (
     decode_run,
 )
 
+_ANOTHER = "another stat file follows in this file"
+
 
 class CurrentResults(RunResults):
     """A stat file of ssbench 1."""
@@ -69,10 +71,21 @@ class CurrentResults(RunResults):
                 if closing.results_lost:
                     lost = f"{closing.results_lost:,}"
                     self.warnings.append(f"results that could not be written to the stat file: {lost}")
+                self._warn_of_what_follows()
                 return
         self.warnings.append(
             "the run was killed, or its disk was full: its summary is missing, and perhaps results"
         )
+
+    def _warn_of_what_follows(self) -> None:
+        """Warn of what stands after the end of the run: another run, where files were put together."""
+        rest = self._stream.peek(len(MAGIC))
+        if rest == MAGIC:
+            self.warnings.insert(
+                0, f"{_ANOTHER}: this is about the first of them only; report each by itself"
+            )
+        elif rest:
+            self.warnings.insert(0, "something that is no part of the run follows its end in the stat file")
 
     def _interrupted(self) -> str:
         scenario = self.run.scenario
@@ -89,6 +102,8 @@ class CurrentResults(RunResults):
             if self._stream.damage:
                 raise DamageError(self._stream.damage)
             return None
+        if MAGIC.startswith(header):
+            raise DamageError(f"{_ANOTHER}, and the first has no end")
         if len(header) < RECORD_HEADER.size:
             raise DamageError("the file is cut off")
         kind, size, checksum = RECORD_HEADER.unpack(header)

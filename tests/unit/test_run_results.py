@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from ssbench import export
 from ssbench.errors import StatFileError
-from ssbench.reports import ReportOptions, text
+from ssbench.reports import REPORTS, ReportOptions, text
 from ssbench.results import (
     FIELDS,
     LOST,
@@ -255,6 +255,33 @@ def test_many_rows_make_several_blocks(tmp_path: Path) -> None:
     assert numbers(blocks) == list(range(count))
     assert blocks[-1].trans_id[len(blocks[-1]) - 1] == f"tx{count - 1}"
     assert [int(block.failed.sum()) for block in blocks] == [0] * (len(blocks) - 1) + [1]
+
+
+def test_files_that_were_put_together_are_not_taken_for_the_first_of_them(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.stat.gz", tmp_path / "second.stat.gz"
+    for path in (first, second):
+        write(path, [row(1), row(2)])
+    both = tmp_path / "both.stat.gz"
+    both.write_bytes(first.read_bytes() + second.read_bytes())
+    blocks, warnings = read(both)
+    assert numbers(blocks) == [1, 2]
+    assert warnings[0] == (
+        "another stat file follows in this file: this is about the first of them only; report each by itself"
+    )
+    statistics = summarize(open_results(both))
+    for name in ("both", "full", "html", "json", "summary_md"):
+        assert "another stat file follows" in " ".join(REPORTS[name](statistics, ReportOptions()).split()), (
+            name
+        )
+    # The first run was killed, so that it has no end.
+    whole = gzip.decompress(first.read_bytes())
+    killed = whole[: whole.rindex(records.END)]
+    both.write_bytes(gzip.compress(killed) + second.read_bytes())
+    blocks, warnings = read(both)
+    assert numbers(blocks) == [1, 2]
+    assert warnings[0].startswith("another stat file follows in this file, and the first has no end: this is")
+    both.write_bytes(first.read_bytes() + gzip.compress(b"x"))
+    assert "something that is no part of the run" in read(both)[1][0]
 
 
 def test_results_are_on_the_disk_within_a_second(tmp_path: Path) -> None:
