@@ -19,7 +19,7 @@ from ssbench.suggestions import did_you_mean
 INDEX = "index.sqlite"
 
 #: Goes up when an entry changes; an index of another version is made again.
-_VERSION = 2
+_VERSION = 3
 
 #: Seconds to wait for another program that writes to the index.
 _TIMEOUT = 10.0

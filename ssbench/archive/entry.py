@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 
-from ssbench.comparison.figures import facts_of
+from ssbench.comparison.facts import facts_of
 from ssbench.figures import needed
 from ssbench.statistics import RunStatistics, judge_run
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Change, Difference, difference
+from ssbench.comparison.facts import differences
 from ssbench.comparison.family import HEADS, Place, judge_all
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
 from ssbench.comparison.order import Order, order_of
@@ -108,7 +109,10 @@ def compare(before: Sequence[RunFigures], after: Sequence[RunFigures], noise: fl
         repeated=min(runs) >= ENOUGH_RUNS,
         judgment=_judgment(runs, order, has_intervals=any(each.error is not None for each in found.values())),
         noise=noise,
-        warnings=(*_differences(before, after), *_warnings(before, after)),
+        warnings=(
+            *differences(*([run.facts for run in runs] for runs in (before, after))),
+            *_warnings(before, after),
+        ),
         drifts=_drifts(before, after, order),
     )
 
@@ -175,24 +179,6 @@ def _judgment(runs: tuple[int, int], order: Order | None, *, has_intervals: bool
 def _name(runs: Sequence[RunFigures]) -> str:
     first = runs[0].name
     return first if len(runs) == 1 else f"{first} and {len(runs) - 1} more"
-
-
-def _differences(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> list[str]:
-    """Say which facts the runs do not have in common."""
-    warnings = []
-    for fact in {fact: None for run in (*before, *after) for fact in run.facts}:
-        sides = [dict.fromkeys(run.facts.get(fact, "") for run in runs) for runs in (before, after)]
-        if sides[0] == sides[1] and len(sides[0]) == 1:
-            continue
-        # Repeated runs of one seed would differ from others by the seed alone.
-        if fact == "seed" and (len(sides[0]) > 1 or len(sides[1]) > 1):
-            continue
-        texts = [" and ".join(value or "none" for value in list(side)[:3]) for side in sides]
-        if texts[0] == texts[1]:
-            warnings.append(f"{fact} differs among the runs of a side: {texts[0]}")
-        else:
-            warnings.append(f"{fact} differs: {texts[0]} before, {texts[1]} after")
-    return warnings
 
 
 def _warnings(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is compared of a run: a few figures of each operation and size class, and what it was a run of."""
+"""What is compared of a run: a few figures of each operation and size class."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ssbench.comparison.facts import facts_of
 from ssbench.statistics import Interval, Latencies, Line, RunStatistics
 
 #: (operation, size class): "ALL" is all operations, None all classes.
@@ -108,31 +109,3 @@ def _sample(value: float, interval: Interval | None) -> Sample:
     if interval is None or math.isinf(interval.high) or interval.low <= 0:
         return Sample(value)
     return Sample(value, max(math.log(interval.high / value), math.log(value / interval.low)))
-
-
-def facts_of(statistics: RunStatistics) -> dict[str, str]:
-    """Return what two runs should have in common to be compared."""
-    run, scenario = statistics.run, statistics.run.scenario
-    hosts = sorted({worker.host for worker in (statistics.fleet or run.workers) if worker.host})
-    seconds = "" if scenario.run_seconds is None else f"{scenario.run_seconds:g} s"
-    return {
-        "scenario": scenario.name,
-        "sizes": ", ".join(
-            f"{each.name} {each.size_min}-{each.size_max} x {each.initial_files}"
-            for each in scenario.size_classes
-        ),
-        "mix": ", ".join(
-            f"{each.name} {'/'.join(f'{weight:g}' for weight in each.weights.values())}"
-            for each in scenario.size_classes
-        ),
-        "users": str(scenario.user_count),
-        "rate": "" if scenario.rate is None else f"{scenario.rate:g}/s",
-        "length": seconds or f"{scenario.operation_count} operations",
-        "containers": str(scenario.container_count),
-        "policy": scenario.policy or "",
-        "seed": "" if run.seed is None else str(run.seed),
-        "storage URL": ", ".join(run.storage_urls),
-        "ssbench": run.version,
-        "master": run.host,
-        "workers": " on ".join([str(statistics.worker_count), *([", ".join(hosts)] if hosts else [])]),
-    }

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from ssbench.comparison.figures import RunFigures
+from ssbench.reports.columns import cut, width
 from ssbench.reports.figures import printable
 
 #: Operations as they are called in such tables.
 _TITLES = {"CREATE": "PUT/s", "READ": "GET/s", "UPDATE": "update/s", "DELETE": "DELETE/s", "ALL": "all/s"}
 
-#: What tells configurations apart, in the order of columns.
-_FACTS = ("scenario", "sizes", "users", "rate", "policy", "containers", "workers", "storage URL", "ssbench")
+#: What tells configurations apart: these columns first, then whatever else differs; not what each run draws.
+_FACTS = ("sizes", "users", "rate", "policy", "containers", "workers", "storage URL", "ssbench")
+_OF_EACH_RUN = ("scenario", "seed")
+
+#: Facts are cut to this many columns in text.
+_MOST_COLUMNS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +31,26 @@ class Listing:
 
 
 def listing(runs: Sequence[RunFigures]) -> Listing:
-    """Return the table; runs with the same facts are one line, with their mean and how far they differ."""
-    different = [fact for fact in _FACTS if len({run.facts.get(fact, "") for run in runs}) > 1]
+    """Return the table; runs with the same label and facts are one line: their mean, and how far they differ."""
+    names = dict.fromkeys([*_FACTS, *(fact for run in runs for fact in run.facts)])
+    different = [
+        fact
+        for fact in names
+        if fact not in _OF_EACH_RUN and len({run.facts.get(fact, "") for run in runs}) > 1
+    ]
+    labelled = any(run.label for run in runs)
     groups: dict[tuple[str, ...], list[RunFigures]] = {}
     for run in runs:
-        facts = tuple(run.facts.get(fact, "") for fact in different)
-        groups.setdefault(facts or (run.facts.get("scenario", ""),), []).append(run)
+        label = (run.label,) if labelled else ()
+        facts = (run.facts.get("scenario", ""), *label, *(run.facts.get(fact, "") for fact in different))
+        groups.setdefault(facts, []).append(run)
     operations = [name for name in _TITLES if any((name, None) in run.rows for run in runs)]
     others = {key[0]: None for run in runs for key in run.rows if key[0] not in _TITLES}
     operations[-1:] = [*others, *operations[-1:]]
     titles = (
-        *(different or ["scenario"]),
+        "scenario",
+        *(["label"] if labelled else []),
+        *different,
         "runs",
         *(_TITLES.get(name, f"{name.lower()}/s") for name in operations),
         "MB/s",
@@ -64,14 +78,14 @@ def _mean(runs: Sequence[RunFigures], operation: str, figure: str, unit: float) 
 
 def as_text(table: Listing) -> str:
     """Return columns as wide as their cells; numbers to the right."""
-    rows = [[printable(cell) for cell in row] for row in (table.titles, *table.rows)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rows = [[cut(printable(cell), _MOST_COLUMNS) for cell in row] for row in (table.titles, *table.rows)]
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     facts = table.titles.index("runs")
     lines = []
     for row in rows:
         cells = (
-            f"{cell:<{width}}" if place < facts else f"{cell:>{width}}"
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell + " " * (room - width(cell)) if place < facts else " " * (room - width(cell)) + cell
+            for place, (cell, room) in enumerate(zip(row, widths, strict=True))
         )
         lines.append("  ".join(cells).rstrip() + "\n")
     return "".join(lines)

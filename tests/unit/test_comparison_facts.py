@@ -1,0 +1,124 @@
+"""What two runs should have in common: every setting that is recorded is compared."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from simulated_runs import SCENARIO
+
+from ssbench.comparison import RunFigures, Sample
+from ssbench.comparison.facts import differences, facts_of
+from ssbench.comparison.listing import as_text, listing
+from ssbench.results import RunDescription, RunSummary
+from ssbench.run.error_limit import ErrorLimit
+from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
+from ssbench.run_results import RunResultsWriter, open_results
+from ssbench.scenario.model import Scenario, SizeClass, Stage
+from ssbench.statistics import summarize
+
+BENCH = BenchOptions(workers=2)
+
+#: A value other than the default for each option of a run that the stat file keeps.
+OPTIONS = {
+    "noop": True,
+    "keep_objects": True,
+    "batch_size": 7,
+    "block_size": 4096,
+    "connect_timeout": 1.5,
+    "network_timeout": 2.5,
+    "request_timeout": 3.5,
+    "retries": 0,
+    "retry_404": 3,
+    "give_up_after": 0.0,
+    "max_errors": ErrorLimit(count=3),
+    "verify": True,
+    "find_warmup": True,
+    "sides": (Side("a", policy="x"), Side("b", policy="y")),
+}
+
+#: Options that change no figure, or that a stat file keeps elsewhere.
+ELSEWHERE = {
+    "seed",
+    "mark_transactions",
+    "expect_workers",
+    "worker_timeout",
+    "label",
+    "stats_file",
+    "force",
+    "profile",
+}
+
+SETTINGS = {
+    "name": "other",
+    "size_classes": (SizeClass("small", 2, 3, 4, (0, 1, 0, 0)),),
+    "user_count": 9,
+    "run_seconds": 21.0,
+    "container_base": "mine",
+    "container_count": 7,
+    "container_concurrency": 3,
+    "delete_after": 60,
+    "policy": "gold",
+    "rate": 5.0,
+    "arrivals": "poisson",
+    "stages": (Stage(20.0, (1, 2)),),
+    "warmup": 2.0,
+    "think_time": 0.5,
+}
+
+
+def facts(tmp_path: Path, scenario: Scenario = SCENARIO, **options: object) -> dict[str, str]:
+    """Return the facts of a run as its stat file has them."""
+    path = tmp_path / f"{len(list(tmp_path.iterdir()))}.stat.gz"
+    run = RunOptions(**options)  # type: ignore[arg-type]
+    writer = RunResultsWriter(path, RunDescription(scenario, "1", 7, recorded(BENCH, run, "mark")))
+    writer.end(RunSummary(1e9))
+    return facts_of(summarize(open_results(path)))
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_that_differs_is_said(tmp_path: Path, option: str) -> None:
+    found = list(differences([facts(tmp_path)], [facts(tmp_path, **{option: OPTIONS[option]})]))
+    assert len(found) == 1
+    assert " differs: " in found[0]
+
+
+def test_no_option_is_forgotten() -> None:
+    names = {field.name for field in fields(RunOptions)}
+    assert names == OPTIONS.keys() | ELSEWHERE, "a new option has to be recorded, or named here"
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_every_setting_of_a_scenario_that_differs_is_said(tmp_path: Path, setting: str) -> None:
+    other = replace(SCENARIO, **{setting: SETTINGS[setting]})
+    found = list(differences([facts(tmp_path)], [facts(tmp_path, other)]))
+    assert found
+    assert all(" differs: " in each for each in found)
+
+
+def test_no_setting_is_forgotten() -> None:
+    names = {field.name for field in fields(Scenario)}
+    assert names - {"operation_count", "data", "fail_if"} == SETTINGS.keys()
+
+
+def test_equal_runs_have_all_in_common(tmp_path: Path) -> None:
+    assert list(differences([facts(tmp_path)], [facts(tmp_path, label="x")])) == []
+
+
+def test_what_a_file_does_not_know_is_named_once() -> None:
+    new = {"users": "4", "block size": "65536", "retries": "10", "verify": ""}
+    assert list(differences([{"users": "4"}], [new])) == ["not known before: block size, retries"]
+    assert list(differences([new], [{"users": "4"}])) == ["not known after: block size, retries"]
+
+
+def test_a_table_tells_apart_whatever_differs() -> None:
+    def run(label: str, **known: str) -> RunFigures:
+        row = {("ALL", None): {"rate": Sample(5.0)}}
+        return RunFigures("r", row, {"scenario": "s", "seed": label, **known}, label=label)
+
+    lines = as_text(listing([run("a"), run("a"), run("b", **{"think time": "0.5"})])).splitlines()
+    assert lines[0].split() == ["scenario", "label", "think", "time", "runs", "all/s", "MB/s", "p99", "ms"]
+    assert lines[1].split()[:4] == ["s", "a", "2", "5"]
+    assert lines[2].split()[:4] == ["s", "b", "0.5", "1"]
+    assert as_text(listing([run("")])).split()[:2] == ["scenario", "runs"]
