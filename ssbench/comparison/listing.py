@@ -31,7 +31,7 @@ class Listing:
 
 
 def listing(runs: Sequence[RunFigures]) -> Listing:
-    """Return the table; runs with the same label and facts are one line: their mean, and how far they differ."""
+    """Return the table; runs with the same label and facts are one line: their mean, and its error."""
     names = dict.fromkeys([*_FACTS, *(fact for run in runs for fact in run.facts)])
     different = [
         fact
