@@ -67,3 +67,15 @@ def size(text: str) -> int:
     if value.denominator != 1:
         raise ValueError(f"{text!r} is not a whole number of bytes")
     return int(value)
+
+
+def duration(value: float) -> str:
+    """Return seconds as a person says them, in two units at most: ``8 min 40 s``, ``1 h 5 min``."""
+    whole = round(value)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ssbench.capacity.limit import FAILS, HOLDS, Evidence
 from ssbench.capacity.search import Verdict
 from ssbench.conditions import Condition, unknown_class
 from ssbench.figures import Unit
@@ -49,15 +50,17 @@ def check(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one condition, with what it was judged by in words.
+    """The judgment of one condition, with what it rests on in words.
 
     ``value`` is the figure that the condition is about, in its unit; None where it was not measured.
+    ``evidence`` is what a search for the limit uses; it is of size 0 where nothing was measured.
     """
 
     condition: Condition
     verdict: Verdict
     text: str
     value: float | None = None
+    evidence: Evidence = HOLDS
 
 
 def wilson(share: float, size: float) -> tuple[float, float]:
@@ -71,7 +74,7 @@ def wilson(share: float, size: float) -> tuple[float, float]:
 
 
 def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> list[Finding]:
-    """Return what came of each condition."""
+    """Judge each condition."""
     return [_finding(statistics, condition) for condition in conditions]
 
 
@@ -90,16 +93,22 @@ def _finding(statistics: RunStatistics, condition: Condition) -> Finding:
     if line is None or came is None:
         # Where all failed there is no latency either; where there were none, a longer run may have some.
         nothing = line is None or not line.count + line.failed
-        return Finding(condition, Verdict.UNDECIDED if nothing else Verdict.FAILED, "not measured")
+        if nothing:
+            return Finding(condition, Verdict.UNDECIDED, "not measured", None, Evidence(1.0, 0.0, 0.5))
+        return Finding(condition, Verdict.FAILED, "not measured", None, FAILS)
     words = f"{condition.subject} {condition.spell_measured(came)}"
-    if condition.figure == "errors":
-        low, high, more = _errors(condition, statistics, line, came)
-        words += more
-    elif condition.rank is not None and condition.rank < 100:
+    if condition.figure == "errors" and condition.unit is Unit.SHARE:
+        return _error_share(condition, statistics, line, came)
+    if condition.rank is not None and condition.rank < 100:
         return _within(condition, statistics, line, came)
+    if condition.figure == "errors":
+        missed = _not_begun(statistics, line)
+        words += _never_begun(missed)
+        holds = condition.holds(came + missed)
     else:
-        low = high = came
-    return Finding(condition, _verdict(condition.holds(low), condition.holds(high)), words, came)
+        holds = condition.holds(came)
+    verdict, evidence = (Verdict.PASSED, HOLDS) if holds else (Verdict.FAILED, FAILS)
+    return Finding(condition, verdict, words, came, evidence)
 
 
 def _within(condition: Condition, statistics: RunStatistics, line: Line, came: float) -> Finding:
@@ -124,20 +133,23 @@ def _within(condition: Condition, statistics: RunStatistics, line: Line, came: f
         verdict,
         f"{words}, {share:.3%} within {condition.spell(condition.limit)}{_sure(low, high)}",
         came,
+        Evidence(share, size, wanted),
     )
 
 
-def _errors(
-    condition: Condition, statistics: RunStatistics, line: Line, came: float
-) -> tuple[float, float, str]:
-    """Return the interval of the errors, and words for it; what was due and never begun is an error too."""
+def _error_share(condition: Condition, statistics: RunStatistics, line: Line, came: float) -> Finding:
+    """Judge the share of errors; what was due and never begun is an error too."""
     missed = _not_begun(statistics, line)
-    words = f", {missed:,.0f} never begun" if missed >= 0.5 else ""
-    if condition.unit is not Unit.SHARE:
-        return came + missed, came + missed, words
     everything = line.count + line.failed + missed
-    low, high = wilson((line.failed + missed) / everything, everything)
-    return low, high, words + _sure(low, high)
+    share = (line.failed + missed) / everything
+    low, high = wilson(share, everything)
+    words = f"{condition.subject} {condition.spell_measured(came)}{_never_begun(missed)}{_sure(low, high)}"
+    evidence = Evidence(1 - share, everything, 1 - condition.limit)
+    return Finding(condition, _verdict(condition.holds(low), condition.holds(high)), words, came, evidence)
+
+
+def _never_begun(missed: float) -> str:
+    return f", {missed:,.0f} never begun" if missed >= 0.5 else ""
 
 
 def _not_begun(statistics: RunStatistics, line: Line) -> float:

@@ -1,31 +1,37 @@
-"""The search for the highest load at which an objective holds: what to try next, given what came so far.
+"""The search for the highest load at which an objective holds: what to try next, given the trials so far.
 
-It doubles until a trial fails (or halves until one passes), bisects between the highest that passed and the
-lowest that failed, repeats what was not decided twice as long, twice at most, and has the answer confirmed by
-a trial that is longer still. An answer that is not confirmed counts as failed, and the search goes on below.
+It doubles until a trial speaks against a load, or halves until one speaks for it. From then on it tries the
+load at which the limit most probably is (:mod:`ssbench.capacity.limit`). It ends when the 95 % interval of
+the limit is narrow enough. A trial near the limit never decides by itself, but counts as much as any other.
 
-A trial can also fail because something else loads the store for a moment, which says nothing about the limit.
-So the lowest value that failed is tried again before the search settles below it. If it passes then, the
-failures above it are doubted too, and the search goes on upwards. A second failure is final.
-
-Where a value and its half are both not decided the search ends: the trials have too few operations, and still
-lower values have fewer.
+Where trials near the limit leave the interval too wide, further ones are longer, up to a bound.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 
-#: How near the answer is to the lowest that failed, as a share of the answer, by default.
-TOLERANCE = 0.05
+from ssbench.capacity.limit import Estimate, Evidence, Limit
 
-#: How often a trial that was not decided is repeated, and how much longer each time.
-REPEATS = 2
-LONGER = 2.0
+#: Half the width of the 95 % interval of the limit, as a share of the limit, by default.
+TOLERANCE = 0.10
+
+#: How much longer a trial is than the first ones at the most.
+LONGEST = 4.0
 
 #: More trials than this are never made.
-MOST_TRIALS = 100
+MOST_TRIALS = 30
+
+#: Trials within this factor of the limit say most of it.
+_NEAR = 1.2
+
+#: So much of the time of a trial has to have been spent near the limit before the search ends.
+_LEAST_NEAR = 3.0
+
+#: Where this many trials in a row left the interval as wide as it was, more of them would not help.
+_NO_PROGRESS = 4
 
 
 class Verdict(Enum):
@@ -33,127 +39,110 @@ class Verdict(Enum):
 
     PASSED = "holds"
     FAILED = "does not hold"
-    UNDECIDED = "not decided"
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What to try: a value, for how many seconds.
-
-    ``confirms``: to confirm the answer; ``again``: because it failed before.
-    """
+    """What to try: a value, for how many seconds."""
 
     value: int
     seconds: float
-    confirms: bool = False
-    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The highest value at which the objective held; None where it held at none.
+    """The highest value at which the objective holds, None where it holds at none.
 
-    ``at_least``: no higher one was tried. ``failed`` is the lowest at which it did not hold, or was not
-    decided. ``undecided`` are the values of which even the longest trial said nothing.
+    The limit is between ``low`` and ``high`` (95 % interval, in whole values). ``at_least``: no higher value
+    was tried. ``narrow``: the interval is as narrow as was asked for.
     """
 
     value: int | None
+    low: int = 0
+    high: int = 0
     at_least: bool = False
-    undecided: tuple[int, ...] = ()
-    failed: int | None = None
+    narrow: bool = True
 
 
 class Search:
-    """Ask :meth:`next`, try it, tell :meth:`record`; until there is no next one."""
+    """Ask :meth:`next`, try it, pass the result to :meth:`record`; until there is no next one."""
 
     def __init__(self, start: int, seconds: float, *, most: int, tolerance: float = TOLERANCE) -> None:
         self._tolerance = tolerance
         self._start = min(start, most)
         self._seconds = seconds
         self._most = most
-        #: How long the longest trial of each value took that passed.
-        self._passed: dict[int, float] = {}
-        #: What to try again of each value that failed; None where that failure is final.
-        self._failed: dict[int, Trial | None] = {}
-        self._failed_before: set[int] = set()
-        self._undecided: list[int] = []
-        self._confirmed: int | None = None
-        self._limited = False
-        self._repeats = 0
-        self._trials = 0
+        self._limit = Limit(most)
+        self._tried: list[tuple[Trial, float]] = []  # with the width of the interval after it
         self._current: Trial | None = None
+        self._highest: int | None = None  # above this value nothing is tried
 
     def next(self) -> Trial | None:
         """Return what to try next; None when the search has ended."""
-        if self._trials >= MOST_TRIALS:
-            return None
-        if self._repeats and self._current is not None:
-            return self._current
-        self._current = self._choose()
+        if self._current is None and not self._ended():
+            self._current = self._choose()
         return self._current
 
-    def record(self, verdict: Verdict, *, no_higher: bool = False) -> None:
-        """Take what came of the trial; with ``no_higher`` none above the highest that passed is tried."""
+    def record(self, evidence: Sequence[Evidence], *, no_higher: bool = False) -> None:
+        """Take in what a trial said of each condition; with ``no_higher`` no higher value is tried."""
         trial = self._current
         if trial is None:
             raise ValueError("nothing was to be tried")
-        self._trials += 1
-        self._limited |= no_higher
-        if verdict is Verdict.UNDECIDED and self._repeats < REPEATS:
-            self._repeats += 1
-            self._current = replace(trial, seconds=trial.seconds * LONGER)
-            return
-        self._repeats = 0
-        if verdict is Verdict.PASSED:
-            self._note_passed(trial)
-        else:
-            self._note_failed(trial, believed=verdict is Verdict.UNDECIDED)
-
-    def _note_passed(self, trial: Trial) -> None:
-        self._passed[trial.value] = max(trial.seconds, self._passed.get(trial.value, 0.0))
-        if trial.confirms:
-            self._confirmed = trial.value
-        if trial.again:
-            self._failed = {value: again for value, again in self._failed.items() if again is None}
-
-    def _note_failed(self, trial: Trial, *, believed: bool) -> None:
-        if believed:
-            self._undecided.append(trial.value)
-        self._passed = {value: seconds for value, seconds in self._passed.items() if value < trial.value}
-        believed |= trial.value in self._failed_before
-        self._failed_before.add(trial.value)
-        self._failed[trial.value] = None if believed else replace(trial, again=True)
+        self._current = None
+        self._limit.add(trial.value, evidence)
+        self._tried.append((trial, self._limit.estimate().half_width))
+        if no_higher:
+            self._highest = min(trial.value, self._highest or trial.value)
 
     def answer(self) -> Answer:
         """Return what is known now."""
-        at_least = self._confirmed is not None and not self._failed
-        undecided = tuple(sorted(set(self._undecided)))
-        return Answer(self._confirmed, at_least, undecided, min(self._failed, default=None))
+        if not self._tried:
+            return Answer(None)
+        estimate, bound = self._limit.estimate(), self._highest or self._most
+        value = min(int(estimate.median), bound)
+        at_least = estimate.median >= bound
+        low, high = int(estimate.low), int(estimate.high)
+        return Answer(value or None, low, high, at_least, at_least or self._narrow(estimate))
 
-    @property
-    def passed(self) -> int | None:
-        """The highest value at which the objective held so far, confirmed or not."""
-        return max(self._passed, default=None)
+    def _narrow(self, estimate: Estimate) -> bool:
+        """Whether the interval is narrow enough; one from a value to the next is, however wide that is."""
+        between = int(estimate.high) - int(estimate.low)
+        return estimate.half_width <= self._tolerance or between <= (1 if estimate.median > 1 else 0)
 
-    def _choose(self) -> Trial | None:
-        low = self.passed
-        high = min(self._failed, default=None)
-        again = None if high is None else self._failed[high]
-        if low is None:
-            return self._choose_lower(high, again)
-        if high is None and low < self._most and not self._limited:
-            return Trial(min(2 * low, self._most), self._seconds)
-        if high is not None and high - low > max(1.0, self._tolerance * low):
-            return Trial((low + high) // 2, self._seconds)
-        if again is not None:
-            return again
-        if self._confirmed == low:
-            return None
-        return Trial(low, self._passed[low] * LONGER, confirms=True)
+    def _ended(self) -> bool:
+        if not self._tried:
+            return False
+        if len(self._tried) >= MOST_TRIALS:
+            return True
+        estimate, bound = self._limit.estimate(), self._highest or self._most
+        if estimate.low >= bound or estimate.high < 1:
+            return True
+        near = sum(trial.seconds for trial in self._near(estimate))
+        if self._narrow(estimate) and near >= _LEAST_NEAR * self._seconds:
+            return True
+        widths = [width for trial, width in self._tried if trial.seconds >= LONGEST * self._seconds]
+        return len(widths) > _NO_PROGRESS and widths[-1] > 0.9 * widths[-1 - _NO_PROGRESS]
 
-    def _choose_lower(self, high: int | None, again: Trial | None) -> Trial | None:
-        """Return what to try while none has passed."""
-        if len(self._failed) > 1 and set(sorted(self._failed)[:2]) <= set(self._undecided):
-            return None
-        value = self._start if high is None else high // 2
-        return Trial(value, self._seconds) if value else again
+    def _near(self, estimate: Estimate) -> list[Trial]:
+        """Return the trials that are near the limit, or next to it."""
+        low, high = estimate.median / _NEAR, estimate.median * _NEAR
+        return [trial for trial, _ in self._tried if low <= trial.value <= high or abs(trial.value - low) < 1]
+
+    def _choose(self) -> Trial:
+        if not self._tried:
+            return Trial(self._start, self._seconds)
+        estimate = self._limit.estimate()
+        values = [trial.value for trial, _ in self._tried]
+        near = len(self._near(estimate))
+        value = round(estimate.median)
+        if value > max(values):
+            value = min(value, 2 * max(values))
+        elif value < min(values):
+            value = max(value, min(values) // 2)
+        value = max(1, min(value, self._highest or self._most))
+        longer = 1.0
+        if near > 1:
+            # The width falls with the square root of the time.
+            longer = min(LONGEST, max(1.0, (estimate.half_width / self._tolerance) ** 2))
+        return Trial(value, longer * self._seconds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from ssbench.capacity.knee import LEAST_STEPS, Knee, knee
 from ssbench.capacity.steps import BUSY_SHARE, Step, gain
 from ssbench.capacity.variables import Variable
 
@@ -19,7 +20,8 @@ def why_stop(variable: Variable, steps: Sequence[Step]) -> str | None:
     last = steps[-1]
     if last.failed:
         return f"{last.failed:,} operations failed at {variable.words(last.value)}"
-    return no_gain(variable, *steps[-2:]) if len(steps) > 1 else None
+    # The knee is found from some steps on.
+    return no_gain(variable, *steps[-2:]) if len(steps) >= LEAST_STEPS else None
 
 
 def no_gain(variable: Variable, before: Step, after: Step) -> str | None:
@@ -34,6 +36,42 @@ def no_gain(variable: Variable, before: Step, after: Step) -> str | None:
         f"from {before.value:g} to {variable.words(after.value)} the rate rose by less than"
         f" {100 * least:.2g}% (95 % sure: by {most:+.1%} at most)"
     )
+
+
+def find_knee(variable: Variable, steps: Sequence[Step]) -> Knee | None:
+    """Return the knee of a sweep over a load; None where there are too few steps for one."""
+    if not variable.is_load:
+        return None
+    errors = [step.interval.half_width / step.rate if step.interval and step.rate else None for step in steps]
+    return knee([step.value for step in steps], [step.rate for step in steps], errors)
+
+
+def first_of_the_best(steps: Sequence[Step]) -> Step:
+    """Return the step of the lowest value that may have the highest rate of all, by its interval."""
+    best = max(steps, key=lambda step: step.rate)
+    return min((step for step in steps if _may_be(step, best.rate)), key=lambda step: step.value)
+
+
+def _may_be(step: Step, rate: float) -> bool:
+    return step.rate >= rate or (step.interval is not None and step.interval.high >= rate)
+
+
+def knee_in_words(variable: Variable, found: Knee) -> str:
+    """Return a sentence on the knee."""
+    words = variable.words
+    fit = f"{found.model} model, steps {found.error:.1%} off"
+    if found.reached:
+        return (
+            f"The knee is at {words(_short(found.value))} (95 % sure: {_short(found.low):g} to"
+            f" {_short(found.high):g}; {fit}): beyond it more load brings longer waits, not more operations."
+        )
+    known = f"; if there is one, it is at {words(_short(found.low))} or beyond" if found.low else ""
+    return f"No knee is certain, since the rate may still rise at the highest load ({fit}){known}."
+
+
+def _short(value: float) -> float:
+    """Return a value with 3 digits, whole from 10 on."""
+    return round(value) if value >= 10 else float(f"{value:.2g}")
 
 
 def limits(variable: Variable, steps: Sequence[Step]) -> list[str]:

@@ -4,56 +4,43 @@ from __future__ import annotations
 
 import argparse
 import logging
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ssbench import quantities
 from ssbench.capacity import objective
-from ssbench.capacity.search import TOLERANCE, Answer, Search, Trial, Verdict
-from ssbench.capacity.steps import Step, scenario_with, step_of
-from ssbench.capacity.sweep import limits, no_gain, too_short, why_stop
+from ssbench.capacity.limit import FAILS
+from ssbench.capacity.search import TOLERANCE, Answer, Search, Verdict
+from ssbench.capacity.steps import Step, scenario_with
+from ssbench.capacity.sweep import (
+    find_knee,
+    first_of_the_best,
+    knee_in_words,
+    limits,
+    no_gain,
+    too_short,
+    why_stop,
+)
 from ssbench.capacity.variables import LARGEST, Sweep, Variable
 from ssbench.cli import output_file, report_files, zmq_options
+from ssbench.cli.capacity_runs import EndedEarlyError, Runs, Setting
 from ssbench.conditions import Condition
-from ssbench.errors import ExitCode, SsbenchError, TooManyErrorsError, UsageError
+from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.fleet import wire
 from ssbench.reports.capacity import FORMATS, Capacity
+from ssbench.reports.columns import plural
 from ssbench.reports.verdict import Tone, rate
-from ssbench.results import Goal, Sink
-from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
-from ssbench.run.series import Series
-from ssbench.run_results import open_results
-from ssbench.scenario.model import Scenario
-from ssbench.statistics import RunStatistics, summarize
-
-if TYPE_CHECKING:
-    from ssbench.cluster.observer import Observer
+from ssbench.run import Bench, BenchOptions
 
 _log = logging.getLogger(__name__)
 
+#: How many steps a search takes: rarely fewer, rarely more.
+_LEAST_TRIALS, _USUAL_TRIALS = 5, 12
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What all steps have in common, but for what is varied."""
-
-    scenario: Scenario
-    bench: BenchOptions
-    run: RunOptions
-    observer: AbstractContextManager[Observer | None]
-    sinks: Callable[[Scenario, Bench], AbstractContextManager[list[Sink]]]
-    goal: Callable[[Scenario], Goal | None]
-
-
-class _EndedEarlyError(Exception):
-    """Ends the steps; ``code`` is the exit code."""
-
-    def __init__(self, why: str, code: ExitCode) -> None:
-        super().__init__(why)
-        self.code = code
+#: Seconds that a step takes beside its time, for its drain and the deletion of what it created.
+_STEP_OVERHEAD = 1.0
 
 
 def prepare(arguments: argparse.Namespace) -> None:
@@ -103,11 +90,12 @@ def run(arguments: argparse.Namespace, setting: Setting) -> ExitCode:
     else:
         steps = _Finding(setting, arguments.find, arguments.find_within or TOLERANCE)
     with setting.observer as observer, Bench(steps.bench_options()) as bench:
-        runs = _Runs(setting, steps.variable, bench, observer)
+        runs = Runs(setting, steps.variable, bench, observer)
         why, code = "", ExitCode.OK
+        _log.info("%s: %s, besides initial uploads", steps.name, steps.forecast())
         try:
             code = steps.carry_out(runs)
-        except _EndedEarlyError as error:
+        except EndedEarlyError as error:
             why, code = str(error), error.code
         except (SsbenchError, KeyboardInterrupt) as error:
             output.write(steps.found(runs, str(error) or "interrupted"))
@@ -117,92 +105,10 @@ def run(arguments: argparse.Namespace, setting: Setting) -> ExitCode:
         return code if written or code is not ExitCode.OK else ExitCode.FAILED
 
 
-class _Runs:
-    """Carries out the steps, and keeps what came of them."""
-
-    def __init__(self, setting: Setting, variable: Variable, bench: Bench, observer: Observer | None) -> None:
-        self.steps: list[Step] = []
-        self._setting = setting
-        self._variable = variable
-        self._bench = bench
-        self._observer = observer
-        self._series = Series(bench, setting.run, variable.value)
-
-    def step(self, value: int, seconds: float | None = None) -> tuple[Step, RunStatistics]:
-        """Carry out one; raises _EndedEarlyError after one that is not to be judged."""
-        setting, variable = self._setting, self._variable
-        scenario = scenario_with(setting.scenario, variable, value, seconds)
-        if variable is Variable.WORKERS:
-            self._bench.use_local_workers(value)
-        with setting.sinks(scenario, self._bench) as sinks, _quiet(after_first=bool(self.steps)):
-            outcome = self._series.run(
-                scenario, str(value), sinks=sinks, observer=self._observer, goal=setting.goal(scenario)
-            )
-        if outcome.path is None:
-            raise _EndedEarlyError("interrupted", ExitCode.INTERRUPTED)
-        statistics = summarize(open_results(outcome.path))
-        step = step_of(
-            value,
-            statistics,
-            room=self._bench.capacity(),
-            file=str(outcome.path),
-            ended_early=outcome.ended_early,
-        )
-        self.steps.append(step)
-        try:
-            _go_on(outcome)
-        except _EndedEarlyError:
-            self.say("")
-            raise
-        return step, statistics
-
-    def say(self, verdict: str) -> None:
-        """Log the result of the last step in one line."""
-        step = self.steps[-1]
-        _log.info(
-            "Step %d: %s, %.0f s: %s ops/s, %d failed%s",
-            len(self.steps),
-            self._variable.words(step.value),
-            step.seconds,
-            rate(step.rate),
-            step.failed,
-            f"; {verdict}" if verdict else "",
-        )
-
-    def say_files(self) -> None:
-        """Log where the results of all steps are."""
-        if not self.steps:
-            return
-        last, kind = self.steps[-1].file, self._variable.value
-        pattern = re.sub(rf"\.{kind}-\d+(\.\d+)?(\.stat\.gz)\Z", rf".{kind}-*\2", last, flags=re.ASCII)
-        _log.info("Results saved to %s", last if len(self.steps) == 1 else pattern)
-
-
-@contextmanager
-def _quiet(*, after_first: bool) -> Iterator[None]:
-    """Leave out the messages of each run on its phases, as the first step had them; warnings and -v stay."""
-    loggers = [logging.getLogger(f"ssbench.{each}") for each in ("run", "swift", "fleet")]
-    before = [each.level for each in loggers]
-    quiet = after_first and not _log.isEnabledFor(logging.DEBUG)
-    try:
-        for each in loggers if quiet else ():
-            each.setLevel(logging.WARNING)
-        yield
-    finally:
-        for each, level in zip(loggers, before, strict=True):
-            each.setLevel(level)
-
-
-def _go_on(outcome: RunOutcome) -> None:
-    """Raise _EndedEarlyError where no step can follow this one."""
-    if outcome.error is not None and not isinstance(outcome.error, TooManyErrorsError):
-        raise _EndedEarlyError(str(outcome.error), outcome.error.exit_code)
-    if outcome.interrupted:
-        raise _EndedEarlyError("interrupted", ExitCode.INTERRUPTED)
-
-
 class _Sweeping:
     """The steps of ``--sweep``."""
+
+    name = "Sweep"
 
     def __init__(self, setting: Setting, sweep: Sweep) -> None:
         self.variable = sweep.variable
@@ -220,7 +126,12 @@ class _Sweeping:
         room = -(-self._sweep.values[-1] // options.workers)
         return replace(options, concurrency=min(room, wire.MAX_JOBS))
 
-    def carry_out(self, runs: _Runs) -> ExitCode:
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+        count = len(self._sweep.values)
+        return f"{plural(count, 'step')}, {_span(self._setting.scenario.run_seconds or 0.0, count, count)}"
+
+    def carry_out(self, runs: Runs) -> ExitCode:
         """Go through the values."""
         for value in self._sweep.values:
             runs.step(value)
@@ -230,7 +141,7 @@ class _Sweeping:
                 break
         return ExitCode.OK
 
-    def found(self, runs: _Runs, why: str) -> Capacity:
+    def found(self, runs: Runs, why: str) -> Capacity:
         """Return what is known."""
         steps = tuple(runs.steps)
         if why:
@@ -239,20 +150,27 @@ class _Sweeping:
             conclusion, tone = f"The sweep ended: {self._ended}.", Tone.GOOD
         else:
             conclusion, tone = "The sweep went through all of its values.", Tone.GOOD
+        found = find_knee(self.variable, steps)
+        if found:
+            conclusion += f" {knee_in_words(self.variable, found)}"
         if steps:
-            best = max(steps, key=lambda step: step.rate)
+            best, first = max(steps, key=lambda step: step.rate), first_of_the_best(steps)
+            same = f", and no fewer for certain from {self.variable.words(first.value)} on"
             conclusion += (
-                f" Most operations a second: {rate(best.rate)}, at {self.variable.words(best.value)}."
+                f" Most operations a second: {rate(best.rate)}, at {self.variable.words(best.value)}"
+                f"{'' if first is best else same}."
             )
         notes = limits(self.variable, steps) + (too_short(steps) if self.variable.is_load else [])
         if notes:
             tone = Tone.DOUBTFUL
         title = f"{self._setting.scenario.name}: sweep over {self.variable.value}"
-        return Capacity(title, self.variable, steps, (), conclusion, tone, tuple(notes))
+        return Capacity(title, self.variable, steps, (), conclusion, tone, tuple(notes), knee=found)
 
 
 class _Finding:
     """The steps of ``--find``."""
+
+    name = "Search"
 
     def __init__(self, setting: Setting, conditions: Sequence[Condition], tolerance: float) -> None:
         scenario = setting.scenario
@@ -271,28 +189,38 @@ class _Finding:
         self._search = Search(start, scenario.run_seconds, most=LARGEST[self.variable], tolerance=tolerance)
         self._bounded = any(condition.rank is not None for condition in self._conditions)
         self._why_not_higher = ""
-        self._confirmed_by = 0.0
 
     def bench_options(self) -> BenchOptions:
         """Return those of the command line."""
         return self._setting.bench
 
-    def carry_out(self, runs: _Runs) -> ExitCode:
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+        seconds = self._setting.scenario.run_seconds or 0.0
+        return (
+            f"some {_LEAST_TRIALS} to {_USUAL_TRIALS} steps, {_span(seconds, _LEAST_TRIALS, _USUAL_TRIALS)}"
+        )
+
+    def carry_out(self, runs: Runs) -> ExitCode:
         """Search until there is an answer, or none."""
-        _log.info("Searching: some 10 to 20 steps of %g s or more", self._setting.scenario.run_seconds)
         while (trial := self._search.next()) is not None:
             step, statistics = runs.step(trial.value, trial.seconds)
             findings = tuple(objective.judge(statistics, self._conditions))
-            verdict = objective.together(findings)
-            if step.ended_early is not None:
-                verdict = Verdict.FAILED  # too many operations failed
-            self._words.append(_words(trial, verdict, [each.text for each in findings]))
+            verdict, evidence = objective.together(findings), [each.evidence for each in findings]
+            if step.ended_early is not None:  # too many operations failed
+                verdict, evidence = Verdict.FAILED, [FAILS for _ in findings]
+            self._words.append(_words(verdict, [each.text for each in findings]))
             self._findings.append(findings)
-            runs.say(_brief(trial, verdict, findings))
-            if trial.confirms and verdict is Verdict.PASSED:
-                self._confirmed_by = trial.seconds
-            self._search.record(verdict, no_higher=self._no_higher(runs.steps, verdict))
-        return ExitCode.OK if self._search.answer().value is not None else ExitCode.FAILED
+            runs.say(_brief(verdict, findings))
+            self._search.record(evidence, no_higher=self._no_higher(runs.steps, verdict))
+        return self._code()
+
+    def _code(self) -> ExitCode:
+        """Return the exit code of a search that has ended by itself."""
+        answer = self._search.answer()
+        if not answer.narrow:
+            return ExitCode.UNDECIDED
+        return ExitCode.OK if answer.value is not None else ExitCode.FAILED
 
     def _no_higher(self, steps: Sequence[Step], verdict: Verdict) -> bool:
         """Whether a higher value would say nothing of Swift, and why."""
@@ -306,54 +234,62 @@ class _Finding:
         self._why_not_higher = why or self._why_not_higher
         return why is not None
 
-    def found(self, runs: _Runs, why: str) -> Capacity:
+    def found(self, runs: Runs, why: str) -> Capacity:
         """Return what is known."""
         steps, answer, variable = tuple(runs.steps), self._search.answer(), self.variable
         wanted = " and ".join(condition.text for condition in self._conditions)
         not_judged = len(steps) - len(self._words)
         words = [*self._words, *([f"not judged: {why}"] * not_judged)]
         findings = [*self._findings, *([()] * not_judged)]
-        tone = Tone.BAD if answer.value is None else Tone.DOUBTFUL if why or answer.at_least else Tone.GOOD
+        doubtful = why or answer.at_least or not answer.narrow
+        tone = Tone.DOUBTFUL if doubtful else Tone.BAD if answer.value is None else Tone.GOOD
         conclusion = self._conclusion(wanted, answer, why)
         notes = limits(variable, steps) + ([] if self._bounded else too_short(steps))
         title = f"{self._setting.scenario.name}: {variable.most} at which {wanted}"
-        return Capacity(title, variable, steps, tuple(words), conclusion, tone, tuple(notes), tuple(findings))
+        return Capacity(
+            *(title, variable, steps, tuple(words), conclusion, tone, tuple(notes), tuple(findings)),
+            answer=answer,
+        )
 
     def _conclusion(self, wanted: str, answer: Answer, why: str) -> str:
-        words, passed = self.variable.words, self._search.passed
-        undecided = ""
-        if answer.undecided:
-            values = ", ".join(map(str, answer.undecided))
-            undecided = f" Not decided at {values} {self.variable.unit}: give the steps more time (-r)."
-        if answer.value is not None and not why:
-            above = (
-                f" It does not hold, or is not decided, at {words(answer.failed)}." if answer.failed else ""
-            )
-            more = f" Nothing higher was tried: {self._why_not_higher or 'the range ended'}."
-            return (
-                f"{wanted}: holds up to {words(answer.value)}, confirmed by a step of"
-                f" {self._confirmed_by:.0f} s.{more if answer.at_least else above}{undecided}"
-            )
-        so_far = f"held at {words(passed)}, which is not confirmed" if passed else "held nowhere"
+        words = self.variable.words
+        between = f"95 % sure: {answer.low:,} to {words(answer.high)}"
         if why:
-            return f"{wanted}: the search ended early ({why}); until then it {so_far}.{undecided}"
-        return f"{wanted}: it {so_far}.{undecided}"
+            known = f"; the limit seems to be at {words(answer.value)} ({between})" if answer.value else ""
+            return f"{wanted}: the search ended early ({why}){known}."
+        if answer.at_least and answer.value is not None:
+            why_not = self._why_not_higher or "the range ended"
+            return f"{wanted}: holds up to {words(answer.value)}. Nothing higher was tried: {why_not}."
+        if not answer.narrow:
+            return (
+                f"{wanted}: undecided, the limit is from {answer.low:,} to {words(answer.high)} (95 % sure)."
+                " Give the steps more time (-r)."
+            )
+        if answer.value is None:
+            return f"{wanted}: does not hold, not at {words(1)} either."
+        return f"{wanted}: holds up to {words(answer.value)} ({between})."
 
 
-def _words(trial: Trial, verdict: Verdict, texts: Sequence[str]) -> str:
-    reasons = (("to confirm", trial.confirms), ("tried again", trial.again))
-    why = ", ".join(words for words, holds in reasons if holds)
-    return f"{verdict.value}{f' ({why})' if why else ''}: {'; '.join(texts)}"
+def _words(verdict: Verdict, texts: Sequence[str]) -> str:
+    return f"{verdict.value}: {'; '.join(texts)}"
 
 
-def _brief(trial: Trial, verdict: Verdict, findings: Sequence[objective.Finding]) -> str:
+def _brief(verdict: Verdict, findings: Sequence[objective.Finding]) -> str:
     """Return the result of a step in few words: the figures without the operations that they rest on."""
     measured = [
         f"{each.condition.subject} "
         + ("not measured" if each.value is None else each.condition.spell_measured(each.value))
         for each in findings
     ]
-    return _words(trial, verdict, measured)
+    return _words(verdict, measured)
+
+
+def _span(seconds: float, least: int, most: int) -> str:
+    """Return how long so many steps take, in words; initial uploads and clean-up come on top."""
+    if not seconds:
+        return "as long as their operations take"
+    few, many = (quantities.duration(steps * (seconds + _STEP_OVERHEAD)) for steps in (least, most))
+    return f"about {few}" if few == many else f"about {few} to {many}"
 
 
 class _Output:

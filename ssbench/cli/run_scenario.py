@@ -140,13 +140,14 @@ def _repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
 def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
     """Carry out many runs, to see how much load the store bears."""
     from ssbench.cli import capacity
+    from ssbench.cli.capacity_runs import Setting
 
     capacity.prepare(arguments)
     scenario = _scenario(arguments)
     _choose_file(arguments, scenario)
     return capacity.run(
         arguments,
-        capacity.Setting(
+        Setting(
             scenario,
             _bench_options(arguments),
             _run_options(arguments),

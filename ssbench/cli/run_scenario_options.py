@@ -89,8 +89,7 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
         "--find-within",
         metavar="PERCENT",
         type=share,
-        help="end --find when the lowest load at which its condition failed is at most this much above the"
-        " answer (default: 5%%)",
+        help="end --find when the answer is known to this much, with 95 %% certainty (default: 10%%)",
     )
 
 

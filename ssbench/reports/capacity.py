@@ -7,9 +7,11 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
+from ssbench.capacity.knee import Knee
 from ssbench.capacity.objective import Finding
+from ssbench.capacity.search import Answer
 from ssbench.capacity.steps import Step
 from ssbench.capacity.variables import Variable
 from ssbench.figures import MIN_BEYOND
@@ -29,7 +31,8 @@ class Capacity:
 
     ``words`` say of each step what it was judged by, and ``findings`` what came of each condition, none
     where the step was not judged; both are empty in a sweep. ``conclusion`` is the result of all steps,
-    ``notes`` are further remarks.
+    ``notes`` are further remarks. ``knee`` is that of a sweep, where there were enough steps, ``answer`` that
+    of a search.
     """
 
     title: str
@@ -40,6 +43,8 @@ class Capacity:
     tone: Tone
     notes: tuple[str, ...] = ()
     findings: tuple[tuple[Finding, ...], ...] = ()
+    knee: Knee | None = None
+    answer: Answer | None = None
 
 
 HEADS = ("s", "ops/s", "95 %", "MB/s", "p50 ms", "p99 ms", "errors", "flight", "CPU")
@@ -181,10 +186,19 @@ def _records(found: Capacity) -> Iterator[dict[str, object]]:
             "judged_by": words or None,
             "stat_file": step.file,
         }
-        yield {
-            key: None if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in record.items()
-        }
+        yield _finite(record)
+
+
+def _finite(record: Mapping[str, object]) -> dict[str, object]:
+    """Return a record with None for numbers that JSON does not have."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in record.items()
+    }
+
+
+def _plain(record: Knee | Answer | None) -> dict[str, object] | None:
+    return None if record is None else _finite(asdict(record))
 
 
 def as_json(found: Capacity, _encoding: str = "utf-8") -> str:
@@ -194,6 +208,8 @@ def as_json(found: Capacity, _encoding: str = "utf-8") -> str:
         "varied": found.variable.value,
         "conclusion": found.conclusion,
         "notes": found.notes,
+        "knee": _plain(found.knee),
+        "answer": _plain(found.answer),
         "steps": list(_records(found)),
     }
     return json.dumps(whole, indent=2) + "\n"
@@ -244,6 +260,14 @@ def page(found: Capacity, _encoding: str = "utf-8") -> str:
             "Throughput", "MB/s", [curve("MB/s", [s.moved / _MEGABYTE for s in steps], COLOURS[3])], axis=unit
         ),
         Chart("Latency", "ms", latencies, axis=unit, digits=2),
+        Chart(
+            "Latency against rate",
+            "ms",
+            [replace(each, x=np.array([step.rate for step in steps], np.float64)) for each in latencies],
+            axis="ops/s",
+            digits=2,
+            note=f"Along each line: {', '.join(f'{step.value:g}' for step in steps)} {unit}.",
+        ),
         Chart("Little's law: operations in flight", "", flight, axis=unit),
     ]
     names, lines = heads(found), [[*map(html_page.escape, row)] for row in rows(found)]
