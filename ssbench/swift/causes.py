@@ -21,6 +21,7 @@ CLOSED = "closed"  # by the server, before the whole head of a response was rece
 SHORT_BODY = "short body"
 BAD_RESPONSE = "bad response"
 WRONG_CONTENT = "wrong content"  # with --verify: a whole answer of other bytes than were written
+WRONG_ETAG = "wrong ETag"  # the ETag is the MD5 of other bytes than were sent or received
 WRONG_SIZE = "wrong size"  # a whole answer, but not of as many bytes as the object has
 TLS_CERTIFICATE = "TLS certificate"
 TLS_ERROR = "TLS error"

@@ -20,9 +20,11 @@ from ssbench.swift.causes import (
     AttemptError,
     transfer_fault,
 )
+from ssbench.swift.etags import wrong_etag
 from ssbench.swift.http_response import (
     HEAD_LIMIT,
     Answer,
+    BodyCheck,
     CarefulReader,
     Head,
     announced_length,
@@ -33,7 +35,6 @@ from ssbench.swift.http_response import (
 )
 from ssbench.swift.sender import CANCELLED, READABLE, Sender
 from ssbench.swift.shared import Shared
-from ssbench.swift.verify import Check
 
 #: The body of an error is read to its end up to this size, so that the connection can be reused.
 DRAIN_BYTES = 65536
@@ -114,7 +115,16 @@ class Connection(Sender):
         if good:
             moved = length if method != "HEAD" else announced_length(field_value(raw, b"content-length"))
             return Answer(
-                status, moved, self.sent_at, first_byte_at, self.received_at, trans_id, keep_alive, "", None
+                status,
+                moved,
+                self.sent_at,
+                first_byte_at,
+                self.received_at,
+                trans_id,
+                keep_alive,
+                "",
+                None,
+                self._wrong_etag(raw, None),
             )
         return Answer(
             status,
@@ -174,7 +184,7 @@ class Connection(Sender):
             self.ticks_left = shared.network_ticks
             return received
 
-    def _discard(self, left: int, length: int, check: Check | None) -> None:
+    def _discard(self, left: int, length: int, check: BodyCheck | None) -> None:
         while left > 0:
             if check is None:
                 received = self._receive_sink(left + 1)  # one more, to see whether there is more
@@ -245,7 +255,22 @@ class Connection(Sender):
             whole and reader.keep_alive and not (self._left or self._pending or self._send_error),
             "" if good else reader.reason,
             None if good else reader.retry_after,
+            self._wrong_etag(b"", reader.etag) if good and whole else None,
         )
+
+    def _wrong_etag(self, raw: bytes, etag: str | None) -> str | None:
+        """Say what is wrong with the ETag of an answer, given by itself or within its head."""
+        if self.digest is None and self.check is None:
+            return None
+        if self._left or self._pending:
+            return None  # it answered before it had all
+        if self.digest is not None:
+            expected, what = self.digest.hexdigest(), "the bytes that were sent"
+        elif self.check is not None:
+            expected, what = self.check.md5.hexdigest(), "the bytes that came"
+        if expected.encode() in raw:
+            return None  # nearly always
+        return wrong_etag(field_value(raw, b"etag") if etag is None else etag, expected, what)
 
     def _receive_more(self) -> int:
         """Receive as ``_receive`` does, but return 0 at the end of the connection, which may end a body."""

@@ -15,7 +15,11 @@ import h11
 from msgspec import Struct
 
 from ssbench.swift.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
+from ssbench.swift.etags import Received
 from ssbench.swift.verify import Check
+
+#: What looks at the body of a read as it comes.
+BodyCheck = Check | Received
 
 #: Maximum length of a head in bytes, and of all interim responses together.
 HEAD_LIMIT = 65536
@@ -39,7 +43,8 @@ _FIELDS = re.compile(
 class Answer(Struct, frozen=True, gc=False):
     """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body, of a HEAD the object's.
 
-    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only.
+    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only. ``wrong_etag`` says what is
+    wrong with the ETag, where that is known.
     """
 
     status: int
@@ -51,6 +56,7 @@ class Answer(Struct, frozen=True, gc=False):
     keep_alive: bool
     detail: str
     retry_after: str | None
+    wrong_etag: str | None = None
 
 
 class Head(Struct, frozen=True, gc=False):
@@ -133,11 +139,11 @@ class CarefulReader:
     """Reads one whole answer with h11, however it is cut into packets.
 
     After ``feed`` has said True, ``status``, ``size`` (bytes of body), ``announced`` (what Content-Length
-    says), ``trans_id``, ``keep_alive`` (the connection may carry another request), ``reason`` and
+    says), ``trans_id``, ``keep_alive`` (the connection may carry another request), ``reason``, ``etag`` and
     ``retry_after`` are set.
     """
 
-    def __init__(self, method: str, check: Check | None = None) -> None:
+    def __init__(self, method: str, check: BodyCheck | None = None) -> None:
         self._check = check
         self._reader = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
         self._reader.send(h11.Request(method=method, target="/", headers=[("Host", "swift")]))
@@ -147,6 +153,7 @@ class CarefulReader:
         self.size = 0
         self.announced = 0
         self.trans_id: str | None = None
+        self.etag: str | None = None
         self.keep_alive = False
         self.reason = ""
         self.retry_after: str | None = None
@@ -191,5 +198,6 @@ class CarefulReader:
         self.reason = f"{response.status_code} {response.reason.decode('latin-1')}".strip()[:200]
         fields = {name: value.decode("latin-1") for name, value in response.headers}
         self.trans_id = fields.get(b"x-trans-id") or fields.get(b"x-openstack-request-id")
+        self.etag = fields.get(b"etag")
         self.retry_after = fields.get(b"retry-after")
         self.announced = announced_length(fields.get(b"content-length"))

@@ -36,19 +36,21 @@ from ssbench.swift.causes import (
     TRANSIENT,
     UNANSWERED,
     WRONG_CONTENT,
+    WRONG_ETAG,
     WRONG_SIZE,
     AttemptError,
     status_cause,
 )
 from ssbench.swift.connection import Connection
-from ssbench.swift.http_response import Answer
+from ssbench.swift.etags import Received, Sample
+from ssbench.swift.http_response import Answer, BodyCheck
 from ssbench.swift.outcome import NOTHING_BEFORE, Effort, Outcome, Prior
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
 from ssbench.swift.shared import Shared, discarding_flags
 from ssbench.swift.timing import LONGEST_RETRY_AFTER, NETWORK_TIMEOUTS, SLOW_RATE
 from ssbench.swift.tls import tls_context
-from ssbench.swift.verify import Check, Verifier
+from ssbench.swift.verify import Verifier
 
 #: The pause before the first retry; it doubles with each one, and half of it is drawn at random.
 FIRST_PAUSE = 0.05
@@ -64,6 +66,9 @@ _RETRIES_404 = frozenset({"GET", "DELETE"})
 _STALE = frozenset({CLOSED, RESET})
 
 _MISSING = 404
+
+#: The only success of a read: a part of an object (206) was not asked for.
+_WHOLE = 200
 
 _UNQUOTED = re.compile(r"[A-Za-z0-9_.~/-]+").fullmatch
 
@@ -117,6 +122,7 @@ class Client:
             sink_flags=discarding_flags(),
             verifier=None if seed is None else Verifier(payload, seed),
         )
+        self._sample = Sample()
         self._sweeper = Sweeper(self._shared, interval)
         self._tls: ssl.SSLContext | None = None
         self._pools: dict[Endpoint, Pool] = {}
@@ -148,6 +154,9 @@ class Client:
         effort = Effort.after(prior)
         if self._shared.verifier is not None:
             effort.name = f"{container}/{name}".encode()
+            effort.checked = method == "GET"
+        elif method == "GET":
+            effort.checked = self._sample()
         while True:
             asked = None
             try:
@@ -160,6 +169,8 @@ class Client:
                     status == _MISSING and (missing_ok or (method == "DELETE" and effort.unanswered))
                 ):
                     fault, asked = _refused(answer), answer.retry_after
+                elif method == "GET" and status != _WHOLE:
+                    fault = _fault(status_cause(status), f"{status}, which is no whole object", answer)
                 elif (wrong := _wrong_body(answer, expected, effort.check)) is not None:
                     fault = wrong
                 else:
@@ -200,8 +211,7 @@ class Client:
                 return self._exchange_anew(pool, head, method, size, effort)
             connection = pool.idle.pop()
             connection.claim()
-            if effort.name:
-                self._begin_check(connection, method, effort)
+            self._begin_check(connection, effort)
             try:
                 return connection.exchange(head, method, size)
             except AttemptError as fault:
@@ -225,18 +235,19 @@ class Client:
             connection = pool.connect()
         finally:
             effort.connecting += monotonic() - began
-        if effort.name:
-            self._begin_check(connection, method, effort)
+        self._begin_check(connection, effort)
         try:
             return connection.exchange(head, method, size)
         except AttemptError as fault:
             effort.unanswered |= fault.cause in UNANSWERED
             raise
 
-    def _begin_check(self, connection: Connection, method: str, effort: Effort) -> None:
-        verifier = self._shared.verifier
-        effort.check = verifier.check(effort.name) if verifier is not None and method == "GET" else None
-        connection.name, connection.check = effort.name, effort.check
+    def _begin_check(self, connection: Connection, effort: Effort) -> None:
+        connection.name = effort.name
+        if effort.checked:
+            verifier = self._shared.verifier
+            effort.check = Received() if verifier is None else verifier.check(effort.name)
+        connection.check = effort.check
 
     def _open_target(self, storage_url: str) -> _Target:
         endpoint, host, path = parse_storage_url(storage_url)
@@ -316,12 +327,14 @@ def _refused(answer: Answer) -> AttemptError:
     return _fault(status_cause(answer.status), answer.detail, answer)
 
 
-def _wrong_body(answer: Answer, expected: int, check: Check | None) -> AttemptError | None:
-    """Return the fault of an answer whose body is not that of the object; None where it is."""
+def _wrong_body(answer: Answer, expected: int, check: BodyCheck | None) -> AttemptError | None:
+    """Return the fault of an answer of which the body or the ETag is not that of the object; else None."""
     if expected and answer.size != expected:
         return _fault(WRONG_SIZE, f"{answer.size} bytes of an object of {expected}", answer)
     if check is not None and check.wrong is not None:
         return _fault(WRONG_CONTENT, f"other bytes than were written from byte {check.wrong} on", answer)
+    if answer.wrong_etag is not None:
+        return _fault(WRONG_ETAG, answer.wrong_etag, answer)
     return None
 
 

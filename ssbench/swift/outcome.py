@@ -7,8 +7,7 @@ from time import monotonic
 from msgspec import Struct
 
 from ssbench.swift.causes import AttemptError, status_cause
-from ssbench.swift.http_response import Answer
-from ssbench.swift.verify import Check
+from ssbench.swift.http_response import Answer, BodyCheck
 
 _REFUSED = status_cause(401)
 
@@ -61,7 +60,8 @@ class Effort(Struct, gc=False):
 
     ``began`` is when the first one began, None before. The others are as in :class:`Outcome`.
     ``unanswered``: a request was sent of which no answer came, so that it may have been carried out. ``name``
-    and ``check`` are those of the object and of the last answer's body, where bodies are verified.
+    is that of the object where bodies are verified, ``checked`` whether the body of a read is to be
+    looked at, and ``check`` that of the last answer.
     """
 
     retries: int
@@ -72,7 +72,8 @@ class Effort(Struct, gc=False):
     pausing: float = 0.0
     unanswered: bool = False
     name: bytes = b""
-    check: Check | None = None
+    checked: bool = False
+    check: BodyCheck | None = None
 
     @classmethod
     def after(cls, prior: Prior) -> Effort:

@@ -1,11 +1,18 @@
-"""The keep-alive connections to one server, and the sweeper that times their waits out."""
+"""The keep-alive connections to one server, and the sweeper that times their waits out.
+
+A name is looked up for each new connection, as other clients do, so that a change of the name takes effect
+within a run. Connections are spread over the addresses of a name.
+"""
 
 from __future__ import annotations
 
 import errno
+import math
 import os
+import random
 import socket
 import ssl
+from time import monotonic
 from typing import Any, NamedTuple
 
 import gevent
@@ -22,6 +29,12 @@ from ssbench.swift.tls import TlsConnection
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
 
 Address = tuple[socket.AddressFamily, Any]
+
+#: What a name was found to mean is used again for so long (seconds): users that connect at once ask once.
+FRESH = 1.0
+
+#: An address to which connecting failed is tried after all others for so long (seconds).
+_AVOIDED_FOR = 10.0
 
 
 class Endpoint(NamedTuple):
@@ -60,7 +73,16 @@ class Pool:
         self._shared = shared
         self._connect_timeout = connect_timeout
         self._tls = tls
+        #: The address that the host is itself; empty where it is a name, None before that is known.
+        self._numeric: list[Address] | None = None
+        #: What the name was found to mean, when, and the lookup that is under way.
         self._addresses: list[Address] = []
+        self._found_at = -math.inf
+        self._lookup: gevent.Greenlet | None = None
+        #: Addresses to which connecting failed, and until when they are tried last.
+        self._failed: dict[Address, float] = {}
+        #: Workers begin with different addresses.
+        self._turn = random.randrange(1 << 16)
 
     def close(self) -> None:
         """Wake all greenlets that wait for a place. The client must be closing already."""
@@ -70,10 +92,25 @@ class Pool:
 
     def connect(self) -> Connection:
         """Return a new connection for this greenlet; raises AttemptError."""
-        return self._connect_to_any(self._resolve())
+        return self._connect_to_any(self._in_turn(self._resolve()))
+
+    def _in_turn(self, addresses: list[Address]) -> list[Address]:
+        """Return the addresses in the order in which the next connection tries them.
+
+        Those of the family that the resolver prefers are used in turn, so that connections are spread over
+        them; then come those of the other family, and last those that have just failed.
+        """
+        now = monotonic()
+        failed = self._failed = {each: until for each, until in self._failed.items() if until > now}
+        preferred = [each for each in addresses if each[0] == addresses[0][0]]
+        self._turn += 1
+        first = self._turn % max(1, len(preferred))
+        others = [each for each in addresses if each[0] != addresses[0][0]]
+        ordered = [*preferred[first:], *preferred[:first], *others]
+        return sorted(ordered, key=lambda each: each in failed)
 
     def _connect_to_any(self, addresses: list[Address]) -> Connection:
-        """Connect to the first address that works; the next time it is tried first.
+        """Connect to the first address that works.
 
         Each address has its share of the time that is left, so that a dead one does not use it up.
         """
@@ -90,6 +127,7 @@ class Pool:
                     connection.handshake(self._tls, self._endpoint.host, max(2, ticks))
             except OSError as error:
                 last = connect_fault(error, f"{self._endpoint.host} ({place[0]}) port {place[1]}")
+                self._failed[address] = monotonic() + _AVOIDED_FOR
                 if connection is not None:
                     ticks -= share - connection.ticks_left
                     connection.close()
@@ -98,8 +136,6 @@ class Pool:
                     connection.close()
                 raise
             else:
-                if position:
-                    self._addresses = [address, *(other for other in addresses if other != address)]
                 return connection
         raise last
 
@@ -123,27 +159,38 @@ class Pool:
         return connection
 
     def _resolve(self) -> list[Address]:
-        """Return the addresses of the host, which are looked up once."""
-        if not self._addresses:
-            self._addresses = self._numeric()
-        if not self._addresses:
-            host, closing = self._endpoint.host, self._shared.closing
-            lookup = gevent.spawn(self._look_up)
-            try:
-                gevent.wait([lookup, closing], self._connect_timeout, count=1)
-            finally:
-                lookup.kill(block=False)  # without effect once it has ended
-            if closing.is_set():
-                raise cancelled()
-            if not lookup.ready():
-                raise AttemptError(NAME_RESOLUTION, f"{host}: no answer in {self._connect_timeout:g} s")
-            found = lookup.get()
-            if isinstance(found, Exception):
-                raise AttemptError(NAME_RESOLUTION, f"{host}: {found}")
-            self._addresses = found
-        return list(self._addresses)
+        """Return the addresses of the host: an answer that is fresh, or one that is looked up now.
 
-    def _numeric(self) -> list[Address]:
+        Connections that are made at the same time wait for the same answer.
+        """
+        if self._numeric is None:
+            self._numeric = self._find_numeric()
+        if self._numeric:
+            return self._numeric
+        if monotonic() - self._found_at < FRESH:
+            return self._addresses
+        host, closing = self._endpoint.host, self._shared.closing
+        if self._lookup is None:
+            self._lookup = gevent.spawn(self._look_up)
+        lookup = self._lookup
+        gevent.wait([lookup, closing], self._connect_timeout, count=1)
+        if self._lookup is lookup:
+            self._lookup = None
+            lookup.kill(block=False)  # without effect once it has ended
+        if closing.is_set():
+            raise cancelled()
+        found = lookup.value
+        if not isinstance(found, list):
+            why = (
+                found
+                if isinstance(found, OSError | UnicodeError)
+                else f"no answer in {self._connect_timeout:g} s"
+            )
+            raise AttemptError(NAME_RESOLUTION, f"{host}: {why}")
+        self._addresses, self._found_at = found, monotonic()
+        return found
+
+    def _find_numeric(self) -> list[Address]:
         """Return the address that the host is itself, so that no thread has to look it up; else nothing."""
         try:
             found = socket.getaddrinfo(

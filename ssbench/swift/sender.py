@@ -19,13 +19,17 @@ import os
 import socket
 import ssl
 from time import monotonic, time
+from typing import TYPE_CHECKING
 
 from gevent import getcurrent
 
 from ssbench.swift.causes import CLOSED, READ_TIMEOUT, REQUEST_TIMEOUT, AttemptError
-from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES, STAMP_BYTES
+from ssbench.swift.http_response import BodyCheck
+from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES
 from ssbench.swift.shared import Shared
-from ssbench.swift.verify import Check
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
 
 #: What wakes a greenlet that waits for its socket.
 READABLE, WRITABLE, TIMED_OUT, CANCELLED = 1, 2, 3, 4
@@ -53,6 +57,7 @@ class Sender:
         "_sock",
         "_writer",
         "check",
+        "digest",
         "name",
         "received_at",
         "sent_at",
@@ -71,9 +76,11 @@ class Sender:
         self.sent_at = self.received_at = 0.0
         #: Whether the kernel tells when bytes arrive; how far the wall clock was ahead at ``sent_at``.
         self.stamped = False
-        #: With --verify: the name of the object, and the check of the body that is to come.
+        #: With --verify: the name of the object.
         self.name = b""
-        self.check: Check | None = None
+        #: The check of the body that is to come; the MD5 of the one that was sent, where it is to be known.
+        self.check: BodyCheck | None = None
+        self.digest: HASH | None = None
         self.wall_offset = 0.0
         self.ticks_left = -1
         self.slack = math.inf  # connecting has a time-out of its own
@@ -152,9 +159,13 @@ class Sender:
         message = head
         if size:
             verifier = shared.verifier
-            stamp, self._offset = shared.payload.begin() if verifier is None else verifier.begin(self.name)
-            message += stamp[:size]
-            self._left = max(0, size - STAMP_BYTES)
+            first, self._offset, self.digest = (
+                shared.payload.begin(size) if verifier is None else verifier.begin(self.name, size)
+            )
+            message += first
+            self._left = size - len(first)
+        else:
+            self.digest = None
         self.sent_at = monotonic()
         if self.stamped:
             self.wall_offset = time() - self.sent_at
@@ -183,6 +194,8 @@ class Sender:
         return min(sent, len(message))
 
     def _advance(self, sent: int) -> None:
+        if self.digest is not None:
+            self._shared.payload.add_to(self.digest, self._offset, sent)
         self._left -= sent
         self._offset = (self._offset + sent) % BLOCK_BYTES
 

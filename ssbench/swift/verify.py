@@ -10,8 +10,13 @@ from __future__ import annotations
 import os
 import struct
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
+from ssbench.swift.etags import md5
 from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES, STAMP_BYTES, Payload
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
 
 _NAME_BYTES = 8
 
@@ -26,11 +31,14 @@ class Verifier:
         self._key = struct.pack("<Q", seed % 2**64)
         self._count = int.from_bytes(os.urandom(8), "little")
 
-    def begin(self, name: bytes) -> tuple[bytes, int]:
-        """Return the stamp and the offset of the next body of an object."""
+    def begin(self, name: bytes, size: int) -> tuple[bytes, int, HASH]:
+        """Begin the next body of an object: its first bytes, the offset of those that follow, an MD5.
+
+        As :meth:`~ssbench.swift.payload.Payload.begin` does, but the stamp comes first in every body.
+        """
         self._count = (self._count + 1) % 2**64
         stamp = self.of_name(name) + struct.pack("<Q", self._count)
-        return stamp, offset_of(stamp)
+        return stamp[:size], offset_of(stamp), md5(stamp[:size])
 
     def of_name(self, name: bytes) -> bytes:
         """Return what every body of an object begins with."""
@@ -47,10 +55,14 @@ def offset_of(stamp: bytes) -> int:
 
 
 class Check:
-    """Compares a body, piece by piece, with what was written. ``wrong`` tells where it differed first."""
+    """Compares a body, piece by piece, with what was written. ``wrong`` tells where it differed first.
+
+    Until then ``md5`` is that of what came.
+    """
 
     def __init__(self, payload: Payload, of_name: bytes) -> None:
         self.wrong: int | None = None
+        self.md5: HASH = md5()
         self._payload = payload
         self._of_name = of_name
         self._stamp = b""
@@ -61,6 +73,7 @@ class Check:
         """Take in the next bytes of the body."""
         if self.wrong is not None:
             return
+        self.md5.update(data)
         if self._seen < STAMP_BYTES:
             part, data = data[: STAMP_BYTES - self._seen], data[STAMP_BYTES - self._seen :]
             self._take_stamp(part)

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import socket
 import ssl
 import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import trustme
@@ -40,7 +41,7 @@ class Reply:
     or as fast as it is taken). ``sips`` reads the body of a request so many bytes at a time,
     ``pause`` seconds between. ``continues`` sends so many ``100 Continue`` before. ``closes``: says
     ``Connection: close`` and does; ``drops`` closes without having said so. ``unframed``: no length, the
-    end of the connection is the end of the body.
+    end of the connection is the end of the body. ``etag`` makes the ETag from the MD5 of the request's body.
     """
 
     status: int = 200
@@ -67,6 +68,7 @@ class Reply:
     chunked: bool = False
     gzipped: bool = False
     retry_after: str | None = None
+    etag: Callable[[str], str] | None = None
 
     def encode(self, head_only: bool = False) -> bytes:
         if self.raw is not None:
@@ -230,6 +232,9 @@ class FaultServer:
                 reply = self._script.popleft() if self._script else self.default
         if not reply.early:
             request = request._replace(body=self._read_body(stream, headers, reply))
+        if reply.etag is not None:
+            etag = reply.etag(hashlib.md5(request.body).hexdigest())
+            reply = replace(reply, headers=(*reply.headers, ("ETag", etag)))
         with self._lock:
             self.requests.append(request)
         self._send(connection, reply, request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import socket
 import time
 import zlib
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 
 from ssbench.errors import UsageError
 from ssbench.local_swift import LocalSwift
-from ssbench.swift import objects, payload
+from ssbench.swift import objects, payload, pool
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.outcome import Outcome
 from ssbench.swift.pool import Pool
@@ -775,11 +776,60 @@ def test_one_dead_address_of_several(
         first = client.request(url, "GET", "c", "o")
         assert (first.cause, first.retries) == (None, 0)
         assert time.monotonic() - began < 4  # its share of the time-out, and no more
-        server.drop_connections()
-        began = time.monotonic()
+        for _ in range(2):
+            server.drop_connections()
+            began = time.monotonic()
+            assert client.request(url, "GET", "c", "o").cause is None
+            assert time.monotonic() - began < 2  # the address that works came first
+    assert set(asked) == {"two.test"}
+
+
+def resolves(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """Let any name have these addresses, for want of a name server."""
+    monkeypatch.setattr(
+        gevent.socket,
+        "getaddrinfo",
+        lambda _host, port, **_: [
+            (
+                socket.AF_INET6 if ":" in address else socket.AF_INET,
+                socket.SOCK_STREAM,
+                6,
+                "",
+                (address, port),
+            )
+            for address in addresses
+        ],
+    )
+
+
+def test_connections_are_spread_over_the_addresses_of_a_name(
+    make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make_client(max_connections=6, retries=0)
+    resolves(monkeypatch, "127.0.0.1", "127.0.0.2", "::1")
+    with FaultServer(default=Reply(delay=0.05)) as one, FaultServer(host="127.0.0.2", port=one.port) as two:
+        url = f"http://two.test:{one.port}/v1"
+        asking = [gevent.spawn(client.request, url, "GET", "c", "o") for _ in range(6)]
+        gevent.joinall(asking, timeout=60)
+        assert [each.value.cause for each in asking] == [None] * 6
+        assert (one.connections, two.connections) == (3, 3)
+
+
+def test_a_name_is_looked_up_again_for_a_new_connection(
+    make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make_client(retries=0)
+    with FaultServer() as old, FaultServer(host="127.0.0.2", port=old.port) as new:
+        url = f"http://two.test:{old.port}/v1"
+        resolves(monkeypatch, "127.0.0.1")
         assert client.request(url, "GET", "c", "o").cause is None
-        assert time.monotonic() - began < 2  # the address that worked came first
-    assert asked == ["two.test"]
+        resolves(monkeypatch, "127.0.0.2")
+        assert client.request(url, "GET", "c", "o").cause is None  # by the connection that there is
+        assert (old.connections, new.connections) == (1, 0)
+        monkeypatch.setattr(pool, "FRESH", 0.0)
+        old.drop_connections()
+        assert client.request(url, "GET", "c", "o").cause is None
+        assert (old.connections, new.connections) == (1, 1)
 
 
 def test_killed_request_gives_its_place_back(make_client: MakeClient, fault_server: FaultServer) -> None:
@@ -887,6 +937,60 @@ def test_many_faults_and_every_request_ends_once(make_client: MakeClient, fault_
         outcome.retries == sum((outcome.retried or {}).values()) and outcome.completed for outcome in outcomes
     )
     assert len(client._shared.connections) <= 6
+
+
+# What an answer says of the bytes
+
+
+def md5(data: bytes) -> str:
+    return hashlib.md5(data).hexdigest()
+
+
+@pytest.mark.parametrize("verify_seed", [None, 7])
+@pytest.mark.usefixtures("either_way")
+def test_the_etag_of_an_upload_is_the_md5_of_what_was_sent(
+    make_client: MakeClient, fault_server: FaultServer, verify_seed: int | None
+) -> None:
+    client = make_client(verify_seed=verify_seed)
+    for size in (1, 16, 17, 79, 80, 81, 4095, 4096, 4097, 65536, 9_000_000):
+        for etag in (str, str.upper, '"{}"'.format, "{}-3".format, lambda _: "none", lambda _: md5(b"else")):
+            fault_server.default = Reply(201, etag=etag)
+            client._shared.payload._sample._left = 0  # of large ones the next is looked at
+            outcome = put(client, fault_server, size)
+            if etag("x") != md5(b"else"):
+                assert outcome.cause is None
+                continue
+            assert (outcome.cause, outcome.retries, outcome.status) == ("wrong ETag", 0, 201)
+            assert md5(fault_server.requests.pop().body) in outcome.detail
+
+
+def test_of_large_uploads_and_of_reads_the_first_and_each_128th_is_checked(
+    client: Client, fault_server: FaultServer
+) -> None:
+    wrong = md5(b"other bytes than these")
+    fault_server.default = Reply(201, headers=(("ETag", wrong),))
+    causes = [put(client, fault_server, 5000).cause for _ in range(130)]
+    assert [place for place, cause in enumerate(causes) if cause == "wrong ETag"] == [0, 128]
+    assert [put(client, fault_server, 4096).cause for _ in range(3)] == ["wrong ETag"] * 3
+    for reply in (Reply(body=b"x" * 9), Reply(body=b"x" * 200_000), Reply(body=b"x" * 5000, chunked=True)):
+        client._sample._left = 0
+        fault_server.default = dataclasses.replace(reply, headers=(("ETag", wrong),))
+        causes = [get(client, fault_server).cause for _ in range(3)]
+        assert causes == ["wrong ETag", None, None]
+        client._sample._left = 0
+        fault_server.default = dataclasses.replace(reply, headers=(("Etag", f'"{md5(reply.body)}"'),))
+        assert get(client, fault_server).cause is None
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_part_of_an_object_is_no_success_of_a_read(
+    client: Client, fault_server: FaultServer, closes: bool
+) -> None:
+    headers = (("Content-Range", "bytes 0-9/100"),)
+    fault_server.default = Reply(206, body=b"x" * 10, headers=headers, closes=closes)
+    outcome = get(client, fault_server)
+    assert (outcome.cause, outcome.status, outcome.retries) == ("HTTP 206", 206, 0)
+    assert put(client, fault_server, 10).cause is None  # of other methods any 2xx is one
 
 
 # What a HEAD tells

@@ -25,8 +25,8 @@ READER = Verifier(Payload(SEED), SEED)
 
 def body(name: bytes, size: int) -> bytes:
     """What a client sends for an object."""
-    stamp, offset = WRITER.begin(name)
-    parts = [stamp[:size]]
+    stamp, offset, _ = WRITER.begin(name, size)
+    parts = [stamp]
     left = size - STAMP_BYTES
     while left > 0:
         piece = bytes(WRITER.payload.piece(offset, left))
