@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ssbench.fleet.arrivals import Arrivals
 from ssbench.fleet.pace import MOST_IN_BATCH
+from ssbench.scenario.arrivals import Arrivals
 from ssbench.scenario.model import Stage
 
 #: Operations are handed out this many seconds before they are due, so that they are with a worker in time.

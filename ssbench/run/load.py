@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from ssbench.fleet.arrivals import Arrivals, due_by_stage
 from ssbench.fleet.pace import Pace
 from ssbench.fleet.stages import StagedPace
 from ssbench.fleet.standstill import Standstill
 from ssbench.results import StageFacts
 from ssbench.run.loop import Loop
 from ssbench.run.phases import Benchmark
+from ssbench.scenario.arrivals import Arrivals, due_by_stage
 from ssbench.scenario.model import Scenario
 
 

@@ -99,3 +99,8 @@ class Scenario:
     def is_open(self) -> bool:
         """Whether operations are due at moments of their own in some part of the run."""
         return any(stage.rate for stage in self.plan)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some stages have a rate and others have none."""
+        return self.is_open and not all(stage.rate for stage in self.plan)

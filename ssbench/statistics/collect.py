@@ -39,7 +39,8 @@ class Collector:
 
     ``first_completed`` is the earliest completion, infinite without a result. ``workers`` counts the
     successes of each worker that has a result, ``retries`` causes. ``stages`` are collectors of the results
-    of this many stages, each as if there were no other; they need as much memory again.
+    of this many stages, each as if there were no other; they need as much memory again. With ``mixed``, for
+    runs that have stages with and without a rate, latencies of operations that were not due are kept apart.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class Collector:
         begin: float | None = None,
         over_time: bool = False,
         stages: int = 0,
+        mixed: bool = False,
     ) -> None:
         self.keys = tuple(dict.fromkeys((*ALWAYS, *by)))
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
                 raise ValueError(f"results cannot be grouped by {name}")
-        self.stages = tuple(Collector(by, current=current, begin=begin) for _ in range(stages))
+        self.stages = tuple(Collector(by, current=current, begin=begin, mixed=mixed) for _ in range(stages))
+        self._mixed = mixed
         self.results = 0
         self.due = 0
         self.warmed_up = 0
@@ -87,8 +90,8 @@ class Collector:
         for values, rows in split([getattr(block, key) for key in self.keys]):
             group = self._groups.setdefault(values, FiguresCollector())
             group.add(block, rows, self.results)
-            if "due" in block.given:
-                group.due.add(block, rows, started, self.results)
+            if "due" in block.given or self._mixed:
+                group.due.add(block, rows, started, self.results, mixed=self._mixed)
             if self.timeline:
                 group.within.add(block, rows, started, self.timeline.last_sent)
         self.first_completed = min(self.first_completed, float(block.completed.min()))

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.results import ResultBlock
-from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
+from ssbench.statistics.censored import Censored
+from ssbench.statistics.latencies import Latencies, LatencyCollector, measured, merge
 
 #: An operation that began more than this many seconds after it was due is late.
 LATE = 1e-3
@@ -25,11 +26,25 @@ class Due:
 
     ``response`` is the time of successes from when they were due to their last byte, ``lateness`` the time
     of all from when they were due to their first attempt. ``late`` counts those later than :data:`LATE`.
+    ``waited`` is how long those had waited by the end that never began. ``undue`` are the latencies of
+    successes that were not due, in a run that has stages with and without a rate.
     """
 
     response: Latencies = field(default_factory=lambda: merge(()))
     lateness: Latencies = field(default_factory=lambda: merge(()))
     late: int = 0
+    waited: Latencies = field(default_factory=lambda: merge(()))
+    undue: Latencies = field(default_factory=lambda: merge(()))
+
+    def users_latency(self, last_byte: Latencies) -> Censored:
+        """Return latencies as users met them, of operations with these to the last byte.
+
+        Since they were due in an open loop, with those that never began.
+        """
+        if not self.response.count and not self.waited.count:
+            return Censored.of(last_byte, self.waited)
+        measured = merge((self.response, self.undue)) if self.undue.count else self.response
+        return Censored.of(measured, self.waited)
 
 
 def merge_due(parts: Iterable[Due]) -> Due:
@@ -39,6 +54,8 @@ def merge_due(parts: Iterable[Due]) -> Due:
         merge(part.response for part in parts),
         merge(part.lateness for part in parts),
         sum(part.late for part in parts),
+        merge(part.waited for part in parts),
+        merge(part.undue for part in parts),
     )
 
 
@@ -48,12 +65,25 @@ class DueCollector:
     def __init__(self) -> None:
         self._response = LatencyCollector()
         self._lateness = LatencyCollector()
+        self._undue = LatencyCollector()
         self._late = 0
 
     def add(
-        self, block: ResultBlock, rows: npt.NDArray[np.intp], started: npt.NDArray[np.float64], before: int
+        self,
+        block: ResultBlock,
+        rows: npt.NDArray[np.intp],
+        started: npt.NDArray[np.float64],
+        before: int,
+        *,
+        mixed: bool = False,
     ) -> None:
-        """Take in some rows of a block that has ``before`` results before it; ``started`` is of the block."""
+        """Take in some rows of a block that has ``before`` results before it; ``started`` is of the block.
+
+        With ``mixed`` those that were not due are kept too.
+        """
+        if mixed:
+            others = rows[np.isnan(block.due[rows])]
+            self._undue.add(block, others, measured(block)[others], before)
         rows = rows[~np.isnan(block.due[rows] + started[rows])]
         lateness = np.maximum(started[rows] - block.due[rows], _LEAST)
         self._late += int((lateness > LATE).sum())
@@ -64,4 +94,4 @@ class DueCollector:
 
     def finish(self) -> Due:
         """Return all that was counted."""
-        return Due(self._response.finish(), self._lateness.finish(), self._late)
+        return Due(self._response.finish(), self._lateness.finish(), self._late, undue=self._undue.finish())

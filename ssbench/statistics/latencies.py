@@ -71,15 +71,16 @@ class Latencies:
     _parts: tuple[npt.NDArray[np.float64], ...] = field(repr=False)
     by_second: LatencyTable = field(repr=False, compare=False, default_factory=LatencyTable)
 
-    def percentile(self, rank: float, without: int = 0) -> float:
+    def percentile(self, rank: float, without: int = 0, endless: int = 0) -> float:
         """Return the percentile by the rule at the head of this module; 0 < rank <= 100.
 
-        The slowest are left out, as many as ``without`` says.
+        The slowest are left out, as many as ``without`` says; ``endless`` is how many infinite ones are
+        added.
         """
-        count = self.count - without
+        count = self.count - without + endless
         if count <= 0:
             return math.nan
-        return _by_rule(count, rank, self._smallest)
+        return _by_rule(count, rank, lambda place: self._smallest(place) if place <= self.count else math.inf)
 
     def percentiles(self, ranks: Sequence[float]) -> list[float]:
         """Return many percentiles: what :meth:`percentile` does, faster for all but very many latencies."""
@@ -209,6 +210,22 @@ def slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowes
     )
 
 
+def plain(values: npt.NDArray[np.float64]) -> Latencies:
+    """Return latencies above 0 of which nothing else is known."""
+    if not len(values):
+        return merge(())
+    values = values[_upper_bits(values).argsort(kind="stable")]  # 16 bits are sorted by radix, fast
+    return Latencies(
+        len(values),
+        float(values.min()),
+        float(values.max()),
+        float(values.mean()),
+        float(values.std()),
+        None,
+        (values,),
+    )
+
+
 class LatencyCollector:
     """Collects the first-byte or the last-byte latencies of an operation and a size class."""
 
@@ -254,10 +271,7 @@ class LatencyCollector:
         table = LatencyTable.of(np.concatenate([each for _, each in self._pending]), values)
         self._pending.clear()
         self._pending_count = 0
-        values = values[_upper_bits(values).argsort(kind="stable")]  # 16 bits are sorted by radix, fast
-        low, high = float(values.min()), float(values.max())
-        mean, deviation = float(values.mean()), float(values.std())
-        self._parts.append(Latencies(len(values), low, high, mean, deviation, None, (values,), table))
+        self._parts.append(replace(plain(values), by_second=table))
 
 
 def merge(parts: Iterable[Latencies]) -> Latencies:

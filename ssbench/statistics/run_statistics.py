@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -25,6 +25,7 @@ from ssbench.scenario.model import Stage
 from ssbench.statistics.causes import Cause
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.course import Course, course_of
+from ssbench.statistics.delivery import Delivery
 from ssbench.statistics.facts import RunFacts
 from ssbench.statistics.figures import Figures, merge_figures
 from ssbench.statistics.generator import Generator, Measured, generator, sentences
@@ -72,7 +73,8 @@ class RunStatistics:
     ended before its time by a signal, ``ended_early`` that it ended itself, ``complete`` that it has written
     its summary. ``over_time`` and ``slowest`` are there where they were asked for. ``due`` is how many
     operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a
-    closed loop, and where it is not known. ``stages`` are the stages of the run, each by itself.
+    closed loop, and where it is not known. ``delivery`` has these and more.
+    ``stages`` are the stages of the run, each by itself.
     """
 
     run: RunDescription
@@ -99,9 +101,18 @@ class RunStatistics:
     over_time: OverTime | None = None
     slowest: tuple[Slowest, ...] = ()
     ended_early: bool = False
-    due: int | None = None
-    not_begun: int | None = None
+    delivery: Delivery | None = None
     stages: tuple[StageStatistics, ...] = ()
+
+    @property
+    def due(self) -> int | None:
+        """How many operations were due."""
+        return self.delivery.due if self.delivery else None
+
+    @property
+    def not_begun(self) -> int | None:
+        """How many of them never began."""
+        return self.delivery.not_begun if self.delivery else None
 
     @property
     def total(self) -> Section:
@@ -128,12 +139,20 @@ class StageStatistics:
     numbers: RunStatistics
 
 
-def numbers_of(collector: Collector, facts: RunFacts, users: float) -> RunStatistics:
-    """Return the numbers of what was collected so far, of this many users; those of stages are not there."""
+def numbers_of(
+    collector: Collector,
+    facts: RunFacts,
+    users: float,
+    due: Callable[[Mapping[tuple[int, ...], Figures]], Mapping[tuple[int, ...], Figures]] = lambda same: same,
+) -> RunStatistics:
+    """Return the numbers of what was collected so far, of this many users; those of stages are not there.
+
+    ``due`` adds to figures, by operation and size class, what is known besides of operations that were due.
+    """
     names, summary, timeline = facts.size_classes, facts.summary, collector.timeline
     window = timeline.window(summary.sent_until if summary else None) if timeline else None
     groups = collector.groups(window)
-    leaves = groups.by("operation", "size_class")
+    leaves = due(groups.by("operation", "size_class"))
     total = merge_figures(leaves.values())
     start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
     scenario = facts.run.scenario

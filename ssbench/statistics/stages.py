@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from ssbench.results import RunDescription, RunSummary
+from ssbench.results import RunDescription, RunSummary, StageFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics.collect import Collector
+from ssbench.statistics.delivery import Delivery, Waits, behind, spread
 from ssbench.statistics.facts import RunFacts
-from ssbench.statistics.run_statistics import StageStatistics, numbers_of
+from ssbench.statistics.run_statistics import RunStatistics, StageStatistics, numbers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +25,51 @@ class _OwnFacts:
     current: bool = True
 
 
-def stage_statistics(collector: Collector, facts: RunFacts) -> tuple[StageStatistics, ...]:
-    """Return the numbers of each stage that was collected."""
+def stage_statistics(
+    collector: Collector, facts: RunFacts, waited: Sequence[Waits]
+) -> tuple[StageStatistics, ...]:
+    """Return the numbers of each stage that was collected.
+
+    ``waited`` is how long those of each stage had waited that never began; none where it is not known.
+    """
     loads = facts.run.scenario.plan
     return tuple(
-        _stage(own, facts, place, loads[place])
+        _stage(own, facts, place, loads[place], waited)
         for place, own in enumerate(collector.stages)
         if place < len(loads)
     )
 
 
-def _stage(collector: Collector, facts: RunFacts, place: int, load: Stage) -> StageStatistics:
+def _stage(
+    collector: Collector, facts: RunFacts, place: int, load: Stage, waited: Sequence[Waits]
+) -> StageStatistics:
     run, summary = facts.run, facts.summary
     known = summary.stages[place] if summary and place < len(summary.stages) else None
     if summary is not None and known is not None:
-        summary = replace(summary, sent_until=known.ends, not_sendable=(), stages=())
+        own_summary = replace(summary, sent_until=known.ends, not_sendable=(), stages=())
     else:
-        summary = None
-    numbers = numbers_of(collector, _OwnFacts(run, facts.size_classes, summary), mean_users((load,)))
-    if known is not None and known.due is not None:
-        numbers = replace(numbers, due=known.due, not_begun=max(0, known.due - collector.due))
+        own_summary = None
+    own = _OwnFacts(run, facts.size_classes, own_summary)
+    if summary is None or known is None or known.due is None:
+        numbers = numbers_of(collector, own, mean_users((load,)))
+    else:
+        numbers = numbers_of(collector, own, mean_users((load,)), partial(spread, waited=waited[place]))
+        begun_at = summary.stages[0].begins
+        numbers = replace(numbers, delivery=delivery(numbers, load, known, begun_at, len(waited[place])))
     return StageStatistics(run.stages[place], load, known, numbers)
+
+
+def delivery(
+    numbers: RunStatistics, load: Stage, known: StageFacts, begun_at: float, not_begun: int
+) -> Delivery | None:
+    """Return what came of the operations that were due in a stage, or in a run without stages.
+
+    ``begun_at`` is when the run began. None in a closed loop.
+    """
+    if known.due is None:
+        return None
+    late, measured_from = numbers.total.due.late, begun_at + numbers.run.scenario.warmup
+    return Delivery(known.due, not_begun, late, behind(load, known, numbers.total, measured_from))
 
 
 def mean_users(plan: Sequence[Stage]) -> float:

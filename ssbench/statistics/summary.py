@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
+
+import numpy as np
 
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.cut import AUTOMATIC, find_cut
+from ssbench.statistics.delivery import spread, together, waits
 from ssbench.statistics.facts import Results, RunFacts
 from ssbench.statistics.run_statistics import RunStatistics, numbers_of
-from ssbench.statistics.stages import mean_users, stage_statistics
+from ssbench.statistics.stages import delivery, mean_users, stage_statistics
 
 _NO_CUT = (
     "no warm-up was left out (--warmup auto): none was seen, or the run was shorter than a minute or not"
@@ -32,6 +36,7 @@ def summarize(results: Results, by: Sequence[str] = (), *, over_time: bool = Fal
         begin=begin,
         over_time=over_time,
         stages=len(results.run.stages),
+        mixed=results.run.scenario.is_mixed,
     )
     for block in results.blocks():
         collector.add(block)
@@ -48,10 +53,21 @@ def _cut(results: Results) -> float | None:
 
 def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     """Return the numbers of what was collected so far."""
-    numbers = numbers_of(collector, facts, mean_users(facts.run.scenario.plan))
-    stages = stage_statistics(collector, facts)
-    dues = [stage.due for stage in (facts.summary.stages if facts.summary else ()) if stage.due is not None]
-    if not dues:
-        return replace(numbers, stages=stages)
-    not_begun = [each.numbers.not_begun or 0 for each in stages] or [max(0, sum(dues) - collector.due)]
-    return replace(numbers, due=sum(dues), not_begun=sum(not_begun), stages=stages)
+    known = facts.summary.stages if facts.summary else ()
+    own = collector.stages or (collector,)
+    not_begun = [
+        0 if stage.due is None else max(0, stage.due - each.due)
+        for stage, each in zip(known, own, strict=False)
+    ]
+    waited = waits(facts.run, known, not_begun)
+    everything = np.sort(np.concatenate([*waited, np.empty(0)]))
+    users = mean_users(facts.run.scenario.plan)
+    numbers = numbers_of(collector, facts, users, partial(spread, waited=everything))
+    stages = stage_statistics(collector, facts, waited)
+    if stages:
+        found = together(each.numbers.delivery for each in stages if each.numbers.delivery)
+    elif known:
+        found = delivery(numbers, facts.run.scenario.plan[0], known[0], known[0].begins, not_begun[0])
+    else:
+        found = None
+    return replace(numbers, delivery=found, stages=stages)

@@ -14,9 +14,9 @@ from itertools import accumulate
 import numpy as np
 from planted import CLASSES, READ, START, WEIGHTS, Facts
 
-from ssbench.fleet.arrivals import Arrivals, due_by_stage
 from ssbench.results import NOT_MEASURED, ResultBlock, RunDescription, RunSummary, StageFacts
 from ssbench.run.placement import Placement
+from ssbench.scenario.arrivals import Arrivals, due_by_stage
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import Collector, RunStatistics, make_statistics
 
@@ -63,7 +63,7 @@ def play(
         think_time=think_time,
     )
     names = tuple(f"{number}: {stage}" for number, stage in enumerate(scenario.stages, 1))
-    collector = Collector(stages=len(names))
+    collector = Collector(stages=len(names), mixed=scenario.is_mixed)
     placement = Placement(plan, START, warmup)
     for start in range(0, len(done), 1000):
         collector.add(placement.place(_block(done[start : start + 1000])))
@@ -74,7 +74,7 @@ def play(
         for stage, end, due in zip(plan, ends, dues, strict=True)
     )
     summary = RunSummary(ended=ends[-1], sent_until=ends[-1], stages=facts)
-    run = RunDescription(scenario, "1", stages=names)
+    run = RunDescription(scenario, "1", seed=SEED, stages=names)
     return make_statistics(collector, Facts(run, summary, CLASSES[:1]))
 
 

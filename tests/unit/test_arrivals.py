@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssbench.fleet.arrivals import Arrivals, due_by_stage
+from ssbench.scenario.arrivals import Arrivals, due_by_stage
 from ssbench.scenario.model import Stage
 
 

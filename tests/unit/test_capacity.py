@@ -42,6 +42,7 @@ from ssbench.results import Failure
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import Collector, Interval, RunStatistics, make_statistics, summarize
+from ssbench.statistics.delivery import Delivery
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)
 
@@ -373,7 +374,7 @@ def test_errors_count_as_outside(tmp_path: Path) -> None:
 def test_what_was_due_and_never_begun_is_an_error_too(tmp_path: Path) -> None:
     statistics = run(tmp_path, np.full(5000, 0.01))
     assert verdict(statistics, "errors <= 0.1%") is Verdict.PASSED
-    behind = replace(statistics, due=5100, not_begun=100)
+    behind = replace(statistics, delivery=Delivery(5100, 100, 0))
     (finding,) = judge(behind, parse_all("errors <= 0.1%"))
     assert finding.verdict is Verdict.FAILED
     assert finding.text.startswith("errors 0%, 100 never begun (95 % sure: 1.")

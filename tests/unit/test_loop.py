@@ -13,7 +13,6 @@ from simulated import Network, SimulatedWorker, failure, never, success
 
 from ssbench.errors import ClusterError, WorkerError
 from ssbench.fleet import packing, wire
-from ssbench.fleet.arrivals import Arrivals
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.pace import ClosedLoop, Pace
 from ssbench.fleet.stages import StagedPace
@@ -25,6 +24,7 @@ from ssbench.run.arriving import wait_for_workers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.tokens import TokenRenewal
+from ssbench.scenario.arrivals import Arrivals
 from ssbench.scenario.model import Stage
 
 

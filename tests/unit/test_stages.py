@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssbench.fleet.arrivals import Arrivals, due_by_stage
 from ssbench.fleet.stages import CHUNK, LEAD, StagedPace
+from ssbench.scenario.arrivals import Arrivals, due_by_stage
 from ssbench.scenario.model import Stage
 
 START = 1000.0

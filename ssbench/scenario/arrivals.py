@@ -112,6 +112,23 @@ class Arrivals:
         return np.asarray(self._begins[places] + 2 * left / divisors)
 
 
+def last_due(
+    plan: Sequence[Stage], kind: str, seed: int, until: float, counts: Sequence[int]
+) -> list[_Moments]:
+    """Return the last moments of each stage at which operations were due up to ``until``, so many of each."""
+    arrivals = Arrivals(plan, kind, seed)
+    ends = np.cumsum([stage.seconds for stage in plan])
+    kept = [np.empty(0) for _ in plan]
+    while arrivals.next <= min(until, sys.float_info.max):
+        block = np.array(arrivals.take(_BLOCK))
+        places = ends.searchsorted(block, "right")
+        for place, count in enumerate(counts):
+            own = block[(places == place) & (block <= until)] if count else block[:0]
+            if len(own):
+                kept[place] = np.concatenate([kept[place], own])[-count:]
+    return kept
+
+
 def due_by_stage(plan: Sequence[Stage], kind: str, seed: int, until: float, most: int | None) -> list[int]:
     """Return how many operations were due in each stage up to a moment, of the first ``most`` of them."""
     arrivals = Arrivals(plan, kind, seed)

@@ -1,0 +1,129 @@
+"""How much of what an open loop asks for was delivered: what was due, began late, or never began.
+
+What was due and never began waited until the end at least. Which those were is not recorded; the last ones
+that were due waited least, so that taking these makes no response time longer than it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.results import RunDescription, StageFacts
+from ssbench.scenario.arrivals import last_due
+from ssbench.scenario.model import Stage
+from ssbench.statistics.figures import Figures
+from ssbench.statistics.latencies import plain
+
+#: A wait is at least this: what was due at the very end has waited for no time, and zeros do not count.
+_LEAST = 1e-9
+
+#: A stage of fewer whole seconds is too short to see whether the store kept up with its rate.
+_LEAST_SECONDS = 2
+
+#: What ended is fewer than what was due by chance up to this many times the square root of the latter.
+_CHANCE = 4.0
+
+#: Multiples of the golden ratio, without their whole parts, are spread evenly however many there are.
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+#: (operation, size class).
+_Key = tuple[int, ...]
+
+Waits = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What came of the operations that were due in an open loop, or in the stages of a run with a rate.
+
+    ``due`` counts them, with those of the warm-up, ``not_begun`` those that never began, ``late`` those that
+    began over 1 ms late. ``behind`` tells that in the second half of some stage fewer operations ended than
+    were due, by how large a share; 0 where that is within what chance does, or not known.
+    """
+
+    due: int
+    not_begun: int
+    late: int
+    behind: float = 0.0
+
+    @property
+    def undelivered(self) -> float:
+        """The share of what was due that never began."""
+        return self.not_begun / self.due if self.due else 0.0
+
+    @property
+    def late_or_not_begun(self) -> float:
+        """The share of what was due that began late or never."""
+        return (self.late + self.not_begun) / self.due if self.due else 0.0
+
+
+def together(parts: Iterable[Delivery]) -> Delivery | None:
+    """Return what came of several stages together; None without any."""
+    parts = list(parts)
+    if not parts:
+        return None
+    return Delivery(
+        sum(part.due for part in parts),
+        sum(part.not_begun for part in parts),
+        sum(part.late for part in parts),
+        max(part.behind for part in parts),
+    )
+
+
+def waits(run: RunDescription, stages: Sequence[StageFacts], not_begun: Sequence[int]) -> list[Waits]:
+    """Return how long those had waited at least that never began, of each stage; sorted, seconds."""
+    if not any(not_begun) or not stages:
+        return [np.empty(0) for _ in not_begun]
+    start = stages[0].begins
+    until = max(stage.ends for stage in stages) - start
+    plan = run.scenario.plan
+    counts = [*not_begun, *(0 for _ in plan[len(not_begun) :])]
+    moments = last_due(plan, run.scenario.arrivals, run.seed or 0, until, counts)
+    return [
+        np.sort(np.maximum(stage.ends - start - own, _LEAST))
+        for stage, own in zip(stages, moments, strict=False)
+    ]
+
+
+def spread(leaves: Mapping[_Key, Figures], waited: Waits) -> dict[_Key, Figures]:
+    """Give each group its part of what never began (sorted waits): as much as it has of what ended.
+
+    An operation is drawn when it is sent, so that those that never began are of no kind.
+    """
+    ended = [figures.count + figures.failed for figures in leaves.values()]
+    shares = np.cumsum(ended) / max(1, sum(ended))
+    ends = np.rint(shares * len(waited)).astype(int)
+    # Each group gets waits of all lengths.
+    order = np.argsort(np.modf(np.arange(len(waited)) * _GOLDEN)[0], kind="stable")
+    parts = {}
+    begin = 0
+    for (key, figures), end in zip(leaves.items(), ends.tolist(), strict=True):
+        own = plain(waited[order[begin:end]])
+        parts[key] = replace(figures, due=replace(figures.due, waited=own))
+        begin = end
+    return parts
+
+
+def behind(stage: Stage, facts: StageFacts, total: Figures, measured_from: float) -> float:
+    """Return by which share fewer operations ended than were due in the second half of a stage.
+
+    0 where the difference is one that chance makes, and of stages whose rate changes. ``measured_from`` is
+    when the warm-up ended.
+    """
+    if stage.rate is None or stage.rate[0] != stage.rate[1]:
+        return 0.0
+    middle = (facts.begins + facts.ends) / 2
+    first, last = math.ceil(max(middle, measured_from)), math.floor(facts.ends)
+    if last - first < _LEAST_SECONDS:
+        return 0.0
+    due = stage.rate[0] * (last - first)
+    succeeded = sum(count for second, count in total.by_second.counts.items() if first <= second < last)
+    # Failures have no time of their own here; they are as frequent as in the whole of the stage.
+    ended = succeeded * (total.count + total.failed) / total.count if total.count else 0.0
+    missing = due - ended
+    return missing / due if missing > _CHANCE * math.sqrt(due) else 0.0
