@@ -79,7 +79,7 @@ class Condition:
 
     @property
     def kind(self) -> str:
-        """What a latency is of: ``last`` and ``first`` byte, ``response`` (from the moment it was due)."""
+        """What a latency is of: see :class:`~ssbench.figures.Figure`."""
         return self.row.kind
 
     def spell(self, value: float) -> str:
@@ -135,7 +135,7 @@ def parse_all(text: str, *, relative: bool = False) -> tuple[Condition, ...]:
 
 def _split(subject: str) -> tuple[list[str], str, str]:
     """Return what precedes the figure, and the figure in two parts: a percentile may have a dot."""
-    found = re.search(r"(?:^|\.)((?:first_|response_)?p)(\d+\.\d+)\Z", subject, re.ASCII)
+    found = re.search(r"(?:^|\.)((?:first_|response_|service_)?p)(\d+\.\d+)\Z", subject, re.ASCII)
     if found:
         return [name for name in (subject[: found.start()],) if name], found[1], found[2]
     before, _, figure = subject.rpartition(".")

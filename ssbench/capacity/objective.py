@@ -7,7 +7,6 @@ second is much like what it did in the second before.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,10 +16,8 @@ from ssbench.conditions import Condition, unknown_class
 from ssbench.figures import Unit
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import Latencies, Line, RunStatistics
+from ssbench.statistics.confidence import wilson
 from ssbench.statistics.thresholds import line_of, value
-
-#: The quantile of the normal distribution for 95 %.
-_NORMAL = 1.959964
 
 
 def check(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) -> None:
@@ -61,16 +58,6 @@ class Finding:
     text: str
     value: float | None = None
     evidence: Evidence = HOLDS
-
-
-def wilson(share: float, size: float) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of this many."""
-    if size <= 0:
-        return 0.0, 1.0
-    square = _NORMAL**2
-    middle = (share + square / (2 * size)) / (1 + square / size)
-    half = _NORMAL * math.sqrt(share * (1 - share) / size + square / (4 * size**2)) / (1 + square / size)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> list[Finding]:

@@ -14,10 +14,13 @@ from ssbench.cli.options import (
     add_force,
     add_percentiles,
     add_report,
+    add_undecided,
     chosen_percentiles,
     chosen_report,
+    chosen_undecided,
 )
 from ssbench.errors import ExitCode
+from ssbench.gates import exit_code
 from ssbench.profiling import Profiling
 
 _log = logging.getLogger(__name__)
@@ -40,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_percentiles(parser)
     add_report(parser)
     add_fail_if(parser)
+    add_undecided(parser)
     parser.add_argument(
         "-r",
         "--rps-histogram",
@@ -84,4 +88,4 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)
     thresholds.log(judgments, in_report=report_file is not None and name in thresholds.WITH_SUMMARY)
-    return ExitCode.THRESHOLD if any(judgment.failed for judgment in judgments) else ExitCode.OK
+    return exit_code((judgment.result for judgment in judgments), chosen_undecided(arguments))

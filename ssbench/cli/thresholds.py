@@ -28,10 +28,12 @@ def check(conditions: Iterable[Condition], statistics: RunStatistics) -> None:
 
 
 def log(judgments: Sequence[Judgment], *, in_report: bool) -> None:
-    """Log what failed, and the rest too where no report has it."""
+    """Log what failed or is undecided, and the rest too where no report has it."""
     for judgment in judgments:
         if judgment.failed:
             _log.error("fail-if %s", judgment.text)
+        elif judgment.undecided:
+            _log.warning("fail-if %s", judgment.text)
         elif not in_report:
             _log.info("fail-if %s", judgment.text)
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Protocol
 
-from ssbench.figures.units import Unit
+from ssbench.figures.units import AT_LEAST, Unit
 
 #: A percentile with fewer results beyond it says more of chance than of the store.
 MIN_BEYOND = 10
@@ -43,6 +43,8 @@ class Times(Protocol):
     def mean(self) -> float: ...  # noqa: D102
 
     def percentile(self, rank: float) -> float: ...  # noqa: D102
+    def most(self, rank: float | None) -> float: ...  # noqa: D102
+    def share_within(self, limit: float) -> float: ...  # noqa: D102
     def interval(self, rank: float) -> Bounds | None: ...  # noqa: D102
 
 
@@ -50,7 +52,7 @@ class Due(Protocol):
     """What is known of operations that were due."""
 
     @property
-    def response(self) -> Times: ...  # noqa: D102
+    def since_due(self) -> Times: ...  # noqa: D102
 
 
 class Line(Protocol):
@@ -74,6 +76,8 @@ class Line(Protocol):
     def latency(self) -> Times: ...  # noqa: D102
     @property
     def first_byte(self) -> Times: ...  # noqa: D102
+    @property
+    def last_byte(self) -> Times: ...  # noqa: D102
     @property
     def due(self) -> Due: ...  # noqa: D102
 
@@ -116,12 +120,14 @@ class Figure:
 
     ``key`` is its name in conditions and JSON, ``title`` the one that people read; both without the unit.
     ``measured`` returns it for a line of a run, whether or not enough results support it, None where there
-    is none; ``measured_interval`` returns its 95 % interval. Both are in ``unit``. ``needs`` is how many
+    is none; ``measured_interval`` returns its 95 % interval, ``measured_most`` the most that the value may be
+    where it is a lower bound. All are in ``unit``. ``needs`` is how many
     results it needs, ``results`` how many there are. ``more_is_better`` is None where neither is; ``words``
     name a change for the better and one for the worse. Where ``whole`` is given, the value may be asked for
     as a share of it. ``compared`` figures are in comparisons. ``rank`` is that of a percentile (100 of the
     maximum), ``kind`` which latency it is of: ``last`` (the latency of verdicts), ``first`` (byte),
-    ``response`` (from the moment it was due); empty for other figures.
+    ``response`` (from the moment it was due), ``service`` (from when it was sent); empty for other figures.
+    ``times`` are the latencies themselves, None of other figures.
     """
 
     key: str
@@ -138,6 +144,8 @@ class Figure:
     scope: Scope = Scope.SIZE_CLASS
     rank: float | None = None
     kind: str = ""
+    measured_most: Number | None = None
+    times: Callable[[Line], Times] | None = None
 
     @property
     def head(self) -> str:
@@ -157,6 +165,19 @@ class Figure:
         """Return the 95 % interval of the value; None where that or its interval is not known."""
         return self.measured_interval(line, run) if self.is_supported(line, run) else None
 
+    def most(self, line: Line, run: Run) -> float | None:
+        """Return the most that the value may be: more than the value where that is known to be at least so.
+
+        Infinite where nothing is known of it; None where there is no value. Whether enough results support
+        it does not matter.
+        """
+        return (self.measured_most or self.measured)(line, run)
+
+    def at_least(self, line: Line, run: Run) -> bool:
+        """Whether the value is only a lower bound, because operations that were due never began."""
+        value, most = self.measured(line, run), self.most(line, run)
+        return value is not None and most is not None and most > value
+
     def share(self, line: Line, run: Run) -> float | None:
         """Return the value as a share of its whole; None where that is 0, and for a figure without one."""
         value, whole = self.value(line, run), self.whole(line, run) if self.whole else 0
@@ -167,8 +188,9 @@ class Figure:
         return self.results(line, run) >= self.needs
 
     def text(self, line: Line, run: Run) -> str:
-        """Return the value as reports show it, without its unit."""
-        return self.unit.text(self.value(line, run))
+        """Return the value as reports show it, without its unit; with ``>`` before a lower bound."""
+        value = self.value(line, run)
+        return (AT_LEAST if value is not None and self.at_least(line, run) else "") + self.unit.text(value)
 
 
 _MEGABYTE = 1e6
@@ -182,9 +204,10 @@ def _range(found: Bounds | None, unit: float = 1.0) -> Range | None:
 _TIMES: dict[str, tuple[str, str, Callable[[Line], Times]]] = {
     "": ("last", "", lambda line: line.latency),
     "first_": ("first", "first byte ", lambda line: line.first_byte),
-    "response_": ("response", "response ", lambda line: line.due.response),
+    "response_": ("response", "response ", lambda line: line.due.since_due),
+    "service_": ("service", "service ", lambda line: line.last_byte),
 }
-_LATENCY = re.compile(r"(|first_|response_)(?:mean|max|p(\d{1,3}(?:\.\d{1,6})?))\Z", re.ASCII)
+_LATENCY = re.compile(r"(|first_|response_|service_)(?:mean|max|p(\d{1,3}(?:\.\d{1,6})?))\Z", re.ASCII)
 
 
 def needed(rank: float) -> int:
@@ -199,6 +222,10 @@ def _latency(name: str, rank: float | None, prefix: str = "", *, compared: bool 
     def measured(line: Line, _run: Run) -> float | None:
         found = times(line)
         seconds = found.mean if rank is None else found.percentile(rank)
+        return None if math.isnan(seconds) else seconds
+
+    def most(line: Line, _run: Run) -> float | None:
+        seconds = times(line).most(rank)
         return None if math.isnan(seconds) else seconds
 
     def interval(line: Line, _run: Run) -> Range | None:
@@ -217,6 +244,8 @@ def _latency(name: str, rank: float | None, prefix: str = "", *, compared: bool 
         compared=compared,
         rank=rank,
         kind=kind,
+        measured_most=most,
+        times=times,
     )
 
 
@@ -270,6 +299,16 @@ FIGURES = {
             scope=Scope.OPERATION,
         ),
         Figure("count", "ops", Unit.COUNT, lambda line, _: line.count),
+        Figure(
+            "undelivered",
+            "never begun",
+            Unit.COUNT,
+            lambda _, run: run.not_begun,
+            more_is_better=False,
+            words=("fewer never begun", "more never begun"),
+            whole=lambda _, run: run.due or 0,
+            scope=Scope.RUN,
+        ),
     )
 }
 
@@ -277,7 +316,16 @@ FIGURES = {
 COMPARED = {key: each for key, each in FIGURES.items() if each.compared}
 
 #: What is proposed for a key that is none.
-LIKELY = (*FIGURES, "p99.9", "first_p50", "first_p99", "first_mean", "first_max", "response_p99")
+LIKELY = (
+    *FIGURES,
+    "p99.9",
+    "first_p50",
+    "first_p99",
+    "first_mean",
+    "first_max",
+    "response_p99",
+    "service_p99",
+)
 
 
 @cache

@@ -8,6 +8,9 @@ from enum import Enum
 #: What stands for a value that is not known, or that too few results support.
 DASH = "-"
 
+#: What precedes a value that is known only to be at least so.
+AT_LEAST = ">"
+
 _MEGABYTE = 1e6
 
 #: Latencies from this on are written in seconds, and in hours.

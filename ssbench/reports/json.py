@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from inspect import cleandoc
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
 from ssbench import __version__
+from ssbench.gates import Result
 from ssbench.operations import OPERATIONS
 from ssbench.reports import json_records as records
 from ssbench.reports.figures import rank
@@ -111,6 +112,13 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
     )
 
 
+_RESULTS: dict[Result, Literal["ok", "failed", "undecided"]] = {
+    Result.PASSED: "ok",
+    Result.FAILED: "failed",
+    Result.UNDECIDED: "undecided",
+}
+
+
 def _thresholds(statistics: RunStatistics, options: ReportOptions) -> Iterator[records.Threshold]:
     for judgment in judge_run(statistics, options.fail_if):
         yield records.Threshold(
@@ -118,6 +126,8 @@ def _thresholds(statistics: RunStatistics, options: ReportOptions) -> Iterator[r
             limit=judgment.condition.limit,
             unit=judgment.condition.unit.value,
             value=None if judgment.value is None else number_of(judgment.value),
+            at_least=judgment.at_least,
+            result=_RESULTS[judgment.result],
             failed=judgment.failed,
         )
 

@@ -289,13 +289,16 @@ class RetryCause(Record, frozen=True, kw_only=True):
 class Threshold(Record, frozen=True, kw_only=True):
     """A condition under which the run fails, and what came, in its unit (a share is a part of 1).
 
-    ``value`` is null where it was not measured, which fails too.
+    ``value`` is null where it was not measured, which fails too; with ``at_least`` it is a lower bound.
+    ``result`` is "undecided" where too few operations, or a lower bound, do not tell.
     """
 
     condition: str
     limit: float
     unit: str
     value: float | None
+    at_least: bool
+    result: Literal["ok", "failed", "undecided"]
     failed: bool
 
 

@@ -35,6 +35,9 @@ _MOST_DRIFT = 0.05
 #: In fewer seconds no slope can be distinguished from noise.
 _LEAST_FOR_DRIFT = 30
 
+#: The quantile of the normal distribution for 95 %.
+_NORMAL = 1.959964
+
 _SHARE = 0.95
 _SURE = 0.99
 _LEAST_SIZE = 2.0
@@ -191,6 +194,16 @@ def percentile_ranks(share: float, below: Series, every: Series) -> Interval | N
     size = min(total, independent / variance) if variance else total
     half = _t(seconds - 1) * math.sqrt(independent / size)
     return Interval(max(0.0, share - half), share + half, size)
+
+
+def wilson(share: float, size: float) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share of this many."""
+    if size <= 0:
+        return 0.0, 1.0
+    square = _NORMAL**2
+    middle = (share + square / (2 * size)) / (1 + square / size)
+    half = _NORMAL * math.sqrt(share * (1 - share) / size + square / (4 * size**2)) / (1 + square / size)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 # -- is it steady? ------------------------------------------------------------------------------------

@@ -36,11 +36,13 @@ class Due:
     waited: Latencies = field(default_factory=lambda: merge(()))
     undue: Latencies = field(default_factory=lambda: merge(()))
 
-    def users_latency(self, last_byte: Latencies) -> Censored:
-        """Return latencies as users met them, of operations with these to the last byte.
+    @property
+    def since_due(self) -> Censored:
+        """Response times, with those that never began; empty in a closed loop."""
+        return Censored.of(self.response, self.waited)
 
-        Since they were due in an open loop, with those that never began.
-        """
+    def users_latency(self, last_byte: Latencies) -> Censored:
+        """Return latencies as users met them, of operations with these to the last byte."""
         if not self.response.count and not self.waited.count:
             return Censored.of(last_byte, self.waited)
         measured = merge((self.response, self.undue)) if self.undue.count else self.response

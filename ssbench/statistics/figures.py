@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ssbench.results import Mark, ResultBlock
 from ssbench.statistics.attempts import TimesCollector
 from ssbench.statistics.by_second import BySecond, merge_seconds
+from ssbench.statistics.censored import Censored
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.due import Due, DueCollector, merge_due
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
@@ -55,9 +56,13 @@ class Figures:
     connecting: Latencies
 
     @property
-    def latency(self) -> Latencies:
-        """The latencies that verdicts, thresholds and comparisons are about."""
-        return self.last_byte
+    def latency(self) -> Censored:
+        """The latencies that verdicts, thresholds and comparisons are about: as users met them.
+
+        They are since operations were due in an open loop, and those that never began are among them; else
+        they are to the last byte.
+        """
+        return self.due.users_latency(self.last_byte)
 
 
 def merge_figures(parts: Iterable[Figures]) -> Figures:

@@ -82,6 +82,13 @@ class Latencies:
             return math.nan
         return _by_rule(count, rank, lambda place: self._smallest(place) if place <= self.count else math.inf)
 
+    def most(self, rank: float | None) -> float:
+        """Return the most that a percentile is, or the mean for None: the figure itself, which is known.
+
+        :class:`~ssbench.statistics.censored.Censored` has some that are not.
+        """
+        return self.mean if rank is None else self.percentile(rank)
+
     def percentiles(self, ranks: Sequence[float]) -> list[float]:
         """Return many percentiles: what :meth:`percentile` does, faster for all but very many latencies."""
         if not 0 < self.count <= _SORTED_AT_ONCE:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ssbench.operations import OPERATIONS, Operation
-from ssbench.statistics.censored import Censored
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.figures import Figures, intervals, merge_figures, rates
 from ssbench.statistics.timeline import Window
@@ -25,14 +24,6 @@ class RatedFigures(Figures):
     moved_per_second: float
     rate_interval: Interval | None
     moved_interval: Interval | None
-
-    @property
-    def latency(self) -> Censored:
-        """Latencies as users met them: since operations were due in an open loop, else to the last byte.
-
-        Those that were due and never began are among them. Thresholds, comparisons and verdicts judge these.
-        """
-        return self.due.users_latency(self.last_byte)
 
     @property
     def retry_rate(self) -> float:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ssbench.conditions import Condition, parse
 from ssbench.figures import Unit
+from ssbench.gates import Result
+from ssbench.statistics.confidence import wilson
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.sections import Line, Section
 
@@ -16,41 +18,92 @@ _MOST_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """A condition under which a run fails, and what came; None where the run has no such figure.
+    """A condition under which a run fails, what came, and whether the run fails by that.
 
-    A figure that is not there fails: nobody can say that it was good. So does a condition of a scenario that
-    a later version of ssbench has written and this one cannot read; it has no figure. ``few`` is the
-    number of latencies of a percentile that rests on too few of them
-    (:data:`~ssbench.statistics.latencies.MIN_BEYOND`), else None.
+    ``value`` is None where the run has no such figure. That fails, because it is not known to be good; so
+    does a condition of a scenario that a later version of ssbench has written and this one cannot read.
+    ``most`` is more than ``value`` where this is a lower bound. ``few`` is how many results there are where
+    they are fewer than the figure needs (:attr:`~ssbench.figures.Figure.needs`), else None.
     """
 
     condition: Condition
     value: float | None
+    result: Result
+    most: float | None = None
     few: int | None = None
 
     @property
     def failed(self) -> bool:
         """Whether the run fails by it."""
-        return self.value is None or self.condition.holds(self.value)
+        return self.result is Result.FAILED
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the run is not enough to tell."""
+        return self.result is Result.UNDECIDED
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the value is a lower bound."""
+        return self.value is not None and self.most is not None and self.most > self.value
 
     @property
     def text(self) -> str:
         """One line for people, without ``fail-if``."""
+        return f"{self.condition.text}: {self.result.value} ({self._came})"
+
+    @property
+    def _came(self) -> str:
         if not self.condition.figure:
-            came = "this version of ssbench cannot read it"
-        else:
-            came = "not measured" if self.value is None else self.condition.spell_measured(self.value)
+            return "this version of ssbench cannot read it"
+        if self.value is None:
+            return "not measured"
+        came = self.condition.spell_measured(self.value)
+        if self.at_least:
+            came = f"at least {came}"
+            if self.undecided:
+                came += ", because operations that were due never began"
         if self.few is not None:
-            came += f", of {self.few:,} operations only"
-        return f"{self.condition.text}: {'FAILED' if self.failed else 'ok'} ({came})"
+            came += f", of {self.few:,} operations"
+            if self.undecided:
+                came += f"; {self.condition.row.title} needs {self.condition.row.needs:,}"
+        return came
 
 
 def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> tuple[Judgment, ...]:
     """Return what came of each condition; none of them may be a change."""
-    return tuple(
-        Judgment(condition, value(statistics, condition), _few(statistics, condition))
-        for condition in conditions
-    )
+    return tuple(_judgment(statistics, condition) for condition in conditions)
+
+
+def _judgment(statistics: RunStatistics, condition: Condition) -> Judgment:
+    """Judge by the figure itself, not by its interval, where enough results support it."""
+    line, found = line_of(statistics, condition), value(statistics, condition)
+    if line is None or found is None:
+        return Judgment(condition, None, Result.FAILED)
+    row = condition.row
+    few = None if row.is_supported(line, statistics) else row.results(line, statistics)
+    most = found
+    if row.measured_most is not None:
+        most = max(found, row.most(line, statistics) or found)
+    beyond = [condition.holds(each) for each in (found, most)]
+    if few is not None:
+        result = Result.FAILED if all(beyond) and _clear(line, condition) else Result.UNDECIDED
+    else:
+        result = Result.FAILED if all(beyond) else Result.UNDECIDED if any(beyond) else Result.PASSED
+    return Judgment(condition, found, result, most, few)
+
+
+def _clear(line: Line, condition: Condition) -> bool:
+    """Whether a percentile of few operations is beyond its limit nevertheless.
+
+    It is where chance alone puts so many operations beyond the limit in 1 of 40 cases at most.
+    """
+    row = condition.row
+    if row.times is None or row.rank is None:
+        return False
+    times = row.times(line)
+    low, high = wilson(times.share_within(condition.limit), times.count)
+    return high < row.rank / 100 if condition.relation.startswith(">") else low > row.rank / 100
 
 
 def judge_run(statistics: RunStatistics, more: Iterable[Condition] = ()) -> tuple[Judgment, ...]:
@@ -88,15 +141,6 @@ def line_of(statistics: RunStatistics, condition: Condition) -> Line | None:
     """Return the figures that a condition is about; None where the run has none."""
     section = _section(statistics, condition.operation)
     return _line(section, condition.size_class) if section else None
-
-
-def _few(statistics: RunStatistics, condition: Condition) -> int | None:
-    """Return how many latencies a percentile rests on, where those are too few."""
-    line = line_of(statistics, condition)
-    if line is None or not condition.figure:
-        return None
-    row = condition.row
-    return None if row.is_supported(line, statistics) else row.results(line, statistics) or None
 
 
 def _section(statistics: RunStatistics, operation: str | None) -> Section | None:
