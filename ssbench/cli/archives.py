@@ -35,21 +35,30 @@ def add_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what
 
 
 def add_stat_file(parser: argparse.ArgumentParser) -> None:
-    """Add ``-s`` for a sub-command that reads a stat file; see :func:`stat_file`."""
+    """Add FILE, or ``-s FILE``, for a sub-command that reads a stat file; see :func:`stat_file`."""
     parser.add_argument(
-        "-s",
-        "--stats-file",
+        "file",
         type=Path,
-        required=True,
+        nargs="?",
         metavar="FILE",
         help="the stat file, compressed or not; or last, last-1, @LABEL",
+    )
+    parser.add_argument(
+        "-s", "--stats-file", type=Path, metavar="FILE", help="the same, as ssbench 0.x has it"
     )
     add_argument(parser, "where last and @LABEL are looked for")
 
 
 def stat_file(arguments: argparse.Namespace) -> Path:
     """Return the stat file that was named; raises UsageError where it is not one."""
-    named = str(arguments.stats_file)
+    given = [each for each in (arguments.file, arguments.stats_file) if each is not None]
+    if len(given) != 1:
+        raise UsageError(
+            "a stat file is given twice, as FILE and with -s; one is expected"
+            if given
+            else "a stat file is expected: FILE, last, last-1 or @LABEL (ssbench-master list shows the runs)"
+        )
+    named = str(given[0])
     found = resolve(arguments, [named])
     if len(found) > 1:
         raise UsageError(f"{named}: {len(found)} runs have this label; one is expected")
@@ -65,6 +74,13 @@ def folder(arguments: argparse.Namespace) -> Path | None:
         if named is not None and named.exists() and not named.is_dir():
             raise UsageError(f"{named}: is not a folder")
     return named
+
+
+def folder_of_last(arguments: argparse.Namespace) -> Path | None:
+    """Return the folder where ``last`` is looked for; None where that needs ``--results-dir``."""
+    from ssbench.run.state_folder import results_folder
+
+    return None if arguments.results_dir else folder(arguments) or results_folder()
 
 
 def open_archive(arguments: argparse.Namespace) -> Archive:

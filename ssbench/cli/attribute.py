@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.cli import archives, output_file, report_files
-from ssbench.cli.options import add_force
+from ssbench.cli.options import add_force, add_renamed
 from ssbench.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-EXAMPLE = "ssbench-master attribute -s FILE.stat.gz --swift-logs proxy.log node-*/object.log"
+EXAMPLE = "ssbench-master attribute last --swift-logs proxy.log node-*/object.log"
 
 DESCRIPTION = (
     "Join the results of a run with the logs of Swift by transaction id, and tell where the time went and"
@@ -45,9 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEMPLATE",
         help="the proxies' log_msg_template, where they have one",
     )
-    parser.add_argument(
-        "-f",
+    add_renamed(
+        parser,
         "--report-file",
+        "-f",
         type=Path,
         default="-",
         metavar="FILE",

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ssbench.cli import auth_options
-from ssbench.cli.options import positive_int, seconds, seconds_or_0
+from ssbench.cli.options import add_renamed, positive_int, seconds, seconds_or_0
 from ssbench.errors import ExitCode
 from ssbench.names import container_name
 from ssbench.run.interrupts import Interrupts
@@ -35,16 +35,18 @@ _log = logging.getLogger(__name__)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument(
-        "-b",
+    add_renamed(
+        parser,
         "--container-base",
+        "-b",
         metavar="NAME",
         default="ssbench",
         help="base name of the containers (default: %(default)s)",
     )
-    parser.add_argument(
-        "-c",
+    add_renamed(
+        parser,
         "--concurrency",
+        "-c",
         metavar="N",
         type=positive_int,
         default=10,

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.cli import archives, output_file, report_files
-from ssbench.cli.options import add_force, add_output, add_undecided, chosen_undecided, share
+from ssbench.cli.options import (
+    add_force,
+    add_output,
+    add_renamed,
+    add_undecided,
+    chosen_undecided,
+    share,
+)
 from ssbench.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -45,9 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", metavar="AFTER", nargs="+", action="extend", default=[], help="what they are compared with"
     )
-    parser.add_argument(
-        "-f",
+    add_renamed(
+        parser,
         "--format",
+        "-f",
         choices=_FORMATS,
         default="text",
         help="format of the comparison (default: %(default)s)",

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 from ssbench.cli import archives, output_file
-from ssbench.cli.options import add_force, add_output
+from ssbench.cli.options import add_force, add_output, add_renamed
 from ssbench.errors import ExitCode, UsageError
 
 _log = logging.getLogger(__name__)
 
-EXAMPLE = "ssbench-master export -s FILE.stat.gz -o results.csv"
+EXAMPLE = "ssbench-master export FILE.stat.gz --output results.csv"
 
 DESCRIPTION = "Write each result of a stat file that any version of ssbench wrote."
 
@@ -24,9 +24,10 @@ _FORMATS = ("csv", "jsonl", "parquet")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     archives.add_stat_file(parser)
-    parser.add_argument(
-        "-f",
+    add_renamed(
+        parser,
         "--format",
+        "-f",
         choices=_FORMATS,
         help="csv, jsonl (JSON lines) or parquet (default: that of the output file's suffix, or csv)",
     )

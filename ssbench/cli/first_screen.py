@@ -9,7 +9,7 @@ _LINES = """\
 ssbench {version}, a benchmark for OpenStack Swift
 Try it:     ssbench-master run-scenario -f very_small --local-swift --workers 2
 Your Swift: ssbench-master run-scenario -f small --workers 2   (see help auth)
-Look again: ssbench-master report-scenario -s FILE.stat.gz
+Look again: ssbench-master report-scenario last
 Clean up:   ssbench-master cleanup-containers
 Help:       ssbench-master COMMAND --help, ssbench-master help auth
 """

@@ -16,7 +16,11 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            terminal.write_line(_CONTROL_CHARACTERS.sub("\ufffd", self.format(record)))
+            text = _CONTROL_CHARACTERS.sub("\ufffd", self.format(record))
+            if record.levelno <= logging.INFO and terminal.passes():
+                terminal.write_passing(text.partition("\n")[0])
+            else:
+                terminal.write_line(text)
         except Exception:  # noqa: BLE001 - as logging.StreamHandler does
             self.handleError(record)
 

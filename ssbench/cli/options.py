@@ -144,6 +144,18 @@ def percentiles(text: str) -> list[float]:
     return [percentile(part) for part in text.split(",")]
 
 
+def add_renamed(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup, name: str, old: str, **settings: Any
+) -> None:
+    """Add an option, and an ``old`` letter for it that scripts may use but the help does not show.
+
+    A letter that the help shows means the same for every sub-command.
+    """
+    parser.add_argument(name, **settings)
+    hidden = {**settings, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
+    parser.add_argument(old, dest=name[2:].replace("-", "_"), **hidden)
+
+
 def add_percentiles(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add ``--pctile``; see :func:`chosen_percentiles`."""
     parser.add_argument(
@@ -218,9 +230,10 @@ def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add ``--output`` for a sub-command that writes one file."""
-    parser.add_argument(
-        "-o",
+    add_renamed(
+        parser,
         "--output",
+        "-o",
         type=Path,
         default="-",
         metavar="FILE",

@@ -31,6 +31,7 @@ def standard_output() -> Iterator[TextIO]:
     """
     if sys.stdout is None:  # closed by the shell; typeshed does not know
         raise UsageError("standard output is closed")
+    terminal.end_row()
     terminal.drain()  # standard error may be the same file or terminal, and comes first there
     try:
         yield sys.stdout

@@ -6,6 +6,7 @@ disk may hold it up.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +15,15 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from ssbench.cli.report_files import ReportFiles
+from ssbench.cli.report_width import fitting
 from ssbench.errors import StatFileError
 from ssbench.reports import ReportOptions, groups_for, write_report
 from ssbench.run_results import open_results
 from ssbench.screen import terminal
 from ssbench.screen.channel import Channel
 from ssbench.statistics import Judgment, judge_run, summarize
+
+_log = logging.getLogger(__name__)
 
 #: Seconds to wait for the reader of the report before the run goes on, and at the end of the program.
 _AT_FIRST_SECONDS = 2.0
@@ -51,9 +55,12 @@ class ReportPrinter:
         self._channel = Channel(out.fileno(), out.encoding) if out else Channel(None)
         self._unreadable: StatFileError | None = None
 
-    def print(self, path: Path, name: str | None, options: ReportOptions) -> None:
-        """Print the report of that name (None: none) on a stat file, and wait a little for its reader."""
-        terminal.drain()  # both may go to one place, and are to be in order there
+    def print(self, path: Path, name: str | None, options: ReportOptions, command: str | None) -> None:
+        """Print the report of that name (None: none) on a stat file, and wait a little for its reader.
+
+        It is what remains on the screen, so files that are quick to write, and messages on them, come first.
+        ``command`` is as in :func:`~ssbench.cli.report_width.fitting`.
+        """
         try:
             by = (*self._files.by, *groups_for(options))
             statistics = summarize(open_results(path), by, over_time=self._files.over_time)
@@ -61,13 +68,19 @@ class ReportPrinter:
             self._unreadable = error
             return
         self.judgments = judge_run(statistics)
-        if name is not None:
-            write_report(name, statistics, options, cast("TextIO", self._channel))
-            self._channel.drain(_AT_FIRST_SECONDS)
         self.files_written = self._files.try_to_write(statistics, options, slow=False)
         # They must not delay the clean-up.
         self.missing = self._files.that_are(slow=True)
         self._slow_files = partial(self._files.try_to_write, statistics, options, slow=True)
+        if self.missing:
+            _log.info("Written after the clean-up: %s", ", ".join(str(file) for _, file in self.missing))
+        if name is not None:
+            name, note = fitting(name, statistics, options, command)
+            terminal.drain()  # both may go to one place, and are to be in order there
+            write_report(name, statistics, options, cast("TextIO", self._channel))
+            self._channel.write(note)
+            if self._channel.drain(_AT_FIRST_SECONDS):
+                terminal.let_remain()
 
     def trouble(self) -> Trouble | None:
         """Wait for the reader; return why the report was not printed, None where it was."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 from contextlib import nullcontext
 from pathlib import Path
 
-from ssbench.cli import archives, output_file, report_files
+from ssbench.cli import archives, invocation, output_file, report_files
 from ssbench.cli.loading import loading
 from ssbench.cli.options import (
     add_fail_if,
     add_force,
     add_percentiles,
+    add_renamed,
     add_report,
     add_undecided,
     chosen_percentiles,
@@ -25,7 +27,7 @@ from ssbench.profiling import Profiling
 
 _log = logging.getLogger(__name__)
 
-EXAMPLE = "ssbench-master report-scenario -s FILE.stat.gz --pctile 99.9"
+EXAMPLE = "ssbench-master report-scenario last --pctile 99.9"
 
 DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote."
 
@@ -33,9 +35,10 @@ DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     archives.add_stat_file(parser)
-    parser.add_argument(
-        "-f",
+    add_renamed(
+        parser,
         "--report-file",
+        "-f",
         type=Path,
         metavar="FILE",
         help="file for the report (default: standard output)",
@@ -44,9 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_report(parser)
     add_fail_if(parser)
     add_undecided(parser)
-    parser.add_argument(
-        "-r",
+    add_renamed(
+        parser,
         "--rps-histogram",
+        "-r",
         type=Path,
         metavar="FILE",
         help="file for the number of requests completed in each second, as CSV; - is standard output"
@@ -62,11 +66,14 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     # Here, because they import numpy, which --help does without.
     with loading():
         from ssbench.cli import thresholds
+        from ssbench.cli.report_width import fitting
         from ssbench.cli.stat_file import reading
         from ssbench.reports import ReportOptions, groups_for, write_report
         from ssbench.statistics import judge_run, summarize
 
+    named = str(arguments.file or arguments.stats_file)
     arguments.stats_file = archives.stat_file(arguments)
+    command = None if arguments.report else f"{invocation.program()} report-scenario {shlex.quote(named)}"
     files = report_files.chosen(arguments)
     report_file = arguments.report_file or (None if files.on_standard_output else Path("-"))
     files.check([report_file, arguments.rps_histogram], arguments.stats_file)
@@ -82,8 +89,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         judgments = judge_run(statistics, arguments.fail_if)
         files.write(statistics, options)
         if report_file:
+            note = ""
+            if output_file.is_standard_output(report_file):
+                name, note = fitting(name, statistics, options, command)
             with output_file.writing(report_file, force=arguments.force) as out:
                 write_report(name, statistics, options, out)
+                out.write(note)
         if arguments.rps_histogram:
             with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)

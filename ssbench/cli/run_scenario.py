@@ -293,7 +293,11 @@ class _Report:
 
             def print_on(path: Path) -> None:
                 self._printer = ReportPrinter(self._files)
-                self._printer.print(path, self._name, ReportOptions(*percentiles, verbose=verbose))
+                options = ReportOptions(*percentiles, verbose=verbose)
+                command = (
+                    None if arguments.report else _report_command(path, archives.folder_of_last(arguments))
+                )
+                self._printer.print(path, self._name, options, command)
 
             self._print = print_on
 
@@ -314,14 +318,14 @@ class _Report:
             raise
 
     def print(self, outcome: RunOutcome) -> None:
-        """Print the report of a complete stat file, and say where that is."""
+        """Say where a complete stat file is, and print its report, which is to remain on the screen."""
         self._path = outcome.path
         if outcome.path is None:
             return
-        if self._print is not None:
-            self._print(outcome.path)
         _log.info("Results saved to %s", outcome.path)
         _log.info("Report on them again with: %s", _report_command(outcome.path))
+        if self._print is not None:
+            self._print(outcome.path)
 
     def finish(self, outcome: RunOutcome) -> ExitCode:
         """Say whether the report was not printed; returns the exit code, changed where a disk was full."""
@@ -339,8 +343,9 @@ class _Report:
         return ExitCode.FAILED if trouble.is_failure and code is ExitCode.OK else code
 
 
-def _report_command(path: Path) -> str:
-    name = str(path)
+def _report_command(path: Path, last_in: Path | None = None) -> str:
+    """Return what reports on a run that has just ended; ``last_in`` is the folder where ``last`` finds it."""
+    name = "last" if last_in is not None and path.parent == last_in else str(path)
     # A name like an option needs the equals sign.
-    option = shlex.quote(f"--stats-file={name}") if name.startswith("-") else f"-s {shlex.quote(name)}"
+    option = shlex.quote(f"--stats-file={name}") if name.startswith("-") else shlex.quote(name)
     return f"{invocation.program()} report-scenario {option}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ssbench.conditions import Condition, unknown_class
 from ssbench.errors import ExitCode, UsageError
+from ssbench.screen import terminal
 
 if TYPE_CHECKING:
     from ssbench.run import RunOutcome
@@ -28,7 +29,12 @@ def check(conditions: Iterable[Condition], statistics: RunStatistics) -> None:
 
 
 def log(judgments: Sequence[Judgment], *, in_report: bool) -> None:
-    """Log what failed or is undecided, and the rest too where no report has it."""
+    """Log what failed or is undecided, and the rest too where no report has it.
+
+    Nothing is logged below a report on a terminal that has it all.
+    """
+    if in_report and terminal.passes():
+        return
     for judgment in judgments:
         if judgment.failed:
             _log.error("fail-if %s", judgment.text)

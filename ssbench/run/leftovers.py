@@ -68,7 +68,7 @@ def what_deletes(scenario: Scenario, sides: Sequence[Side], *, local_swift: bool
     """Return what deletes the objects that a run leaves, for the user."""
     if local_swift:
         return "they go with the local Swift, which is removed"
-    command = f"ssbench-master cleanup-containers -b {shlex.quote(scenario.container_base)}"
+    command = f"ssbench-master cleanup-containers --container-base {shlex.quote(scenario.container_base)}"
     if scenario.policy:
         command += f" -p {shlex.quote(scenario.policy)}"
     if any(side.policy for side in sides):

@@ -21,14 +21,17 @@ _log = logging.getLogger(__name__)
 #: Seconds between two lines where there is no terminal to draw a bar on.
 _LINE_SECONDS = 5.0
 
+#: The same for lines that are drawn over each other.
+_DRAW_SECONDS = 0.25
+
 #: Seconds that reading a file may take before a bar is shown.
 _READING_SECONDS = 1.0
 
 
 def _draw(what: str, total: int | None, *, counts: bool) -> RichBar | None:
     """Draw a bar; return None where there is no terminal, or the user wants no progress."""
-    if not (terminal.shows_progress() and sys.stderr.isatty()):
-        return None
+    if terminal.passes() or not (terminal.shows_progress() and sys.stderr.isatty()):
+        return None  # rich's bar would move up by a line what is to remain
     from ssbench.screen.rich_bars import RichBar  # noqa: PLC0415 - see there
 
     return RichBar(what, total, counts=counts)
@@ -54,7 +57,7 @@ class Bar:
             self._drawn.show(self._done)
             return
         now = time.monotonic()
-        if now - self._logged_at >= _LINE_SECONDS:
+        if now - self._logged_at >= (_DRAW_SECONDS if terminal.passes() else _LINE_SECONDS):
             self._logged_at = now
             rate = self._done / (now - self._began)
             text = f"{self._what}: {self._done}"

@@ -18,8 +18,12 @@ _LAST_SECONDS = 1.0
 
 _channel: Channel | None = None
 _in_row = False
+_passing = False
 #: Lines that are drawn and can be drawn over.
 _drawn = 0
+
+#: The width of a terminal that does not tell it.
+_COLUMNS = 80
 
 #: Erases the rest of a line of a terminal.
 _ERASE_REST = "\x1b[K"
@@ -37,6 +41,7 @@ def set_up() -> None:
     _channel = Channel(sys.stderr.fileno(), sys.stderr.encoding) if sys.stderr else Channel(None)
     sys.stderr = _channel
     atexit.register(_channel.finish, _LAST_SECONDS)
+    atexit.register(end_row)  # before that
 
 
 def _reserve_descriptors() -> None:
@@ -98,6 +103,38 @@ def end_row() -> None:
     if _in_row:
         _in_row = False
         sys.stderr.write("\n")
+
+
+def let_remain() -> None:
+    """Let what standard output has just shown be what remains on the screen.
+
+    From now on, messages that are only for information are drawn in one line, which disappears
+    (:func:`write_passing`); warnings remain. Without effect where standard output and standard error are not
+    one terminal, and with ``-v``.
+    """
+    global _passing  # noqa: PLW0603 - there is one standard error
+    _passing = can_redraw() and _is_standard_output() and not logging.getLogger().isEnabledFor(logging.DEBUG)
+
+
+def passes() -> bool:
+    """Return whether messages that are only for information disappear again."""
+    return _passing
+
+
+def write_passing(text: str) -> None:
+    """Show a line that disappears with the next one, or at the end of the program."""
+    # ASCII, so that each character takes one column.
+    redraw(text.encode("ascii", "replace").decode()[: (columns() or _COLUMNS) - 1])
+
+
+def _is_standard_output() -> bool:
+    try:
+        return (
+            sys.stdout.isatty()
+            and os.fstat(sys.stdout.fileno()).st_rdev == os.fstat(sys.stderr.fileno()).st_rdev
+        )
+    except (AttributeError, OSError, ValueError):  # it is closed, or replaced by a test
+        return False
 
 
 def shows_progress() -> bool:

@@ -72,7 +72,7 @@ def test_a_store_that_dies_for_good_ends_the_run_with_its_report(fleet: Fleet, t
     assert left, run.err
     assert left[1] == left[2]
     assert "the clean-up gave up after 20 failures in a row" in run.err
-    assert "ssbench-master cleanup-containers -b fleet" in run.err
+    assert "ssbench-master cleanup-containers --container-base fleet" in run.err
 
 
 def test_a_store_that_dies_in_a_timed_run(fleet: Fleet, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def why_not_printed(run: Program, path: Path) -> str:
         r"WARNING:The report was not printed \(standard output: (.*)\)\. Print it with: (.*)", line
     )
     assert told
-    assert told[2].endswith(f"report-scenario -s {path}")
+    assert told[2].endswith(f"report-scenario {path}")
     return told[1]
 
 

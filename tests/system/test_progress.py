@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from processes import Fleet
 from runs import store, write_scenario
+from screen import Screen
 
 COLUMNS = 72
 
@@ -71,6 +72,40 @@ def test_a_small_screen_is_redrawn_and_makes_room_for_messages(fleet: Fleet, tmp
     assert [line.split()[0] for line in lines if re.search(r"\d+ \|.* (%|-) ", line)][-2:] == ["0", "1"]
     # What follows stands where the screen was.
     assert last.startswith("\x1b[JINFO:Results saved to")
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_summary_is_the_last_on_a_terminal(fleet: Fleet, tmp_path: Path, columns: int) -> None:
+    """The messages of the clean-up disappear; what does not fit a narrow terminal is left out."""
+    controller, terminal = pty.openpty()
+    ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with store(0.001) as (_, options):
+        run = fleet.master(
+            "run-scenario",
+            *("-f", write_scenario(tmp_path), "-o", 50, "--workers", 1, "-s", tmp_path / "x"),
+            *("--junit", tmp_path / "j.xml", *options),
+            environment={"TERM": "xterm"},
+            stdout=terminal,
+            stderr=terminal,
+        )
+        os.close(terminal)
+        text = read_all(controller)
+        os.close(controller)
+        assert run.end() == 0, text
+    assert "INFO:Deleting the" in text  # it is seen while it happens
+    lines = Screen(columns).write(text).lines
+    assert lines[-1] == ""
+    begins = max(place for place, line in enumerate(lines) if line.startswith("fleet  "))
+    summary = lines[begins:]
+    assert not [line for line in summary if re.match("(INFO|WARNING|ERROR):", line)]
+    said = "\n".join(lines[:begins])
+    assert f"INFO:Wrote {tmp_path}"[:60] in said.replace("\n", "")
+    assert "INFO:Results saved to" in said
+    has_table = any(line.startswith("Worker count:") for line in lines)
+    assert has_table is (columns == 160)
+    assert has_table is not any(line.startswith("Old table (") for line in summary)
+    if not has_table:
+        assert "--report table" in "".join(summary[-4:])
 
 
 @pytest.mark.parametrize("progress", ["line", "none"])

@@ -405,5 +405,5 @@ def test_a_reader_that_has_seen_enough(fleet, tmp_path):
     assert run.returncode == 0
     assert run.stderr == (
         "WARNING:The report was not printed (standard output: Broken pipe)."
-        f" Print it with: {sys.executable} -m ssbench.cli.master report-scenario -s {path}\n"
+        f" Print it with: {sys.executable} -m ssbench.cli.master report-scenario {path}\n"
     )

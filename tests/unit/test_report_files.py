@@ -19,7 +19,7 @@ KNOWN = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
 
 def printed(*wanted: tuple[str, Path]) -> ReportPrinter:
     printer = ReportPrinter(ReportFiles(wanted, force=False))
-    printer.print(KNOWN, None, ReportOptions())
+    printer.print(KNOWN, None, ReportOptions(), None)
     return printer
 
 
@@ -81,7 +81,7 @@ def test_a_page_that_ctrl_c_leaves_out_is_named(
     interrupted()
     (said,) = (each.message for each in caplog.records if each.levelno == logging.WARNING)
     assert said.startswith(f"Not written: {page}. Write it with: ")
-    assert said.endswith(f" report-scenario -s {KNOWN} '--html={page}'")
+    assert said.endswith(f" report-scenario {KNOWN} '--html={page}'")
 
 
 def test_a_pipe_without_a_reader(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
