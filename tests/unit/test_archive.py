@@ -234,6 +234,7 @@ def arguments(**given):
     return argparse.Namespace(
         **{
             "results_dir": None,
+            "file": None,
             "label": None,
             "scenario": None,
             "number": 50,
@@ -318,6 +319,11 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
         folder.write(f"{number}.stat.gz", number, each)
     monkeypatch.setattr(archives, "open_archive", lambda _: folder.archive)
     assert archives.stat_file(arguments(stats_file=Path("last-1"))) == folder.path / "1.stat.gz"
+    assert archives.stat_file(arguments(file=Path("last-1"), stats_file=None)) == folder.path / "1.stat.gz"
+    with pytest.raises(UsageError, match="given twice"):
+        archives.stat_file(arguments(file=Path("last"), stats_file=Path("last")))
+    with pytest.raises(UsageError, match="a stat file is expected: FILE, last, last-1 or @LABEL"):
+        archives.stat_file(arguments(stats_file=None))
     assert archives.stat_file(arguments(stats_file=Path("x/y.stat"))) == Path("x/y.stat")
     with pytest.raises(UsageError, match="@new: 2 runs have this label; one is expected"):
         archives.stat_file(arguments(stats_file=Path("@new")))
