@@ -26,19 +26,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
-    """Tell the workers to exit; raises UsageError when the sockets cannot be bound."""
-    from ssbench.fleet.dismissal import Dismissal
+    """Tell the workers to exit; raises UsageError when the sockets cannot be bound.
+
+    The exit code says whether all that connected have exited.
+    """
+    from ssbench.fleet.dismissal import MOST_NAMED, Dismissal
     from ssbench.fleet.sockets import MasterSockets
 
     address = zmq_options.address(arguments, _DEFAULT_IP)
     with MasterSockets(address, zmq_options.read_key(arguments)) as sockets:
         dismissal = Dismissal(sockets)
         dismissal.run()
-    for name in dismissal.remaining.values():
+    left = [*dismissal.remaining.values()]
+    for name in left[:MOST_NAMED]:
         _log.warning("%s did not exit", name)
-    exited = len(dismissal.exited)
+    exited, more = len(dismissal.exited), max(0, len(left) - MOST_NAMED) + len(dismissal.turned_away)
+    if more:
+        _log.warning("%d more worker%s did not exit", more, "" if more == 1 else "s")
     if exited:
         _log.info("%d worker%s exited", exited, "" if exited == 1 else "s")
-    elif not dismissal.remaining:
+    elif not left and not more:
         _log.info("No worker connected")
-    return ExitCode.OK
+    return ExitCode.FAILED if left or dismissal.turned_away else ExitCode.OK

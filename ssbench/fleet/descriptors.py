@@ -5,10 +5,17 @@ from __future__ import annotations
 import errno
 import os
 
-#: At most this many descriptors, and at most this part of all, are kept for our own files, for connections to
-#: Swift, and for connections that were about to be accepted when no more were to be.
-_MOST_RESERVED = 128
-_RESERVED_PART = 3
+#: How many connections may wait to be accepted at a socket at the most. Thousands come at once when the
+#: workers of a large fleet start together; those for which there is no room come again after 1, 2 or 4 s.
+_MOST_WAITING = 4096
+
+#: Some descriptors are kept for our own files, for connections to Swift, and for connections that were about
+#: to be accepted when no more were to be: as many as may wait at two sockets, and at most this part of all.
+_RESERVED_PART = 4
+
+#: With fewer descriptors than this, no more than these are kept, and at most this part.
+_FEW = 8192
+_MOST_OF_FEW, _PART_OF_FEW = 128, 3
 
 #: How many of those are for our own use.
 _OWN_USE = 24
@@ -37,7 +44,10 @@ class Descriptors:
 
     def __init__(self) -> None:
         self.limit = raise_limit()
-        self._reserve = min(_MOST_RESERVED, self.limit // _RESERVED_PART)
+        if self.limit < _FEW:
+            self._reserve = min(_MOST_OF_FEW, self.limit // _PART_OF_FEW)
+        else:
+            self._reserve = min(2 * _MOST_WAITING + _OWN_USE, self.limit // _RESERVED_PART)
         self.backlog = max(1, (self._reserve - _OWN_USE) // 2)
         self._sample = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._reserved: list[int] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import zmq
@@ -18,66 +19,95 @@ _log = logging.getLogger(__name__)
 #: Seconds without a message after which no worker is left.
 _SILENCE = 5.0
 
-#: Seconds after which a worker that sends messages but does not exit is no longer waited for.
-_TIMEOUT = 30.0
+#: Seconds in which no worker comes or exits after which those that still send messages are given up.
+_NO_PROGRESS = 10.0
 
-#: Seconds after which a worker that has not said goodbye is told again.
-_REPEAT = 0.5
+#: Seconds after which a worker that has not exited is told again.
+_REPEAT = 1.0
+
+#: Messages that are taken in before anything else is looked at.
+_MESSAGES_A_TURN = 1000
+
+#: More workers than this are counted instead of being named one by one.
+MOST_NAMED = 20
 
 
 class Dismissal:
-    """Tells every worker that connects to exit, until no worker sends messages any more."""
+    """Tells every worker that connects to exit, until no worker sends messages any more.
 
-    def __init__(self, sockets: MasterSockets) -> None:
+    ``clock`` returns seconds, as time.monotonic does.
+    """
+
+    def __init__(self, sockets: MasterSockets, clock: Callable[[], float] = time.monotonic) -> None:
         #: The names of the workers that have not exited, by instance.
         self.remaining: dict[int, str] = {}
         #: The instances of the workers that have exited.
         self.exited: set[int] = set()
+        #: The workers that there was no room to take note of; they were not told to exit.
+        self.turned_away: set[int] = set()
         self._sockets = sockets
+        self._clock = clock
+        self._order = packing.pack_notice(wire.Exit())
+        self._progress = 0.0
 
     def run(self) -> None:
         """Tell them; return after some seconds of silence, or when that does not come."""
-        sockets = self._sockets
-        order = packing.pack_notice(wire.Exit())
-        began = heard = time.monotonic()
-        told = 0.0
-        while (now := time.monotonic()) - heard < _SILENCE and now - began < _TIMEOUT:
-            if self.remaining and now - told > _REPEAT:
+        sockets, clock = self._sockets, self._clock
+        heard = told = self._progress = clock()
+        while (now := clock()) - heard < _SILENCE and now - self._progress < _NO_PROGRESS:
+            if now - told > _REPEAT:
                 told = now
                 for instance in self.remaining:
-                    # A worker that is not connected at this moment is told the next time.
-                    with suppress(zmq.ZMQError):
-                        sockets.work.send_multipart([wire.work_address(instance), order], zmq.NOBLOCK)
+                    self._tell(instance)
             if (scarce := sockets.look_after_descriptors()) is not None:
                 _log.warning("%s", scarce)
             if sockets.poller.poll(100):
-                heard = now
-                if self._receive(sockets.results.recv()):
-                    told = 0.0
+                heard = clock()
+                self._receive_some()
 
-    def _receive(self, frame: bytes) -> bool:
-        """Process a message; return whether it is the first one of a worker."""
+    def _receive_some(self) -> None:
+        with suppress(zmq.Again):
+            for _ in range(_MESSAGES_A_TURN):
+                self._receive(self._sockets.results.recv(zmq.NOBLOCK))
+
+    def _tell(self, instance: int) -> None:
+        # A worker that is not connected at this moment is told the next time.
+        with suppress(zmq.ZMQError):
+            self._sockets.work.send_multipart([wire.work_address(instance), self._order], zmq.NOBLOCK)
+
+    def _receive(self, frame: bytes) -> None:
         try:
             message = packing.unpack_from_worker(frame)
         except ProtocolError as error:
             # Such a worker exits when it receives the order, because it cannot read it.
-            if error.worker is None:
-                return False
-            return self._meet(error.worker[1], f"Worker {error.worker[0]} (of another version)")
+            if error.worker is not None:
+                self._meet(error.worker[1], f"Worker {error.worker[0]} (of another version)")
+            return
         except WireError as error:
             _log.warning("Dropped an invalid message: %s", str(error)[:200])
-            return False
+            return
         if isinstance(message, wire.Heartbeat):
             name = f"Worker {message.worker_id} on {message.host} (pid {message.pid})"
-            return self._meet(message.instance, name)
-        if isinstance(message, wire.Goodbye) and message.instance not in self.exited:
+            self._meet(message.instance, name)
+        elif isinstance(message, wire.Goodbye) and message.instance not in self.exited:
             self.exited.add(message.instance)
-            _log.info("%s has exited", self.remaining.pop(message.instance, f"Worker {message.worker_id}"))
-        return False
+            self.turned_away.discard(message.instance)
+            self._progress = self._clock()
+            name = self.remaining.pop(message.instance, f"Worker {message.worker_id}")
+            if len(self.exited) <= MOST_NAMED:
+                _log.info("%s has exited", name)
+            elif len(self.exited) == MOST_NAMED + 1:
+                _log.info("More than %d have exited: the others are counted", MOST_NAMED)
 
-    def _meet(self, instance: int, name: str) -> bool:
-        known = instance in self.exited or instance in self.remaining
-        if known or len(self.remaining) >= MOST_WORKERS:
-            return False
+    def _meet(self, instance: int, name: str) -> None:
+        if instance in self.exited or instance in self.remaining:
+            return
+        if len(self.remaining) >= MOST_WORKERS:
+            # A bound for strangers, who can pretend to be any number.
+            if len(self.turned_away) < MOST_WORKERS:
+                self.turned_away.add(instance)
+            return
+        self.turned_away.discard(instance)
         self.remaining[instance] = name
-        return True
+        self._progress = self._clock()
+        self._tell(instance)

@@ -33,6 +33,7 @@ from runs import (
     wait_until,
     write_scenario,
 )
+from stand_in_workers import StandInWorkers
 
 from ssbench.errors import ExitCode
 from ssbench.fleet import packing, wire
@@ -110,6 +111,31 @@ def test_one_fleet_serves_one_master_after_another(fleet: Fleet, tmp_path: Path)
     for worker in workers:
         assert worker.end() == ExitCode.OK
         assert "the master told this worker to" in worker.err
+
+
+def test_300_workers_lose_nothing_and_exit_when_told_to(fleet: Fleet, tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path, operation_count=20_000, user_count=300, crud_profile=[1, 0, 0, 0])
+    with StandInWorkers(300, fleet.work_port, fleet.results_port) as workers:
+        run = fleet.run(scenario, "--noop", "--expect-workers", 300)
+        assert run.end() == ExitCode.OK, run.err
+        found = outcome(fleet.stats)
+        assert found.causes == {None: 20_000}
+        assert len(found.workers) == 300
+        killer = fleet.kill_workers()
+        assert killer.end() == ExitCode.OK, killer.err
+        assert workers.exited == set(range(1, 301))
+    assert "300 workers exited" in killer.err
+    # So many are not named one by one.
+    assert len(killer.err.splitlines()) < 30
+
+
+def test_kill_workers_names_those_that_do_not_exit(fleet: Fleet) -> None:
+    with StandInWorkers(3, fleet.work_port, fleet.results_port, deaf=[2]) as workers:
+        killer = fleet.kill_workers()
+        assert killer.end() == ExitCode.FAILED
+        assert workers.exited == {1, 3}
+    assert re.search(r"WARNING:Worker 2 on stand-in \(pid 1\) did not exit", killer.err)
+    assert "2 workers exited" in killer.err
 
 
 def test_kill_workers_says_so_when_nobody_is_there(fleet: Fleet) -> None:
