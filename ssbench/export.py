@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 
 from ssbench.errors import UsageError
-from ssbench.names import object_name
 from ssbench.operations import OPERATIONS
 from ssbench.reports.figures import printable
 from ssbench.results import FIELDS, NO_WORKER, Field, Kind, ResultBlock, TextColumn
@@ -64,7 +63,8 @@ def _objects(results: RunResults, block: ResultBlock) -> list[str | None]:
         return list(block.object)
     numbers = block.object.tolist()
     return [
-        object_name(name, number) for name, number in zip(_size_classes(results, block), numbers, strict=True)
+        results.run.name_object(name, number)
+        for name, number in zip(_size_classes(results, block), numbers, strict=True)
     ]
 
 

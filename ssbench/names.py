@@ -39,3 +39,17 @@ def side_of(number: Any) -> Any:
 def run_mark(run_id: int) -> str:
     """``ssb-`` and eight hexadecimal digits: what the transaction ids of a run's requests end in."""
     return f"ssb-{run_id & 0xFFFFFFFF:08x}"
+
+
+#: What the names of the marks of runs begin with; no object of a run can have such a name.
+MARK_PREFIX = ".ssbench-run-"
+
+
+def mark_name(run: str) -> str:
+    """Return the name of the object that is the mark of a run (:mod:`ssbench.swift.marks`)."""
+    return MARK_PREFIX + run
+
+
+def tagged(size_class: str, tag: str) -> str:
+    """Return what the names of a size class begin with in a run whose names are apart by ``tag``."""
+    return f"{size_class}-{tag}" if tag else size_class

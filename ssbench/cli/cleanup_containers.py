@@ -19,7 +19,8 @@ from ssbench.screen.bars import Bar
 from ssbench.swift.credentials import Session
 
 if TYPE_CHECKING:
-    from ssbench.swift.cleanup import AccountCleaner
+    from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings
+    from ssbench.swift.marks import Mark
 
 USAGE = "%(prog)s [option ...]"
 
@@ -59,6 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only containers whose name ends in _NAME (default: with any policy or none)",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    parser.add_argument(
+        "--in-use",
+        action="store_true",
+        help="delete containers even if a run that is under way uses them (default: leave these)",
+    )
     parser.add_argument(
         "--connect-timeout",
         metavar="SECONDS",
@@ -103,6 +109,11 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         example = container_name(arguments.container_base, 0, arguments.policy)
         _log.info("No matching containers (%s and so on)", example)
         return ExitCode.OK
+    used = {} if arguments.in_use else _in_use(session, list(found), settings)
+    for name in used:
+        del found[name]
+    if not found:
+        return ExitCode.FAILED
     if not arguments.yes and not _confirmed(session, list(found)):
         _log.info("Nothing was deleted")
         return ExitCode.OK
@@ -115,7 +126,23 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             lambda objects: bar.expect(len(found) + objects),
         )
         _clean(cleaner, list(found))
-    return _report_failures(cleaner, arguments.give_up_after)
+    code = _report_failures(cleaner, arguments.give_up_after)
+    return ExitCode.FAILED if used and code is ExitCode.OK else code
+
+
+def _in_use(session: Session, names: list[str], settings: CleanUpSettings) -> dict[str, Mark]:
+    """Return the containers that runs under way use, each with one of these; say which they are."""
+    from ssbench.swift.marks import containers_in_use
+
+    used = containers_in_use(session, names, (settings.connect_timeout, settings.network_timeout))
+    for mark in {mark.run: mark for mark in used.values()}.values():
+        count = sum(other.run == mark.run for other in used.values())
+        _log.warning(
+            "%s is under way in %d of these containers, which stay (--in-use deletes them too)",
+            mark.sentence_start,
+            count,
+        )
+    return used
 
 
 def _clean(cleaner: AccountCleaner, containers: list[str]) -> None:

@@ -18,7 +18,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 6
+PROTOCOL = 7
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -69,15 +69,16 @@ Spent = tuple[Count, Clock | None, Clock | None, bool]
 class RunParameters(Struct, array_like=True, frozen=True):
     """Parameters that are the same for all jobs of a run.
 
-    ``generation`` goes up when the token changes during a run. Time-outs are seconds, ``delete_after``
-    whole seconds; they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
-    ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``.
-    ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``. With ``verify_seed`` bodies
-    follow from it, and those of reads are checked. A user waits ``think_time``
-    after a job before it begins the next, except where jobs have due times.
-    In a ``sided`` run each object belongs to one of two sides (:func:`ssbench.names.side_of`), which have a
-    storage URL each where there are two, or the containers of a storage policy each. ``second_token`` is that
-    of the second side, where the sides are two accounts with a token each.
+    ``generation`` goes up when the token changes during a run. Time-outs are seconds, ``delete_after`` whole
+    seconds; they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
+    ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``. ``trans_id_extra`` is
+    what every request carries as ``X-Trans-Id-Extra``. With ``verify_seed`` bodies follow from it, and those
+    of reads are checked. A user waits ``think_time`` after a job before it begins the next, except where jobs
+    have due times. In a ``sided`` run each object belongs to one of two sides
+    (:func:`ssbench.names.side_of`), which have a storage URL each where there are two, or the containers of a
+    storage policy each. ``second_token`` is that of the second side, where the sides are two accounts with a
+    token each. ``owners`` holds what the objects of each of ``size_classes`` say of whose they are
+    (:mod:`ssbench.scenario.owner`).
     """
 
     run_id: Count
@@ -104,6 +105,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     side_policies: list[str] = []
     verify_seed: Count | None = None
     second_token: str | None = None
+    owners: list[str] = []
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
@@ -196,14 +198,14 @@ class Result(Brief, array_like=True, frozen=True, gc=False):
     """How a job ended.
 
     ``cause`` is None for a success. ``retried`` counts the causes of the attempts before the last.
-    ``unauthorized`` marks a 401 whose job the master should send again with a new token;
-    ``last_byte`` is then the seconds spent so far. ``storage_url`` is the place, in the run's list of
-    storage URLs, of the one that was used. ``found`` is the size of the object that UPLOAD_IF_MISSING
-    found, None where there was none; ``size`` is that of the object that is there now.
-    ``status`` is that of the last answer, 0 where there was none. ``spent`` is what a failure took, in
-    seconds from the first attempt on; None where that is not known, and for a success.
-    ``resent`` counts requests that were sent again at once because a kept connection had gone stale.
-    ``late`` is how many seconds after it was due the job began; None in a closed loop.
+    ``unauthorized`` marks a 401 whose job the master should send again with a new token; ``last_byte`` is
+    then the seconds spent so far. ``storage_url`` is the place, in the run's list of storage URLs, of the one
+    that was used. ``found`` is the size of the object that UPLOAD_IF_MISSING found, None where there was
+    none; ``size`` is that of the object that is there now, and ``detail`` says whose the one was that it
+    found, where that was somebody else's. ``status`` is that of the last answer, 0 where there was none.
+    ``spent`` is what a failure took, in seconds from the first attempt on; None where that is not known, and
+    for a success. ``resent`` counts requests that were sent again at once because a kept connection had gone
+    stale. ``late`` is how many seconds after it was due the job began; None in a closed loop.
     """
 
     size: Count = 0

@@ -6,7 +6,6 @@ import math
 import re
 from datetime import UTC, datetime
 
-from ssbench.names import object_name
 from ssbench.results import RunDescription
 from ssbench.statistics import Slowest
 
@@ -37,7 +36,7 @@ def object_path(run: RunDescription, slowest: Slowest) -> str:
     if isinstance(name, int):
         classes = scenario.size_classes
         known = slowest.size_class < len(classes)
-        name = object_name(classes[slowest.size_class].name if known else "?", name)
+        name = run.name_object(classes[slowest.size_class].name if known else "?", name)
     return f"{container or '?'}/{name or '?'}"
 
 

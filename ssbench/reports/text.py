@@ -15,6 +15,7 @@ from ssbench.reports import cluster, confidence, key_figures, load, plan, stages
 from ssbench.reports.figures import printable, rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.scenario.model import CRUD, Scenario
+from ssbench.scenario.owner import why_replaced
 from ssbench.statistics import Latencies, RunStatistics, Section
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
@@ -197,9 +198,9 @@ def _notes(statistics: RunStatistics) -> Iterator[str]:
     if statistics.run.options.get("noop"):
         notes.append("no-op run: nothing was sent to Swift; bytes are those that would have been moved")
     if uploaded or replaced or reused:
-        verify = statistics.run.options.get("verify")
-        why = "to verify their content" if verify else "size outside the range of their class"
-        why = f" ({why})" if replaced else ""
+        verified = bool(statistics.run.options.get("verify"))
+        why = why_replaced(replaced, count["initial_of_others"], verified=verified)
+        why = f" ({why})" if why else ""
         notes.append(f"initial objects: {uploaded} uploaded, {replaced} replaced{why}, {reused} reused")
     if count["waited"]:
         notes.append(f"small population: {count['waited']} operations waited for a free object")

@@ -14,7 +14,15 @@ from ssbench.results.block import (
     TextColumn,
     join,
 )
-from ssbench.results.description import Gap, MasterFacts, RunDescription, RunSummary, StageFacts, WorkerFacts
+from ssbench.results.description import (
+    OBJECT_TAG,
+    Gap,
+    MasterFacts,
+    RunDescription,
+    RunSummary,
+    StageFacts,
+    WorkerFacts,
+)
 from ssbench.results.rows import ResultRow, Rows
 from ssbench.results.schema import FIELDS, NO_WORKER, NOT_MEASURED, UNKNOWN, Field, Kind, Mark
 from ssbench.results.sink import Goal, Sink
@@ -25,6 +33,7 @@ __all__ = [
     "LOST",
     "NOT_MEASURED",
     "NO_WORKER",
+    "OBJECT_TAG",
     "UNFINISHED",
     "UNKNOWN",
     "Failure",

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ssbench.cluster.observation import Observation
-from ssbench.names import container_name, side_of
+from ssbench.names import container_name, object_name, side_of, tagged
 from ssbench.scenario.model import Scenario
+
+#: The option of a run under which the tag of its objects' names is kept.
+OBJECT_TAG = "object_tag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,11 @@ class RunDescription:
         if len(self.side_policies) == 2 and object_number is not None:
             policy = self.side_policies[side_of(object_number)]
         return container_name(self.scenario.container_base, number, policy)
+
+    def name_object(self, size_class: str, number: int) -> str:
+        """Return the name of an object, of a size class of this name."""
+        tag = self.options.get(OBJECT_TAG)
+        return object_name(tagged(size_class, tag) if isinstance(tag, str) else size_class, number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ssbench.errors import UsageError
 from ssbench.fleet.addresses import BindAddress
+from ssbench.results import OBJECT_TAG
 from ssbench.run.error_limit import ErrorLimit
 from ssbench.swift.credentials import Credentials
 
@@ -121,8 +122,11 @@ def _check(name: str, value: float | None, least: float) -> None:
         raise UsageError(f"{name}: expected {expected}, not {value!r}")
 
 
-def recorded(bench: BenchOptions, run: RunOptions, mark: str | None) -> dict[str, object]:
-    """Return what the stat file keeps of the options, nothing secret; ``mark`` is that of transaction ids."""
+def recorded(bench: BenchOptions, run: RunOptions, mark: str | None, tag: str = "") -> dict[str, object]:
+    """Return what the stat file keeps of the options, nothing secret.
+
+    ``mark`` is that of transaction ids, ``tag`` that of the names of objects, if there is one.
+    """
     return {
         "batch_size": run.batch_size,
         "block_size": run.block_size,
@@ -139,6 +143,7 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None) -> dict[str
         "sides": [str(side) for side in run.sides] or None,
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,
+        OBJECT_TAG: tag or None,
         "keep_objects": run.keep_objects,
         "local_workers": bench.workers or None,
         "local_swift": bench.local_swift,

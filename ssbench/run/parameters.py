@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ssbench.fleet.wire import RunParameters
 from ssbench.run.options import RunOptions
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.owner import owner_of
 
 if TYPE_CHECKING:
     from ssbench.swift.credentials import Session
@@ -44,6 +45,7 @@ def run_parameters(
         delete_after=scenario.delete_after,
         insecure=session.insecure if session else False,
         ca_certificates=session.ca_certificates if session else None,
+        owners=[owner_of(scenario, each) for each in scenario.size_classes],
         verify_seed=run_id if options.verify and session else None,
         sided=bool(options.sides),
         side_policies=[side.policy for side in options.sides if side.policy],

@@ -22,6 +22,7 @@ from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.placement import Placement
 from ssbench.run.row_maker import RowMaker
 from ssbench.scenario.model import Stage
+from ssbench.scenario.owner import owner_name
 from ssbench.screen.bars import Bar
 from ssbench.workload.population import Population
 
@@ -115,8 +116,8 @@ class InitialUploads(_Errand):
     """Uploads the initial objects that are not there yet, or not in the size that the scenario says.
 
     ``uploaded``, ``replaced`` and ``reused`` count those that were not there, that were there and were
-    written anew (their size was outside the range of their class, or their content is to be verified), and
-    that were there already.
+    written anew (another scenario's, or of a size outside the range of their class, or their content is to be
+    verified), and that were there already. ``owners`` counts those of other scenarios, by their names.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class InitialUploads(_Errand):
         tasks = ((UPLOAD_IF_MISSING.code, *each) for each in objects)
         super().__init__("initial uploads", tasks, bar, stop)
         self.uploaded = self.replaced = self.reused = 0
+        self.owners: Counter[str] = Counter()
         self._state = state
 
     def _succeeded(self, task: Task, result: Result) -> None:
@@ -140,6 +142,8 @@ class InitialUploads(_Errand):
             size = result.size
         else:
             self.replaced += 1
+            if result.detail:
+                self.owners[owner_name(result.detail)] += 1
         self._state.add_initial(size_class, number, size)
 
     def counts(self) -> dict[str, float]:
@@ -147,6 +151,7 @@ class InitialUploads(_Errand):
         return {
             "initial_uploaded": self.uploaded,
             "initial_replaced": self.replaced,
+            "initial_of_others": self.owners.total(),
             "initial_reused": self.reused,
         }
 

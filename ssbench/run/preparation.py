@@ -13,6 +13,7 @@ from ssbench.run.phases import InitialUploads
 from ssbench.run.places import container_places
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.owner import why_replaced
 from ssbench.screen.bars import Bar
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import Population
@@ -84,14 +85,18 @@ def upload_initial_objects(
         uploads = InitialUploads(workload.initial_objects(), state, bar, loop.interrupted.is_set)
         loop.run(uploads)
     if not options.noop:
-        why = "to verify their content" if options.verify else "size outside the range of their class"
+        why = why_replaced(uploads.replaced, uploads.owners.total(), verified=options.verify)
         _log.info(
             "Initial objects: %d uploaded, %d replaced%s, %d reused",
             uploads.uploaded,
             uploads.replaced,
-            f" ({why})" if uploads.replaced else "",
+            f" ({why})" if why else "",
             uploads.reused,
         )
+        for name, count in uploads.owners.items():
+            _log.info(
+                "%d objects of the scenario %r had the names of initial objects of this one", count, name
+            )
     if uploads.failed and not loop.interrupted.is_set():
         if not uploads.succeeded:
             raise ClusterError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ssbench.errors import ClusterError, SsbenchError, TooManyErrorsError, WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop
-from ssbench.names import run_mark
+from ssbench.names import run_mark, tagged
 from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.arriving import wait_for_workers
@@ -24,6 +24,7 @@ from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
+from ssbench.run.ownership import Ownership
 from ssbench.run.parameters import run_parameters
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.preparation import make_containers, upload_initial_objects
@@ -104,7 +105,8 @@ class Run:
         self._benchmark: Benchmark | None = None
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
-        self._interrupted, self._trouble, self._died = False, False, 0
+        self._ownership: Ownership | None = None
+        self._interrupted, self._trouble, self._died, self._kept = False, False, 0, 0
         self._if_interrupted = "the run ends before its benchmark. Ctrl-C again ends it at once"
 
     # -- interruption, from a signal handler or another thread ---------------------------------
@@ -128,14 +130,38 @@ class Run:
         self, path: Path, sinks: Sequence[Sink], on_measured: Callable[[RunOutcome], None] | None
     ) -> RunOutcome:
         """Do everything; see :meth:`ssbench.run.bench.Bench.run`. ``path`` is where the stat file goes."""
+        whole = False
+        try:
+            outcome = self._carry_out(path, sinks, on_measured)
+            whole = True
+        finally:
+            if self._ownership is not None:
+                at_once = not whole or isinstance(self._error, ClusterError)
+                self._ownership.end(self._kept, at_once=at_once)
+        return outcome
+
+    def _carry_out(
+        self, path: Path, sinks: Sequence[Sink], on_measured: Callable[[RunOutcome], None] | None
+    ) -> RunOutcome:
         self._begin_observation()
         self._prepare()
         if self._stop():
             _log.warning("Interrupted before the benchmark began")
+            if self._state.owns_initial:
+                self._clean_up()
             return self._outcome(None)
         self._fleet.look_after_descriptors(time.monotonic())
         writer = RunResultsWriter(
-            path, describe(self._run_id, self._scenario, self._seed, self._fleet, self._bench, self._options)
+            path,
+            describe(
+                self._run_id,
+                self._scenario,
+                self._seed,
+                self._fleet,
+                self._bench,
+                self._options,
+                tag=self._ownership.tag if self._ownership is not None else "",
+            ),
         )
         nothing_to_delete = self._options.noop or self._options.keep_objects
         self._if_interrupted = (
@@ -199,10 +225,27 @@ class Run:
             make_containers(self._scenario, self._options, self._tokens, self._loop, self._mark)
             if self._stop():
                 return
+            self._begin_ownership(self._tokens)
+            if self._stop():
+                return
         self._uploads = upload_initial_objects(
             self._scenario, self._options, self._workload, self._state, self._loop
         )
         self._trouble = bool(self._uploads.failed) and not self._stop()
+        if self._ownership is not None and not self._uploads.failed:
+            self._ownership.ready()
+
+    def _begin_ownership(self, tokens: TokenSource) -> None:
+        """Find out whether the objects of other runs may have the names of this one's."""
+        self._ownership = Ownership(
+            self._scenario, self._options, tokens, self._loop, run_id=self._run_id, trans_id_extra=self._mark
+        )
+        tag = self._ownership.begin()
+        if tag:
+            # No other run will find its initial objects.
+            self._state.owns_initial = True
+            classes = [tagged(each.name, tag) for each in self._scenario.size_classes]
+            self._fleet.change(size_classes=classes)
 
     def workers(self) -> tuple[int, int]:
         """Return how many workers can get jobs, and how many are expected: asked for, or in use before."""
@@ -258,6 +301,8 @@ class Run:
                 self._news.warn(
                     f"Operations failed and none succeeded for {standstill.longest:.0f} s of the run"
                 )
+            if self._ownership is not None:
+                self._ownership.look()
         except (WorkerError, ClusterError) as error:
             self._error = error
             self._news.warn(f"The run ended early: {error}")
@@ -350,6 +395,7 @@ class Run:
         if self._options.keep_objects:
             count = sum(1 for _ in self._state.leftovers())
             _log.info("Keeping the %d objects that the run created", count)
+            self._kept = count
             return
         gave_up = isinstance(self._error, ClusterError)
         deleted = delete_leftovers(

@@ -28,9 +28,18 @@ if TYPE_CHECKING:
 
 
 def describe(
-    run_id: int, scenario: Scenario, seed: int, fleet: Fleet, bench: BenchOptions, options: RunOptions
+    run_id: int,
+    scenario: Scenario,
+    seed: int,
+    fleet: Fleet,
+    bench: BenchOptions,
+    options: RunOptions,
+    *,
+    tag: str = "",
 ) -> RunDescription:
     """Return the first document, of a run whose benchmark begins now; ``options`` are those in effect.
+
+    ``tag`` keeps the names of its objects apart from those of other runs.
 
     ``run_id`` is that of the whole run: the fleet's own changes when jobs are abandoned.
     """
@@ -39,7 +48,7 @@ def describe(
         scenario=scenario,
         version=__version__,
         seed=seed,
-        options=recorded(bench, options, parameters.trans_id_extra),
+        options=recorded(bench, options, parameters.trans_id_extra, tag),
         host=socket.gethostname(),
         run_id=run_id,
         started=time.time(),

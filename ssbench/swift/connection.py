@@ -23,6 +23,7 @@ from ssbench.swift.causes import (
 from ssbench.swift.etags import wrong_etag
 from ssbench.swift.http_response import (
     HEAD_LIMIT,
+    OWNER_NAME,
     Answer,
     BodyCheck,
     CarefulReader,
@@ -113,7 +114,10 @@ class Connection(Sender):
             else:
                 keep_alive = False
         if good:
-            moved = length if method != "HEAD" else announced_length(field_value(raw, b"content-length"))
+            owner, moved = None, length
+            if method == "HEAD":
+                owner = field_value(raw, OWNER_NAME)
+                moved = announced_length(field_value(raw, b"content-length"))
             return Answer(
                 status,
                 moved,
@@ -125,6 +129,7 @@ class Connection(Sender):
                 "",
                 None,
                 self._wrong_etag(raw, None),
+                owner,
             )
         return Answer(
             status,
@@ -256,6 +261,7 @@ class Connection(Sender):
             "" if good else reader.reason,
             None if good else reader.retry_after,
             self._wrong_etag(b"", reader.etag) if good and whole else None,
+            reader.owner if method == "HEAD" else None,
         )
 
     def _wrong_etag(self, raw: bytes, etag: str | None) -> str | None:

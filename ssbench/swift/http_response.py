@@ -24,6 +24,10 @@ BodyCheck = Check | Received
 #: Maximum length of a head in bytes, and of all interim responses together.
 HEAD_LIMIT = 65536
 
+#: The metadata in which ssbench writes whose an object is.
+OWNER_FIELD = "X-Object-Meta-Ssbench-Owner"
+OWNER_NAME = OWNER_FIELD.lower().encode()
+
 #: Where a head ends for a reader that also takes lone line feeds, as h11 does.
 _LENIENT_END = re.compile(rb"\n\r?\n")
 
@@ -43,8 +47,8 @@ _FIELDS = re.compile(
 class Answer(Struct, frozen=True, gc=False):
     """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body, of a HEAD the object's.
 
-    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only. ``wrong_etag`` says what is
-    wrong with the ETag, where that is known.
+    ``detail`` and ``retry_after`` are filled for statuses other than 2xx only, ``owner`` (the value of
+    :data:`OWNER_FIELD`) for a HEAD only. ``wrong_etag`` says what is wrong with the ETag, where that is known.
     """
 
     status: int
@@ -57,6 +61,7 @@ class Answer(Struct, frozen=True, gc=False):
     detail: str
     retry_after: str | None
     wrong_etag: str | None = None
+    owner: str | None = None
 
 
 class Head(Struct, frozen=True, gc=False):
@@ -139,8 +144,8 @@ class CarefulReader:
     """Reads one whole answer with h11, however it is cut into packets.
 
     After ``feed`` has said True, ``status``, ``size`` (bytes of body), ``announced`` (what Content-Length
-    says), ``trans_id``, ``keep_alive`` (the connection may carry another request), ``reason``, ``etag`` and
-    ``retry_after`` are set.
+    says), ``trans_id``, ``keep_alive`` (the connection may carry another request), ``reason``, ``etag``,
+    ``owner`` and ``retry_after`` are set.
     """
 
     def __init__(self, method: str, check: BodyCheck | None = None) -> None:
@@ -157,6 +162,7 @@ class CarefulReader:
         self.keep_alive = False
         self.reason = ""
         self.retry_after: str | None = None
+        self.owner: str | None = None
 
     def feed(self, data: bytes) -> bool:
         """Take what came, ``b""`` for the end of the connection; True when the answer is whole.
@@ -200,4 +206,5 @@ class CarefulReader:
         self.trans_id = fields.get(b"x-trans-id") or fields.get(b"x-openstack-request-id")
         self.etag = fields.get(b"etag")
         self.retry_after = fields.get(b"retry-after")
+        self.owner = fields.get(OWNER_NAME)
         self.announced = announced_length(fields.get(b"content-length"))

@@ -43,7 +43,7 @@ from ssbench.swift.causes import (
 )
 from ssbench.swift.connection import Connection
 from ssbench.swift.etags import Received, Sample
-from ssbench.swift.http_response import Answer, BodyCheck
+from ssbench.swift.http_response import OWNER_FIELD, Answer, BodyCheck
 from ssbench.swift.outcome import NOTHING_BEFORE, Effort, Outcome, Prior
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
@@ -140,17 +140,19 @@ class Client:
         delete_after: int | None = None,
         missing_ok: bool = False,
         expected: int = 0,
+        owner: str | None = None,
         prior: Prior = NOTHING_BEFORE,
     ) -> Outcome:
         """Do one request: ``method`` is GET, PUT, DELETE or HEAD; ``size`` the bytes to PUT.
 
         With ``missing_ok`` a 404 is a success; so it is for a DELETE of which an earlier attempt was sent and
         not answered, because that one may have deleted the object. A body of other than ``expected`` bytes
-        is an error, unless that is 0. ``prior`` is what was spent on the request before its token was
-        refused. A wrong storage URL or token raises UsageError.
+        is an error, unless that is 0. ``owner`` is what a PUT says of whose the object is, in its metadata.
+        ``prior`` is what was spent on the request before its token was refused. A wrong storage URL or token
+        raises UsageError.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
-        head = target.head(method, container, name, token, size=size, delete_after=delete_after)
+        head = target.head(method, container, name, token, size=size, delete_after=delete_after, owner=owner)
         effort = Effort.after(prior)
         if self._shared.verifier is not None:
             effort.name = f"{container}/{name}".encode()
@@ -272,7 +274,7 @@ class Client:
 class _Target:
     """A storage URL: its pool, and the parts that requests to it are put together from."""
 
-    __slots__ = ("_after", "_before", "_fields", "_path", "pool")
+    __slots__ = ("_after", "_before", "_fields", "_owners", "_path", "pool")
 
     def __init__(self, pool: Pool, host: str, path: str, fields: str = "") -> None:
         self.pool = pool
@@ -280,6 +282,7 @@ class _Target:
         self._fields = f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: ssbench/{__version__}\r\n{fields}"
         self._before: dict[tuple[str, str], bytes] = {}
         self._after: dict[str | None, bytes] = {}
+        self._owners: dict[str, bytes] = {}
 
     def head(
         self,
@@ -290,12 +293,15 @@ class _Target:
         *,
         size: int,
         delete_after: int | None,
+        owner: str | None,
     ) -> bytes:
         before = self._before.get((method, container)) or self._keep_before(method, container)
         after = self._after.get(token) or self._keep_after(token)
         quoted = (name if _UNQUOTED(name) else quote(name, "/~")).encode()
         if method != "PUT":
             return before + quoted + after + b"\r\n"
+        if owner is not None:
+            after += self._owners.get(owner) or self._keep_owner(owner)
         if delete_after is None:
             return b"%b%b%bContent-Length: %d\r\n\r\n" % (before, quoted, after, size)
         return b"%b%b%bContent-Length: %d\r\nX-Delete-After: %d\r\n\r\n" % (
@@ -320,6 +326,12 @@ class _Target:
         after = f"{self._fields}X-Auth-Token: {token}\r\n" if token else self._fields
         self._after[token] = after.encode()
         return self._after[token]
+
+    def _keep_owner(self, owner: str) -> bytes:
+        if not (owner.isascii() and owner.isprintable()):
+            raise UsageError("the owner holds characters that no header field may hold")
+        field = self._owners[owner] = f"{OWNER_FIELD}: {owner}\r\n".encode()
+        return field
 
 
 def _refused(answer: Answer) -> AttemptError:

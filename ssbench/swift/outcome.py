@@ -26,7 +26,7 @@ class Outcome(Struct, frozen=True, gc=False):
     that were sent again at once because a kept connection had gone stale, which are no retries.
     ``connecting`` and ``pausing`` are how many of the seconds went into new connections and into our own
     pauses before retries; ``last_attempt`` is what the last attempt took, connecting aside, None where it
-    was the only one.
+    was the only one. ``owner`` is whose the object is that a HEAD found, as its metadata says.
     """
 
     first_byte: float | None
@@ -46,6 +46,7 @@ class Outcome(Struct, frozen=True, gc=False):
     connecting: float = 0.0
     pausing: float = 0.0
     last_attempt: float | None = None
+    owner: str | None = None
 
 
 #: What was spent on a request before its token was refused: (retries, when the first attempt began, when the
@@ -112,6 +113,7 @@ class Effort(Struct, gc=False):
             connecting=self.connecting,
             pausing=self.pausing,
             last_attempt=answer.last_byte_at - answer.sent_at if self.retries or self.resent else None,
+            owner=answer.owner,
         )
 
     def failure(self, fault: AttemptError) -> Outcome:

@@ -133,6 +133,7 @@ def send(run: Run, target: Target) -> Outcome:
         target.token,
         target.size,
         delete_after=parameters.delete_after,
+        owner=_owner(run, target),
         prior=target.spent,
     )
 
@@ -158,16 +159,21 @@ def look(run: Run, target: Target) -> Outcome:
 
 
 def upload_if_missing(run: Run, target: Target) -> Outcome:
-    """PUT the object, if there is none under its name of a size in the range of its class."""
+    """PUT the object, unless there is one of this scenario, of a size in the range of its class.
+
+    What does not say whose it is, because an earlier version of ssbench wrote it, is taken for this
+    scenario's.
+    """
     parameters, request = run.parameters, run.client.request
     url, container, name, token = target.url, target.container, target.name, target.token
-    found = None
+    found, owner, others = None, _owner(run, target), ""
     outcome = request(url, "HEAD", container, name, token)
     if outcome.cause is None:
         found = outcome.size
+        others = outcome.owner if outcome.owner and outcome.owner != owner else ""
         smallest, largest = parameters.size_ranges[target.size_class]
         # What an earlier run wrote cannot be checked.
-        if smallest <= found <= largest and parameters.verify_seed is None:
+        if smallest <= found <= largest and not others and parameters.verify_seed is None:
             return structs.replace(outcome, found=found)
     elif outcome.cause != NOT_FOUND:
         return outcome
@@ -179,9 +185,16 @@ def upload_if_missing(run: Run, target: Target) -> Outcome:
         name,
         token,
         target.size,
+        owner=owner,
         prior=target.spent,
     )
-    return structs.replace(outcome, found=found)
+    return structs.replace(outcome, found=found, detail=outcome.detail or others)
+
+
+def _owner(run: Run, target: Target) -> str | None:
+    """Return what the object is to say of whose it is; None for nothing."""
+    owners = run.parameters.owners
+    return owners[target.size_class] if owners else None
 
 
 def remove(run: Run, target: Target) -> Outcome:

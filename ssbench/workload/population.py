@@ -66,6 +66,8 @@ class Population:
     """
 
     def __init__(self, scenario: Scenario, workload: Workload) -> None:
+        #: Whether the initial objects belong to this run alone, and go with it.
+        self.owns_initial = False
         self.drawn = 0
         self.waiting = 0
         self.waits = 0
@@ -372,9 +374,12 @@ class Population:
     def leftovers(self) -> Iterator[tuple[int, int, int]]:
         """Yield the objects that the run created and that may still exist.
 
-        Each is (size-class index, container, number). Initial objects are not among them.
+        Each is (size-class index, container, number). Initial objects are among them where the run owns them.
         """
-        for index, (containers, first) in enumerate(zip(self._containers, self._first_created, strict=True)):
+        for index, (containers, created) in enumerate(
+            zip(self._containers, self._first_created, strict=True)
+        ):
+            first = 1 if self.owns_initial else created
             for number, container in enumerate(islice(containers, first, None), first):
                 if container != self._gone:
                     yield index, container, number

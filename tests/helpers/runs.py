@@ -17,6 +17,7 @@ import yaml
 from fault_server import FaultServer, Reply, Request
 
 from ssbench.errors import StatFileError
+from ssbench.names import MARK_PREFIX
 from ssbench.operations import OPERATIONS
 from ssbench.run_results import RunSummary, open_results
 
@@ -69,6 +70,9 @@ class Store:
         self.fault: Callable[[Request], Reply | None] = lambda _request: None
 
     def __call__(self, request: Request) -> Reply:
+        if MARK_PREFIX in request.target:
+            # Marks of runs are no operations; it remembers none.
+            return Reply({"PUT": 201, "DELETE": 204}.get(request.method, 404))
         with self._lock:
             self.counts[request.method] += 1
             moves = is_object(request) and request.method != "HEAD"

@@ -56,7 +56,7 @@ def environment(swift: LocalSwift) -> dict[str, str]:
 
 def accounted_for(statistics: RunStatistics) -> int:
     """Operations that have a result, and those that could not be sent."""
-    return statistics.total.count + statistics.total.errors + sum(row[2] for row in statistics.not_sendable)
+    return statistics.total.count + statistics.total.failed + sum(row[2] for row in statistics.not_sendable)
 
 
 def listing(account, base: str) -> dict[str, list[str]]:
@@ -70,7 +70,7 @@ def test_a_run_from_yaml_counts_up_reports_and_cleans_up(fleet, swift, account, 
     assert run.end() == 0, run.err
 
     statistics = numbers(fleet.stats)
-    assert statistics.total.errors == 0
+    assert statistics.total.failed == 0
     assert accounted_for(statistics) == 80
     assert f"Count:{statistics.total.count:6d}" in run.out
     assert "99.9%-ile" in run.out

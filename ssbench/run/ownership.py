@@ -1,0 +1,346 @@
+"""Whose objects are whose when several runs use the same containers: a mark of each, names that are apart.
+
+A run puts a mark into its first container, and then looks for marks of others. Where another run is under way
+whose objects may have the same names, the names of this one get a tag, those of its initial objects too. Of
+two runs that begin at the same moment both may do so. Runs that only read the same initial objects share
+them. After the benchmark it looks again, so that the first run too can say that another one was beside it.
+
+All requests are made by a thread of their own, which also renews the mark: a Swift that does not answer
+delays neither the run nor Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
+
+from ssbench.names import container_name, object_name, tagged
+from ssbench.operations import OPERATIONS, Effect
+from ssbench.run.loop import Loop
+from ssbench.run.options import RunOptions
+from ssbench.run.places import container_places
+from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.owner import owner_of
+
+if TYPE_CHECKING:
+    from ssbench.swift.marks import Mark, Marks
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between two renewals of a mark, of which several may fail until it expires.
+RENEWED_EVERY = 15.0
+
+#: Seconds to wait for the marks before the run goes on without them: at its beginning, and at its end.
+_PATIENCE = 30.0
+_LAST_PATIENCE = 5.0
+
+#: Seconds between two looks at whether to wait on, and after which to say so.
+_TICK = 0.1
+_SAY_SECONDS = 5.0
+
+#: Other runs that are named, at most.
+_NAMED = 5
+
+_Answer = TypeVar("_Answer")
+
+
+class _NoAnswerError(Exception):
+    """The marks could not be read or written; the text says why."""
+
+
+class Ownership:
+    """The mark of one run: whom it meets is among the news of its ``loop``.
+
+    ``run_id`` is the number of the run, ``trans_id_extra`` what its transaction ids end in.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        options: RunOptions,
+        tokens: TokenSource,
+        loop: Loop,
+        *,
+        run_id: int,
+        trans_id_extra: str | None,
+    ) -> None:
+        # Only here, because python-swiftclient takes long to import and a no-op run does not need it.
+        from ssbench.swift.marks import Mark, this_process  # noqa: PLC0415
+
+        self._scenario = scenario
+        self._options = options
+        self._tokens = tokens
+        self._loop = loop
+        self._extra = trans_id_extra
+        self._warn = loop.news.warn
+        #: What it shares with others: a run that verifies replaces the initial objects that it finds.
+        self._reads = "" if options.verify else shared_reads(scenario)
+        self._mark = Mark(
+            run=f"{run_id & 0xFFFFFFFF:08x}",
+            host=socket.gethostname()[:255],
+            pid=os.getpid(),
+            process=this_process(),
+            scenario=scenario.name[:100],
+        )
+        #: Whether a mark was written; when the last one was.
+        self._marked = False
+        self._written_at = -float("inf")
+        #: Runs that the user knows of.
+        self._known: set[str] = set()
+        self._questions: queue.SimpleQueue[Callable[[], bool]] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, name="marks", daemon=True).start()
+
+    @property
+    def tag(self) -> str:
+        """What keeps the names of this run apart; empty where they are the usual ones."""
+        return self._mark.tag
+
+    def begin(self) -> str:
+        """Put the mark, look for others, and return what keeps the names of this run apart: see :attr:`tag`.
+
+        Warns of runs that are under way. Names can be chosen where no object was uploaded yet.
+        """
+        try:
+            writable, others = self._ask(self._put_and_look, _PATIENCE)
+        except _NoAnswerError as error:
+            if not self._loop.interrupted.is_set():
+                self._warn(f"Whether other runs use the same containers is not known: {error}")
+            return self.tag
+        running = self._say_what_was_kept(others)
+        clashing = [other for other in running if self._clashes(other)]
+        if not clashing:
+            self._name(running, self._beside)
+        elif not writable:
+            self._name(
+                clashing,
+                lambda other: (
+                    f"{other.sentence_start} is under way in the same containers, and this account cannot"
+                    " write: operations on objects that it deletes or replaces fail"
+                ),
+            )
+        else:
+            self._mark = replace(self._mark, tag=self._mark.run)
+            example = object_name(tagged(self._scenario.size_classes[0].name, self.tag), 1)
+            self._name(
+                clashing,
+                lambda other: (
+                    f"The names of this run's objects are apart ({example} and so on) because {other} is"
+                    " under way in the same containers; its load is in these figures"
+                ),
+            )
+            self._tell_others()
+        return self.tag
+
+    def ready(self) -> None:
+        """Note that all initial objects are there: from now on others may read them too."""
+        if self._reads and not self.tag:
+            self._mark = replace(self._mark, reads=self._reads)
+            self._tell_others()
+
+    def look(self) -> None:
+        """Look for runs that began since; call it after the benchmark, before the report."""
+        if not self._marked:
+            return
+        try:
+            others = self._ask(self._others, _LAST_PATIENCE, heed=False)
+        except _NoAnswerError as error:
+            _log.info("Whether other runs began in the same containers cannot be seen: %s", error)
+            return
+        self._name(others, self._beside)
+
+    def end(self, kept: int = 0, *, at_once: bool = False) -> None:
+        """Take the mark away; the last thing to be called. ``at_once``: wait a second for that at most.
+
+        It stays, as that of a run that has ended, for runs that are still under way, and for as long as the
+        ``kept`` objects do.
+        """
+        if self._marked:
+            try:
+                self._ask(lambda: self._retire(kept), 1.0 if at_once else _LAST_PATIENCE, heed=False)
+            except _NoAnswerError as error:
+                _log.info("The mark of this run stays until it expires: %s", error)
+        self._questions.put(lambda: False)
+
+    # -- what is said -------------------------------------------------------------------------
+
+    def _clashes(self, other: Mark) -> bool:
+        """Whether both runs may write objects of the same names, or one those that the other one reads."""
+        shared = self._reads and other.reads == self._reads
+        return other.tag == self.tag and not shared and not other.ended
+
+    def _beside(self, other: Mark) -> str:
+        was = "was" if other.ended else "is"
+        if other.tag != self.tag:
+            return (
+                f"{other.sentence_start} {was} under way in the same containers; names of its objects are"
+                " apart from those of this run, its load is in these figures"
+            )
+        if self._reads and other.reads == self._reads:
+            return f"{other.sentence_start} {was} reading the same objects; its load is in these figures"
+        return (
+            f"{other.sentence_start} used the same names of objects at the same time: what was missing, or"
+            " had a wrong size or content, may be its doing"
+        )
+
+    def _name(self, others: Sequence[Mark], sentence: Callable[[Mark], str]) -> None:
+        """Warn of runs that were not named yet."""
+        new = [other for other in others if other.run not in self._known]
+        self._known.update(other.run for other in new)
+        for other in new[:_NAMED]:
+            self._warn(sentence(other))
+        if len(new) > _NAMED:
+            self._warn(f"The same holds for {len(new) - _NAMED} more runs in the same containers")
+
+    def _say_what_was_kept(self, others: Sequence[Mark]) -> list[Mark]:
+        """Say what earlier runs left by request; return the marks of the others."""
+        for other in others:
+            if not other.kept:
+                continue
+            self._known.add(other.run)
+            if not other.tag:
+                _log.info(
+                    "%d objects that %s created and kept are in these containers; those whose names this run"
+                    " uses too are written anew",
+                    other.kept,
+                    other,
+                )
+        return [other for other in others if not other.kept]
+
+    # -- requests -----------------------------------------------------------------------------
+
+    def _ask(self, call: Callable[[], _Answer], patience: float, *, heed: bool = True) -> _Answer:
+        """Return what a call returns on the thread of the requests; raises _NoAnswerError.
+
+        ``heed``: an interruption of the run ends it.
+        """
+        from ssbench.swift.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415 - as above
+
+        answers: queue.SimpleQueue[tuple[_Answer, None] | tuple[None, BaseException]] = queue.SimpleQueue()
+
+        def answer() -> bool:
+            try:
+                answers.put((call(), None))
+            except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that asks
+                answers.put((None, error))
+            return True
+
+        self._questions.put(answer)
+        began = said_at = time.monotonic()
+        while True:
+            try:
+                result = answers.get(timeout=_TICK)
+            except queue.Empty:
+                now = time.monotonic()
+                self._loop.fleet.look_after_descriptors(now)
+                if heed and self._loop.interrupted.is_set():
+                    raise _NoAnswerError("the run was interrupted") from None
+                if now - began > patience:
+                    raise _NoAnswerError(f"no answer within {patience:g} s") from None
+                if now - said_at >= _SAY_SECONDS:
+                    said_at = now
+                    _log.info("Waiting for Swift: looking for other runs for %.0f s", now - began)
+                continue
+            if result[1] is None:
+                return result[0]
+            if isinstance(result[1], CLIENT_ERRORS):
+                raise _NoAnswerError(why(result[1]))
+            raise result[1]
+
+    def _tell_others(self) -> None:
+        """Write the mark as it is now, if there is one."""
+        if self._marked:
+            try:
+                self._ask(self._put, _PATIENCE)
+            except _NoAnswerError as error:
+                _log.warning("The mark by which other runs find this one could not be written: %s", error)
+
+    # -- in the thread ------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        more = True
+        while more:
+            try:
+                question = self._questions.get(timeout=RENEWED_EVERY)
+            except queue.Empty:
+                question = self._renew
+            more = question()
+
+    def _stores(self) -> list[Marks]:
+        from ssbench.swift.marks import Marks  # noqa: PLC0415 - as above
+
+        base, options = self._scenario.container_base, self._options
+        timeouts = (options.connect_timeout, options.network_timeout)
+        return [
+            Marks(place.session, container_name(base, 0, place.policy), timeouts, self._extra)
+            for place in container_places(self._scenario, options, self._tokens)
+        ]
+
+    def _put(self) -> None:
+        for store in self._stores():
+            store.put(self._mark)
+        self._written_at = time.monotonic()
+
+    def _put_and_look(self) -> tuple[bool, list[Mark]]:
+        from ssbench.swift.client_errors import CLIENT_ERRORS  # noqa: PLC0415 - as above
+        from ssbench.swift.marks import denied  # noqa: PLC0415
+
+        try:
+            self._put()
+            self._marked = True
+        except CLIENT_ERRORS as error:
+            if not denied(error):
+                raise
+            _log.info("This account cannot write, so that other runs will not know of this one")
+        return self._marked, self._others()
+
+    def _others(self) -> list[Mark]:
+        found = {mark.run: mark for store in self._stores() for mark in store.others(self._mark.run)}
+        return list(found.values())
+
+    def _renew(self) -> bool:
+        from ssbench.swift.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415 - as above
+
+        if self._marked and time.monotonic() - self._written_at >= RENEWED_EVERY / 2:
+            try:
+                self._put()
+            except CLIENT_ERRORS as error:
+                _log.debug("the mark of the run was not renewed: %s", why(error))
+        return True
+
+    def _retire(self, kept: int) -> None:
+        self._marked = False
+        for store in self._stores():
+            others = store.others(self._mark.run)
+            if kept:
+                store.put(replace(self._mark, kept=kept, ended=True))
+            elif any(not other.ended for other in others):
+                store.put(replace(self._mark, ended=True))
+                continue
+            else:
+                store.delete(self._mark.run)
+            if all(other.ended for other in others):
+                # Those for which they stayed have ended too.
+                for other in others:
+                    if not other.kept:
+                        store.delete(other.run)
+
+
+def shared_reads(scenario: Scenario) -> str:
+    """Return a digest of the initial objects of a scenario that only reads; empty where it writes."""
+    for each in scenario.size_classes:
+        for name, weight in each.weights.items():
+            if weight and OPERATIONS.named(name).effect is not Effect.READS:
+                return ""
+    parts = [str(scenario.container_count), *(owner_of(scenario, each) for each in scenario.size_classes)]
+    parts += [str(each.initial_files) for each in scenario.size_classes]
+    return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()

@@ -1,0 +1,47 @@
+"""Whose the objects of a run are: what their metadata says, so that another scenario does not reuse them.
+
+Two scenarios may have a size class of the same name. The sizes of both may overlap, so the size of an object
+does not tell which of them it is of.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from urllib.parse import quote, unquote
+
+from ssbench.scenario.model import Scenario, SizeClass
+
+#: Swift takes 256 bytes of a value.
+_LONGEST = 200
+
+
+def owner_of(scenario: Scenario, size_class: SizeClass) -> str:
+    """Return what the metadata of the objects of a size class says: a digest, and the scenario's name.
+
+    It is the same as long as the scenario, the class and its sizes are; users, weights and the number of
+    objects do not matter.
+    """
+    parts = (scenario.name, size_class.name, str(size_class.size_min), str(size_class.size_max))
+    digest = blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"{digest} {quote(scenario.name, ' ', errors='replace')}"[:_LONGEST].rstrip()
+
+
+def owner_name(owner: str) -> str:
+    """Return the name of the scenario that the metadata of an object says it is of."""
+    return unquote(owner.partition(" ")[2])[:_LONGEST]
+
+
+def why_replaced(replaced: int, of_others: int, *, verified: bool) -> str:
+    """Return why initial objects were uploaded although there were some of their names; or nothing.
+
+    So many were ``replaced``, of which so many were objects ``of_others``.
+    """
+    if not replaced:
+        return ""
+    if verified:
+        return "to verify their content"
+    size = "size outside the range of their class"
+    if not of_others:
+        return size
+    others = "objects of another scenario"
+    return others if of_others == replaced else f"{of_others} {others}, {replaced - of_others} {size}"
