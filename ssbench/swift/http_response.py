@@ -48,7 +48,8 @@ class Answer(Struct, frozen=True, gc=False):
     """A whole answer; times by ``time.monotonic``, ``size`` in bytes of body, of a HEAD the object's.
 
     ``detail`` and ``retry_after`` are filled for statuses other than 2xx only, ``owner`` (the value of
-    :data:`OWNER_FIELD`) for a HEAD only. ``wrong_etag`` says what is wrong with the ETag, where that is known.
+    :data:`OWNER_FIELD`) for a HEAD only. ``wrong_etag`` says what is wrong with the ETag, where that is
+    known.
     """
 
     status: int
