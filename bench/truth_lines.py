@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+from simulated_intervals import coverage, warm_ups
 from simulated_stalls import all_found, stalls_of
 
 
@@ -49,5 +50,24 @@ def stalls(runs: int) -> Iterable[Line]:
         yield at_most(f"{name}: healthy runs with a stall", 0.05, falsely, runs)
 
 
+def intervals(runs: int) -> Iterable[Line]:
+    """The truth in 95 % intervals, of seconds that are alike by ``phi``; of ten times as many runs."""
+    for seconds in (10, 30, 60, 300):
+        for phi in (0.0, 0.5, 0.8, 0.95):
+            for name, (given, right) in coverage(phi, seconds, 10 * runs).items():
+                what = f"{seconds} s, autocorrelation {phi:g}: truth in the interval of {name}"
+                yield at_least(what, 0.8 if phi > 0.9 else 0.9, right, given)
+
+
+def warm_up(runs: int) -> Iterable[Line]:
+    """--warmup auto, at an autocorrelation of 0.8: of runs without one, and of a start 50 % slower."""
+    seeds = range(5 * runs)
+    for seconds in (120, 300):
+        falsely = sum(bool(cut) for cut in warm_ups(seconds, 0.8, 0.0, seeds))
+        found = sum(bool(cut) for cut in warm_ups(seconds, 0.8, 0.5, seeds))
+        yield at_most(f"{seconds} s without a warm-up: some is left out", 0.05, falsely, len(seeds))
+        yield at_least(f"{seconds} s, start -50 %, fading in 15 s: left out", 0.9, found, len(seeds))
+
+
 #: Functions that return the lines of the table, in its order.
-LINES: tuple[Callable[[int], Iterable[Line]], ...] = (stalls,)
+LINES: tuple[Callable[[int], Iterable[Line]], ...] = (stalls, intervals, warm_up)

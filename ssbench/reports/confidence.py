@@ -9,20 +9,34 @@ import math
 from collections.abc import Iterator
 
 from ssbench.reports.figures import milliseconds
-from ssbench.statistics import Interval, Latencies, Line, RunStatistics, Section, Steadiness
+from ssbench.statistics import Course, Interval, Latencies, Line, RunStatistics, Section, Steadiness
+from ssbench.statistics.confidence import MIN_SECONDS
 
 _RANKS = (50, 90, 95, 99, 99.9)
 _INDENT = " " * 7
+_NO_INTERVAL = "-: it would reach down to 0, or too few latencies lie beyond; a longer run says more"
 _MEGABYTE = 1e6
 
 
 def section(statistics: RunStatistics) -> Iterator[str]:
-    """Yield the lines of the section; none where the run was too short for any interval."""
-    course = statistics.course
-    if course is None or statistics.total.rate_interval is None:
-        return
-    lines = [*_steadiness(course.steadiness), *_rates(statistics), *_latencies(statistics)]
-    yield from ("", "Confidence (95 % intervals)", *((_INDENT + line).rstrip() for line in lines))
+    """Yield the lines of the section, of a run with stages by stage; none where the run was too short."""
+    parts = {stage.name: stage.numbers for stage in statistics.stages} or {"": statistics}
+    lines: list[str] = []
+    for name, numbers in parts.items():
+        course = numbers.course
+        if course is None or not _is_long_enough(numbers, course):
+            continue
+        own = [*_steadiness(course.steadiness), *_rates(numbers), *_latencies(numbers)]
+        lines += ["", f"Stage {name}", *own] if name else own
+    if lines:
+        if any("-" in line.split() for line in lines):
+            lines += ["", _NO_INTERVAL]
+        yield from ("", "Confidence (95 % intervals)", *((_INDENT + line).rstrip() for line in lines))
+
+
+def _is_long_enough(numbers: RunStatistics, course: Course) -> bool:
+    window = course.window
+    return len(numbers.total.by_second.series(window.start, window.end)[0]) >= MIN_SECONDS
 
 
 def _steadiness(found: Steadiness) -> Iterator[str]:
@@ -41,18 +55,23 @@ def _rates(statistics: RunStatistics) -> Iterator[str]:
     yield ""
     yield f"{'Rates':<24}{'ops/s':>10}{'from':>10}{'to':>10}{'+- %':>7}{'MB/s':>11}{'from':>10}{'to':>10}"
     for name, line in _lines(statistics):
-        rate, moved = line.rate_interval, line.moved_interval
-        if rate is None or moved is None:
-            continue
+        rate = line.requests_per_second
         yield (
-            f"{name:<24.24}{line.requests_per_second:>10.1f}{rate.low:>10.1f}{rate.high:>10.1f}"
-            f"{_per_cent(rate, line.requests_per_second):>7}{line.moved_per_second / _MEGABYTE:>11.3f}"
-            f"{moved.low / _MEGABYTE:>10.3f}{moved.high / _MEGABYTE:>10.3f}"
+            f"{name:<24.24}{rate:>10.1f}{_range(line.rate_interval, 1, 1)}"
+            f"{_per_cent(line.rate_interval, rate):>7}{line.moved_per_second / _MEGABYTE:>11.3f}"
+            f"{_range(line.moved_interval, _MEGABYTE, 3)}"
         )
 
 
-def _per_cent(interval: Interval, value: float) -> str:
-    return f"{100 * (interval.high / value - 1):.1f}" if value else "-"
+def _range(interval: Interval | None, unit: float, decimals: int) -> str:
+    bounds = ("-", "-") if interval is None else (interval.low, interval.high)
+    return "".join(
+        f"{each if isinstance(each, str) else f'{each / unit:.{decimals}f}':>10}" for each in bounds
+    )
+
+
+def _per_cent(interval: Interval | None, value: float) -> str:
+    return f"{100 * (interval.high / value - 1):.1f}" if interval and value else "-"
 
 
 def _latencies(statistics: RunStatistics) -> Iterator[str]:

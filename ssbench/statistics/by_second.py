@@ -6,6 +6,7 @@ memory as 200, and no more than before where each is another.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -140,6 +141,27 @@ class LatencyTable:
         parts = 1 - (sums[places] - wanted) / counts[places]
         low, high = _bounds(buckets[places])
         return seconds[starts], low + (high - low) * parts, totals.astype(np.float64)
+
+    def since(self, second: int) -> LatencyTable:
+        """Return the table of those that ended in a second since 1970 or later."""
+        seconds, buckets, counts = self._rows()
+        first = int(np.searchsorted(seconds, second))
+        keys = (seconds[first:] << _BUCKET_BITS) | buckets[first:]
+        return LatencyTable([(keys, counts[first:].astype(np.uint32))] if len(keys) else ())
+
+    def percentile(self, share: float) -> float:
+        """Return a percentile (0 to 1) of all of them, within the width of a bucket; NaN without any."""
+        _, buckets, counts = self._rows()
+        if not len(buckets):
+            return math.nan
+        lowest = int(buckets.min())
+        by_bucket = np.bincount(buckets - lowest, counts)
+        sums = np.cumsum(by_bucket)
+        wanted = min(max(share, 0.0), 1.0) * sums[-1]
+        place = min(int(np.searchsorted(sums, wanted)), len(sums) - 1)
+        low, high = _bounds(np.array([lowest + place]))
+        part = 1 - (sums[place] - wanted) / by_bucket[place]
+        return float(low[0] + (high[0] - low[0]) * part)
 
     def ranks(self, share: float) -> Interval | None:
         """Return between which shares of all latencies that percentile lies (95 %)."""

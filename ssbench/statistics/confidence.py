@@ -26,6 +26,9 @@ MIN_SECONDS = 10
 _MOST_CORRELATION = 0.95
 _MOST_FADING = 0.9
 
+#: The same of what seconds have in common, where their own noise is known.
+_MOST_COMMON = 0.97
+
 #: Seconds in one mean of MSER-5.
 _MSER_BATCH = 5
 
@@ -37,6 +40,11 @@ _LEAST_FOR_DRIFT = 30
 
 #: The quantile of the normal distribution for 95 %.
 _NORMAL = 1.959964
+#: Of cuts that are as good but for this share, the shortest is taken as the warm-up.
+_AS_GOOD = 0.1
+
+#: So many long batches give a second estimate of what a percentile may be off by.
+_LONG_BATCHES = 5
 
 _SHARE = 0.95
 _SURE = 0.99
@@ -120,12 +128,13 @@ def _beta_share(x: float, a: float, b: float) -> float:
 # -- how much a series says ---------------------------------------------------------------------------
 
 
-def effective_size(series: Series) -> float:
+def effective_size(series: Series, noise: float = 0.0) -> float:
     """Return how many independent values say as much of the mean as these, from 2 to their number.
 
     The least of three estimates, because each of them misses something: the autocorrelation of neighbours
     is too low where each value has noise of its own on top of what fades; the next but one shows that;
-    means of growing batches show slower changes.
+    means of growing batches show slower changes. Where the variance of the values' own noise is known
+    (``noise``), what is left of the autocorrelation is that of what fades, which is a fourth.
     """
     count = len(series)
     variance = float(np.var(series, ddof=1)) if count > 1 else 0.0
@@ -139,6 +148,11 @@ def effective_size(series: Series) -> float:
     if first > error / 2:
         fading = min(max(second / first, first), _MOST_FADING)
         factor = max(factor, 1 + 2 * first / (1 - fading))
+    if 0 < noise < variance:
+        alike = (variance - noise) / variance
+        found = min(max(first / alike, 0.0), 1.0)
+        fading = min(found + math.sqrt(1 - found**2) / math.sqrt(count) / alike / 2, _MOST_COMMON)
+        factor = max(factor, 1 - alike + alike * (1 + fading) / (1 - fading))
     return max(_LEAST_SIZE, count / factor)
 
 
@@ -188,11 +202,11 @@ def percentile_ranks(share: float, below: Series, every: Series) -> Interval | N
     if len(every) < MIN_SECONDS or not total:
         return None
     residuals = below - float(below.sum()) / total * every
-    seconds = effective_size(residuals)
     independent = share * (1 - share)
+    seconds = effective_size(residuals, independent * total / len(every))
     variance = float(np.var(residuals, ddof=1)) * len(every) ** 2 / seconds / total**2
     size = min(total, independent / variance) if variance else total
-    half = _t(seconds - 1) * math.sqrt(independent / size)
+    half = max(_t(seconds - 1) * math.sqrt(independent / size), _of_batches(residuals) * len(every) / total)
     return Interval(max(0.0, share - half), share + half, size)
 
 
@@ -206,13 +220,23 @@ def wilson(share: float, size: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+def _of_batches(series: Series) -> float:
+    """Return how far the mean may be off (95 %), by the means of a few long batches.
+
+    What is alike for longer than a run shows by its autocorrelation can still be seen in these.
+    """
+    length = len(series) // _LONG_BATCHES
+    means = series[len(series) - length * _LONG_BATCHES :].reshape(_LONG_BATCHES, length).mean(axis=1)
+    return _t(_LONG_BATCHES - 1) * float(np.std(means, ddof=1)) / math.sqrt(_LONG_BATCHES)
+
+
 # -- is it steady? ------------------------------------------------------------------------------------
 
 
 def warm_up(series: Series) -> int | None:
     """Return how many seconds to leave out at the beginning (MSER-5); None: not steady yet.
 
-    What is left has the least squared standard error of all cuts in the first half.
+    What is left has the least squared standard error of all cuts in the first half, or hardly more.
     """
     count = len(series) // _MSER_BATCH
     if count < 4:
@@ -224,7 +248,8 @@ def warm_up(series: Series) -> int | None:
     sums = centred[::-1].cumsum()[::-1]
     squares = (centred**2)[::-1].cumsum()[::-1]
     errors = (squares - sums**2 / left) / left**2
-    cut = int(errors[: (count + 1) // 2].argmin())
+    errors = errors[: (count + 1) // 2]
+    cut = int(np.flatnonzero(errors <= (1 + _AS_GOOD) * errors.min())[0])
     return None if cut and cut == (count + 1) // 2 - 1 else cut * _MSER_BATCH
 
 

@@ -42,6 +42,8 @@ def course_of(timeline: Timeline, window: Window, total: Figures, users: float, 
         busy=total.within.busy / of_all_users if of_all_users else math.nan,
         operations=each[0] if each else None,
         moved=each[1] if each else None,
-        steadiness=steadiness(total.by_second.series(window.start, window.end)[0]),
+        steadiness=steadiness(
+            total.by_second.series(window.start, window.end)[0], window.start, total.last_byte.by_second
+        ),
         stalls=timeline.stalls(window, total.last_byte, None if idle else math.ceil(users)),
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ssbench.results import Mark, ResultBlock
 from ssbench.statistics.attempts import TimesCollector
-from ssbench.statistics.by_second import BySecond, merge_seconds
+from ssbench.statistics.by_second import BySecond, LatencyTable, merge_seconds
 from ssbench.statistics.censored import Censored
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.due import Due, DueCollector, merge_due
@@ -170,14 +170,36 @@ def rates(figures: Figures, window: Window | None) -> tuple[float, float]:
     return own.per_second(figures.count), own.per_second(figures.moved)
 
 
+def without_seconds(figures: Figures) -> Figures:
+    """Return the same figures without what the intervals of latencies are made of.
+
+    Where stages are put together, what differs from second to second is what was asked for, and no noise.
+    """
+    return replace(
+        figures,
+        **{
+            name: replace(getattr(figures, name), by_second=LatencyTable())
+            for name in ("first_byte", "last_byte", "last_attempt", "connecting")
+        },
+        due=replace(
+            figures.due,
+            response=replace(figures.due.response, by_second=LatencyTable()),
+            undue=replace(figures.due.undue, by_second=LatencyTable()),
+        ),
+    )
+
+
 def intervals(figures: Figures, window: Window | None) -> tuple[Interval | None, Interval | None]:
-    """Return the 95 % intervals of :func:`rates`; None of runs that were too short, and of old files."""
+    """Return the 95 % intervals of :func:`rates`.
+
+    None of runs that were too short, of old files, and where one reaches down to 0, which says nothing.
+    """
     if window is None:
         return None, None
     found = figures.by_second.intervals(window.start, window.end)
     # Whole seconds of the clock are a little less than the window; only their spread is used.
     operations, moved = (
-        interval and interval.around(rate)
+        interval.around(rate) if interval and interval.half_width < rate else None
         for rate, interval in zip(rates(figures, window), found, strict=True)
     )
     return operations, moved

@@ -106,15 +106,17 @@ class Latencies:
     def interval(self, rank: float) -> Interval | None:
         """Return the 95 % interval of a percentile, 0 < rank < 100.
 
-        None of runs that were too short to tell. Its bounds are latencies that were measured; ``low`` is 0
-        and ``high`` infinite where there are too few beyond.
+        None of runs that were too short, and where it would reach down to 0, which says nothing. Its bounds
+        are latencies that were measured; ``high`` is infinite where there are too few beyond.
         """
         ranks = self.by_second.ranks(rank / 100)
         if ranks is None:
             return None
         low, high = math.floor(ranks.low * self.count), math.ceil(ranks.high * self.count) + 1
+        if low < 1:
+            return None
         return Interval(
-            self._smallest(low) if low >= 1 else 0.0,
+            self._smallest(low),
             self._smallest(high) if high <= self.count else math.inf,
             ranks.effective_size,
         )

@@ -170,7 +170,7 @@ def numbers_of(
         current=facts.current,
         start=None if not collector.results else window.start if window else start,
         end=total.end if collector.results else None,
-        sections=tuple(sections_of(leaves, names, window)),
+        sections=tuple(sections_of(leaves, names, window, pooled=bool(collector.stages))),
         groups=groups,
         requests_by_second=_by_second(timeline.seconds(), 0) if timeline else _by_second(collector.seconds),
         worker_count=len(collector.workers),

@@ -8,7 +8,7 @@ from typing import Any
 
 from ssbench.operations import OPERATIONS, Operation
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.figures import Figures, intervals, merge_figures, rates
+from ssbench.statistics.figures import Figures, intervals, merge_figures, rates, without_seconds
 from ssbench.statistics.timeline import Window
 
 
@@ -50,17 +50,22 @@ class Section(RatedFigures):
 
 
 def sections_of(
-    leaves: Mapping[tuple[int, ...], Figures], names: Sequence[str], window: Window | None
+    leaves: Mapping[tuple[int, ...], Figures],
+    names: Sequence[str],
+    window: Window | None,
+    *,
+    pooled: bool = False,
 ) -> Iterator[Section]:
     """Yield the section of all operations together, then that of each that has results.
 
-    ``leaves`` are figures by operation and size class, ``names`` those of the size classes.
+    ``leaves`` are figures by operation and size class, ``names`` those of the size classes. Figures of
+    several stages together (``pooled``) have no intervals.
     """
-    yield _section(None, leaves, names, window)
+    yield _section(None, leaves, names, window, pooled=pooled)
     for operation in OPERATIONS.drawn:
         own = {key: figures for key, figures in leaves.items() if key[0] == operation.code}
         if own:
-            yield _section(operation, own, names, window)
+            yield _section(operation, own, names, window, pooled=pooled)
 
 
 def _section(
@@ -68,14 +73,18 @@ def _section(
     leaves: Mapping[tuple[int, ...], Figures],
     names: Sequence[str],
     window: Window | None,
+    *,
+    pooled: bool,
 ) -> Section:
     """Return the section of some groups, which are keyed by operation and size class."""
     classes: dict[int, list[Figures]] = {}
     for (_, size_class), figures in leaves.items():
         classes.setdefault(size_class, []).append(figures)
-    rated: dict[str | None, dict[str, Any]] = {None: _rated(merge_figures(leaves.values()), window)}
+    rated: dict[str | None, dict[str, Any]] = {
+        None: _rated(merge_figures(leaves.values()), window, pooled=pooled)
+    }
     for size_class in sorted(classes):
-        rated[names[size_class]] = _rated(merge_figures(classes[size_class]), window)
+        rated[names[size_class]] = _rated(merge_figures(classes[size_class]), window, pooled=pooled)
     return Section(
         **rated[None],
         operation=operation,
@@ -83,10 +92,12 @@ def _section(
     )
 
 
-def _rated(figures: Figures, window: Window | None) -> dict[str, Any]:
+def _rated(figures: Figures, window: Window | None, *, pooled: bool) -> dict[str, Any]:
     """Return the fields of figures with rates."""
     rate, moved_rate = rates(figures, window)
-    rate_interval, moved_interval = intervals(figures, window)
+    rate_interval, moved_interval = (None, None) if pooled else intervals(figures, window)
+    if pooled:
+        figures = without_seconds(figures)
     return {
         **{field.name: getattr(figures, field.name) for field in fields(Figures)},
         "requests_per_second": rate,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from ssbench.statistics.confidence import Interval, Series, drift, is_steady, warm_up
+from ssbench.statistics.by_second import LatencyTable
+from ssbench.statistics.confidence import Interval, Series, drift, is_steady, mean_interval, warm_up
 
 #: In shorter runs a cut is as likely noise as a warm-up.
 _LEAST_FOR_WARM_UP = 60
+
+#: A warm-up is left out where that moves one of these percentiles of latency, or the rate, by more than this
+#: share of what its interval allows; less than all of it, because what is left is most of what there was.
+_SHARES = (0.5, 0.95, 0.99)
+_MOVED = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +22,9 @@ class Steadiness:
     """What the successes of each second say of a run as a whole.
 
     ``drift`` is the change of the rate a minute as a share of the mean, None where the run was too short.
-    ``warm_up`` is how many seconds MSER-5 would leave out at the beginning, None where that is not known:
-    the run was shorter than a minute, or not steady by its half.
+    ``warm_up`` is how many seconds to leave out at the beginning, 0 where that would not change a figure by
+    more than its interval tells, None where it is not known: the run was shorter than a minute, or not
+    steady by its half.
     """
 
     drift: Interval | None
@@ -34,7 +42,27 @@ class Steadiness:
         )
 
 
-def steadiness(series: Series) -> Steadiness:
-    """Judge the successes of whole seconds."""
+def steadiness(series: Series, start: float, latencies: LatencyTable) -> Steadiness:
+    """Judge the successes of the whole seconds of the clock after ``start``, and their latencies."""
     cut = warm_up(series) if len(series) >= _LEAST_FOR_WARM_UP else None
+    if cut and not _matters(series, cut, latencies, math.ceil(start) + cut):
+        cut = 0
     return Steadiness(drift(series), is_steady(series), cut)
+
+
+def _matters(series: Series, cut: int, latencies: LatencyTable, second: int) -> bool:
+    """Whether leaving out what ended before a second, the first ``cut`` of a series, moves a figure."""
+    left = series[cut:]
+    rate = mean_interval(left)
+    if rate is not None and abs(float(series.mean() - left.mean())) > _MOVED * rate.half_width:
+        return True
+    later = latencies.since(second)
+    for share in _SHARES:
+        ranks = later.ranks(share)
+        if ranks is None or ranks.high > 1:
+            continue
+        whole, value = latencies.percentile(share), later.percentile(share)
+        end = later.percentile(ranks.high if whole > value else ranks.low)
+        if abs(whole - value) > _MOVED * abs(end - value):
+            return True
+    return False

@@ -7,6 +7,7 @@ import math
 import noise
 import numpy as np
 import pytest
+from simulated_intervals import coverage, warm_ups
 
 from ssbench.statistics.confidence import (
     drift,
@@ -166,6 +167,21 @@ def test_a_run_that_goes_on_rising_is_not_steady():
     change = drift(rising)
     assert change.low == pytest.approx(change.high)
     assert change.low == pytest.approx(50 / 59 * 60 / 75)
+
+
+@pytest.mark.parametrize(("phi", "least"), [(0.0, 0.93), (0.8, 0.93), (0.95, 0.78)])
+def test_an_interval_of_a_percentile_has_the_truth_in_it(phi, least):
+    for name, (given, right) in coverage(phi, 60, 80).items():
+        assert given >= 72, name  # others would reach down to 0
+        assert right >= least * given, name
+
+
+def test_a_warm_up_is_left_out_where_it_changes_a_figure_and_only_there():
+    falsely = warm_ups(120, 0.8, 0.0, range(40))
+    assert sum(bool(cut) for cut in falsely) <= 3
+    cuts = warm_ups(120, 0.8, 0.5, range(40))
+    assert sum(bool(cut) for cut in cuts) >= 36
+    assert 15 <= np.median([cut or 0 for cut in cuts]) <= 45
 
 
 def test_noise_is_seldom_taken_for_drift():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from planted_load import play
 
 from ssbench.reports import confidence
 from ssbench.results import ResultBlock, RunDescription
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import Collector, make_statistics
+from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.steadiness import steadiness
 
 
@@ -62,10 +64,44 @@ def test_an_upper_end_with_nothing_beyond_it_is_open():
 
 
 def test_a_run_that_slows_down_is_not_steady():
-    judged = steadiness(np.linspace(100, 80, 60))
+    judged = steadiness(np.linspace(100, 80, 60), 0.0, LatencyTable())
     assert not judged.steady
     assert "its rate fell by 23 % a minute" in judged.warning()
-    assert steadiness(np.full(60, 100.0)).warning() is None
+    assert steadiness(np.full(60, 100.0), 0.0, LatencyTable()).warning() is None
     assert judged.warm_up is None
-    assert steadiness(np.full(60, 100.0)).warm_up == 0
-    assert steadiness(np.full(59, 100.0)).warm_up is None
+    assert steadiness(np.full(60, 100.0), 0.0, LatencyTable()).warm_up == 0
+    assert steadiness(np.full(59, 100.0), 0.0, LatencyTable()).warm_up is None
+
+
+def test_stages_have_intervals_of_their_own_and_none_together():
+    steps = [Stage(20, (8, 8), (rate, rate)) for rate in (20, 400)]
+    found = play(lambda sent: sent + 0.01, steps)
+    total = found.total.lines[0]
+    assert (total.rate_interval, total.last_byte.interval(50), total.due.response.interval(50)) == (None,) * 3
+    assert total.last_byte.percentile(50) == pytest.approx(0.01)
+    lines = [line.split() for line in confidence.section(found)]
+    assert [" ".join(line) for line in lines if line[:1] == ["Stage"]] == [
+        f"Stage {stage.name}" for stage in found.stages
+    ]
+    rates = [float(line[1]) for line in lines if line[:1] == ["READ"] and line[1] not in {"first", "last"}]
+    assert rates == pytest.approx([20, 400], rel=0.01)
+
+
+def test_an_interval_that_says_nothing_is_a_dash_with_its_reason():
+    seconds = np.repeat(np.arange(14), np.where(np.arange(14) == 6, 500, 1))
+    count = len(seconds)
+    latency = np.where(seconds == 6, 0.5, 0.001)
+    columns = {
+        "operation": np.ones(count, int),
+        "completed": 1e9 + seconds + 0.5,
+        "last_byte": latency,
+        "size": np.full(count, 1000),
+    }
+    collector = Collector()
+    collector.add(ResultBlock(count, columns))
+    found = make_statistics(collector, Facts())
+    line = found.total.lines[0]
+    assert line.rate_interval is None
+    lines = [" ".join(text.split()) for text in confidence.section(found)]
+    assert any(text.startswith("READ 39.") and "- - -" in text for text in lines), lines
+    assert lines[-1].startswith("-: it would reach down to 0")
