@@ -1,7 +1,9 @@
 """How often comparisons are right, of a store that is simulated by its latencies.
 
 Noise of 5 % a second that is alike from second to second (autocorrelation 0.8) and of 2 % from run to run,
-latencies that spread by a factor of 1.8, 100 requests a second. ``doc/comparing.rst`` has the table.
+latencies that spread by a factor of 1.8, 100 requests a second; with --mixed of four operations and two size
+classes. Of each kind of comparison it prints what was called different: a head figure, any figure; and how
+many figures there are. ``doc/comparing.rst`` has the table.
 """
 
 from __future__ import annotations
@@ -9,58 +11,111 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
-from simulated_runs import reads
+from simulated_runs import Store, reads
 
-from ssbench.comparison import Comparison, compare, figures_of
+from ssbench.comparison import Comparison, RunFigures, compare, figures_of
 from ssbench.comparison.sides import compare_sides
 
+Way = Callable[[np.random.Generator, float], Comparison]
 
-def repeated(random: np.random.Generator, runs: int, change: float) -> Comparison:
-    """Two groups of runs of 20 s."""
-    sides = [
-        [figures_of(reads(random, 20, each), str(number)) for number in range(runs)] for each in (1.0, change)
+
+def runs(random: np.random.Generator, changes: Sequence[float], *, mixed: bool) -> list[RunFigures]:
+    """Runs of 20 s, one after another."""
+    return [
+        replace(figures_of(reads(random, 20, change, mixed=mixed), str(place)), started=float(place))
+        for place, change in enumerate(changes)
     ]
-    return compare(*sides)
 
 
-def sided(random: np.random.Generator, _: int, change: float) -> Comparison:
+def grouped(count: int, *, mixed: bool) -> Way:
+    """Two groups of runs, one after the other."""
+
+    def way(random: np.random.Generator, change: float) -> Comparison:
+        found = runs(random, [1.0] * count + [change] * count, mixed=mixed)
+        return compare(found[:count], found[count:])
+
+    return way
+
+
+def in_turn(count: int, drift: float, *, mixed: bool) -> Way:
+    """Two groups of runs in turn, of a machine that becomes slower from run to run."""
+
+    def way(random: np.random.Generator, change: float) -> Comparison:
+        levels = [
+            (change if place % 4 in {1, 2} else 1.0) * (1 + drift) ** place for place in range(2 * count)
+        ]
+        found = runs(random, levels, mixed=mixed)
+        sides = [
+            [run for place, run in enumerate(found) if (place % 4 in {1, 2}) is side]
+            for side in (False, True)
+        ]
+        return compare(*sides)
+
+    return way
+
+
+def drifting(count: int, drift: float, *, mixed: bool) -> Way:
+    """Two groups of runs, one after the other, of a machine that becomes slower from run to run."""
+
+    def way(random: np.random.Generator, change: float) -> Comparison:
+        levels = [(change if place >= count else 1.0) * (1 + drift) ** place for place in range(2 * count)]
+        found = runs(random, levels, mixed=mixed)
+        return compare(found[:count], found[count:])
+
+    return way
+
+
+def sided(store: Store, *, mixed: bool) -> Way:
     """One run of a minute with two sides."""
-    return compare_sides(reads(random, 60, change, sides=("old", "new")))
+
+    def way(random: np.random.Generator, change: float) -> Comparison:
+        return compare_sides(reads(random, 60, change, sides=("old", "new"), store=store, mixed=mixed))
+
+    return way
 
 
 def main() -> None:
     """Print a line for each way to compare."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--comparisons", type=int, default=40)
+    parser.add_argument("--comparisons", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mixed", action="store_true")
     arguments = parser.parse_args()
     random = np.random.default_rng(arguments.seed)
-    ways: list[tuple[str, Callable[[np.random.Generator, int, float], Comparison], int]] = [
-        ("single runs of 20 s", repeated, 1),
-        ("4 and 4 runs of 20 s", repeated, 4),
-        ("5 and 5 runs of 20 s", repeated, 5),
-        ("8 and 8 runs of 20 s", repeated, 8),
-        ("--ab, a run of 60 s", sided, 0),
-    ]
-    print(f"{'':<24}{'change':>8}{'p50 called':>12}{'any called':>12}{'no verdict':>12}{'s':>7}")
-    for name, way, runs in ways:
+    mixed = arguments.mixed
+    ways: dict[str, Way] = {
+        "single runs of 20 s": grouped(1, mixed=mixed),
+        "4 and 4 runs": grouped(4, mixed=mixed),
+        "5 and 5 runs": grouped(5, mixed=mixed),
+        "8 and 8 runs": grouped(8, mixed=mixed),
+        "8 and 8, drift 1 % a run": drifting(8, 0.01, mixed=mixed),
+        "8 and 8 in turn, drift 1 %": in_turn(8, 0.01, mixed=mixed),
+        "--ab, a run of 60 s": sided(Store(), mixed=mixed),
+        "--ab, placement 2 %": sided(Store(placement=0.02), mixed=mixed),
+        "--ab, own noise, .95 alike": sided(Store(own=True, alike=0.95), mixed=mixed),
+    }
+    print(
+        f"{'of ' + str(arguments.comparisons):<28}{'change':>8}{'heads':>8}{'any':>8}{'figures':>9}{'s':>7}"
+    )
+    for name, way in ways.items():
         for change in (1.0, 1.1):
             began = time.perf_counter()
-            found = [way(random, runs, change) for _ in range(arguments.comparisons)]
-            medians = [each.find("read", None, "p50") for each in found]
-            called = sum(median is not None and median.differs for median in medians)
-            anything = sum(any(change.differs for *_, change in each.changes()) for each in found)
-            silent = sum(not any(change.word for *_, change in each.changes()) for each in found)
+            found = [way(random, change) for _ in range(arguments.comparisons)]
+            heads = sum(any(each[2].differs for each in one.heads()) for one in found)
+            anything = sum(any(each.differs for *_, each in one.changes()) for one in found)
+            figures = max(sum(each.word is not None for *_, each in one.changes()) for one in found)
             print(
-                f"{name:<24}{change:>8g}{called:>12}{anything:>12}{silent:>12}"
-                f"{time.perf_counter() - began:>7.1f}"
+                f"{name:<28}{change:>8g}{heads:>8}{anything:>8}{figures:>9}"
+                f"{time.perf_counter() - began:>7.1f}",
+                flush=True,
             )
 
 

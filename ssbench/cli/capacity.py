@@ -53,6 +53,7 @@ def prepare(arguments: argparse.Namespace) -> None:
         "--summary-md": arguments.summary_md,
         "--fail-if": arguments.fail_if,
         "--repeat": arguments.repeat,
+        "--versus": arguments.versus is not None,
         "--ab": arguments.ab,
         "--until": arguments.until if arguments.find else None,
     }

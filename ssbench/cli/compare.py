@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ssbench.comparison import Comparison, RunFigures
     from ssbench.comparison.html import RunCurves
     from ssbench.conditions import Condition
+    from ssbench.gates import Undecided
     from ssbench.statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
@@ -51,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--to", metavar="AFTER", nargs="+", action="extend", default=[], help="what they are compared with"
+    )
+    parser.add_argument(
+        "--sides",
+        action="store_true",
+        help="compare the two sides of several runs of run-scenario --ab, instead of the runs",
     )
     add_renamed(
         parser,
@@ -90,49 +96,75 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
-    # Here, because they import numpy, which --help does without.
-    from ssbench.comparison import compare, listing
-    from ssbench.comparison.conditions import judge
+    # Here, because it imports numpy, which --help does without.
     from ssbench.comparison.formats import FORMATS
-    from ssbench.gates import Result, Undecided, exit_code
+    from ssbench.gates import exit_code
 
     before, after = (archives.resolve(arguments, names) for names in (arguments.before, arguments.to))
-    if not after and len(before) == 2:
+    if arguments.sides and after:
+        raise UsageError("--sides compares within each run: leave out --to")
+    if not after and len(before) == 2 and not arguments.sides:
         before, after = before[:1], before[1:]
     output: Path = arguments.output
     conditions = _conditions(arguments.fail_if)
-    undecided = chosen_undecided(arguments)
-    pages = _pages(arguments, groups=bool(after) or len(before) == 1)
+    pages = _pages(arguments, groups=bool(after) or len(before) == 1 or arguments.sides)
     output_file.check_all([output, *pages], None, force=arguments.force)
     curves: tuple[list[RunCurves], list[RunCurves]] = ([], [])
-    sided = None
-    if not after and len(before) == 1:
-        sided = _sides_of(before[0], arguments.noise, curves if pages else None)
-    sides: tuple[list[RunFigures], list[RunFigures]] = ([], [])
-    if sided is None:
-        sides = _read(before, curves[0] if pages else None), _read(after, curves[1] if pages else None)
-    judged = []
-    if not after and sided is None:
-        if arguments.format != "text":
-            raise UsageError("a table of many runs is text: give --to to compare two groups")
-        if conditions:
-            raise UsageError("--fail-if needs --to, or two files alone")
-        for warning in _more_than_once(before):
-            _log.warning("%s", warning)
-        text = listing.as_text(listing.listing(sides[0]))
+    comparison = _comparison(arguments, before, after, curves if pages else None)
+    if comparison is None:
+        text = _table(arguments, before, conditions)
     else:
-        comparison = sided or compare(*sides, arguments.noise)
-        judged = [judge(comparison, condition) for condition in conditions]
-        if undecided is Undecided.AS_FAILED:
-            judged = [replace(each, result=Result.FAILED) if each.undecided else each for each in judged]
+        comparison = _judged(comparison, conditions, chosen_undecided(arguments))
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
-        comparison = replace(comparison, conditions=tuple(judged), warnings=warnings)
+        comparison = replace(comparison, warnings=warnings)
         text = FORMATS[arguments.format](comparison)
         for path in pages:
             _write_page(path, comparison, curves, force=arguments.force)
     with output_file.writing(output, force=arguments.force) as out:
         out.write(text.encode(out.encoding, "replace").decode(out.encoding))
-    return exit_code([each.result for each in judged], undecided)
+    results = [each.result for each in comparison.conditions] if comparison is not None else []
+    return exit_code(results, chosen_undecided(arguments))
+
+
+def _comparison(
+    arguments: argparse.Namespace,
+    before: Sequence[str],
+    after: Sequence[str],
+    curves: tuple[list[RunCurves], list[RunCurves]] | None,
+) -> Comparison | None:
+    """Compare two groups of runs, or the sides of runs, and add their curves; None: a table is to be made."""
+    from ssbench.comparison import compare
+
+    if after:
+        one, two = curves or (None, None)
+        return compare(_read(before, one), _read(after, two), arguments.noise)
+    if len(before) == 1:
+        return _sides_of(before[0], arguments.noise, curves)
+    return _sides_of_all(before, arguments.noise) if arguments.sides else None
+
+
+def _judged(comparison: Comparison, conditions: Sequence[Condition], undecided: Undecided) -> Comparison:
+    """Return a comparison with its conditions, judged."""
+    from ssbench.comparison.conditions import judge
+    from ssbench.gates import Result, Undecided
+
+    judged = [judge(comparison, condition) for condition in conditions]
+    if undecided is Undecided.AS_FAILED:
+        judged = [replace(each, result=Result.FAILED) if each.undecided else each for each in judged]
+    return replace(comparison, conditions=tuple(judged))
+
+
+def _table(arguments: argparse.Namespace, names: Sequence[str], conditions: Sequence[Condition]) -> str:
+    """Return a table of many runs; raises UsageError for what only a comparison has."""
+    from ssbench.comparison import listing
+
+    if arguments.format != "text":
+        raise UsageError("a table of many runs is text: give --to to compare two groups")
+    if conditions:
+        raise UsageError("--fail-if needs --to, or two files alone")
+    for warning in _more_than_once(names):
+        _log.warning("%s", warning)
+    return listing.as_text(listing.listing(_read(names)))
 
 
 def _more_than_once(names: Sequence[str]) -> list[str]:
@@ -180,6 +212,25 @@ def _sides_of(name: str, noise: float, curves: tuple[list[RunCurves], list[RunCu
         for side, own in zip(curves, curves_of_sides(statistics), strict=True):
             side.extend(own)
     return compare_sides(statistics, noise)
+
+
+def _sides_of_all(names: Sequence[str], noise: float) -> Comparison:
+    """Compare the two sides of several runs; raises UsageError where one has none, or others."""
+    from ssbench.cli.stat_file import reading
+    from ssbench.comparison.sided_group import compare_sided, sided_run
+    from ssbench.statistics import summarize
+
+    runs = []
+    for name in names:
+        with reading(Path(name)) as results:
+            try:
+                runs.append(sided_run(summarize(results, ("side",)), _called(name)))
+            except ValueError as error:
+                raise UsageError(f"--sides: {Path(name).name}: {error} (--ab)") from None
+    try:
+        return compare_sided(runs, noise)
+    except ValueError as error:
+        raise UsageError(f"--sides: {error}") from None
 
 
 def _conditions(texts: Sequence[str]) -> list[Condition]:

@@ -88,7 +88,14 @@ def _add_measurement(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         type=positive_int,
         help="run N times with the same workers, each with a stat file of its own, and print what differs"
-        " between the runs (default: once, with a report)",
+        " between the runs, or with --ab between the sides (default: once, with a report)",
+    )
+    group.add_argument(
+        "--versus",
+        metavar="OPTIONS",
+        help="with --repeat: run N times with these options too, in turn, and compare:"
+        " --versus='--block-size 4K', --versus='-f OTHER', --versus='' for equal runs; options of load and"
+        " requests, -f, --label",
     )
     group.add_argument(
         "--pause",

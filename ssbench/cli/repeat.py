@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from ssbench.cli import thresholds
 from ssbench.cli.output_file import standard_output
-from ssbench.comparison import RunFigures, figures_of
+from ssbench.comparison import RunFigures, figures_of, formats
 from ssbench.comparison import group as groups
+from ssbench.comparison.sided_group import SidedRun, compare_sided, sided_run
 from ssbench.errors import ExitCode, StatFileError
 from ssbench.run import RunOutcome
 from ssbench.run_results import open_results
-from ssbench.statistics import Judgment, judge_run, summarize
+from ssbench.statistics import Judgment, RunStatistics, judge_run, summarize
 
 _log = logging.getLogger(__name__)
+
+_Reduced = TypeVar("_Reduced")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +32,36 @@ class Repetition:
     prints: bool
 
 
-def carry_out(run: Callable[[int], RunOutcome], repetition: Repetition) -> ExitCode:
+@dataclass(frozen=True, slots=True)
+class Reduction(Generic[_Reduced]):
+    """What is kept of each run, from its statistics by some fields and its name; and the summary of all.
+
+    ``summary`` gets what was kept by the numbers of the runs.
+    """
+
+    by: tuple[str, ...]
+    keep: Callable[[RunStatistics, str], _Reduced]
+    summary: Callable[[Mapping[int, _Reduced]], str]
+
+
+def group() -> Reduction[RunFigures]:
+    """Return what becomes of runs of one kind: by how much they differ."""
+    return Reduction((), figures_of, lambda found: groups.text([*found.values()]))
+
+
+def sided() -> Reduction[SidedRun]:
+    """Return what becomes of runs with two sides: how the sides compare."""
+    return Reduction(("side",), sided_run, lambda found: formats.text(compare_sided([*found.values()])))
+
+
+def carry_out(
+    run: Callable[[int], RunOutcome], repetition: Repetition, reduction: Reduction[_Reduced]
+) -> ExitCode:
     """Carry out runs, which are numbered from 1, with the same fleet.
 
     Returns the exit code of the first run that has one, else 0. A run that ends early ends the group.
     """
-    runs: list[RunFigures] = []
+    runs: dict[int, _Reduced] = {}
     codes: list[ExitCode] = []
     try:
         for number in range(1, repetition.count + 1):
@@ -42,7 +70,7 @@ def carry_out(run: Callable[[int], RunOutcome], repetition: Repetition) -> ExitC
                 time.sleep(repetition.pause)  # Ctrl-C ends it
             _log.info("Run %d of %d", number, repetition.count)
             outcome = run(number)
-            judgments = _take(outcome, runs)
+            judgments = _take(outcome, number, runs, reduction)
             codes.append(thresholds.exit_code(outcome, judgments))
             if outcome.ended_early:
                 break
@@ -52,22 +80,25 @@ def carry_out(run: Callable[[int], RunOutcome], repetition: Repetition) -> ExitC
         _log.warning("%d of %d runs ended as they should", len(runs), repetition.count)
     if repetition.prints and len(runs) > 1:
         with standard_output() as out:
-            out.write(groups.text(runs).encode(out.encoding, "replace").decode(out.encoding))
+            out.write(reduction.summary(runs).encode(out.encoding, "replace").decode(out.encoding))
     return next((code for code in codes if code is not ExitCode.OK), ExitCode.OK)
 
 
-def _take(outcome: RunOutcome, runs: list[RunFigures]) -> tuple[Judgment, ...]:
-    """Add the figures of a run that did not end early, and judge it by the scenario's conditions."""
+def _take(
+    outcome: RunOutcome, number: int, runs: dict[int, _Reduced], reduction: Reduction[_Reduced]
+) -> tuple[Judgment, ...]:
+    """Keep what is needed of a run that did not end early, and judge it by the scenario's conditions."""
     if outcome.path is None:
         return ()
     _log.info("Results saved to %s", outcome.path)
     try:
-        statistics = summarize(open_results(outcome.path))
+        statistics = summarize(open_results(outcome.path), reduction.by)
     except StatFileError as error:
         _log.warning("%s", error)
         return ()
     if not outcome.ended_early:
-        runs.append(figures_of(statistics, outcome.path.name.removesuffix(".gz").removesuffix(".stat")))
+        name = outcome.path.name.removesuffix(".gz").removesuffix(".stat")
+        runs[number] = reduction.keep(statistics, name)
     judgments = judge_run(statistics)
     thresholds.log(judgments, in_report=False)
     return judgments

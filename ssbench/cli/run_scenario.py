@@ -10,7 +10,7 @@ import logging
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from ssbench.cli.loading import loading
 from ssbench.cli.options import AUTOMATIC, chosen_percentiles, chosen_report
 from ssbench.cli.output_file import standard_output
 from ssbench.errors import ExitCode, UsageError
+from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
@@ -43,9 +44,10 @@ from ssbench.screen.progress_line import ProgressLine
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
-    from ssbench.cli import repeat
+    from ssbench.cli import repeat, turns
     from ssbench.cli.report_printer import ReportPrinter
     from ssbench.cluster.observer import Observer
+    from ssbench.run.series import Series
 
 _log = logging.getLogger(__name__)
 
@@ -63,30 +65,29 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     _choose_file(arguments, scenario)
     report = _Report(arguments, judges=bool(scenario.fail_if))
     repetition = _repetition(arguments)
+    plans = _plans(arguments, scenario) if repetition else []
     compare = sides.comparison_printer() if arguments.ab and not arguments.no_default_report else None
     with (
         _observer(arguments) as observer,
-        Bench(_bench_options(arguments)) as bench,
+        Bench(_bench_options(arguments, plans)) as bench,
         metrics_options.sinks(arguments, scenario, bench.workers) as metrics,
     ):
-        options = _run_options(arguments)
         if repetition:
-            from ssbench.cli import repeat
-            from ssbench.run.series import Series
+            from ssbench.cli import turns
 
-            series = Series(bench, options, "run")
-            return repeat.carry_out(
-                lambda number: series.run(
-                    scenario,
-                    str(number),
-                    sinks=[*_progress(arguments, scenario, bench), *metrics],
+            def once(series: Series, plan: turns.Plan, what: str, number: int) -> RunOutcome:
+                return series.run(
+                    plan.scenario,
+                    what,
+                    sinks=[*_progress(plan.arguments, plan.scenario, bench), *metrics],
                     observer=observer,
-                    goal=_goal(arguments, scenario),
+                    goal=_goal(plan.arguments, plan.scenario),
                     # What one seed draws would be the same for all runs, and so seem to be known.
                     seed_offset=number - 1,
-                ),
-                repetition,
-            )
+                )
+
+            return turns.carry_out(plans, repetition, bench, once)
+        options = _run_options(arguments)
         with report.interruptible():
             outcome = bench.run(
                 scenario,
@@ -122,12 +123,23 @@ def _choose_file(arguments: argparse.Namespace, scenario: Scenario) -> None:
         arguments.stats_file = new_in(folder, scenario, time.time())
 
 
+def _plans(arguments: argparse.Namespace, scenario: Scenario) -> list[turns.Plan]:
+    """Return what is run again and again; raises UsageError where ``--versus`` is wrong."""
+    from ssbench.cli import turns
+
+    plans = [turns.Plan(arguments, scenario, _run_options(arguments))]
+    if arguments.versus is not None:
+        other = turns.second(arguments)
+        plans.append(turns.Plan(other, _scenario(other), _run_options(other)))
+    return plans
+
+
 def _repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
     """How often to run; None for once."""
     if arguments.repeat is None:
+        if arguments.versus is not None:
+            raise UsageError("--versus needs --repeat, which says how often both are run")
         return None
-    if arguments.ab:
-        raise UsageError("--ab compares within one run, and needs no --repeat")
     if report_files.chosen(arguments).wanted:
         raise UsageError(
             "--repeat prints a summary of all runs; report-scenario writes reports of each, compare of groups"
@@ -224,11 +236,17 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
     return scenario
 
 
-def _bench_options(arguments: argparse.Namespace) -> BenchOptions:
+def _bench_options(arguments: argparse.Namespace, plans: Sequence[turns.Plan] = ()) -> BenchOptions:
     needs_credentials = not arguments.noop and not arguments.local_swift
     first, second = sides.accounts(arguments, os.environ) if needs_credentials else (None, None)
+    users = max((plan.scenario.user_count for plan in plans), default=0)
     return BenchOptions(
         workers=arguments.workers or 0,
+        # Both ways of --versus have the same workers.
+        concurrency=min(-(-users // arguments.workers), wire.MAX_JOBS)
+        if users and arguments.workers
+        else None,
+        policies=tuple(plan.scenario.policy for plan in plans if plan.scenario.policy),
         address=_address(arguments),
         key_file=zmq_options.key_file(arguments),
         credentials=first,

@@ -110,9 +110,16 @@ def between(
 
 
 def difference(
-    figure: Figure, before: Sequence[Sample], after: Sequence[Sample], order: Order | None = None
+    figure: Figure,
+    before: Sequence[Sample],
+    after: Sequence[Sample],
+    order: Order | None = None,
+    drift: float = 0.0,
 ) -> Difference:
-    """Return what the runs of two sides say; ``order`` holds the places of exactly these runs in time."""
+    """Return what the runs of two sides say; ``order`` holds the places of exactly these runs in time.
+
+    ``drift`` is the least that is allowed for of logarithms, where one side was measured after the other.
+    """
     values = [[sample.value for sample in side] for side in (before, after)]
     first, second = (_middle(figure, side) if side else None for side in values)
     if first is None or second is None:
@@ -129,7 +136,10 @@ def difference(
             return Difference(first, second, middle, error, len(pairs) - 1.0, between_runs=True, sure=sure)
         ranked = mann_whitney(*scaled) if sure and not is_share else None
         error, freedom = welch(scaled[0], scaled[1])
-        drift = 0.0 if order is None or not sure else order.carried_over(scaled[0], scaled[1])
+        if order is None or not sure or not order.one_after_the_other:
+            drift = 0.0
+        else:
+            drift = max(0.0 if is_share else drift, order.carried_over(scaled[0], scaled[1]))
         return Difference(
             first,
             second,

@@ -91,6 +91,8 @@ class Comparison:
 def compare(before: Sequence[RunFigures], after: Sequence[RunFigures], noise: float = NOISE) -> Comparison:
     """Compare two groups of runs; each needs one at least."""
     found: dict[Place, Difference] = {}
+    order = _order(before, after)
+    drift = _carried_over(before, after, order)
     keys = {key: None for run in (*before, *after) for key in run.rows}
     # ALL is the last one, whatever operations only one side has.
     for key in sorted(keys, key=lambda key: key[0] == "ALL"):
@@ -98,9 +100,8 @@ def compare(before: Sequence[RunFigures], after: Sequence[RunFigures], noise: fl
             sides = [[run for run in runs if name in run.rows.get(key, {})] for runs in (before, after)]
             if any(sides):
                 first, second = (_samples(runs, key, name) for runs in sides)
-                found[key, name] = difference(figure, first, second, _order(*sides))
+                found[key, name] = difference(figure, first, second, _order(*sides), drift)
     runs = len(before), len(after)
-    order = _order(before, after)
     return Comparison(
         before=_name(before),
         after=_name(after),
@@ -136,25 +137,32 @@ def _order(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> Order |
     return order_of([run.started for run in before], [run.started for run in after])
 
 
+def _head_logs(
+    before: Sequence[RunFigures], after: Sequence[RunFigures], order: Order | None
+) -> Iterator[tuple[str, Order, list[float], list[float]]]:
+    """Yield the name and the logarithms of each head figure that all runs have; none of few runs."""
+    if order is None or min(len(before), len(after)) < ENOUGH_RUNS:
+        return
+    key = "ALL", None
+    for name in HEADS:
+        if all(name in run.rows.get(key, {}) for run in (*before, *after)):
+            first, second = (
+                [math.log(run.rows[key][name].value) for run in runs] for runs in (before, after)
+            )
+            yield name, order, first, second
+
+
 def _drifts(
     before: Sequence[RunFigures], after: Sequence[RunFigures], order: Order | None
 ) -> dict[str, float]:
     """Return by how much the head figures changed from the first run to the last, as a share."""
-    drifts: dict[str, float] = {}
-    if order is None or min(len(before), len(after)) < ENOUGH_RUNS:
-        return drifts
-    for name in HEADS:
-        logs = [
-            [
-                math.log(run.rows["ALL", None][name].value)
-                for run in runs
-                if name in run.rows.get(("ALL", None), {})
-            ]
-            for runs in (before, after)
-        ]
-        if [*map(len, logs)] == [len(before), len(after)]:
-            drifts[name] = math.expm1(order.drift(*logs))
-    return drifts
+    return {name: math.expm1(places.drift(*logs)) for name, places, *logs in _head_logs(before, after, order)}
+
+
+def _carried_over(before: Sequence[RunFigures], after: Sequence[RunFigures], order: Order | None) -> float:
+    """Return the drift of the head figures that every figure may have: theirs are known best."""
+    found = (places.carried_over(*logs) for _, places, *logs in _head_logs(before, after, order))
+    return max(found, default=0.0)
 
 
 def _judgment(runs: tuple[int, int], order: Order | None, *, has_intervals: bool) -> str:

@@ -51,6 +51,8 @@ class Order:
         """
         above = below = 0.0
         for places, values in ((self.before, before), (self.after, after)):
+            if not places:
+                continue
             centre, mean = fmean(places), fmean(values)
             above += sum(
                 (place - centre) * (value - mean) for place, value in zip(places, values, strict=True)

@@ -159,7 +159,7 @@ def _reasons(comparison: Comparison, coarse: bool) -> Iterator[str]:
         if coarse and detectable is not None:
             yield (
                 f"This comparison is too coarse to be good news: only changes of {100 * detectable:.0f} % or"
-                " more of p50 or ops/s would have been shown. More or longer runs show smaller ones."
+                f" more of {' or '.join(heads)} would have been shown. More or longer runs show smaller ones."
             )
     if comparison.drifts:
         drifts = ", ".join(

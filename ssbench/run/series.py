@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.results import Goal, Sink
@@ -37,6 +38,8 @@ class Series:
         self._kind = kind
         self._began = time.time()
         self._runs: Counter[str] = Counter()
+        #: The stat files of the runs that have one, in their order.
+        self.files: list[Path] = []
         if options.stats_file is not None and not options.force:
             check_unused(options.stats_file, f"{kind}-")
 
@@ -60,7 +63,7 @@ class Series:
         if self._runs[label] > 1:
             label += f".{self._runs[label]}"
         path = labelled(self._options.stats_file, scenario, label, self._began)
-        return self._bench.run(
+        outcome = self._bench.run(
             scenario,
             replace(self._options, stats_file=path, seed=(self._options.seed or 0) + seed_offset),
             sinks=sinks,
@@ -68,3 +71,6 @@ class Series:
             observer=observer,
             goal=goal,
         )
+        if outcome.path is not None:
+            self.files.append(outcome.path)
+        return outcome

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import noise
 import numpy as np
 
@@ -11,19 +13,39 @@ from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import Collector, RunStatistics, make_statistics
 
 SCENARIO = Scenario("simulated", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=20)
+MIXED = Scenario(
+    "simulated",
+    (SizeClass("small", 1, 1, 1, (1, 1, 1, 1)), SizeClass("large", 9, 9, 1, (1, 1, 1, 1))),
+    4,
+    run_seconds=20,
+)
 
 #: Alike from second to second, and of a whole run; standard deviations of logarithms.
 EACH_SECOND, EACH_RUN, EACH_REQUEST = 0.05, 0.02, 0.6
 
 
+@dataclass(frozen=True, slots=True)
+class Store:
+    """How the noise of a store is; standard deviations of logarithms.
+
+    ``alike`` is the autocorrelation of the noise from second to second. With ``own`` the noise of each second
+    is another one for each of two sides, else they share it. ``placement`` is what differs between the
+    sides of a run, because their objects lie elsewhere.
+    """
+
+    alike: float = 0.8
+    own: bool = False
+    placement: float = 0.0
+
+
 class _Facts:
-    size_classes = ("small",)
     summary = None
     warnings = ()
     current = True
 
-    def __init__(self, sides: tuple[str, ...]) -> None:
-        self.run = RunDescription(SCENARIO, sides=sides)
+    def __init__(self, scenario: Scenario, sides: tuple[str, ...]) -> None:
+        self.run = RunDescription(scenario, sides=sides)
+        self.size_classes = tuple(each.name for each in scenario.size_classes)
 
 
 def reads(
@@ -33,21 +55,35 @@ def reads(
     *,
     rate: int = 100,
     sides: tuple[str, ...] = (),
+    store: Store | None = None,
+    mixed: bool = False,
 ) -> RunStatistics:
-    """The statistics of a run of reads; ``change`` multiplies latencies, of two sides those of the second."""
-    count = rate * seconds
-    level = noise.correlated(random, 1, seconds, 0.8, EACH_SECOND)[0] + random.normal(0, EACH_RUN)
-    latency = 0.01 * np.exp(np.repeat(level, rate) + random.normal(0, EACH_REQUEST, count))
+    """The statistics of a run of reads; ``change`` multiplies latencies, of two sides those of the second.
+
+    A ``mixed`` one has four operations of two size classes, each as often as the others.
+    """
+    store = store or Store()
+    places = 2 if store.own else 1
+    levels = noise.correlated(random, places, seconds, store.alike, EACH_SECOND) + random.normal(0, EACH_RUN)
+    # Users of a closed loop: the slower the store, the fewer operations; both sides have the same users.
+    slower = 1.0 if sides else change * np.exp(levels[0])
+    in_second = np.maximum(1, np.round(rate / slower * np.ones(seconds))).astype(int)
+    second = np.repeat(np.arange(seconds), in_second)
+    count = len(second)
+    within = np.concatenate([(np.arange(each) + 0.5) / each for each in in_second])
     columns = {
-        "operation": np.ones(count, int),
-        "completed": 1e9 + 0.005 + np.arange(count) / rate,
+        "operation": random.integers(0, 4, count) if mixed else np.ones(count, int),
+        "completed": 1e9 + second + within,
         "size": np.full(count, 1000),
     }
+    if mixed:
+        columns["size_class"] = random.integers(0, 2, count)
+    side = np.zeros(count, int)
     if sides:
-        columns["side"] = side_of(random.integers(1, 10_000, count))
-        latency[columns["side"] == 1] *= change
-    else:
-        latency *= change
+        side = columns["side"] = side_of(random.integers(1, 10_000, count))
+    latency = 0.01 * np.exp(levels[side * (places - 1), second] + random.normal(0, EACH_REQUEST, count))
+    latency *= np.exp(random.normal(0, store.placement, 2))[side]
+    latency[side == (1 if sides else 0)] *= change
     collector = Collector(("side",) if sides else ())
     collector.add(ResultBlock(count, {**columns, "first_byte": latency, "last_byte": latency}))
-    return make_statistics(collector, _Facts(sides))
+    return make_statistics(collector, _Facts(MIXED if mixed else SCENARIO, sides))

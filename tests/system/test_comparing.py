@@ -44,3 +44,14 @@ def test_repeated_runs_are_listed_and_compared(fleet: Fleet, tmp_path: Path) -> 
     assert "! seed differs: " in compared.out
     assert "Runs were not repeated: no verdict" in compared.out
     assert "it needs at least 4 runs a side" in compared.out.replace("\n  ", " ")
+
+
+def test_two_ways_to_run_are_compared_in_turn(fleet: Fleet, tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path)
+    arguments = ("--noop", "--workers", 1, "--repeat", 2, "--pause", 0, "--versus=--block-size 4K")
+    run = fleet.master("run-scenario", "-f", scenario, *arguments, "-s", tmp_path / "s.stat.gz")
+    assert run.end(PATIENCE) == 0
+    assert "! block size differs: 65536 before, 4096 after" in run.out
+    assert "measured in turn" in run.out.replace("\n  ", " ")
+    made = sorted(path.name for path in tmp_path.glob("s.*"))
+    assert made == [f"s.{side}-{number}.stat.gz" for side in "ab" for number in (1, 2)]

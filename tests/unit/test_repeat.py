@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,9 +45,8 @@ def outcomes(monkeypatch, *given):
     """Let runs end so, and return what runs one and the numbers of those."""
     seen, left = [], list(given)
     monkeypatch.setattr(repeat, "open_results", lambda path: path)
-    monkeypatch.setattr(repeat, "summarize", lambda path: SimpleNamespace(path=path))
+    monkeypatch.setattr(repeat, "summarize", lambda path, _by: SimpleNamespace(path=path))
     monkeypatch.setattr(repeat, "judge_run", lambda statistics: ())
-    monkeypatch.setattr(repeat, "figures_of", lambda statistics, name: run(name))
 
     def once(number):
         seen.append(number)
@@ -62,24 +62,25 @@ def ended(number, **changes):
     return RunOutcome(run_id=1, seed=1, path=Path(f"r-{number}.stat.gz"), count=10, **changes)
 
 
-GROUP = repeat.Repetition(3, 0.0, prints=True)
+THRICE = repeat.Repetition(3, 0.0, prints=True)
+KEPT = replace(repeat.group(), keep=lambda _statistics, name: run(name))
 
 
 def test_all_runs_are_summed_up(monkeypatch, capsys):
     once, seen = outcomes(monkeypatch, ended(1), ended(2), ended(3))
-    assert repeat.carry_out(once, GROUP) is ExitCode.OK
+    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.OK
     assert seen == [1, 2, 3]
     assert capsys.readouterr().out.startswith("3 runs: r-1 to r-3")
 
 
 def test_a_run_that_ends_early_ends_the_group(monkeypatch, capsys):
     once, seen = outcomes(monkeypatch, ended(1), ended(2, interrupted=True))
-    assert repeat.carry_out(once, GROUP) is ExitCode.INTERRUPTED
+    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.INTERRUPTED
     assert len(seen) == 2
     assert capsys.readouterr().out == ""
 
 
 def test_ctrl_c_between_runs_leaves_the_summary(monkeypatch, capsys):
     once, _ = outcomes(monkeypatch, ended(1, errors=1), ended(2), KeyboardInterrupt())
-    assert repeat.carry_out(once, GROUP) is ExitCode.FAILED
+    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.FAILED
     assert capsys.readouterr().out.startswith("2 runs: r-1 to r-2")

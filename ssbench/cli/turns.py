@@ -1,0 +1,137 @@
+"""``run-scenario --repeat N``, and ``--versus OPTIONS``: two ways to run, in turn, over the same workers."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import logging
+import secrets
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+from ssbench.cli import load_options, repeat, request_options
+from ssbench.cli.invocation import program
+from ssbench.cli.options import Parser, label
+from ssbench.cli.repeat import Reduction, Repetition
+from ssbench.comparison import RunFigures, compare, figures_of, formats
+from ssbench.errors import ExitCode, UsageError
+from ssbench.run import Bench, RunOptions, RunOutcome
+from ssbench.run.series import Series
+from ssbench.scenario.model import Scenario
+
+_log = logging.getLogger(__name__)
+
+#: What both sides share, or what would make more than two of them.
+_SHARED = ("ab", "repeat", "pause", "versus", "until", "local_swift", "keep_objects", "seed")
+
+
+class _Parser(Parser):
+    """A parser of options within an option."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"--versus: {message}")
+
+
+def second(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Return the options of the second side; raises UsageError.
+
+    They are those of the command line, but for what ``--versus`` names.
+    """
+    if arguments.ab:
+        raise UsageError("--ab compares two sides within each run; leave out --versus")
+    if arguments.metrics_port or arguments.statsd:
+        raise UsageError("--metrics-port and --statsd are for runs of one kind; leave out --versus")
+    try:
+        words = shlex.split(arguments.versus)
+    except ValueError as error:
+        raise UsageError(f"--versus: {error}") from None
+    parser = _Parser(prog="--versus", add_help=False)
+    parser.add_argument("-f", "--scenario-file")
+    parser.add_argument("--label", type=label)
+    load_options.add_arguments(parser)
+    request_options.add_arguments(parser)
+    other = copy.copy(arguments)
+    found, unknown = parser.parse_known_args(words, other)
+    if unknown:
+        raise UsageError(
+            f"--versus: {unknown[0]} is no option that can differ: a scenario (-f), load, requests, --label"
+        )
+    for name in _SHARED:
+        if getattr(found, name) != getattr(arguments, name):
+            raise UsageError(f"--versus: --{name.replace('_', '-')} is for both sides")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is run several times: the only way to run, or one of the two of ``--versus``."""
+
+    arguments: argparse.Namespace
+    scenario: Scenario
+    options: RunOptions
+
+
+def carry_out(
+    plans: Sequence[Plan],
+    repetition: Repetition,
+    bench: Bench,
+    once: Callable[[Series, Plan, str, int], RunOutcome],
+) -> ExitCode:
+    """Run one plan several times, or two in turn; return the exit code of the first run that has one.
+
+    ``once`` carries out a plan as the run of a series, which has a name and a number from 1.
+    """
+    # In a pair of runs both ways draw the same operations.
+    seed = plans[0].options.seed
+    seed = secrets.randbits(32) if seed is None else seed
+    kinds = ("a", "b") if len(plans) > 1 else ("run",)
+    series = [
+        Series(bench, replace(plan.options, seed=seed), kind) for plan, kind in zip(plans, kinds, strict=True)
+    ]
+    if len(plans) > 1:
+
+        def in_turn(number: int) -> RunOutcome:
+            side, pair = place(number)
+            return once(series[side], plans[side], str(pair), pair)
+
+        code = repeat.carry_out(in_turn, replace(repetition, count=2 * repetition.count), _of_both_sides())
+        if all(each.files for each in series):
+            before, after = (
+                _pattern(each.files, f".{kind}-") for each, kind in zip(series, kinds, strict=True)
+            )
+            _log.info("Compare them again with: %s compare %s --to %s", program(), before, after)
+        return code
+
+    def again(number: int) -> RunOutcome:
+        return once(series[0], plans[0], str(number), number)
+
+    if plans[0].options.sides:
+        return repeat.carry_out(again, repetition, repeat.sided())
+    return repeat.carry_out(again, repetition, repeat.group())
+
+
+def _pattern(files: Sequence[Path], kind: str) -> str:
+    """Return the pattern of a shell that matches the files of a series."""
+    name, found, _ = str(files[0]).rpartition(kind)
+    return f"{shlex.quote(name + found)}*.stat.gz"
+
+
+def place(number: int) -> tuple[int, int]:
+    """Return the side (0 or 1) and the pair (from 1) of a run, which are numbered from 1: A B, B A, A B."""
+    pair = (number + 1) // 2
+    return (number + pair) % 2, pair
+
+
+def _of_both_sides() -> Reduction[RunFigures]:
+    """Return what becomes of the runs of both sides: how they compare."""
+
+    def summary(found: Mapping[int, RunFigures]) -> str:
+        before, after = (
+            [run for number, run in found.items() if place(number)[0] == side] for side in (0, 1)
+        )
+        return formats.text(compare(before, after)) if before and after else ""
+
+    return Reduction((), figures_of, summary)
