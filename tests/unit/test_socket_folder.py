@@ -23,8 +23,18 @@ def folder_of_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def bind(path: Path) -> None:
+    """Make a socket there, also where the whole path is longer than the 107 bytes of a socket's address."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     with socket.socket(socket.AF_UNIX) as made:
-        made.bind(str(path))
+        made.bind(f"/proc/self/fd/{folder}/{path.name}")
+    os.close(folder)
+
+
+def test_folders_of_any_length_will_do_for_these_tests(tmp_path: Path) -> None:
+    long = tmp_path / ("d" * 120)
+    long.mkdir()
+    bind(long / "1")
+    assert (long / "1").is_socket()
 
 
 def test_it_is_private_and_gone_at_the_end() -> None:
