@@ -7,12 +7,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from ssbench.errors import StatFileError
 from ssbench.results import ResultBlock, RunDescription, RunSummary
 from ssbench.run_results.damage import DamageError
 from ssbench.run_results.stream import Stream
 
 _CHUNK = 1024 * 1024
+
+#: A file may hold so many results, and beyond that so many for each of its bytes: a result takes more than
+#: a bit, so what claims more was made to take time and memory.
+_FREE_RESULTS = 1_000_000
+_RESULTS_A_BYTE = 8
+
+#: Size classes and workers of a run; each takes a millisecond or so of a report.
+MAX_SIZE_CLASSES = 2_000
+_MAX_WORKERS = 10_000
 
 
 class RunResults(ABC):
@@ -34,8 +46,11 @@ class RunResults(ABC):
         self.worker_names: dict[int, str] = {}
         self.results_read = 0
         self._stream = stream
+        self._workers = _Distinct(_MAX_WORKERS)
         try:
             self.run = self._read_run()
+            if len(self.run.scenario.size_classes) > MAX_SIZE_CLASSES:
+                raise DamageError(f"more than {MAX_SIZE_CLASSES:,} size classes")
         except DamageError as error:
             raise StatFileError(f"{self.path}: {stream.damage or error}") from None
         self.size_classes = [size_class.name for size_class in self.run.scenario.size_classes]
@@ -57,6 +72,7 @@ class RunResults(ABC):
         damage: str | None = None
         try:
             for block in self._read_blocks():
+                self._check(block)
                 self.results_read += len(block)
                 yield block
             while self._stream.read_some(_CHUNK):
@@ -71,6 +87,14 @@ class RunResults(ABC):
         if damage:
             self.warnings.insert(0, f"{damage}: this is about the {self.results_read:,} results before that")
 
+    def _check(self, block: ResultBlock) -> None:
+        """Raise DamageError where a file claims more than it can genuinely hold."""
+        most = _FREE_RESULTS + _RESULTS_A_BYTE * self._stream.size
+        if self.results_read + len(block) > most:
+            raise DamageError(f"more than {most:,} results, too many for the size of the file")
+        if not self._workers.add(block.worker):
+            raise DamageError(f"results of more than {_MAX_WORKERS:,} workers")
+
     @abstractmethod
     def _read_run(self) -> RunDescription:
         """Read the beginning of the stream; raises DamageError."""
@@ -78,6 +102,24 @@ class RunResults(ABC):
     @abstractmethod
     def _read_blocks(self) -> Iterator[ResultBlock]:
         """Read the rest of the stream; raises DamageError."""
+
+
+class _Distinct:
+    """Counts distinct numbers, up to ``most``; quick where they lie close together, as ids of workers do."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lowest, self._highest = 0, 0
+        self._seen: set[int] = set()
+
+    def add(self, numbers: npt.NDArray[np.int64]) -> bool:
+        """Return whether there are no more than the most with these."""
+        self._lowest = min(self._lowest, int(numbers.min()))
+        self._highest = max(self._highest, int(numbers.max()))
+        if not self._seen and self._highest - self._lowest < self._most:
+            return True
+        self._seen.update(np.unique(numbers).tolist())
+        return len(self._seen) <= self._most
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import msgspec
 from isal.isal_zlib import crc32
@@ -14,6 +15,7 @@ from isal.isal_zlib import crc32
 from ssbench.cluster.observation import Observation
 from ssbench.results import RunDescription, RunSummary
 from ssbench.run_results.damage import DamageError
+from ssbench.untrusted import plain
 
 #: What the decompressed stream begins with; the version of the format and a line feed follow.
 MAGIC = b"ssbench results "
@@ -77,7 +79,13 @@ def decode_cluster(payload: bytes) -> Observation | None:
 def decode_run(payload: bytes) -> RunDescription:
     """Decode the payload of a RUN record; raises DamageError."""
     try:
-        return _run_decoder.decode(payload)
+        run = _run_decoder.decode(payload)
+        data, options = plain(run.scenario.data), plain(run.options)
+        return replace(
+            run,
+            scenario=replace(run.scenario, data=cast("dict[str, Any]", data)),
+            options=cast("dict[str, object]", options),
+        )
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise DamageError(f"the description of the run: {error}") from None
 

@@ -17,6 +17,10 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 31  # zlib's window of 15 bits, in the gzip format
 _CHUNK = 64 * 1024
 _MAX_OUTPUT = 1024 * 1024
+#: Compressed data may expand to so many bytes, and beyond that to so many times what was read of the file.
+#: Results that all failed with the same long text expand 130 times; the most that gzip can do is 1,032.
+_MAX_FREE = 64 * 1024 * 1024
+_MAX_EXPANSION = 500
 #: isal's stubs call the class an instance.
 _INFLATE_ERRORS = (cast("type[Exception]", isal_zlib.error), EOFError)
 
@@ -43,13 +47,15 @@ class Stream:
             raise StatFileError(f"{path}: cannot be read: {error.strerror}") from None
         except ValueError as error:  # a NUL in the name
             raise StatFileError(f"{str(path)!r}: cannot be read: {error}") from None
-        self._size = os.fstat(self._file.fileno()).st_size
+        #: Bytes of the file, as it is on the disk.
+        self.size = os.fstat(self._file.fileno()).st_size
         self._compressed = self._file.peek(2)[:2] == _GZIP_MAGIC
         self._member = isal_zlib.decompressobj(_GZIP)
         self._member_start = 0
         self._fed = 0  # bytes of the file given to the present member
         self._input = b""
         self._output = bytearray()
+        self._expanded = 0
         self._done = False
 
     def first_pass(self) -> Stream:
@@ -94,7 +100,7 @@ class Stream:
             except OSError as error:
                 raise StatFileError(f"{self.path}: cannot be read: {error.strerror}") from None
             if self._progress:
-                self._progress(self._file.tell(), self._size)
+                self._progress(self._file.tell(), self.size)
         if not self._input:
             self._done = True
             if self._compressed and self._fed:
@@ -114,9 +120,15 @@ class Stream:
             if not given:
                 return
         try:
-            self._output += self._member.decompress(given, _MAX_OUTPUT)
+            more = self._member.decompress(given, _MAX_OUTPUT)
         except _INFLATE_ERRORS:
             self._salvage(given)
+            return
+        self._output += more
+        self._expanded += len(more)
+        if self._expanded > max(_MAX_FREE, _MAX_EXPANSION * self._file.tell()):
+            self.damage = f"the compressed data expand to more than {_MAX_EXPANSION} times their size"
+            self._done = True
             return
         if self._member.eof:
             self._input = self._member.unused_data

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from old_formats import Pickler, failure, msgpack_file, pickle_file, state, success
 
 from ssbench.errors import StatFileError
-from ssbench.reports import ReportOptions, csv, requests_per_second, summary, text
+from ssbench.reports import ReportOptions, csv, json, requests_per_second, summary, text
 from ssbench.reports.columns import width
 from ssbench.run_results import RunResults, open_results
+from ssbench.run_results.legacy import msgpack_stream, python2_pickle
+from ssbench.run_results.stream import Stream
 from ssbench.statistics import RunStatistics, summarize
 
 REPOSITORY = Path(__file__).parents[2]
@@ -468,6 +470,7 @@ def assert_read_or_refused(data: bytes, tmp_path: Path) -> None:
     statistics = summarize(open_results(path))
     assert text.report(statistics, ReportOptions(99.9)).count("\n") >= 10
     assert csv.report(statistics, ReportOptions(100)).count("\n") == 2
+    assert json.report(statistics, ReportOptions(95)).startswith("{")
     assert requests_per_second.report(statistics, ReportOptions())
 
 
@@ -499,6 +502,155 @@ def test_bytes_changed_anywhere(
         if not changed:
             break
     assert_read_or_refused(bytes(changed), tmp_path_factory.getbasetemp())
+
+
+# --- files that were made to take time or memory ---
+
+
+def nested(kind: bytes, levels: int = 40) -> bytes:
+    """Return instructions that make a list (l) or tuple (t) which holds the same one twice, and so on."""
+    makes = b"(%bp900\n" % kind
+    for level in range(levels):
+        makes += b"0(g%d\ng%d\n%bp%d\n" % (900 + level, 900 + level, kind, 901 + level)
+    return makes
+
+
+CYCLE = b"(lp900\ng900\na"
+
+
+def with_entry(entry: bytes, result: dict[str, object] | None = None) -> bytes:
+    """Return a pickle with one more entry at the beginning of the scenario's content."""
+    whole = pickle_file([result or success()])
+    place = whole.index(b"\n", whole.index(b"(d", whole.index(b"S'_scenario_data'"))) + 1
+    return whole[:place] + entry + b"s" + whole[place:]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (nested(b"t") + b"I1\n", "a key that is no text"),
+        (b"S'x'\n(d" + nested(b"t") + b"I1\ns", "a key that is no text"),
+        (b"S'x'\n(" + nested(b"t") + b"I1\nd", "a key that is no text"),
+        (b"S'x'\nccollections\nOrderedDict\n((l(l" + nested(b"t") + b"aI1\naatR", "a key that is no text"),
+        (b"S'x'\n" + nested(b"t"), "more than 200,000 values"),
+        (b"S'x'\n" + nested(b"l"), "more than 200,000 values"),
+        (b"S'x'\n" + CYCLE, "nested deeper than 50 levels"),
+        (b"S'x'\n(lS'" + b"x" * 500_000 + b"'\np900\na" + b"g900\na" * 9000, "8,388,608 characters"),
+    ],
+    ids=[
+        "key",
+        "key in another",
+        "key of d",
+        "ordered key",
+        "tuples",
+        "lists",
+        "cycle",
+        "text again and again",
+    ],
+)
+def test_a_pickle_that_would_expand_without_end_is_refused(entry: bytes, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(StatFileError, match=reason):
+        read(with_entry(entry), tmp_path)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("secret", [nested(b"l"), nested(b"t"), CYCLE], ids=["lists", "tuples", "cycle"])
+def test_secrets_that_cannot_be_searched_leave_nothing_of_the_failure(secret: bytes, tmp_path: Path) -> None:
+    whole = pickle_file([failure(exception="no sesame", token="sesame")])
+    assert whole.count(b"S'sesame'\n") == 1
+    path = tmp_path / "file"
+    path.write_bytes(re.sub(rb"S'sesame'\np\d+\n", secret, whole))
+    (block,) = open_results(path).blocks()
+    assert block.failures[0].detail == "left out, because it may hold any of too many secrets"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [msgpack.Timestamp(1), msgpack.ExtType(5, b"x"), 2**64 - 1, math.nan, math.inf, b"\xff"],
+    ids=repr,
+)
+def test_whatever_a_scenario_of_old_holds_can_be_written_as_json(value: object, tmp_path: Path) -> None:
+    data = {**state()["_scenario_data"], "comment": value}
+    path = tmp_path / "file"
+    path.write_bytes(
+        msgpack.packb({**state(), "_scenario_data": data}) + msgpack.packb([success()], use_bin_type=False)
+    )
+    json.report(summarize(open_results(path)), ReportOptions(95))
+
+
+def test_keys_of_an_old_scenario_may_be_any(tmp_path: Path) -> None:
+    data = {**state()["_scenario_data"], 5: 1, 1e300: 2, None: 3, True: 4, b"\xff": 5}
+    statistics = read(msgpack_file([[success()]], _scenario_data=data), tmp_path)
+    assert json.report(statistics, ReportOptions(95))
+
+
+@pytest.mark.parametrize(
+    ("tail", "reason"),
+    [
+        (b"\x90" * 300_000, "more entries than a file of its size holds"),
+        (b"\xdd\x00\x04\x93\xe0" + b"\xc0" * 300_000, "more entries than a file of its size holds"),
+        (b"\x91\xdd\x00\x0f\x42\x40" + b"\x80" * 1_000_000 * 5, "goes on without end|no msgpack"),
+    ],
+    ids=["empty batches", "nothing", "maps"],
+)
+def test_a_small_file_cannot_claim_many_entries(
+    tail: bytes, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(msgpack_stream, "_FREE_DOCUMENTS", 20_000)
+    with pytest.raises(StatFileError, match=reason):
+        read(gzip.compress(BOMB + tail), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"N0" * 150_000, "more instructions than a file of its size holds"),
+        (b"S'" + b"x" * 5_000_000 + b"'\n", "a line that goes on without end"),
+        ((b"S'" + b"x" * 50_000 + b"'\n0") * 100, "an entry that goes on without end"),
+    ],
+    ids=["instructions", "line", "entry"],
+)
+def test_a_small_pickle_cannot_hold_much(
+    body: bytes, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python2_pickle, "_FREE_INSTRUCTIONS", 20_000)
+    with pytest.raises(StatFileError, match=reason):
+        read(gzip.compress(b"(lp1\n" + body), tmp_path)
+
+
+def test_compressed_data_expand_no_further_than_any_genuine_ones(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.gz"
+    with gzip.open(path, "wb", 6) as out:
+        for _ in range(80):
+            out.write(bytes(1_000_000))
+    stream = Stream(path)
+    expanded = 0
+    while data := stream.read_some(1_000_000):
+        expanded += len(data)
+    stream.close()
+    assert 60e6 < expanded < 70e6
+    assert stream.damage == "the compressed data expand to more than 500 times their size"
+
+
+def test_what_is_kept_of_names_is_bounded(tmp_path: Path) -> None:
+    long = "x" * 20_000
+    results = [success(size_str=long, worker_id=long, container=long), failure(exception=long)]
+    path = tmp_path / "file"
+    path.write_bytes(msgpack_file([results]))
+    found = open_results(path)
+    (block,) = found.blocks()
+    assert len(found.size_classes[-1]) == len(found.worker_names[-1]) == len(block.container[0]) == 1024
+    assert len(block.failures[1].detail) == 10_000
+
+
+def test_size_classes_beyond_any_genuine_number_are_skipped(tmp_path: Path) -> None:
+    results = [success(completed=1e9 + place, size_str=f"c{place}") for place in range(2100)]
+    path = tmp_path / "file"
+    path.write_bytes(msgpack_file([results]))
+    found, count = rows(path)
+    assert count == len(found.size_classes) - 2 == 1998
+    assert found.warnings == ["entries that are no whole result and were skipped: 102"]
 
 
 PLAIN = st.recursive(

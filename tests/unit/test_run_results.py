@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import struct
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,6 +41,7 @@ from ssbench.run_results import (
     WorkerFacts,
     columns,
     open_results,
+    reading,
     records,
 )
 from ssbench.run_results import writer as writer_module
@@ -395,6 +397,66 @@ def test_a_column_cannot_claim_more_than_there_is(tmp_path: Path) -> None:
         path.write_bytes(records.PREAMBLE + records.run_record(RUN) + data)
         with pytest.raises(StatFileError, match="4,294,967,295"):
             read(path)
+
+
+def same_again(path: Path, kind: bytes, payload: bytes, times: int) -> None:
+    """Write the beginning of a stat file, and a record of that kind again and again."""
+    head = records.PREAMBLE + (records.run_record(RUN) if kind != records.RUN else b"")
+    with gzip.open(path, "wb") as out:
+        out.write(head)
+        for _ in range(times):
+            out.write(records.record(kind, payload))
+
+
+def test_a_small_file_cannot_claim_many_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_FREE_RESULTS", 200_000)
+    path = tmp_path / "many.stat.gz"
+    # Columns of width 0, counted from 1, take 10 bytes for all 65,536 results.
+    payload = struct.pack("<Iq", columns.MAX_ROWS, 1)
+    for name in (
+        "operation",
+        "size_class",
+        "worker",
+        "container",
+        "object",
+        "size",
+        "last_byte",
+        "completed",
+    ):
+        payload += struct.pack("<BBq", FIELDS[name].number, 16, 1)
+    same_again(path, records.ROWS, payload, 10)
+    results = open_results(path)
+    assert sum(len(each) for each in results.blocks()) == 3 * columns.MAX_ROWS
+    assert "results, too many for the size of the file" in results.warnings[0]
+
+
+def test_a_file_has_no_more_workers_than_any_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_MAX_WORKERS", 100)
+    path = tmp_path / "file.stat.gz"
+    blocks = [
+        result_rows.block([row(number, worker=number * 2**20) for number in range(first, first + 50)])
+        for first in (0, 50, 100)
+    ]
+    with gzip.open(path, "wb") as out:
+        out.write(records.PREAMBLE + records.run_record(RUN))
+        for block in blocks:
+            out.write(records.record(records.ROWS, columns.encode(block)))
+    results = open_results(path)
+    assert sum(len(each) for each in results.blocks()) == 100
+    assert "results of more than 100 workers" in results.warnings[0]
+
+
+@pytest.mark.parametrize("place", ["options", "data"])
+@pytest.mark.parametrize("what", ["deep", "many"])
+def test_what_is_known_of_a_run_cannot_be_without_end(place: str, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.stat.gz"
+    value = "[" * 200 + "]" * 200 if what == "deep" else "[" + "0," * 250_000 + "0]"
+    text = records.run_record(RUN)[records.RECORD_HEADER.size :].decode()
+    found = text.replace(f'"{place}":{{', f'"{place}":{{"x":{value},', 1)
+    assert found != text
+    same_again(path, records.RUN, found.encode(), 1)
+    with pytest.raises(StatFileError, match=r"nested deeper than 50 levels|more than 200,000 values"):
+        open_results(path)
 
 
 def test_a_newer_format_is_refused_by_its_number(tmp_path: Path) -> None:

@@ -18,8 +18,11 @@ from ssbench.run_results.reading import Format
 from ssbench.run_results.stream import Stream
 
 #: No map in such a file is longer than this, so what goes on for longer is damage, or a bomb.
-_MAX_MAP_BYTES = 32 * 1024 * 1024
+_MAX_MAP_BYTES = 4 * 1024 * 1024
 _MAX_ENTRIES = 1_000_000
+#: A file may have so many documents and results, and beyond that so many for each of its bytes.
+_FREE_DOCUMENTS = 2_000_000
+_DOCUMENTS_A_BYTE = 8
 _CHUNK = 64 * 1024
 _CUT_OFF = "the file is cut off"
 
@@ -49,6 +52,7 @@ class MsgpackResults(OldRunResults):
 
     def _read_run(self) -> RunDescription:
         self._source = _Source(self._stream)
+        self._documents_left = _FREE_DOCUMENTS + _DOCUMENTS_A_BYTE * self._stream.size
         self._unpacker = msgpack.Unpacker(
             self._source,
             read_size=_CHUNK,
@@ -77,6 +81,9 @@ class MsgpackResults(OldRunResults):
 
     def _next(self, unpack: Callable[[], Any]) -> Any:
         """Unpack something; raises DamageError."""
+        self._documents_left -= 1
+        if self._documents_left < 0:
+            raise DamageError("more entries than a file of its size holds")
         try:
             value = unpack()
         except msgpack.OutOfData:

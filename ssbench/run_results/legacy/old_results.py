@@ -5,22 +5,28 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 import numpy as np
 
 from ssbench.operations import OPERATIONS
 from ssbench.results import Failure, ResultBlock, RunDescription, TextColumn
 from ssbench.run_results.damage import DamageError
-from ssbench.run_results.reading import RunResults
+from ssbench.run_results.reading import MAX_SIZE_CLASSES, RunResults
 from ssbench.scenario.model import Scenario, SizeClass, Weights
+from ssbench.untrusted import TooMuchError, plain
 
 #: Results a block.
 BLOCK_ROWS = 8192
 
 _CODES = {operation.stat_type: operation.code for operation in OPERATIONS if operation.stat_type}
-#: Fields of old results that hold secrets, and are dropped.
+#: Fields of old results that hold secrets, and are dropped; genuine ones hold a dozen values.
 _SECRETS = ("token", "storage_url", "auth_kwargs")
+_MOST_SECRETS = 1000
+#: Characters of a name, and of what is said of a failure, that are kept.
+_LONGEST_NAME = 1024
+_LONGEST_DETAIL = 10_000
 #: Times beyond the year 5138 are damage; a sum over them would not be a number.
 _LATEST = 1e11
 
@@ -54,17 +60,18 @@ class OldResultColumns:
             return
         operation = _CODES.get(_text(result.get("type")))
         size_class = result.get("size_str")
+        size_class = size_class[:_LONGEST_NAME] if isinstance(size_class, str) else None
         worker = result.get("worker_id")
         completed = _number(result.get("completed_at"))
         last_byte = _latency(result.get("last_byte_latency"))
         exception = result.get("exception")
         if (
             operation is None
-            or not isinstance(size_class, str)
+            or size_class is None
             or not isinstance(worker, (int, str))
             or not abs(completed) < _LATEST
             or (exception is None and math.isnan(last_byte))
-            or len(self._size_classes) > np.iinfo(np.uint16).max
+            or (size_class not in self._class_index and len(self._size_classes) >= MAX_SIZE_CLASSES)
         ):
             self.skipped += 1
             return
@@ -83,7 +90,7 @@ class OldResultColumns:
             min(_integer(result.get("retries"), 0), 2**32 - 1),
         )
         if exception is not None:
-            self._failures[len(self._rows)] = _failure(_text(exception), result)
+            self._failures[len(self._rows)] = _failure(_text(exception, _LONGEST_DETAIL), result)
         self._rows.append(row)
         self._containers.append(_text(result.get("container")))
         self._objects.append(_text(result.get("name")))
@@ -126,7 +133,7 @@ class OldResultColumns:
         """Return the id that stands for a worker: its own, or a negative one for a text."""
         if isinstance(worker, int) and 0 <= worker < 2**63:
             return int(worker)
-        name = str(worker)
+        name = str(worker)[:_LONGEST_NAME]
         if name not in self._worker_ids:
             self._worker_ids[name] = -1 - len(self._worker_ids)
             self._worker_names[self._worker_ids[name]] = name
@@ -168,7 +175,12 @@ def old_run(state: Mapping[str, Any]) -> RunDescription | None:
         return None
 
     def setting(key: str) -> Any:
-        return state[key] if key in state else data.get(key)
+        return state[key] if key in state else kept.get(key)
+
+    try:
+        kept = cast("dict[str, Any]", plain(dict(data)))
+    except TooMuchError as error:
+        raise DamageError(f"its scenario: {error}") from None
 
     name = setting("name")
     operation_count = setting("operation_count")
@@ -176,7 +188,7 @@ def old_run(state: Mapping[str, Any]) -> RunDescription | None:
     delete_after = setting("delete_after")
     scenario = Scenario(
         name="" if name is None else _text(name),
-        size_classes=_size_classes(data),
+        size_classes=_size_classes(kept),
         user_count=_integer(setting("user_count"), 0),
         operation_count=_integer(operation_count, 0) if operation_count is not None else None,
         run_seconds=run_seconds if math.isfinite(run_seconds) else None,
@@ -184,8 +196,8 @@ def old_run(state: Mapping[str, Any]) -> RunDescription | None:
         container_count=_integer(setting("container_count"), 100),
         container_concurrency=_integer(setting("container_concurrency"), 10),
         delete_after=_integer(delete_after, 0) if delete_after is not None else None,
-        policy=_text(data.get("policy")) or None,
-        data=dict(data),
+        policy=_text(kept.get("policy")) or None,
+        data=kept,
     )
     return RunDescription(scenario, version=_text(state.get("version")) or "unknown")
 
@@ -226,23 +238,27 @@ def _failure(exception: str, result: Mapping[str, Any]) -> Failure:
     """Make a failure of an exception's text, without the secrets that the result holds."""
     secrets: list[str] = []
     pending = [result.get(key) for key in _SECRETS]
+    looked_at = 0
     while pending:
+        looked_at += 1
+        if looked_at > _MOST_SECRETS:
+            return Failure("unknown", "left out, because it may hold any of too many secrets", {})
         match pending.pop():
             case str() as secret if len(secret) > 2:
                 secrets.append(secret)
             case dict() as more:
-                pending.extend(more.values())
+                pending.extend(islice(more.values(), _MOST_SECRETS))
             case list() | tuple() as more:
-                pending.extend(more)
+                pending.extend(more[:_MOST_SECRETS])
     for secret in sorted(secrets, key=len, reverse=True):
         exception = exception.replace(secret, "***")
     first_line = exception.strip().partition("\n")[0]
     return Failure(first_line[:80] or "unknown", exception, {})
 
 
-def _text(value: object) -> str:
-    """Return a scalar as text; what is none has nothing to show, and perhaps something to hide."""
-    return str(value) if isinstance(value, (str, int, float)) else ""
+def _text(value: object, most: int = _LONGEST_NAME) -> str:
+    """Return a scalar as text, cut; what is none has nothing to show, and perhaps something to hide."""
+    return str(value)[:most] if isinstance(value, (str, int, float)) else ""
 
 
 def _number(value: object) -> float:

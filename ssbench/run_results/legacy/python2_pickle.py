@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ssbench.results import RunDescription
@@ -21,9 +21,14 @@ from ssbench.run_results.legacy.old_results import OldResultColumns, OldRunResul
 from ssbench.run_results.reading import Format
 from ssbench.run_results.stream import Stream
 
-_MAX_LINE = 32 * 1024 * 1024
+#: No result and no scenario of such a file is longer than this (bytes).
+_MAX_ENTRY = 4 * 1024 * 1024
 _MAX_STACK = 100_000
-_CHUNK = 1024 * 1024
+_CHUNK = 256 * 1024
+#: A file may have so many instructions, and beyond that so many for each of its bytes: compressed results
+#: have about ten.
+_FREE_INSTRUCTIONS = 2_000_000
+_INSTRUCTIONS_A_BYTE = 30
 _MAX_MEMO = 2**31
 
 
@@ -63,6 +68,17 @@ class _Instructions:
         self._data = b""
         self._position = 0
         self._before = 0
+        self._entry_began = 0
+        self._left = _FREE_INSTRUCTIONS + _INSTRUCTIONS_A_BYTE * stream.size
+
+    def entry_read(self) -> None:
+        """Say that a result or the scenario is whole, so that what follows is another one."""
+        self._entry_began = self.position
+
+    @property
+    def entry_bytes(self) -> int:
+        """How many bytes the present one has so far."""
+        return self.position - self._entry_began
 
     @property
     def position(self) -> int:
@@ -70,7 +86,11 @@ class _Instructions:
         return self._before + self._position
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        left = self._left
         while True:
+            left -= 1
+            if left < 0:
+                raise DamageError("more instructions than a file of its size holds")
             if self._position >= len(self._data):
                 self._more()
             code = self._data[self._position]
@@ -85,7 +105,7 @@ class _Instructions:
 
     def _line(self) -> bytes:
         while (end := self._data.find(b"\n", self._position)) < 0:
-            if len(self._data) - self._position > _MAX_LINE:
+            if len(self._data) - self._position > _MAX_ENTRY:
                 raise DamageError("a line that goes on without end")
             self._more()
         line = self._data[self._position : end]
@@ -173,6 +193,7 @@ class _Interpreter:
             # At the bottom lies the list of both, on it that of the results: what goes into that is a result.
             if code == 97 and len(stack) == 3 and scenario_came:  # a
                 yield stack.pop()
+                self._instructions.entry_read()
                 continue
             if code == 46:  # .
                 return
@@ -184,9 +205,12 @@ class _Interpreter:
                 raise DamageError(f"no pickle of ssbench: {error}{self._where()}") from None
             if len(stack) > _MAX_STACK:
                 raise DamageError(f"no pickle of ssbench: too deep{self._where()}")
+            if self._instructions.entry_bytes > _MAX_ENTRY:
+                raise DamageError(f"an entry that goes on without end{self._where()}")
             if code in (97, 101) and not scenario_came and len(stack) == 1 and stack[0]:  # a, e
                 scenario_came = True
                 yield stack[0][0]
+                self._instructions.entry_read()
 
     def _where(self) -> str:
         return f" before byte {self._instructions.position:,} of the decompressed file"
@@ -209,7 +233,7 @@ class _Interpreter:
 
     def _dictionary(self, _: bytes) -> None:
         items = self._items()
-        self._stack.append(dict(zip(items[::2], items[1::2], strict=True)))
+        self._stack.append(_entries(zip(items[::2], items[1::2], strict=True)))
 
     def _global(self, name: bytes) -> None:
         if name not in _GLOBALS:
@@ -224,7 +248,7 @@ class _Interpreter:
         if function is _RECONSTRUCTOR and arguments == (_SCENARIO, _OBJECT, None):
             self._stack.append(_Instance())
         elif function is _ORDERED_DICT and isinstance(arguments, tuple) and len(arguments) < 2:
-            self._stack.append(dict(*arguments))
+            self._stack.append(_entries(*arguments))
         else:
             raise ValueError("a call that no stat file makes")
 
@@ -237,11 +261,11 @@ class _Interpreter:
 
     def _set_item(self, _: bytes) -> None:
         value, key = self._pop(), self._pop()
-        self._dict_below()[key] = value
+        self._dict_below()[_key(key)] = value
 
     def _set_items(self, _: bytes) -> None:
         items = self._items()
-        self._dict_below().update(zip(items[::2], items[1::2], strict=True))
+        self._dict_below().update(_entries(zip(items[::2], items[1::2], strict=True)))
 
     def _dict_below(self) -> dict[Any, Any]:
         if not isinstance(self._top(), dict):
@@ -259,6 +283,18 @@ class _Interpreter:
         if not isinstance(self._top(), list):
             raise ValueError("entries of what is no list")
         self._top().extend(values)
+
+
+def _entries(pairs: Iterable[Any] = ()) -> dict[Any, Any]:
+    """Return a dictionary; raises ValueError and TypeError for what are no pairs."""
+    return {_key(key): value for key, value in pairs}
+
+
+def _key(value: Any) -> Any:
+    """Return what a dictionary has as a key: never a tuple, whose hash takes for ever where it is nested."""
+    if not isinstance(value, (str, int, float, type(None))):
+        raise ValueError("a key that is no text")
+    return value
 
 
 class PickleResults(OldRunResults):
