@@ -7,9 +7,10 @@ import re
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import astuple, fields, replace
+from dataclasses import replace
 from pathlib import Path
 
+from ssbench.archive import index as database
 from ssbench.archive.entry import Entry
 from ssbench.errors import StatFileError, UsageError
 from ssbench.reports.columns import plural
@@ -18,19 +19,12 @@ from ssbench.suggestions import did_you_mean
 #: The file of the index, in its folder.
 INDEX = "index.sqlite"
 
-#: Goes up when an entry changes; an index of another version is made again.
-_VERSION = 3
-
-#: Seconds to wait for another program that writes to the index.
-_TIMEOUT = 10.0
-
 #: Of SQLite's primary codes, those of a file that is no index, and of one that cannot be written.
-_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_TOOBIG)
 _NOT_WRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 
 _ENDINGS = (".stat.gz", ".stat")
 _LAST = re.compile(r"last(?:-(\d{1,6}))?\Z", re.ASCII)
-_COLUMNS = tuple(field.name for field in fields(Entry))
 
 
 class Archive:
@@ -65,29 +59,31 @@ class Archive:
         path = self.folder / INDEX
         try:
             try:
-                return self._read_all(path, [])
+                return self._read_all(database.connect(path), [])
+            except database.NotOursError as error:
+                note = f"{path}: {error}, and left alone; what was read is not kept"
+                return self._read_all(database.copy(None), [note])
             except sqlite3.Error as error:
                 kind = error.sqlite_errorcode & 0xFF
                 if kind in _DAMAGED:
                     with suppress(OSError):
                         path.unlink()
-                        return self._read_all(path, [f"{path}: the index was damaged and is made again"])
+                        note = f"{path}: the index was damaged and is made again"
+                        return self._read_all(database.connect(path), [note])
                 elif kind not in _NOT_WRITABLE:
                     raise
                 note = f"{path}: the index cannot be written; what was read is not kept"
-                return self._read_all(path, [note], in_memory=True)
+                return self._read_all(database.copy(path), [note])
         except sqlite3.Error as error:
             raise UsageError(
                 f"{path}: the index cannot be used ({error}); it may be deleted, and is then made again"
             ) from None
 
-    def _read_all(self, path: Path, notes: list[str], *, in_memory: bool = False) -> list[Entry]:
+    def _read_all(self, opened: sqlite3.Connection, notes: list[str]) -> list[Entry]:
         self.unreadable = notes
-        with closing(_copy(path) if in_memory else _connect(str(path))) as index:
-            _make_table(index)
+        with closing(opened) as index:
             self._update(index)
-            found = index.execute(f"SELECT {', '.join(_COLUMNS)} FROM runs ORDER BY started, file")  # noqa: S608
-            return [Entry(*row) for row in found]
+            return database.entries(index)
 
     def find(self, reference: str) -> list[Path]:
         """Return the files that a reference means, the oldest first.
@@ -118,10 +114,7 @@ class Archive:
 
         Each is committed by itself: nobody waits for another one's reading, and Ctrl-C loses one file.
         """
-        known = {
-            file: (size, changed)
-            for file, size, changed in index.execute("SELECT file, size, changed FROM runs")
-        }
+        known = {entry.file: (entry.size, entry.changed) for entry in database.entries(index)}
         there: dict[str, tuple[int, int]] = {}
         for path in self.folder.iterdir():
             if path.name.endswith(_ENDINGS):
@@ -132,8 +125,8 @@ class Archive:
                     status = path.stat()
                     if status.st_size:  # an empty one is of a run that has not begun
                         there[path.name] = status.st_size, status.st_mtime_ns
-        gone = [(file,) for file in known if known[file] != there.get(file)]
-        index.executemany("DELETE FROM runs WHERE file = ?", gone)
+        for file in [file for file in known if known[file] != there.get(file)]:
+            database.forget(index, file)
         for file in sorted(there):
             if known.get(file) == there[file]:
                 continue
@@ -142,36 +135,7 @@ class Archive:
             except StatFileError as error:
                 self.unreadable.append(str(error))
                 continue
-            marks = ", ".join("?" * len(_COLUMNS))
-            index.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", astuple(entry))  # noqa: S608
-
-
-def _connect(database: str) -> sqlite3.Connection:
-    return sqlite3.connect(database, timeout=_TIMEOUT, isolation_level=None)
-
-
-def _copy(path: Path) -> sqlite3.Connection:
-    """Return a copy of an index in memory; an empty one where it cannot be read."""
-    copy = _connect(":memory:")
-    with (
-        suppress(sqlite3.Error),
-        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as kept,
-    ):
-        kept.backup(copy)
-    return copy
-
-
-def _make_table(index: sqlite3.Connection) -> None:
-    """Make the table, unless it is there in today's form."""
-    asked = "PRAGMA user_version"
-    if index.execute(asked).fetchone() == (_VERSION,):
-        return
-    index.execute("BEGIN IMMEDIATE")
-    if index.execute(asked).fetchone() != (_VERSION,):  # or somebody else has made it meanwhile
-        index.execute("DROP TABLE IF EXISTS runs")
-        index.execute(f"CREATE TABLE runs ({', '.join(_COLUMNS)}, PRIMARY KEY (file))")
-        index.execute(f"PRAGMA user_version = {_VERSION}")
-    index.execute("COMMIT")
+            database.put(index, entry)
 
 
 def _not_utf8(path: Path) -> str | None:

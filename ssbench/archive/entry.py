@@ -37,6 +37,10 @@ class Entry:
 NO_P99 = f"-: not measured, or too few operations (p99 needs {needed(99):,})"
 
 
+#: The last second of the year 5000; a file may claim what no clock shows.
+_LATEST = 95_649_119_999.0
+
+
 def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> Entry:
     """Return the entry of a run."""
     run, total = statistics.run, statistics.total
@@ -46,10 +50,10 @@ def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> E
         file=file,
         size=size,
         changed=changed,
-        started=run.started or statistics.start or 0.0,
+        started=min(max(run.started or statistics.start or 0.0, 0.0), _LATEST),
         scenario=run.scenario.name,
         label=label if isinstance(label, str) else None,
-        users=run.scenario.user_count,
+        users=min(run.scenario.user_count, 2**63 - 1),
         rate=rate if math.isfinite(rate) else None,
         p99=total.lines[0].last_byte.supported_percentile(99),
         verdict=_verdict(statistics),

@@ -14,7 +14,9 @@ from ssbench.run_results.stream import Stream
 #: So much is read at once.
 _CHUNK = 1 << 18
 #: What is longer than this is no line of Swift, and dropped.
-_LONGEST = 1 << 20
+_LONGEST = 1 << 16
+#: Where Swift has cut a line.
+_CUT = b" ... "
 _ROTATED = re.compile(r"(\.gz|\.log|\.txt|\.\d+|-\d{8})+$")
 
 
@@ -79,15 +81,20 @@ class Reader:
         """What is wrong with the file, once all before has been read."""
         return self._stream.damage
 
-    def chunks(self) -> Iterator[list[bytes]]:
-        """Yield the lines, some thousands at a time."""
+    def chunks(self) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield how many lines follow, and these lines: none where not one of them can be of interest."""
         rest = b""
         try:
             while data := self._stream.read_some(_CHUNK):
-                *complete, rest = (rest + data).split(b"\n")
-                yield complete
+                complete, line_feed, rest = (rest + data).rpartition(b"\n")
+                if line_feed:
+                    if b"tx" in complete or _CUT in complete:
+                        lines = complete.split(b"\n")
+                        yield len(lines), lines
+                    else:
+                        yield complete.count(b"\n") + 1, []
                 rest = rest if len(rest) < _LONGEST else b""
             if rest:
-                yield [rest]
+                yield 1, [rest]
         finally:
             self._stream.close()

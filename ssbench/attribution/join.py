@@ -108,9 +108,9 @@ class Join:
         search, place_of, mark = TRANS_ID.search, self._ids.get, self.run_mark
         total = of_run = cut = 0
         first, last = _AFTER_HYPHEN, b""
-        for chunk in reader.chunks():
-            total += len(chunk)
-            for line in chunk:
+        for number, lines in reader.chunks():
+            total += number
+            for line in lines:
                 match = search(line)
                 if match is None:
                     cut += b" ... " in line and (b'"proxy-server ' in line or b" HTTP/1" in line)

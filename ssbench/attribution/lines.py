@@ -81,20 +81,25 @@ Line = ProxyLine | BackendLine | ErrorLine | CutLine
 ProxyParser = Callable[[bytes], ProxyLine | CutLine | None]
 
 _CUT = CutLine()
+#: Of a line, so much is searched for an error; an access line is no longer than the other.
+_ERROR_BYTES = 8192
+_MOST_BYTES = 65536
 _LEVELS = frozenset([b"DEBUG", b"INFO", b"NOTICE", b"WARNING", b"WARN", b"ERROR", b"CRITICAL"])
 _PROXY_DATE = re.compile(rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ")
 _TIME = re.compile(rb"\d[-\d]*[T:]\d|\d{2}:\d{2}|\d{4}-\d{2}-\d{2}")
 #: Seconds as Swift writes them; a number that was cut is none.
 _SECONDS = rb"(\d{1,7}\.\d{4,9})"
 _PROXY = re.compile(
-    rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d (\S+) \S+ \S+ (\d+) (?:\S+ ){6}tx[0-9a-f]{21}\S* \S+ "
+    rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d (\S+) \S+ \S+ (\d{1,3}) (?:\S+ ){6}tx[0-9a-f]{21}\S* \S+ "
     + _SECONDS
     + rb"(?: (\S+)(?: \S+ \S+ \S+ (\S+))?)?(?= |$)"
 )
 #: Possessive (+), so that nothing is remembered to try again.
 _BACKEND = re.compile(
-    rb' \[[^]"]*+] "([A-Z]++) /([^/ "]++)/(\d++)/([^ "]*+)" (\d++) \S++ "[^"]*+" "tx[0-9a-f]{21}[^"]*+"'
-    rb' "([^ "]*+)(?: (\d*+))?" ' + _SECONDS + rb'(?: "[^"]*+"(?: (\S++)(?: (\S++))?)?)?(?: \(txn: |\s*$)'
+    rb' \[[^]"[]*+] "([A-Z]{1,20}+) /([^/ "]++)/(\d{1,10}+)/([^ "]*+)" (\d{1,3}+) \S++ "[^"]*+"'
+    rb' "tx[0-9a-f]{21}[^"]*+" "([^ "]*+)(?: (\d{0,10}+))?" '
+    + _SECONDS
+    + rb'(?: "[^"]*+"(?: (\S++)(?: (\S++))?)?)?(?: \(txn: |\s*$)'
 )
 #: By the slashes in the path after device and partition.
 _SERVERS = (b"account", b"container", b"object")
@@ -129,6 +134,8 @@ def parse(line: bytes, proxy: ProxyParser | None = None) -> Line | None:
     ``proxy`` reads proxies' access lines, that of the default layout unless one was made by
     :func:`template_parser`.
     """
+    if len(line) > _MOST_BYTES:
+        return _CUT
     if b'] "' in line:
         return _backend(line)
     found = (proxy or default_proxy)(line)
@@ -136,11 +143,16 @@ def parse(line: bytes, proxy: ProxyParser | None = None) -> Line | None:
         # log_max_line_length puts this where it cuts; no field holds a blank, so nothing else does.
         return _CUT if b" ... " in line else found
     for pattern, kind in _ERRORS:
-        match = pattern.search(line)
+        match = pattern.search(line, 0, _ERROR_BYTES)
         if match:
             return _error(line[: match.start()], match, kind)
     cut = b" ... " in line and (b'"proxy-server ' in line or b" HTTP/1" in line)
     return _CUT if cut else None
+
+
+def _policy(word: bytes | None) -> int:
+    """Return the index of a policy; :data:`NO_POLICY` for what is none."""
+    return int(word) if word and len(word) < 10 and word.isdigit() else NO_POLICY
 
 
 def host_of(prefix: Sequence[bytes]) -> bytes:
@@ -179,7 +191,7 @@ def _backend(line: bytes) -> BackendLine | CutLine:
         b"" if asker == b"-" else asker,
         (words[-3], asker_pid or b""),
         pid or b"-",
-        int(policy) if policy and policy.isdigit() else NO_POLICY,
+        _policy(policy),
     )
 
 
@@ -195,7 +207,7 @@ def default_proxy(line: bytes) -> ProxyLine | CutLine | None:
         int(status),
         float(seconds),
         source in (b"-", None),
-        int(policy) if policy and policy.isdigit() else NO_POLICY,
+        _policy(policy),
     )
 
 
@@ -247,7 +259,7 @@ def template_parser(template: str) -> ProxyParser:
             int(found.get("status_int", b"0")),
             float(found["request_time"]),
             found["source"] in (b"-", b""),
-            int(policy) if policy.isdigit() else NO_POLICY,
+            _policy(policy),
         )
 
     return read

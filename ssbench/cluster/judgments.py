@@ -26,6 +26,7 @@ class Kind(Enum):
 
     UNOBSERVED = "unobserved"
     UNANSWERED = "unanswered"
+    UNSOUND = "unsound figures"
     NO_INFO = "no info"
     VERSIONS = "versions"
     NOT_MOUNTED = "not mounted"
@@ -129,6 +130,9 @@ def _of_servers(observation: Observation) -> Iterator[Judgment]:
             yield Judgment(
                 Kind.UNANSWERED, server.name, value=server.unanswered, reason=times + (server.failure or "")
             )
+        wrong = {path for state in _states(server) for path in state.unsound}
+        if wrong:
+            yield Judgment(Kind.UNSOUND, server.name, ", ".join(sorted(wrong)))
     for proxy in observation.proxies:
         if proxy.failure:
             yield Judgment(Kind.NO_INFO, proxy.url, reason=proxy.failure)
@@ -139,6 +143,11 @@ def _of_servers(observation: Observation) -> Iterator[Judgment]:
         yield from (
             Judgment(Kind.VERSIONS, what=str(version), value=count) for version, count in versions.items()
         )
+
+
+def _states(server: Server) -> list[State]:
+    states = (server.before, *server.during, server.after)
+    return [state for state in states if state is not None]
 
 
 def _at_rest(node: Node) -> Iterator[Judgment]:
@@ -198,6 +207,10 @@ def _of_statsd(observation: Observation) -> Iterator[Judgment]:
 _WORDS: dict[Kind, tuple[str, Callable[[Judgment], str]]] = {
     Kind.UNOBSERVED: ("The cluster was not observed: {}", lambda it: it.reason),
     Kind.UNANSWERED: ("Recon was not answered by {}", lambda it: f"{it.where} ({it.reason})"),
+    Kind.UNSOUND: (
+        "Left out, because no server can have such numbers, what recon says of {}",
+        lambda it: f"{it.what} at {it.where}",
+    ),
     Kind.NO_INFO: ("/info was not answered by {}", lambda it: f"{it.where} ({it.reason})"),
     Kind.VERSIONS: (
         "The servers have different versions of Swift: {}",

@@ -41,7 +41,8 @@ class State(Record, frozen=True):
     count sockets, ``tcp_memory`` is in bytes. What follows is asked only before and after the run:
     ``quarantined`` counts accounts, containers and objects; ``replication_age`` and
     ``replication_seconds`` have, for ``account``, ``container``, ``object`` and ``reconstruction``, when the
-    last pass ended (seconds ago, by the server's own clock) and how long it took.
+    last pass ended (seconds ago, by the server's own clock) and how long it took. ``unsound`` are the paths
+    below ``/recon`` with a number that no server can have, which is left out.
     """
 
     at: float = 0.0
@@ -58,6 +59,7 @@ class State(Record, frozen=True):
     quarantined: int | None = None
     replication_age: dict[str, float] = {}
     replication_seconds: dict[str, float] = {}
+    unsound: tuple[str, ...] = ()
 
 
 class Server(Record, frozen=True):

@@ -32,6 +32,10 @@ _MOST_NAMES = 1000
 _LONGEST_TEXT = 200
 _MINUTE = 60.0
 
+#: What no count and no number of seconds of a server reaches.
+_MOST_COUNT = 2**53
+_MOST_SECONDS = 1e11
+
 _T = TypeVar("_T")
 
 
@@ -84,30 +88,55 @@ class _Reconstruction(msgspec.Struct):
 
 def state(answers: Mapping[str, bytes], at: float) -> State:
     """Make a state of answers by their path below ``/recon``; whatever they hold, nothing is raised."""
+    sound = _Sound()
     load = _read(answers, "load", _Load)
     pending = _read(answers, "async", _Async)
     sockets = _read(answers, "sockstat", _Sockets)
     version = _read(answers, "version", _Version)
     quarantined = _read(answers, "quarantined", _Quarantined)
-    age, seconds = _replication(answers)
+    age, seconds = _replication(answers, sound)
     return State(
         at=at,
-        load=load.minute if load else None,
-        async_pending=pending.async_pending if pending else None,
-        async_counted=pending.async_pending_last if pending else None,
-        tcp_in_use=sockets.tcp_in_use if sockets else None,
-        time_wait=sockets.time_wait if sockets else None,
-        orphans=sockets.orphan if sockets else None,
-        tcp_memory=sockets.tcp_mem_allocated_bytes if sockets else None,
-        disks=_disks(_read(answers, "diskusage", list[_Disk])),
+        load=sound.seconds("load", load.minute) if load else None,
+        async_pending=sound.count("async", pending.async_pending) if pending else None,
+        async_counted=sound.seconds("async", pending.async_pending_last) if pending else None,
+        tcp_in_use=sound.count("sockstat", sockets.tcp_in_use) if sockets else None,
+        time_wait=sound.count("sockstat", sockets.time_wait) if sockets else None,
+        orphans=sound.count("sockstat", sockets.orphan) if sockets else None,
+        tcp_memory=sound.count("sockstat", sockets.tcp_mem_allocated_bytes) if sockets else None,
+        disks=_disks(_read(answers, "diskusage", list[_Disk]), sound),
         version=version.version[:_LONGEST_TEXT] if version else None,
         root=next(iter(_read(answers, "devices", dict[str, Any]) or {}), "")[:_LONGEST_TEXT] or None,
-        quarantined=quarantined.accounts + quarantined.containers + quarantined.objects
+        quarantined=sound.count(
+            "quarantined", quarantined.accounts + quarantined.containers + quarantined.objects
+        )
         if quarantined
         else None,
         replication_age=age,
         replication_seconds=seconds,
+        unsound=tuple(sorted(sound.wrong)),
     )
+
+
+class _Sound:
+    """Lets numbers pass that a server can have; ``wrong`` are the paths of the others."""
+
+    def __init__(self) -> None:
+        self.wrong: set[str] = set()
+
+    def count(self, path: str, value: int | None) -> int | None:
+        """Return a count, None for what is none."""
+        if value is None or 0 <= value < _MOST_COUNT:
+            return value
+        self.wrong.add(path)
+        return None
+
+    def seconds(self, path: str, value: float | None) -> float | None:
+        """Return seconds, a time since 1970 or a load; None for what is none."""
+        if value is None or 0 <= value < _MOST_SECONDS:
+            return value
+        self.wrong.add(path)
+        return None
 
 
 def _read(answers: Mapping[str, bytes], path: str, shape: type[_T]) -> _T | None:
@@ -119,11 +148,16 @@ def _read(answers: Mapping[str, bytes], path: str, shape: type[_T]) -> _T | None
         return None
 
 
-def _disks(disks: list[_Disk] | None) -> tuple[Disk, ...] | None:
+def _disks(disks: list[_Disk] | None, sound: _Sound) -> tuple[Disk, ...] | None:
     if disks is None:
         return None
     return tuple(
-        Disk(each.device[:_LONGEST_TEXT], each.mounted is True, _number(each.size), _number(each.used))
+        Disk(
+            each.device[:_LONGEST_TEXT],
+            each.mounted is True,
+            sound.count("diskusage", _number(each.size)) or 0,
+            sound.count("diskusage", _number(each.used)) or 0,
+        )
         for each in sorted(disks, key=lambda disk: disk.device)[:_MOST_NAMES]
     )
 
@@ -132,20 +166,22 @@ def _number(size: int | str) -> int:
     return size if isinstance(size, int) else 0
 
 
-def _replication(answers: Mapping[str, bytes]) -> tuple[dict[str, float], dict[str, float]]:
+def _replication(answers: Mapping[str, bytes], sound: _Sound) -> tuple[dict[str, float], dict[str, float]]:
     """Return how many seconds ago each kind of replication ended, and how many seconds it took."""
     ages: dict[str, float] = {}
     seconds: dict[str, float] = {}
-    now = _read(answers, "time", float)
+    now = sound.seconds("time", _read(answers, "time", float))
     passes: dict[str, tuple[float | None, float | None]] = {}
     for kind, unit in (("account", 1.0), ("container", 1.0), ("object", _MINUTE)):
-        if found := _read(answers, f"replication/{kind}", _Replication):
-            took = found.replication_time
-            passes[kind] = found.replication_last, None if took is None else took * unit
-    if rebuilt := _read(answers, "reconstruction/object", _Reconstruction):
-        took = rebuilt.object_reconstruction_time
+        path = f"replication/{kind}"
+        if found := _read(answers, path, _Replication):
+            took = sound.seconds(path, found.replication_time)
+            passes[kind] = sound.seconds(path, found.replication_last), None if took is None else took * unit
+    path = "reconstruction/object"
+    if rebuilt := _read(answers, path, _Reconstruction):
+        took = sound.seconds(path, rebuilt.object_reconstruction_time)
         passes["reconstruction"] = (
-            rebuilt.object_reconstruction_last,
+            sound.seconds(path, rebuilt.object_reconstruction_last),
             None if took is None else took * _MINUTE,
         )
     for kind, (last, took) in passes.items():

@@ -18,8 +18,10 @@ import zmq
 from zmq.utils import z85
 
 from ssbench.errors import KeyFileError
+from ssbench.untrusted import read_small
 
 FORMAT = "ssbench fleet key 1"
+_MAX_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,10 @@ def read(path: Path) -> FleetKey:
     """Read a key file; raises KeyFileError, also when others than its owner may read it."""
     try:
         mode = path.stat().st_mode
-        content = json.loads(path.read_bytes()[:4096])
+        content = json.loads(read_small(path, _MAX_BYTES))
     except OSError as error:
         raise KeyFileError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         content = None
     if stat.S_IMODE(mode) & 0o077:
         raise KeyFileError(f"{path}: others may read it (mode {stat.S_IMODE(mode):04o}): chmod 600 it")

@@ -20,12 +20,15 @@ import yaml
 MAX_DEPTH = 20
 #: Values in one file, counted after aliases have been expanded.
 MAX_VALUES = 200_000
+#: Characters of a number, a date and the like; what is much longer Python does not even print.
+MAX_NUMBER = 400
 
 #: The place of a value: keys of mappings and indices of lists, from the top.
 KeyPath = tuple[object, ...]
 
 _Loader: type[yaml.SafeLoader] | type[yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "tag:yaml.org,2002:merge"
+_TEXT = "tag:yaml.org,2002:str"
 _LIST = "tag:yaml.org,2002:seq"
 _MAPPING = "tag:yaml.org,2002:map"
 
@@ -137,6 +140,8 @@ class _Builder:
         raise _broken(f"unexpected tag {node.tag}", node)
 
     def _scalar(self, node: yaml.ScalarNode) -> object:
+        if len(node.value) > MAX_NUMBER and node.tag != _TEXT:
+            raise _broken(f"a value of {node.tag} with {len(node.value):,} characters", node)
         try:
             value: object = self._loader.construct_object(node)
         except (ValueError, ArithmeticError, LookupError, AttributeError):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
 import socket
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -135,9 +137,23 @@ def test_the_servers_of_ring_files(cluster: LocalSwift, tmp_path: Path):
     assert set(ring.servers(cluster.directory / "etc")) == set(cluster.recon_urls.values())
     with pytest.raises(UsageError, match="no ring file there"):
         ring.servers(tmp_path)
-    (tmp_path / "object.ring.gz").write_bytes(b"no ring")
-    with pytest.raises(UsageError, match=r"object\.ring\.gz: not a ring file that this Swift can read"):
-        ring.servers(tmp_path)
+    # Devices without end, a pickle that would run a command, an address that is none.
+    endless = b'{"part_shift": 24, "replica_count": 1, "devs": [' + b"{}," * 10_000_000 + b"{}]}"
+    strange = b'{"part_shift": 24, "replica_count": 1, "devs": [{"ip": "a b", "port": 1, "region": 1}]}'
+    for content, reason in (
+        (b"\x80\x02cposix\nsystem\nX\x04\0\0\0true\x85R.", "it is not a ring file"),
+        (_ring(endless), "more than 512 MiB of memory"),
+        (_ring(strange), "'a b' with port 1 is no address of a server"),
+    ):
+        (tmp_path / "object.ring.gz").write_bytes(gzip.compress(content, 1))
+        with pytest.raises(UsageError) as caught:
+            ring.servers(tmp_path)
+        assert "object.ring.gz: not a ring file that this Swift can read: " in str(caught.value)
+        assert reason in str(caught.value)
+
+
+def _ring(description: bytes) -> bytes:
+    return b"R1NG\0\1" + struct.pack("!I", len(description)) + description
 
 
 def test_options_that_cannot_be_end_before_anything_is_done(

@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import tempfile
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -117,7 +118,7 @@ def test_what_is_a_reference(tmp_path, monkeypatch):
 def test_an_index_of_another_version_is_made_again(folder):
     folder.write("a.stat.gz", 1)
     with sqlite3.connect(folder.path / INDEX) as index:
-        index.execute("CREATE TABLE runs (strange)")
+        index.execute("CREATE TABLE runs (file, size, changed, strange)")
         index.execute("PRAGMA user_version = 99")
     index.close()
     assert len(folder.archive.entries()) == 1
@@ -144,9 +145,97 @@ def test_where_no_index_can_be_written_one_in_memory_will_do(folder):
     for _ in range(2):
         assert len(folder.archive.entries()) == 1
         assert folder.archive.unreadable == [
-            f"{folder.path / INDEX}: the index cannot be written; what was read is not kept"
+            f"{folder.path / INDEX}: is no plain file, and left alone; what was read is not kept"
         ]
     assert folder.read == ["a.stat.gz"] * 2
+
+
+def tables(path):
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute("SELECT name FROM sqlite_master ORDER BY name").fetchall()
+
+
+@pytest.mark.parametrize("name", ["runs", "customers"])
+def test_a_database_that_a_link_leads_to_is_left_alone(folder, tmp_path, name):
+    other = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(other)) as database:
+        database.execute(f"CREATE TABLE {name} (precious)")
+    content = other.read_bytes()
+    (folder.path / INDEX).symlink_to(other)
+    folder.write("a.stat.gz", 1)
+    assert len(folder.archive.entries()) == 1
+    assert folder.archive.unreadable == [
+        f"{folder.path / INDEX}: is a link, and left alone; what was read is not kept"
+    ]
+    assert other.read_bytes() == content
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "makes",
+    [
+        "CREATE TABLE customers (precious)",
+        "CREATE TABLE runs (precious)",
+        "CREATE TABLE runs (file, size, changed); CREATE TABLE customers (precious)",
+        "CREATE VIEW runs AS WITH RECURSIVE n(file) AS (SELECT 1 UNION ALL SELECT file + 1 FROM n)"
+        " SELECT file, 1 AS size, 1 AS changed FROM n",
+        "CREATE TABLE runs (file, size, changed);"
+        " CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM runs; END",
+    ],
+    ids=["another table", "another's runs", "one more table", "an endless view", "a trigger"],
+)
+def test_a_database_of_something_else_is_left_alone(folder, makes):
+    with closing(sqlite3.connect(folder.path / INDEX)) as database:
+        database.executescript(makes)
+    before = tables(folder.path / INDEX)
+    folder.write("a.stat.gz", 1)
+    assert len(folder.archive.entries()) == 1
+    assert folder.archive.unreadable == [
+        f"{folder.path / INDEX}: is the database of something else, and left alone; what was read is not kept"
+    ]
+    assert tables(folder.path / INDEX) == before
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("started", "'yesterday'"),
+        ("started", "9e999"),
+        ("started", "-1"),
+        ("started", "NULL"),
+        ("scenario", "7"),
+        ("scenario", "x'ff'"),
+        ("label", "1.5"),
+        ("users", "'many'"),
+        ("rate", "-1"),
+        ("rate", "9e999"),
+        ("p99", "'slow'"),
+        ("verdict", "NULL"),
+        ("facts", "'{'"),
+        ("facts", "'[]'"),
+        ("facts", "0"),
+        ("size", "'large'"),
+        ("file", "NULL"),
+        ("file", "'../a.stat.gz'"),
+    ],
+)
+def test_an_entry_that_makes_no_sense_is_made_again(folder, column, value):
+    folder.write("a.stat.gz", 1)
+    folder.write("b.stat.gz", 2)
+    whole = folder.archive.entries()
+    with closing(sqlite3.connect(folder.path / INDEX)) as index, index:
+        index.execute(f"UPDATE runs SET {column} = {value} WHERE file = 'a.stat.gz'")
+    assert folder.archive.entries() == whole
+    assert folder.read == ["a.stat.gz", "b.stat.gz", "a.stat.gz"]
+
+
+def test_an_index_with_an_endless_text_is_made_again(folder):
+    folder.write("a.stat.gz", 1)
+    whole = folder.archive.entries()
+    with closing(sqlite3.connect(folder.path / INDEX)) as index, index:
+        index.execute("UPDATE runs SET scenario = hex(zeroblob(10000000))")
+    assert folder.archive.entries() == whole
+    assert folder.archive.unreadable == [f"{folder.path / INDEX}: the index was damaged and is made again"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")

@@ -151,6 +151,33 @@ def test_a_cut_line_gives_no_wrong_time(start: int, end: int) -> None:
     assert not isinstance(shorter, BackendLine) or shorter.seconds == 0.0593
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"/d1/", b"/d1/" + b"9" * 5000),
+        (b" 0.0593", b" 0.0593".replace(b"0.", b"9" * 5000 + b".")),
+        (b'" 201 ', b'" ' + b"2" * 5000 + b" "),
+        (b" 200 ", b" " + b"2" * 5000 + b" "),
+        (b" 0\n", b" " + b"0" * 5000),
+        (b" -\n", b" " + b"7" * 5000),
+    ],
+)
+def test_a_number_of_thousands_of_digits_is_none(old: bytes, new: bytes) -> None:
+    for line in (PUT, BACKEND):
+        parse((line + b"\n").replace(old, new).rstrip(b"\n"))
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "piece",
+    [b" [", b" [a", b"ERROR with Object server 10.0.0.1:6000 re: x: ", b" 22/Nov/2026/10/00/00 GET ", b"a: "],
+)
+def test_no_line_takes_long(piece: bytes) -> None:
+    for size in (60_000, 10_000_000):
+        parse(piece * (size // len(piece)) + b'] "tx0123456789abcdef01234')
+        parse(b'"proxy-server ' + piece * (size // len(piece)))
+
+
 @given(st.binary(max_size=400))
 def test_no_line_raises(line: bytes) -> None:
     for whole in (line, PUT + line, BACKEND + line, line + b'] "' + line, BACKEND.replace(b"d1", line)):

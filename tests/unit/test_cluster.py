@@ -104,6 +104,34 @@ def test_no_answer_raises_anything(answers: dict[str, bytes]):
         recon.proxy("http://p", answer)
 
 
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("load", {"1m": -1e308}),
+        ("async", {"async_pending": -1}),
+        ("async", {"async_pending_last": 1e308}),
+        ("sockstat", {"tcp_in_use": 2**60}),
+        ("sockstat", {"tcp_mem_allocated_bytes": -(2**62)}),
+        ("time", -1e308),
+        ("quarantined", {"objects": -1}),
+        ("replication/object", {"replication_time": 1e308}),
+        ("replication/account", {"replication_last": -1e308}),
+        ("reconstruction/object", {"object_reconstruction_time": 1e12}),
+        ("diskusage", [{"device": "d1", "size": -1}]),
+    ],
+)
+def test_a_number_that_no_server_can_have_is_left_out(path: str, answer: object):
+    state = recon.state({**genuine_answers("o3"), path: json.dumps(answer).encode()}, 0.0)
+    assert msgspec.json.decode(msgspec.json.encode(state), type=State) == state
+    whole = recon.state(genuine_answers("o3"), 0.0)
+    assert state.unsound == (path,)
+    assert state.version == whole.version
+    seen = Observation(servers=(server(4, state), server(5, whole)))
+    assert sentences(judge(seen), warnings=True)[0] == (
+        f"Left out, because no server can have such numbers, what recon says of {path} at 10.0.0.4:6200"
+    )
+
+
 def test_info_of_a_proxy():
     info = {
         "swift": {

@@ -87,6 +87,20 @@ def test_any_bytes_are_refused(tmp_path: Path, content: bytes) -> None:
         fleet_key.read(tmp_path / "key")
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("kind", ["pipe", "device", "deep"])
+def test_a_file_without_end_is_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "key"
+    if kind == "pipe":
+        os.mkfifo(path, 0o600)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        _write(path, b"[" * 4000)
+    with pytest.raises(KeyFileError, match=r"is not a key file of ssbench|others may read it"):
+        fleet_key.read(path)
+
+
 def test_a_full_disk_leaves_no_key_file(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))

@@ -363,7 +363,7 @@ def test_lone_surrogate(write):
         (b"- " * 100_000, "1: expected YAML or JSON, but it is broken: nested deeper"),
         (b'{"a":' * 100_000, " expected JSON or YAML, but it is broken: nested too deeply"),
         (b"a: &a\n  b: *a\n", "aliases expand to more than"),
-        (b"name: " + b"9" * 5000, "is no value of"),
+        (b"name: " + b"9" * 5000, "a value of tag:yaml.org,2002:int with 5,000 characters"),
     ],
     ids=[
         "empty",
@@ -381,6 +381,19 @@ def test_lone_surrogate(write):
 def test_files_that_are_something_else(write, content, expected):
     (fault,) = faults_of(write(content))
     assert expected in fault
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["0x" + "f" * 5000, "0b" + "1" * 20_000, "1" * 5000, "1" + ":59" * 5000, "." + "1" * 900],
+    ids=["hexadecimal", "binary", "decimal", "of 60", "fraction"],
+)
+@pytest.mark.parametrize("key", ["user_count", "delete_after", "surprise"])
+def test_a_number_without_end_is_refused_in_one_line(write, key, number):
+    with pytest.raises(ScenarioError) as caught:
+        load(write(f"{key}: {number}\n"))
+    assert "characters" in str(caught.value)
+    assert len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize("form", ["[{0}]", "{{<<: [{0}]}}"], ids=["lists", "merges"])
