@@ -28,8 +28,8 @@ class Clocks:
     """
 
     def __init__(self) -> None:
-        #: Seconds to add to the worker's time of day to have the master's; None where it is not known.
-        self.wall_offset: float | None = None
+        #: What is known of the offset of the times of day: heartbeats left after a ping and before they came.
+        self._wall = _Bounds(0.0)
         self._first: _Bounds | None = None
         self._last: _Bounds | None = None
 
@@ -42,9 +42,7 @@ class Clocks:
         ``wall_difference`` is arrival less sending by time of day, None where it is not known.
         """
         if wall_difference is not None:
-            # The smallest one has the shortest time on the way.
-            known = self.wall_offset
-            self.wall_offset = wall_difference if known is None else min(known, wall_difference)
+            self._observe_wall(wall_difference, None if asked is None else received - asked)
         if asked is None:
             return
         if self._first is None:
@@ -54,6 +52,25 @@ class Clocks:
         bounds = self._last or self._first
         bounds.least = max(bounds.least, asked - clock)
         bounds.most = min(bounds.most, received - clock)
+
+    def _observe_wall(self, difference: float, round_trip: float | None) -> None:
+        wall = self._wall
+        wall.most = min(wall.most, difference)
+        if round_trip is not None:
+            wall.least = max(wall.least, difference - round_trip)
+        if wall.least > wall.most:  # one of the two was set meanwhile
+            self._wall = _Bounds(0.0)
+
+    @property
+    def wall_offset(self) -> float | None:
+        """Seconds to add to the worker's time of day to have the master's, at least; None where not known.
+
+        It is the least that the time on the way allows, whichever direction took how much of it: 0 for a
+        worker behind a slow link whose clock may be right.
+        """
+        if math.isinf(self._wall.least) or math.isinf(self._wall.most):
+            return None
+        return min(max(self._wall.least, 0.0), self._wall.most)
 
     @property
     def slope(self) -> float | None:

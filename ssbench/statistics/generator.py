@@ -175,8 +175,8 @@ def _clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:
         if worker.wall_offset is not None and abs(worker.wall_offset) > _WALL_OFFSET:
             behind = "behind" if worker.wall_offset > 0 else "ahead of"
             yield (
-                f"Clocks: the time of day of {_name(worker)} is {abs(worker.wall_offset):.3f} s {behind} the"
-                " master's. No figure uses it, but its logs show other times. Check NTP there"
+                f"Clocks: the time of day of {_name(worker)} is at least {abs(worker.wall_offset):.3f} s"
+                f" {behind} the master's. No figure uses it, but its logs show other times. Check NTP there"
             )
 
 

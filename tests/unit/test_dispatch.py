@@ -821,7 +821,29 @@ def test_the_slope_of_a_clock_is_found_in_spite_of_the_time_on_the_way(slope: fl
         if second < 10:
             assert clocks.slope is None
     assert clocks.slope == pytest.approx(slope, abs=30e-6)
-    assert clocks.wall_offset == pytest.approx(0.2503)
+    # The worker's time of day is 0.25 s behind; 0.7 ms went by from the ping to the answer.
+    assert clocks.wall_offset == pytest.approx(0.2503 - 0.0007)
+
+
+def test_the_time_on_the_way_is_no_offset_of_clocks() -> None:
+    """A link of 150 ms in each direction, or of 300 ms in one: the times of day may be equal."""
+    for there, back in ((0.15, 0.15), (0.3, 0.0), (0.0, 0.3)):
+        clocks = Clocks()
+        for second in range(20):
+            asked = float(second)
+            sent = asked + there
+            clocks.observe(sent + 7.0, sent + back, asked, back)
+        assert clocks.wall_offset == pytest.approx(0.0, abs=1e-9)
+        assert clocks.slope == pytest.approx(0.0, abs=1e-9)
+    behind = Clocks()
+    behind.observe(0.0, 1.0, None, 5.15)
+    assert behind.wall_offset is None
+    behind.observe(0.0, 1.0, 0.7, 5.15)
+    assert behind.wall_offset == pytest.approx(4.85)  # at least: 5.0 less half of the round trip
+    # A step of a clock in the middle of the run.
+    for wall in (0.15, 0.15):
+        behind.observe(0.0, 1.0, 0.7, wall)
+    assert behind.wall_offset == 0.0
 
 
 def test_heartbeats_that_a_loaded_machine_delays_make_no_slope() -> None:
