@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+#: How the name of an object ends.
+OBJECT_NUMBER = "%06d"
+
 
 def container_name(base: str, number: int, policy: str | None) -> str:
     """Return ``<base>_<six or more digits>``, and ``_<policy>`` after it where one is set."""
@@ -23,7 +26,12 @@ def container_pattern(base: str, policy: str | None) -> re.Pattern[str]:
 
 def object_name(size_class: str, number: int) -> str:
     """Return ``<size class>_<six or more digits>``."""
-    return f"{size_class}_{number:06d}"
+    return object_stem(size_class) + OBJECT_NUMBER % number
+
+
+def object_stem(size_class: str) -> str:
+    """Return what the names of a size class begin with; the number follows."""
+    return f"{size_class}_"
 
 
 def side_of(number: Any) -> Any:

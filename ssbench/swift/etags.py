@@ -46,10 +46,16 @@ class Sample:
     def __init__(self) -> None:
         self._left = 0
 
-    def __call__(self) -> bool:
-        """Return whether this one is chosen."""
+    def is_next(self) -> bool:
+        """Return whether the next one is chosen; count it where it is not."""
         if self._left:
             self._left -= 1
+            return False
+        return True
+
+    def __call__(self) -> bool:
+        """Return whether this one is chosen."""
+        if not self.is_next():
             return False
         self._left = SAMPLE - 1
         return True

@@ -19,6 +19,7 @@ import math
 import random
 import re
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -29,6 +30,7 @@ import gevent
 
 from ssbench import __version__
 from ssbench.errors import UsageError
+from ssbench.names import OBJECT_NUMBER
 from ssbench.swift.causes import (
     CLOSED,
     NOT_FOUND,
@@ -122,7 +124,8 @@ class Client:
             sink_flags=discarding_flags(),
             verifier=None if seed is None else Verifier(payload, seed),
         )
-        self._sample = Sample()
+        #: Chooses the reads whose ETag is checked.
+        self.sample = Sample()
         self._sweeper = Sweeper(self._shared, interval)
         self._tls: ssl.SSLContext | None = None
         self._pools: dict[Endpoint, Pool] = {}
@@ -142,14 +145,16 @@ class Client:
         expected: int = 0,
         owner: str | None = None,
         prior: Prior = NOTHING_BEFORE,
+        begun: Connection | None = None,
     ) -> Outcome:
         """Do one request: ``method`` is GET, PUT, DELETE or HEAD; ``size`` the bytes to PUT.
 
         With ``missing_ok`` a 404 is a success; so it is for a DELETE of which an earlier attempt was sent and
         not answered, because that one may have deleted the object. A body of other than ``expected`` bytes
         is an error, unless that is 0. ``owner`` is what a PUT says of whose the object is, in its metadata.
-        ``prior`` is what was spent on the request before its token was refused. A wrong storage URL or token
-        raises UsageError.
+        ``prior`` is what was spent on the request before its token was refused. ``begun`` is a connection on
+        which this very request was sent, and is to be resumed. A wrong storage URL or token raises
+        UsageError.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
         head = target.head(method, container, name, token, size=size, delete_after=delete_after, owner=owner)
@@ -157,12 +162,16 @@ class Client:
         if self._shared.verifier is not None:
             effort.name = f"{container}/{name}".encode()
             effort.checked = method == "GET"
-        elif method == "GET":
-            effort.checked = self._sample()
+        elif method == "GET" and begun is None:
+            effort.checked = self.sample()
         while True:
             asked = None
             try:
-                answer = self._attempt(target.pool, head, method, size, effort)
+                if begun is None:
+                    answer = self._attempt(target.pool, head, method, size, effort)
+                else:
+                    connection, begun = begun, None
+                    answer = self._resume(connection, target.pool, head, method, size, effort)
             except AttemptError as error:
                 fault = error.with_traceback(None)  # else a cycle: it refers to this frame
             else:
@@ -182,6 +191,28 @@ class Client:
             effort.retries += 1
             effort.retried = effort.retried or {}
             effort.retried[fault.cause] = effort.retried.get(fault.cause, 0) + 1
+
+    def template(
+        self,
+        storage_url: str,
+        method: str,
+        container: str,
+        stem: str,
+        token: str | None,
+        delete_after: int | None = None,
+        owner: str | None = None,
+    ) -> tuple[bytes, Pool]:
+        """Return what makes requests for objects whose names differ in their numbers, and where they go.
+
+        See :meth:`_Target.template`. Raises UsageError, as :meth:`request` does.
+        """
+        target = self._targets.get(storage_url) or self._open_target(storage_url)
+        return target.template(method, container, stem, token, delete_after, owner), target.pool
+
+    @property
+    def payload(self) -> Payload:
+        """Where the bodies of uploads come from."""
+        return self._shared.payload
 
     def _worth_a_retry(self, method: str, cause: str, effort: Effort) -> bool:
         if cause == NOT_FOUND and method in _RETRIES_404:
@@ -214,19 +245,21 @@ class Client:
             connection = pool.idle.pop()
             connection.claim()
             self._begin_check(connection, effort)
-            try:
-                return connection.exchange(head, method, size)
-            except AttemptError as fault:
-                effort.unanswered |= fault.cause in UNANSWERED
-                if connection.answered or fault.cause not in _STALE:
-                    raise
-            finally:
-                if effort.began is None:
-                    effort.began = connection.sent_at
-            effort.resent += 1
-            return self._exchange_anew(pool, head, method, size, effort)
+            answer = _unless_stale(connection, effort, lambda: connection.exchange(head, method, size))
+            return answer or self._exchange_anew(pool, head, method, size, effort)
         finally:
             pool.places.release()
+
+    def _resume(
+        self, connection: Connection, pool: Pool, head: bytes, method: str, size: int, effort: Effort
+    ) -> Answer:
+        """Do what :meth:`_attempt` does after a request was sent on a kept connection."""
+        # First, and without a wait: the bytes that came are where those of others will be.
+        answer = _unless_stale(connection, effort, lambda: connection.resume(method))
+        if answer is not None:
+            return answer
+        with pool.places:
+            return self._exchange_anew(pool, head, method, size, effort)
 
     def _exchange_anew(self, pool: Pool, head: bytes, method: str, size: int, effort: Effort) -> Answer:
         """Send the request on a new connection."""
@@ -271,6 +304,21 @@ class Client:
         return target
 
 
+def _unless_stale(connection: Connection, effort: Effort, exchange: Callable[[], Answer]) -> Answer | None:
+    """Return the answer of an exchange on a kept connection; None where the server had closed that."""
+    try:
+        return exchange()
+    except AttemptError as fault:
+        effort.unanswered |= fault.cause in UNANSWERED
+        if connection.answered or fault.cause not in _STALE:
+            raise
+    finally:
+        if effort.began is None:
+            effort.began = connection.sent_at
+    effort.resent += 1
+    return None
+
+
 class _Target:
     """A storage URL: its pool, and the parts that requests to it are put together from."""
 
@@ -311,6 +359,28 @@ class _Target:
             size,
             delete_after,
         )
+
+    def template(
+        self,
+        method: str,
+        container: str,
+        stem: str,
+        token: str | None,
+        delete_after: int | None,
+        owner: str | None,
+    ) -> bytes:
+        """Return what makes a request of an object's number, of a PUT also of its size and its body.
+
+        That is with the ``%`` operator. ``stem`` is what the name begins with. A request that it makes is the
+        one that :meth:`head` begins.
+        """
+        head = self.head(method, container, stem, token, size=0, delete_after=delete_after, owner=owner)
+        name = quote(stem, "/~").encode() + b" HTTP/1.1\r\n"
+        before, found, after = head.replace(b"%", b"%%").partition(name.replace(b"%", b"%%"))
+        template = before + found.replace(b" ", OBJECT_NUMBER.encode() + b" ", 1) + after
+        if method != "PUT":
+            return template
+        return template.replace(b"\r\nContent-Length: 0\r\n", b"\r\nContent-Length: %d\r\n", 1) + b"%b"
 
     def _keep_before(self, method: str, container: str) -> bytes:
         if len(self._before) >= _MAX_PREFIXES:

@@ -93,8 +93,9 @@ class Sender:
         shared.connections.add(self)
 
     def claim(self) -> None:
-        """Wake the current greenlet from now on."""
+        """Wake the current greenlet from now on; check no body unless that is asked for."""
         self._reader.callback = getcurrent().switch
+        self.check = None
 
     def close(self) -> None:
         """Close the socket; may be called again."""

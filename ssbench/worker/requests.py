@@ -16,11 +16,13 @@ from msgspec import Struct, structs
 
 from ssbench.errors import SsbenchError, WireError
 from ssbench.fleet.wire import Job, Rare, Result, RunParameters, Spent
-from ssbench.names import container_name, object_name, side_of
+from ssbench.names import container_name, object_name, object_stem, side_of
 from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING, Operation
 from ssbench.swift.causes import NOT_FOUND
+from ssbench.swift.connection import Connection
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.outcome import Outcome
+from ssbench.swift.pool import Pool
 
 _log = logging.getLogger(__name__)
 
@@ -28,14 +30,15 @@ _log = logging.getLogger(__name__)
 _NOTHING: Spent = (0, None, None, False)
 
 #: Texts from the server are cut to this many characters; the wire allows 4096.
-_LONGEST_TEXT = 500
+LONGEST_TEXT = 500
 
 
 class Target(Struct, frozen=True, gc=False):
     """A job as a request builder sees it.
 
     ``url`` is the storage URL to use, ``size`` the bytes to send, or those that a read must return
-    (0: not known), ``size_class`` an index. ``spent`` is what was spent on the job before.
+    (0: not known), ``size_class`` an index. ``spent`` is what was spent on the job before. ``begun`` is a
+    connection on which its request was sent.
     """
 
     operation: Operation
@@ -46,6 +49,21 @@ class Target(Struct, frozen=True, gc=False):
     size_class: int
     spent: Spent
     token: str | None
+    begun: Connection | None = None
+
+
+class Plan(Struct, frozen=True, gc=False):
+    """How jobs of one operation, size class and container are carried out briefly.
+
+    ``template`` makes a request of an object's number, or of number, size and body of an upload, which it is
+    if it ``sends``. ``reads``: it is a GET; ``sized``: the job has the size of the object.
+    """
+
+    template: bytes
+    pool: Pool
+    sends: bool
+    reads: bool
+    sized: bool
 
 
 class Run:
@@ -72,6 +90,8 @@ class Run:
                 verify_seed=parameters.verify_seed,
             )
         )
+        #: By operation, size class and container; None for those that are carried out carefully.
+        self.plans: dict[tuple[int, int, int], Plan | None] = {}
         self._containers: dict[tuple[int, int], str] = {}
         self._builders = {row.code: (row, builder(row)) for row in OPERATIONS}
 
@@ -79,10 +99,18 @@ class Run:
         """Close all connections; requests in flight fail at once."""
         self.client.close()
 
-    def perform(self, job: Job, history: Spent | None) -> tuple[Outcome, int]:
+    def update(self, parameters: RunParameters) -> None:
+        """Use later parameters of the same run, which have a new token, for example."""
+        self.parameters = parameters
+        self.plans.clear()
+
+    def perform(
+        self, job: Job, history: Spent | None, begun: Connection | None = None
+    ) -> tuple[Outcome, int]:
         """Carry out a job; ``history`` is that of its batch, None for a new one.
 
-        Returns how it ended, and the place of the storage URL that was used. Raises nothing.
+        ``begun`` is a connection on which its request was sent, to be resumed. Returns how it ended, and the
+        place of the storage URL that was used. Raises nothing.
         """
         urls = self.parameters.storage_urls
         if self.parameters.sided and len(urls) > 1:
@@ -90,14 +118,14 @@ class Run:
         else:
             place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
         try:
-            return self._perform(job, place, history), place
+            return self._perform(job, place, history, begun), place
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
             if not isinstance(error, SsbenchError):
                 _log.exception("A job raised an exception")
             detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
             return Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
 
-    def _perform(self, job: Job, place: int, history: Spent | None) -> Outcome:
+    def _perform(self, job: Job, place: int, history: Spent | None, begun: Connection | None) -> Outcome:
         parameters = self.parameters
         _, code, size_class, container_number, number, size = job
         if code not in self._builders:
@@ -109,7 +137,37 @@ class Run:
         token = parameters.second_token if place and parameters.second_token else parameters.token
         url = parameters.storage_urls[place]
         spent = history or _NOTHING
-        return build(self, Target(operation, url, container, name, size, size_class, spent, token))
+        return build(self, Target(operation, url, container, name, size, size_class, spent, token, begun))
+
+    def plan(self, code: int, size_class: int, container_number: int) -> Plan | None:
+        """Return how the usual jobs of an operation are carried out briefly; None where they cannot be.
+
+        They can be where each is a plain request to the one storage URL of the run, and no body is verified.
+        """
+        parameters = self.parameters
+        operation, build = self._builders.get(code, (None, None))
+        if (
+            operation is None
+            or (build is not send and (build is not ask or operation.method == "HEAD"))
+            or len(parameters.storage_urls) != 1
+            or parameters.sided
+            or parameters.verify_seed is not None
+        ):
+            return None
+        try:
+            template, pool = self.client.template(
+                parameters.storage_urls[0],
+                operation.method,
+                self._containers.get((container_number, 0)) or self._name_container(container_number, 0),
+                object_stem(parameters.size_classes[size_class]),
+                parameters.token,
+                parameters.delete_after if build is send else None,
+                _owner(self, size_class) if build is send else None,
+            )
+        except (SsbenchError, LookupError):
+            return None  # each job says why
+        reads = operation.method == "GET"
+        return Plan(template, pool, build is send, reads, reads and operation.returns_object)
 
     def _name_container(self, number: int, side: int) -> str:
         policies = self.parameters.side_policies
@@ -133,8 +191,9 @@ def send(run: Run, target: Target) -> Outcome:
         target.token,
         target.size,
         delete_after=parameters.delete_after,
-        owner=_owner(run, target),
+        owner=_owner(run, target.size_class),
         prior=target.spent,
+        begun=target.begun,
     )
 
 
@@ -150,6 +209,7 @@ def ask(run: Run, target: Target) -> Outcome:
         missing_ok=target.spent[-1] and target.operation.method == "DELETE",
         expected=target.size if target.operation.returns_object else 0,
         prior=target.spent,
+        begun=target.begun,
     )
 
 
@@ -166,7 +226,7 @@ def upload_if_missing(run: Run, target: Target) -> Outcome:
     """
     parameters, request = run.parameters, run.client.request
     url, container, name, token = target.url, target.container, target.name, target.token
-    found, owner, others = None, _owner(run, target), ""
+    found, owner, others = None, _owner(run, target.size_class), ""
     outcome = request(url, "HEAD", container, name, token)
     if outcome.cause is None:
         found = outcome.size
@@ -191,10 +251,10 @@ def upload_if_missing(run: Run, target: Target) -> Outcome:
     return structs.replace(outcome, found=found, detail=outcome.detail or others)
 
 
-def _owner(run: Run, target: Target) -> str | None:
+def _owner(run: Run, size_class: int) -> str | None:
     """Return what the object is to say of whose it is; None for nothing."""
     owners = run.parameters.owners
-    return owners[target.size_class] if owners else None
+    return owners[size_class] if owners else None
 
 
 def remove(run: Run, target: Target) -> Outcome:
@@ -232,9 +292,9 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None
         outcome.completed,
         outcome.size,
         outcome.retries,
-        trans_id if trans_id is None else trans_id[:_LONGEST_TEXT],
+        trans_id if trans_id is None else trans_id[:LONGEST_TEXT],
         outcome.cause,
-        outcome.detail[:_LONGEST_TEXT],
+        outcome.detail[:LONGEST_TEXT],
         outcome.retried,
         outcome.unauthorized,
         storage_url,

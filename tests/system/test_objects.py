@@ -776,11 +776,11 @@ def test_one_dead_address_of_several(
         first = client.request(url, "GET", "c", "o")
         assert (first.cause, first.retries) == (None, 0)
         assert time.monotonic() - began < 4  # its share of the time-out, and no more
-        for _ in range(2):
+        for seconds in (4, 2):  # by then each was tried, and the one that works comes first
             server.drop_connections()
             began = time.monotonic()
             assert client.request(url, "GET", "c", "o").cause is None
-            assert time.monotonic() - began < 2  # the address that works came first
+            assert time.monotonic() - began < seconds
     assert set(asked) == {"two.test"}
 
 
@@ -973,11 +973,11 @@ def test_of_large_uploads_and_of_reads_the_first_and_each_128th_is_checked(
     assert [place for place, cause in enumerate(causes) if cause == "wrong ETag"] == [0, 128]
     assert [put(client, fault_server, 4096).cause for _ in range(3)] == ["wrong ETag"] * 3
     for reply in (Reply(body=b"x" * 9), Reply(body=b"x" * 200_000), Reply(body=b"x" * 5000, chunked=True)):
-        client._sample._left = 0
+        client.sample._left = 0
         fault_server.default = dataclasses.replace(reply, headers=(("ETag", wrong),))
         causes = [get(client, fault_server).cause for _ in range(3)]
         assert causes == ["wrong ETag", None, None]
-        client._sample._left = 0
+        client.sample._left = 0
         fault_server.default = dataclasses.replace(reply, headers=(("Etag", f'"{md5(reply.body)}"'),))
         assert get(client, fault_server).cause is None
 

@@ -54,19 +54,19 @@ LIAR = """
 import itertools, sys
 from msgspec.structs import replace
 from ssbench.cli.worker import main
-from ssbench.worker.engine import greenlets
-honest = greenlets.as_result
+from ssbench.worker.outbox import Outbox
+honest = Outbox.ended
 lies = itertools.cycle([
     {"last_byte": 1e6}, {"first_byte": 2.0, "last_byte": 1.0}, {"size": 2**40}, {"retries": 2**32 - 1},
     {"completed": 1e9}, {"retried": {"HTTP 503": 2**32 - 1}}, {"last_byte": None, "first_byte": None},
 ])
 numbers = itertools.count()
 
-def lie(*arguments):
-    result = honest(*arguments)
-    return replace(result, **next(lies)) if next(numbers) % 3 else result
+def lie(self, batch_id, results, refused=None):
+    told = [replace(result, **next(lies)) if next(numbers) % 3 else result for result in results]
+    honest(self, batch_id, told, refused)
 
-greenlets.as_result = lie
+Outbox.ended = lie
 sys.exit(main())
 """
 

@@ -14,22 +14,21 @@ an open loop a job waits for its time (:mod:`ssbench.worker.engine.due`) and for
 from __future__ import annotations
 
 from collections import deque
-from itertools import groupby, repeat
-from operator import itemgetter
+from itertools import repeat
 
 import gevent
 from gevent import getcurrent
 
-from ssbench.fleet.wire import JobBatch, RunParameters
-from ssbench.swift.outcome import Outcome
+from ssbench.fleet.wire import Brief, Job, JobBatch, Result, RunParameters, Spent
 from ssbench.worker.engine.contract import Ended, Engine
 from ssbench.worker.engine.due import DueJobs, Work
 from ssbench.worker.engine.noop import NoopEngine
 from ssbench.worker.requests import Run, as_result
+from ssbench.worker.short_way import ShortWay
 
-#: A job that has ended: the id of its batch, the generation of the parameters with which it began, its own
-#: id, how it ended, the place of its storage URL, when it was due.
-_Finished = tuple[int, int, int, Outcome, int, float | None]
+#: A job that has ended: the id of its batch, its result, and the generation of the parameters with which it
+#: began where its token was refused.
+_Finished = tuple[int, Result, int | None]
 
 
 class GreenletEngine:
@@ -89,7 +88,7 @@ class GreenletEngine:
         self.share(self._users)
 
     def update(self, parameters: RunParameters) -> None:
-        self._run.parameters = parameters
+        self._run.update(parameters)
 
     def cancel(self) -> list[tuple[int, int]]:
         self._pass_on()
@@ -107,43 +106,64 @@ class GreenletEngine:
         self._run.close()
 
     def _slot(self, work: Work) -> None:
-        run, idle, finished = self._run, self._idle, self._finished
+        run, idle, finished, queue = self._run, self._idle, self._finished, self._queue
         run_callback = self._hub.loop.run_callback
-        switch_to_hub, perform = self._hub.switch, self._run.perform
-        while not self._closed:
-            batch_id, job, history, due = work
-            self.begun = max(self.begun, job[0])
-            generation = run.parameters.generation
-            outcome, storage_url = perform(job, history)
-            finished.append((batch_id, generation, job[0], outcome, storage_url, due))
-            if len(finished) == 1:
-                run_callback(self._pass_on)
-            think_time = run.parameters.think_time if due is None else 0.0
-            if think_time and not self._closed:
-                gevent.sleep(think_time)  # the user is not free meanwhile
-            self.busy -= 1
-            following = self._next() if self.busy < self._users else None
-            if following is not None:
-                self.busy += 1
-                work = following
-            elif not self._closed:
-                idle.append(getcurrent())
-                work = switch_to_hub()
+        switch_to_hub = self._hub.switch
+        short_way = ShortWay(run)
+        try:
+            while not self._closed:
+                batch_id, job, history, due = work
+                if job[0] > self.begun:  # noqa: PLR1730 - max() is a call
+                    self.begun = job[0]
+                parameters, refused = run.parameters, None
+                result = short_way.perform(job, due) if history is None else None
+                if result is None:
+                    result = self._perform(job, history, due, short_way)
+                    if result.unauthorized:
+                        # There may be a new token by now: what was refused is the one that it began with.
+                        refused = parameters.generation
+                if not finished:
+                    run_callback(self._pass_on)
+                finished.append((batch_id, result, refused))
+                if due is None and run.parameters.think_time and not self._closed:
+                    short_way.rest()
+                    gevent.sleep(run.parameters.think_time)  # the user is not free meanwhile
+                if self.busy <= self._users:
+                    following = queue.popleft() if queue else self._next()
+                    if following is not None:
+                        work = following
+                        continue
+                self.busy -= 1
+                if not self._closed:
+                    short_way.rest()
+                    idle.append(getcurrent())
+                    work = switch_to_hub()
+        finally:
+            short_way.rest()
+
+    def _perform(self, job: Job, history: Spent | None, due: float | None, short_way: ShortWay) -> Result:
+        """Carry out a job carefully, from where the short way left it."""
+        begun, short_way.begun = short_way.begun, None
+        if begun is None:
+            short_way.rest()
+        outcome, storage_url = self._run.perform(job, history, begun)
+        return as_result(job[0], outcome, storage_url, due)
 
     def _pass_on(self) -> None:
         """Pass on the results of the jobs that have ended."""
-        if self._closed:
-            return
         finished = self._finished.copy()
         self._finished.clear()
-        for (batch_id, generation), of_batch in groupby(finished, itemgetter(0, 1)):
-            results, refused = [], None
-            for _, _, job_id, outcome, storage_url, due in of_batch:
-                results.append(as_result(job_id, outcome, storage_url, due))
-                if outcome.unauthorized:
-                    # The token that was refused is the one the job began with: there may be a new one since.
-                    refused = generation
-            self._ended(batch_id, results, refused)
+        if self._closed or not finished:
+            return
+        results: list[Brief] = []
+        last_id, last_refused = finished[0][0], None
+        for batch_id, result, refused in finished:
+            if batch_id != last_id or refused != last_refused:
+                if results:
+                    self._ended(last_id, results, last_refused)
+                results, last_id, last_refused = [], batch_id, refused
+            results.append(result)
+        self._ended(last_id, results, last_refused)
 
 
 def make_engine(parameters: RunParameters, slots: int, ended: Ended) -> Engine:
