@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from ssbench.cli import option_table
 from ssbench.cli.options import (
-    non_negative_int,
     positive_int,
     rate,
     seconds,
@@ -14,6 +14,7 @@ from ssbench.cli.options import (
     warm_up,
     whole_seconds_or_0,
 )
+from ssbench.run.options import RunOptions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,16 +116,7 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
         help="let objects expire after this long (X-Delete-After); 0 means never",
     )
     group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
-    group.add_argument(
-        "--seed",
-        metavar="N",
-        type=non_negative_int,
-        help="seed of the random draws; the same seed draws the same operations (default: random)",
-    )
-    group.add_argument("--noop", action="store_true", help="do everything except send requests to Swift")
-    group.add_argument(
-        "-k", "--keep-objects", action="store_true", help="do not delete the objects that the run created"
-    )
+    option_table.add(group, RunOptions, "seed", "noop", "keep_objects")
     group.add_argument(
         "--local-swift",
         action="store_true",

@@ -21,6 +21,7 @@ from ssbench.cli import (
     archives,
     invocation,
     metrics_options,
+    option_table,
     report_files,
     sides,
     thresholds,
@@ -40,6 +41,7 @@ from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
 from ssbench.screen.progress import ResultCharacters
 from ssbench.screen.progress_line import ProgressLine
+from ssbench.swift.request_options import RequestOptions
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
@@ -267,24 +269,9 @@ def _address(arguments: argparse.Namespace) -> BindAddress | None:
 
 def _run_options(arguments: argparse.Namespace) -> RunOptions:
     return RunOptions(
-        seed=arguments.seed,
-        noop=arguments.noop,
-        keep_objects=arguments.keep_objects,
-        batch_size=arguments.batch_size,
-        block_size=arguments.block_size,
-        connect_timeout=arguments.connect_timeout,
-        network_timeout=arguments.network_timeout,
-        request_timeout=arguments.request_timeout,
-        retries=arguments.retries,
-        retry_404=arguments.retry_404,
-        verify=arguments.verify,
-        give_up_after=arguments.give_up_after,
-        max_errors=arguments.max_errors,
-        mark_transactions=not arguments.no_trans_id_extra,
-        expect_workers=arguments.expect_workers,
-        worker_timeout=arguments.worker_timeout,
+        requests=RequestOptions(**option_table.values(RequestOptions, arguments)),
+        **option_table.values(RunOptions, arguments),
         sides=arguments.sides,
-        label=arguments.label,
         find_warmup=arguments.warmup == AUTOMATIC,
         stats_file=arguments.stats_file,
         force=arguments.force,

@@ -16,6 +16,7 @@ from ssbench.cli import (
     auth_options,
     load_options,
     metrics_options,
+    option_table,
     report_files,
     request_options,
     zmq_options,
@@ -26,7 +27,6 @@ from ssbench.cli.options import (
     add_force,
     add_percentiles,
     add_report,
-    label,
     parsed,
     port,
     positive_int,
@@ -35,6 +35,7 @@ from ssbench.cli.options import (
     urls,
 )
 from ssbench.errors import ExitCode
+from ssbench.run.options import RunOptions
 
 USAGE = "%(prog)s -f FILE [option ...]"
 
@@ -103,12 +104,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
         help=f"file for the results; .gz is appended (default: a new file in {archives.USUAL})",
     )
     archives.add_argument(group, "folder for a new stat file, in which ssbench-master list finds it")
-    group.add_argument(
-        "--label",
-        metavar="LABEL",
-        type=label,
-        help="a word by which list and compare find this run, as in 'compare @old --to @new'",
-    )
+    option_table.add(group, RunOptions, "label")
     add_force(group)
     group.add_argument("-R", "--no-default-report", action="store_true", help="print no report")
     add_report(group)
@@ -178,34 +174,11 @@ def _recon_interval(text: str) -> float:
     return interval
 
 
-def _batch_size(text: str) -> int | None:
-    return None if text == "auto" else positive_int(text)
-
-
 def _add_fleet(parser: argparse.ArgumentParser) -> None:
     zmq_options.add_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     group = parser.add_argument_group("fleet")
     group.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers for this run")
-    group.add_argument(
-        "--batch-size",
-        metavar="N",
-        type=_batch_size,
-        default="auto",
-        help="most jobs in one message to a worker, or 'auto': as many as it needs (default: %(default)s)",
-    )
-    group.add_argument(
-        "--expect-workers",
-        metavar="N",
-        type=positive_int,
-        help="number of workers to wait for before the run starts (default: the number of --workers, or 1)",
-    )
-    group.add_argument(
-        "--worker-timeout",
-        metavar="SECONDS",
-        type=seconds,
-        default=60.0,
-        help="seconds to wait for them (default: %(default)g)",
-    )
+    option_table.add(group, RunOptions, "batch_size", "expect_workers", "worker_timeout")
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

@@ -102,7 +102,7 @@ class Fleet:
         self.invalid_messages = 0
         self._start = None
         self._header = packing.pack_parameters(parameters)
-        retries = parameters.retries + parameters.retry_404
+        retries = parameters.requests.retries + parameters.requests.retry_404
         self._bounds = Bounds(tuple(largest_objects), retries)
         self._set_longest_job()
         return self.dispatcher.begin(0, self._clock())
@@ -118,9 +118,9 @@ class Fleet:
     def _set_longest_job(self) -> None:
         parameters = self.parameters
         longest = longest_job(
-            parameters.connect_timeout,
-            parameters.network_timeout,
-            parameters.request_timeout,
+            parameters.requests.connect_timeout,
+            parameters.requests.network_timeout,
+            parameters.requests.request_timeout,
             self._bounds.retries,
             max(self._bounds.largest, default=0),
         )

@@ -17,8 +17,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from ssbench.swift.request_options import RequestOptions
+
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 7
+PROTOCOL = 8
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -69,25 +71,22 @@ Spent = tuple[Count, Clock | None, Clock | None, bool]
 class RunParameters(Struct, array_like=True, frozen=True):
     """Parameters that are the same for all jobs of a run.
 
-    ``generation`` goes up when the token changes during a run. Time-outs are seconds, ``delete_after`` whole
-    seconds; they and the retries are explained in :class:`ssbench.swift.objects.ClientSettings`.
-    ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``. ``trans_id_extra`` is
-    what every request carries as ``X-Trans-Id-Extra``. With ``verify_seed`` bodies follow from it, and those
-    of reads are checked. A user waits ``think_time`` after a job before it begins the next, except where jobs
-    have due times. In a ``sided`` run each object belongs to one of two sides
-    (:func:`ssbench.names.side_of`), which have a storage URL each where there are two, or the containers of a
-    storage policy each. ``second_token`` is that of the second side, where the sides are two accounts with a
-    token each. ``owners`` holds what the objects of each of ``size_classes`` say of whose they are
-    (:mod:`ssbench.scenario.owner`).
+    ``generation`` goes up when the token changes during a run. ``requests`` says how requests are made,
+    ``delete_after`` is whole seconds. ``size_ranges`` holds the smallest and the largest size of each of
+    ``size_classes``. ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``. With
+    ``verify_seed`` bodies follow from it, and those of reads are checked. A user waits ``think_time`` after
+    a job before it begins the next, except where jobs have due times. In a ``sided`` run each object
+    belongs to one of two sides (:func:`ssbench.names.side_of`), which have a storage URL each where there
+    are two, or the containers of a storage policy each. ``second_token`` is that of the second side, where
+    the sides are two accounts with a token each. ``owners`` holds what the objects of each of
+    ``size_classes`` say of whose they are (:mod:`ssbench.scenario.owner`).
     """
 
     run_id: Count
     generation: Count = 0
     token: str | None = None
     storage_urls: list[str] = []
-    connect_timeout: Seconds = 10.0
-    network_timeout: Seconds = 20.0
-    block_size: Annotated[int, Meta(ge=1, le=2**30)] = 65536
+    requests: RequestOptions = RequestOptions()
     noop: bool = False
     container_base: str = "ssbench"
     policy: str | None = None
@@ -95,9 +94,6 @@ class RunParameters(Struct, array_like=True, frozen=True):
     delete_after: Count | None = None
     insecure: bool = False
     ca_certificates: str | None = None
-    request_timeout: Seconds | None = None
-    retries: Count = 10
-    retry_404: Count = 0
     size_ranges: list[tuple[Count, Count]] = []
     trans_id_extra: str | None = None
     think_time: Seconds = 0.0

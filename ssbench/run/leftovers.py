@@ -7,6 +7,8 @@ import shlex
 import time
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from ssbench.errors import ClusterError, WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.run.loop import Loop
@@ -44,7 +46,9 @@ def delete_leftovers(
     ends_at = time.monotonic() + _LAST_SECONDS if interrupted else float("inf")
     give_up_after = min(loop.give_up_after, _LAST_SECONDS) if gave_up else loop.give_up_after
     loop.interrupted.clear()
-    fleet.forget_jobs(retries=min(fleet.parameters.retries, _RETRIES), think_time=0.0)
+    requests = fleet.parameters.requests
+    fewer = structs.replace(requests, retries=min(requests.retries, _RETRIES))
+    fleet.forget_jobs(requests=fewer, think_time=0.0)
     _log.info(
         "Deleting the %d objects that the run created%s",
         count,

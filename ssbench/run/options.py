@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+from msgspec import Meta
+
+from ssbench import option
 from ssbench.errors import UsageError
 from ssbench.fleet.addresses import BindAddress
+from ssbench.option import Option, Unit
 from ssbench.results import OBJECT_TAG
+from ssbench.run import error_limit
 from ssbench.run.error_limit import ErrorLimit
 from ssbench.swift.credentials import Credentials
+from ssbench.swift.request_options import RequestOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +44,10 @@ class BenchOptions:
     profile: bool = False
 
     def __post_init__(self) -> None:
-        _check("workers", self.workers, 0)
-        _check("concurrency", self.concurrency, 1)
+        if self.workers < 0:
+            raise UsageError(f"workers: expected 0 or more, not {self.workers!r}")
+        if self.concurrency is not None and self.concurrency < 1:
+            raise UsageError(f"concurrency: expected 1 or more, not {self.concurrency!r}")
         if not self.workers and self.address is None:
             raise UsageError("workers or address: one of them is needed, or no worker can come")
 
@@ -58,22 +67,27 @@ class Side:
         return f"{self.name}={self.storage_url or self.policy or 'account'}"
 
 
+def _batch_size(text: str) -> int | None:
+    """Parse a number of jobs, or ``auto``; raises ValueError."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{text!r} is not a whole number of 1 or more, or auto")
+    return int(text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """How a scenario is run. Times are in seconds.
 
-    ``seed`` draws the same operations again (None: a random one). ``noop`` does everything but the requests.
-    ``keep_objects`` leaves what the run created. ``batch_size`` is the most jobs of a message (None: as many
-    as there are to send), ``block_size`` the bytes that a worker sends or receives at once.
-    ``request_timeout`` bounds a whole attempt of a request (None: three times ``network_timeout``). A request
-    that failed for a passing reason is tried again ``retries``
-    times, one that found no object ``retry_404`` times. ``give_up_after`` ends a run in which nothing
-    succeeds any more (0: never), and so do more failures than ``max_errors`` allows (None: never). With
-    ``mark_transactions`` transaction ids in Swift's logs end in a mark of the run. With ``verify`` reads are
-    checked against what was written, and initial objects of earlier runs are written again. With
-    ``find_warmup``
-    reports look for the warm-up by themselves. The run begins with ``expect_workers`` (None: the local ones,
-    or the first of others), or with fewer after ``worker_timeout``.
+    ``requests`` says how requests are made. ``seed`` draws the same operations again (None: a random one).
+    ``noop`` does everything but the requests. ``keep_objects`` leaves what the run created. ``batch_size`` is
+    the most jobs of a message (None: as many as there are to send). ``give_up_after`` ends a run in which
+    nothing succeeds any more (0: never), and so do more failures than ``max_errors`` allows (None: never).
+    With ``mark_transactions`` transaction ids in Swift's logs end in a mark of the run. With ``verify`` reads
+    are checked against what was written, and initial objects of earlier runs are written again. With
+    ``find_warmup`` reports look for the warm-up by themselves. The run begins with ``expect_workers`` (None:
+    the local ones, or the first of others), or with fewer after ``worker_timeout``.
 
     With two ``sides`` each object belongs to one of them. Both have a storage URL, and the credentials of the
     bench have these two, or both have a policy, or the bench has credentials for each.
@@ -84,42 +98,97 @@ class RunOptions:
     Raises UsageError for numbers that are out of range.
     """
 
-    seed: int | None = None
-    noop: bool = False
-    keep_objects: bool = False
-    batch_size: int | None = None
-    block_size: int = 65536
-    connect_timeout: float = 10.0
-    network_timeout: float = 20.0
-    request_timeout: float | None = None
-    retries: int = 10
-    retry_404: int = 0
-    give_up_after: float = 60.0
-    mark_transactions: bool = True
-    expect_workers: int | None = None
-    worker_timeout: float = 60.0
+    requests: RequestOptions = RequestOptions()  # noqa: RUF009 - frozen
+    seed: Annotated[
+        int | None,
+        Meta(ge=0),
+        Option(
+            help="seed of the random draws; the same seed draws the same operations",
+            unit=Unit.NUMBER,
+            default="random",
+            kept=False,  # the stat file has the one that was drawn
+        ),
+    ] = None
+    noop: Annotated[bool, Option(help="do everything except send requests to Swift", unit=Unit.FLAG)] = False
+    keep_objects: Annotated[
+        bool, Option(help="do not delete the objects that the run created", unit=Unit.FLAG, letter="-k")
+    ] = False
+    batch_size: Annotated[
+        int | None,
+        Meta(ge=1),
+        Option(
+            help="most jobs in one message to a worker, or 'auto': as many as it needs",
+            unit=Unit.NUMBER,
+            default="auto",
+            parse=_batch_size,
+        ),
+    ] = None
+    give_up_after: Annotated[
+        float,
+        Meta(ge=0),
+        Option(
+            help="end the run when nothing has succeeded for this many seconds; 0 means never",
+            unit=Unit.SECONDS,
+        ),
+    ] = 60.0
+    max_errors: Annotated[
+        ErrorLimit | None,
+        Option(
+            help="end the run when more than N operations have failed, or more than N%% of those that ended",
+            unit=Unit.NUMBER,
+            default="never",
+            parse=error_limit.parse,
+        ),
+    ] = None
+    verify: Annotated[
+        bool,
+        Option(
+            help="check each read against what was written: length and every byte; initial objects that are"
+            " there already are written again",
+            unit=Unit.FLAG,
+        ),
+    ] = False
+    mark_transactions: Annotated[
+        bool,
+        Option(
+            help="send no X-Trans-Id-Extra, by which transaction ids in Swift's logs end in a mark of the"
+            " run",
+            unit=Unit.FLAG,
+            flag="--no-trans-id-extra",
+            kept=False,  # the stat file has the mark
+        ),
+    ] = True
+    expect_workers: Annotated[
+        int | None,
+        Meta(ge=1),
+        Option(
+            help="number of workers to wait for before the run starts",
+            unit=Unit.NUMBER,
+            default="the number of --workers, or 1",
+            kept=False,
+        ),
+    ] = None
+    worker_timeout: Annotated[
+        float,
+        Meta(gt=0),
+        Option(help="seconds to wait for the expected workers", unit=Unit.SECONDS, kept=False),
+    ] = 60.0
+    label: Annotated[
+        str | None,
+        Option(
+            help="a word by which list and compare find this run, as in 'compare @old --to @new'",
+            unit=Unit.LABEL,
+        ),
+    ] = None
     find_warmup: bool = False
-    label: str | None = None
     sides: tuple[Side, ...] = ()
     stats_file: Path | None = None
     force: bool = False
     profile: bool = False
-    max_errors: ErrorLimit | None = None
-    verify: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "block_size", "expect_workers"):
-            _check(name, getattr(self, name), 1)
-        for name in ("seed", "retries", "retry_404", "give_up_after"):
-            _check(name, getattr(self, name), 0)
-        for name in ("connect_timeout", "network_timeout", "request_timeout", "worker_timeout"):
-            _check(name, getattr(self, name), 1e-9)
-
-
-def _check(name: str, value: float | None, least: float) -> None:
-    if value is not None and not value >= least:
-        expected = "a number above 0" if 0 < least < 1 else f"{least:g} or more"
-        raise UsageError(f"{name}: expected {expected}, not {value!r}")
+        option.check(self)
+        option.check(self.requests)
 
 
 def recorded(bench: BenchOptions, run: RunOptions, mark: str | None, tag: str = "") -> dict[str, object]:
@@ -128,23 +197,12 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None, tag: str = 
     ``mark`` is that of transaction ids, ``tag`` that of the names of objects, if there is one.
     """
     return {
-        "batch_size": run.batch_size,
-        "block_size": run.block_size,
-        "connect_timeout": run.connect_timeout,
-        "network_timeout": run.network_timeout,
-        "request_timeout": run.request_timeout,
-        "retries": run.retries,
-        "retry_404": run.retry_404,
-        "give_up_after": run.give_up_after,
-        "max_errors": None if run.max_errors is None else str(run.max_errors),
-        "noop": run.noop,
-        "verify": run.verify,
-        "label": run.label,
+        **option.recorded(run.requests),
+        **option.recorded(run),
         "sides": [str(side) for side in run.sides] or None,
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,
         OBJECT_TAG: tag or None,
-        "keep_objects": run.keep_objects,
         "local_workers": bench.workers or None,
         "local_swift": bench.local_swift,
         "sealed": bench.key_file is not None,

@@ -279,7 +279,7 @@ class Ownership:
         from ssbench.swift.marks import Marks  # noqa: PLC0415 - as above
 
         base, options = self._scenario.container_base, self._options
-        timeouts = (options.connect_timeout, options.network_timeout)
+        timeouts = (options.requests.connect_timeout, options.requests.network_timeout)
         return [
             Marks(place.session, container_name(base, 0, place.policy), timeouts, self._extra)
             for place in container_places(self._scenario, options, self._tokens)

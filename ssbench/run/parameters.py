@@ -30,13 +30,8 @@ def run_parameters(
         storage_urls=[
             url for each in sessions for url in (each.storage_urls[:1] if one_each else each.storage_urls)
         ],
-        connect_timeout=options.connect_timeout,
-        network_timeout=options.network_timeout,
-        request_timeout=options.request_timeout,
-        retries=options.retries,
-        retry_404=options.retry_404,
+        requests=options.requests,
         trans_id_extra=mark,
-        block_size=options.block_size,
         noop=options.noop,
         container_base=scenario.container_base,
         policy=scenario.policy,

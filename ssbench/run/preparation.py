@@ -59,7 +59,7 @@ def make_containers(
                     place.policy,
                     scenario.container_concurrency,
                     bar.advance,
-                    timeouts=(options.connect_timeout, options.network_timeout),
+                    timeouts=(options.requests.connect_timeout, options.requests.network_timeout),
                     check=check,
                     renew=place.renew,
                     trans_id_extra=mark,

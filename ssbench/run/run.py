@@ -331,7 +331,8 @@ class Run:
 
     def _make_benchmark(self, sinks: Sequence[Sink]) -> Benchmark:
         scenario, options, goal = self._scenario, self._options, self._goal
-        drain_timeout = options.connect_timeout + options.network_timeout + _LAST_OPERATIONS
+        requests = options.requests
+        drain_timeout = requests.connect_timeout + requests.network_timeout + _LAST_OPERATIONS
         return Benchmark(
             self._state,
             sinks,

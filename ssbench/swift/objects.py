@@ -20,7 +20,6 @@ import random
 import re
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from time import monotonic
@@ -49,6 +48,7 @@ from ssbench.swift.http_response import OWNER_FIELD, Answer, BodyCheck
 from ssbench.swift.outcome import NOTHING_BEFORE, Effort, Outcome, Prior
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
+from ssbench.swift.request_options import RequestOptions
 from ssbench.swift.shared import Shared, discarding_flags
 from ssbench.swift.timing import LONGEST_RETRY_AFTER, NETWORK_TIMEOUTS, SLOW_RATE
 from ssbench.swift.tls import tls_context
@@ -75,28 +75,15 @@ _WHOLE = 200
 _UNQUOTED = re.compile(r"[A-Za-z0-9_.~/-]+").fullmatch
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSettings:
-    """How a client connects. Time-outs are seconds; they end up to a twentieth late.
+class ClientSettings(RequestOptions, frozen=True, kw_only=True):
+    """How a client makes requests and connects.
 
-    ``connect_timeout`` is for all addresses of a name together, and once more for the TLS handshake;
-    ``network_timeout`` for each wait for progress. ``request_timeout`` (None: three times
-    ``network_timeout``) is for a whole attempt once it is connected, but does not run while a body moves
-    at :data:`~ssbench.swift.timing.SLOW_RATE` or faster, so that a long body that flows never times out.
-    ``block_size``: bytes sent or received at once where they are copied at all.
-    ``max_connections`` is the limit for each server, ``retries`` that for each request. ``retry_404``
-    is how often, apart from those, a GET or DELETE is tried again that finds no object.
-    ``trans_id_extra`` is what Swift is asked to let its transaction ids end in. With ``verify_seed`` bodies
-    follow from the names of their objects, and those of reads are checked.
+    ``max_connections`` is the limit for each server. ``trans_id_extra`` is what Swift is asked to let its
+    transaction ids end in. With ``verify_seed`` bodies follow from the names of their objects, and those of
+    reads are checked.
     """
 
-    connect_timeout: float = 10.0
-    network_timeout: float = 20.0
-    request_timeout: float | None = None
-    block_size: int = 65536
     max_connections: int = 64
-    retries: int = 10
-    retry_404: int = 0
     insecure: bool = False
     ca_certificates: str | None = None
     trans_id_extra: str | None = None

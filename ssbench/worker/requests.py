@@ -77,13 +77,8 @@ class Run:
         self.parameters = parameters
         self.client = Client(
             ClientSettings(
-                connect_timeout=parameters.connect_timeout,
-                network_timeout=parameters.network_timeout,
-                request_timeout=parameters.request_timeout,
-                block_size=parameters.block_size,
+                **structs.asdict(parameters.requests),
                 max_connections=concurrency,
-                retries=parameters.retries,
-                retry_404=parameters.retry_404,
                 insecure=parameters.insecure,
                 ca_certificates=parameters.ca_certificates,
                 trans_id_extra=parameters.trans_id_extra,

@@ -29,6 +29,7 @@ from ssbench.run_results import open_results
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load
 from ssbench.swift.credentials import Credentials
+from ssbench.swift.request_options import RequestOptions
 
 #: Creates and reads only, so that no operation has to wait for another one.
 GROWS = {"crud_profile": [1, 1, 0, 0]}
@@ -159,7 +160,7 @@ def test_a_swift_that_died_in_one_run_is_started_again_for_the_next(tmp_path: Pa
         long = scenario(tmp_path, operation_count=1_000_000, **GROWS)
         given_up = bench.run(
             long,
-            RunOptions(stats_file=tmp_path / "1", give_up_after=1, retries=1),
+            RunOptions(stats_file=tmp_path / "1", give_up_after=1, requests=RequestOptions(retries=1)),
             sinks=[After(20, kill_proxy)],
         )
         assert given_up.exit_code == ExitCode.CLUSTER
@@ -280,7 +281,7 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="batch_size: expected 1 or more, not 0"):
         RunOptions(batch_size=0)
     with pytest.raises(UsageError, match="network_timeout: expected a number above 0, not nan"):
-        RunOptions(network_timeout=float("nan"))
+        RunOptions(requests=RequestOptions(network_timeout=float("nan")))
     with (
         Bench(BenchOptions(workers=1)) as bench,
         pytest.raises(UsageError, match="credentials or local_swift"),

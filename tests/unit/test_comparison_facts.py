@@ -11,12 +11,14 @@ from simulated_runs import SCENARIO
 from ssbench.comparison import RunFigures, Sample
 from ssbench.comparison.facts import differences, facts_of
 from ssbench.comparison.listing import as_text, listing
+from ssbench.option import table
 from ssbench.results import RunDescription, RunSummary
 from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
 from ssbench.run_results import RunResultsWriter, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import summarize
+from ssbench.swift.request_options import RequestOptions
 
 BENCH = BenchOptions(workers=2)
 
@@ -50,6 +52,8 @@ ELSEWHERE = {
     "profile",
 }
 
+REQUESTS = set(table(RequestOptions))
+
 SETTINGS = {
     "name": "other",
     "size_classes": (SizeClass("small", 2, 3, 4, (0, 1, 0, 0)),),
@@ -71,7 +75,9 @@ SETTINGS = {
 def facts(tmp_path: Path, scenario: Scenario = SCENARIO, **options: object) -> dict[str, str]:
     """Return the facts of a run as its stat file has them."""
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.stat.gz"
-    run = RunOptions(**options)  # type: ignore[arg-type]
+    of_requests = {name: options.pop(name) for name in [*options] if name in REQUESTS}
+    requests = RequestOptions(**of_requests)  # type: ignore[arg-type]
+    run = RunOptions(requests=requests, **options)  # type: ignore[arg-type]
     writer = RunResultsWriter(path, RunDescription(scenario, "1", 7, recorded(BENCH, run, "mark")))
     writer.end(RunSummary(1e9))
     return facts_of(summarize(open_results(path)))
@@ -85,7 +91,7 @@ def test_every_option_that_differs_is_said(tmp_path: Path, option: str) -> None:
 
 
 def test_no_option_is_forgotten() -> None:
-    names = {field.name for field in fields(RunOptions)}
+    names = {field.name for field in fields(RunOptions)} - {"requests"} | REQUESTS
     assert names == OPTIONS.keys() | ELSEWHERE, "a new option has to be recorded, or named here"
 
 

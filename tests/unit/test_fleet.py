@@ -99,7 +99,7 @@ def test_what_cannot_be_sent_is_kept_for_another_worker(network: Network) -> Non
 def test_results_of_another_run_are_counted_and_dropped(network: Network) -> None:
     fleet = ready(network, 1)
     fleet.send(state(fleet), tasks(3), network.now)
-    fleet.forget_jobs(retries=2)
+    fleet.forget_jobs(think_time=2.0)
     assert fleet.parameters.run_id != 1
     assert fleet.receive(1.0) == []
     assert fleet.dispatcher.late_results == 3

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from ssbench.fleet.wire import JobBatch, Result, RunParameters
 from ssbench.operations import READ
+from ssbench.swift.request_options import RequestOptions
 from ssbench.worker.engine.contract import Engine
 from ssbench.worker.engine.greenlets import GreenletEngine, make_engine
 from ssbench.worker.engine.noop import NoopEngine
@@ -93,7 +94,12 @@ def server(gate: Gate) -> Iterator[FaultServer]:
 @pytest.fixture
 def parameters(server: FaultServer) -> RunParameters:
     return RunParameters(
-        1, generation=4, token="old", storage_urls=[f"{server.url}"], size_classes=["t"], retries=0
+        1,
+        generation=4,
+        token="old",
+        storage_urls=[f"{server.url}"],
+        size_classes=["t"],
+        requests=RequestOptions(retries=0),
     )
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ssbench.errors import ProtocolError, WireError
 from ssbench.fleet import packing, wire
+from ssbench.swift.request_options import RequestOptions
 
 counts = st.integers(0, 2**63 - 1)
 smalls = st.integers(0, 2**32 - 1)
@@ -19,15 +20,23 @@ seconds = st.floats(0, 1e9)
 clocks = st.floats(-1e12, 1e12)
 texts = st.text(max_size=50)
 
+times = st.floats(0, 1e9, exclude_min=True)
+requests = st.builds(
+    RequestOptions,
+    block_size=st.integers(1, 2**30),
+    connect_timeout=times,
+    network_timeout=times,
+    request_timeout=st.none() | times,
+    retries=counts,
+    retry_404=counts,
+)
 parameters = st.builds(
     wire.RunParameters,
     run_id=counts,
     generation=counts,
     token=st.none() | texts,
     storage_urls=st.lists(texts, max_size=3),
-    connect_timeout=seconds,
-    network_timeout=seconds,
-    block_size=st.integers(1, 2**30),
+    requests=requests,
     noop=st.booleans(),
     container_base=texts,
     policy=st.none() | texts,
@@ -35,9 +44,6 @@ parameters = st.builds(
     delete_after=st.none() | counts,
     insecure=st.booleans(),
     ca_certificates=st.none() | texts,
-    request_timeout=st.none() | seconds,
-    retries=counts,
-    retry_404=counts,
     size_ranges=st.lists(st.tuples(counts, counts), max_size=3),
 )
 jobs = st.tuples(counts, smalls, smalls, smalls, smalls, counts)

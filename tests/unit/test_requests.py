@@ -22,6 +22,7 @@ from ssbench.operations import (
     Operation,
 )
 from ssbench.swift.outcome import Outcome
+from ssbench.swift.request_options import RequestOptions
 from ssbench.worker import requests
 from ssbench.worker.requests import Run, Target, as_result, builder
 
@@ -51,7 +52,7 @@ def run(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         size_classes=["tiny"],
         size_ranges=[(100, 200)],
         delete_after=60,
-        retries=0,
+        requests=RequestOptions(retries=0),
     )
     made = Run(parameters, 1)
     yield made
@@ -155,7 +156,8 @@ def test_a_row_may_have_a_builder_of_its_own(server: FaultServer, monkeypatch: p
         return requests.ask(run, target)
 
     monkeypatch.setitem(requests.BUILDERS, READ.code, twice)
-    twofold = Run(RunParameters(1, storage_urls=[f"{server.url}"], size_classes=["tiny"], retries=0), 1)
+    once = RequestOptions(retries=0)
+    twofold = Run(RunParameters(1, storage_urls=[server.url], size_classes=["tiny"], requests=once), 1)
     assert perform(twofold, READ).cause == "HTTP 404"
     assert [each.method for each in server.requests] == ["GET", "GET"]
     twofold.close()

@@ -11,6 +11,7 @@ from ssbench.errors import ClusterError, ExitCode, SsbenchError, UsageError, Wor
 from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.outcome import RunOutcome
 from ssbench.swift.credentials import Credentials
+from ssbench.swift.request_options import RequestOptions
 
 
 def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
@@ -23,7 +24,7 @@ def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
     assert kept["sealed"] is True
     assert kept["trans_id_extra"] == "mark"
     elsewhere = {
-        *("seed", "expect_workers", "worker_timeout", "stats_file", "force", "profile"),
+        *("seed", "expect_workers", "worker_timeout", "stats_file", "force", "profile", "requests"),
         "mark_transactions",  # is kept as trans_id_extra
         "find_warmup",  # is kept as warmup
     }
@@ -31,11 +32,13 @@ def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"batch_size": 0}, {"seed": -1}, {"connect_timeout": 0.0}, {"give_up_after": float("nan")}]
+    "wrong", [{"batch_size": 0}, {"seed": -1}, {"worker_timeout": 0.0}, {"give_up_after": float("nan")}]
 )
 def test_numbers_out_of_range_are_refused_by_name(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError, match=f"^{next(iter(wrong))}: expected "):
         RunOptions(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^retries: expected 0 or more, not -1"):
+        RunOptions(requests=RequestOptions(retries=-1))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,61 @@
+"""Arguments of the command line for the options of :mod:`ssbench.option`, and records from their values."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ssbench.cli import options
+from ssbench.option import Row, Unit, table
+
+_METAVARS = {Unit.SECONDS: "SECONDS", Unit.BYTES: "BYTES", Unit.NUMBER: "N", Unit.LABEL: "LABEL"}
+
+
+def add(parser: argparse.ArgumentParser | argparse._ArgumentGroup, record: type, *names: str) -> None:
+    """Add options of a record by the names of their fields; all of them where none is named."""
+    rows = table(record)
+    for name in names or rows:
+        _add(parser, rows[name])
+
+
+def _add(parser: argparse.ArgumentParser | argparse._ArgumentGroup, row: Row) -> None:
+    option = row.option
+    spellings = [*([option.letter] if option.letter else []), row.flag]
+    if option.unit is Unit.FLAG:
+        action = "store_false" if row.turns_off else "store_true"
+        parser.add_argument(*spellings, dest=row.name, action=action, help=option.help)
+        return
+    parser.add_argument(
+        *spellings,
+        dest=row.name,
+        metavar=_METAVARS[option.unit],
+        type=_type(row),
+        default=row.default,
+        help=option.help + _default(row),
+    )
+
+
+def _type(row: Row) -> Any:
+    """Return what argparse calls to read a value."""
+    if row.option.parse is not None:
+        return options.parsed(row.option.parse)
+    match row.option.unit:
+        case Unit.SECONDS:
+            return options.seconds if row.above is not None else options.seconds_or_0
+        case Unit.BYTES:
+            return options.size
+        case Unit.LABEL:
+            return options.label
+    return options.positive_int if row.least else options.non_negative_int
+
+
+def _default(row: Row) -> str:
+    """Return the end of the help."""
+    if row.option.default is not None:
+        return f" (default: {row.option.default})"
+    return "" if row.default is None else f" (default: {row.default:g})"
+
+
+def values(record: type, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the values of all options of a record, by the names of their fields."""
+    return {name: getattr(arguments, name) for name in table(record)}
