@@ -17,7 +17,7 @@ import numpy as np
 
 from ssbench.errors import UsageError
 from ssbench.operations import OPERATIONS
-from ssbench.reports.figures import printable
+from ssbench.printable import cell, in_json
 from ssbench.results import FIELDS, NO_WORKER, Field, Kind, ResultBlock, TextColumn
 from ssbench.run_results import RunResults
 
@@ -141,7 +141,7 @@ def write_csv(results: RunResults, out: BinaryIO) -> None:
     for block in results.blocks():
         text = io.StringIO()
         columns = [
-            [value and printable(value) for value in column] if kind is str else column
+            [value and cell(value) for value in column] if kind is str else column
             for kind, column in zip(header().values(), _columns(results, block), strict=True)
         ]
         csv.writer(text, lineterminator="\n").writerows(zip(*columns, strict=True))
@@ -153,7 +153,8 @@ def write_json_lines(results: RunResults, out: BinaryIO) -> None:
     encoder, names = msgspec.json.Encoder(), list(header())
     for block in results.blocks():
         rows = zip(*_columns(results, block), strict=True)
-        out.write(encoder.encode_lines([dict(zip(names, row, strict=True)) for row in rows]))
+        lines = encoder.encode_lines([dict(zip(names, row, strict=True)) for row in rows])
+        out.write(lines if lines.isascii() else in_json(lines.decode()).encode())
 
 
 def write_parquet(results: RunResults, out: BinaryIO) -> None:

@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssbench import printable
 from ssbench.cli import archives, output_file, report_files
 from ssbench.cli.options import add_force, add_renamed
 from ssbench.errors import ExitCode, UsageError
@@ -97,7 +98,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
             texts.write(found, out)
     if arguments.json:
-        with output_file.writing(arguments.json, force=arguments.force) as out:
+        with output_file.writing(arguments.json, force=arguments.force, clean=printable.in_json) as out:
             out.write(_json(found))
             out.write("\n")
     if arguments.html:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ssbench import quantities
+from ssbench import printable, quantities
 from ssbench.capacity import objective
 from ssbench.capacity.limit import FAILS
 from ssbench.capacity.search import TOLERANCE, Answer, Search, Verdict
@@ -312,7 +312,7 @@ class _Output:
         return all(written)
 
     def _write(self, name: str, path: Path, found: Capacity) -> None:
-        with output_file.writing(path, force=self._force) as out:
+        with output_file.writing(path, force=self._force, clean=printable.of(name)) as out:
             out.write(FORMATS[name](found, out.encoding or "utf-8"))
         if not output_file.is_standard_output(path):
             _log.info("Wrote %s", path)

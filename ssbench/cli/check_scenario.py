@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what it would do; raises ScenarioError."""
-    from ssbench.reports.figures import printable
+    from ssbench.printable import printable
     from ssbench.scenario.outlook import outlook
     from ssbench.scenario.reading import load
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssbench import printable
 from ssbench.cli import archives, output_file, report_files
 from ssbench.cli.options import (
     add_force,
@@ -120,7 +121,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         text = FORMATS[arguments.format](comparison)
         for path in pages:
             _write_page(path, comparison, curves, force=arguments.force)
-    with output_file.writing(output, force=arguments.force) as out:
+    clean = printable.of(arguments.format)
+    with output_file.writing(output, force=arguments.force, clean=clean) as out:
         out.write(text.encode(out.encoding, "replace").decode(out.encoding))
     results = [each.result for each in comparison.conditions] if comparison is not None else []
     return exit_code(results, chosen_undecided(arguments))

@@ -81,8 +81,8 @@ def _list(entries: list[Entry], *, verbose: bool) -> str:
         return "no runs\n"
     # Here, because it imports numpy, which --help does without.
     from ssbench.archive.entry import NO_P99
+    from ssbench.printable import printable
     from ssbench.reports.columns import cut, width
-    from ssbench.reports.figures import printable
 
     rows = [_HEADS, *(tuple(map(printable, _cells(entry))) for entry in entries)]
     left_out = {"label"} if not any(entry.label for entry in entries) else set()

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
 
 from ssbench.screen import terminal
-
-#: Characters that control a terminal. Names in messages come from files and other hosts.
-_CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class _Handler(logging.Handler):
@@ -16,7 +12,7 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            text = _CONTROL_CHARACTERS.sub("\ufffd", self.format(record))
+            text = self.format(record)
             if record.levelno <= logging.INFO and terminal.passes():
                 terminal.write_passing(text.partition("\n")[0])
             else:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from ssbench import printable
 from ssbench.errors import UsageError
 from ssbench.screen import terminal
 
@@ -24,8 +25,8 @@ class ReaderGoneError(Exception):
 
 
 @contextmanager
-def standard_output() -> Iterator[TextIO]:
-    """Yield standard output.
+def standard_output(clean: Callable[[str], str] = printable.shown) -> Iterator[TextIO]:
+    """Yield standard output; ``clean`` makes texts printable.
 
     Raises UsageError when it is closed or cannot be written, and ReaderGoneError.
     """
@@ -34,7 +35,7 @@ def standard_output() -> Iterator[TextIO]:
     terminal.end_row()
     terminal.drain()  # standard error may be the same file or terminal, and comes first there
     try:
-        yield sys.stdout
+        yield printable.stream(sys.stdout, clean)
         sys.stdout.flush()
     except OSError as error:
         # Otherwise the interpreter would try to flush it again at its end.
@@ -98,25 +99,29 @@ def is_stream(output: Path) -> bool:
 
 
 @contextmanager
-def writing(output: Path, *, force: bool = False) -> Iterator[TextIO]:
+def writing(
+    output: Path, *, force: bool = False, clean: Callable[[str], str] = printable.shown
+) -> Iterator[TextIO]:
     """Yield the stream to write UTF-8 to; its ``buffer`` takes bytes.
+
+    ``clean`` makes texts printable: :func:`ssbench.printable.in_json` does so without a loss.
 
     A new file gets its name when it is complete, so that a failure leaves nothing behind. Raises UsageError
     as :func:`check` does, and when it cannot be written.
     """
     check(output, force=force)
     if is_standard_output(output):
-        with standard_output() as stdout:
+        with standard_output(clean) as stdout:
             yield stdout
         return
     try:
         if is_stream(output):
             with _stream(output) as stream:
-                yield stream
+                yield printable.stream(stream, clean)
         else:
             # Follow a link that may be overwritten instead of replacing it.
             with _complete_file(output.resolve(), force=force) as file:
-                yield file
+                yield printable.stream(file, clean)
     except BrokenPipeError:
         raise ReaderGoneError from None
     except OSError as error:

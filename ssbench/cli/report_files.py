@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssbench import printable
 from ssbench.cli import output_file
 from ssbench.errors import UsageError
 
@@ -108,7 +109,7 @@ class ReportFiles:
             text.write(report_of_sides(statistics, options))
         else:
             write_report(name, statistics, options, text)
-        with output_file.writing(path, force=self.force) as out:
+        with output_file.writing(path, force=self.force, clean=printable.of(name)) as out:
             out.write(text.getvalue())
         if not output_file.is_standard_output(path):
             _log.info("Wrote %s", path)

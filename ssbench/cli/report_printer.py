@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO, cast
 
+from ssbench import printable
 from ssbench.cli.report_files import ReportFiles
 from ssbench.cli.report_width import fitting
 from ssbench.errors import StatFileError
@@ -77,7 +78,7 @@ class ReportPrinter:
         if name is not None:
             name, note = fitting(name, statistics, options, command)
             terminal.drain()  # both may go to one place, and are to be in order there
-            write_report(name, statistics, options, cast("TextIO", self._channel))
+            write_report(name, statistics, options, printable.stream(cast("TextIO", self._channel)))
             self._channel.write(note)
             if self._channel.drain(_AT_FIRST_SECONDS):
                 terminal.let_remain()

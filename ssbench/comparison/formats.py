@@ -16,8 +16,8 @@ from ssbench.comparison.figures import FIGURES
 from ssbench.comparison.junit import junit
 from ssbench.comparison.texts import cells
 from ssbench.comparison.verdict import verdict
+from ssbench.printable import cell, printable
 from ssbench.reports.columns import WIDTH, cut, width
-from ssbench.reports.figures import printable
 from ssbench.reports.markdown import escape
 
 _COLUMNS = ("operation", "figure", "before", "after", "change", "95 % interval", "detects", "")
@@ -112,7 +112,7 @@ def as_csv(comparison: Comparison) -> str:
     for row in comparison.rows:
         for figure, change in row.changes.items():
             values = asdict(in_units(figure, change)).values()
-            writer.writerow([row.operation, row.size_class or "", figure, *values])
+            writer.writerow([row.operation, cell(row.size_class or ""), figure, *values])
     return out.getvalue()
 
 

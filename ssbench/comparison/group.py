@@ -8,7 +8,7 @@ from statistics import fmean, median, stdev
 
 from ssbench.comparison import formats
 from ssbench.comparison.figures import FIGURES, Figure, Key, RunFigures, Sample
-from ssbench.reports.figures import printable
+from ssbench.printable import printable
 from ssbench.statistics.confidence import t_quantile
 
 #: A run is named where it is further from the median than this many typical distances (1.4826 times their

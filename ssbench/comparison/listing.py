@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from ssbench.comparison.figures import RunFigures
+from ssbench.printable import printable
 from ssbench.reports.columns import cut, width
-from ssbench.reports.figures import printable
 
 #: Operations as they are called in such tables.
 _TITLES = {"CREATE": "PUT/s", "READ": "GET/s", "UPDATE": "update/s", "DELETE": "DELETE/s", "ALL": "all/s"}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ssbench.operations import Operation
+from ssbench.printable import printable
 from ssbench.reports.columns import count, cut, milliseconds, paragraph, rate, too_few, width
-from ssbench.reports.figures import printable
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Latencies, Line, RunStatistics, Section
 

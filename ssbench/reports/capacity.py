@@ -15,8 +15,8 @@ from ssbench.capacity.search import Answer
 from ssbench.capacity.steps import Step
 from ssbench.capacity.variables import Variable
 from ssbench.figures import MIN_BEYOND
+from ssbench.printable import printable
 from ssbench.reports.columns import WIDTH, bars, milliseconds, paragraph, width
-from ssbench.reports.figures import printable
 from ssbench.reports.verdict import Tone, rate
 
 _MEGABYTE = 1e6

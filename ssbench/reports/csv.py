@@ -10,7 +10,8 @@ import io
 import math
 from collections.abc import Iterable, Iterator
 
-from ssbench.reports.figures import printable, rank, utc
+from ssbench.printable import cell
+from ssbench.reports.figures import rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import Latencies, RunStatistics, Section
 
@@ -34,8 +35,8 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
     columns += [column for column in more if column[0] not in known]
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    writer.writerow([printable(name) for name, _ in columns])
-    writer.writerow([printable(value) if isinstance(value, str) else value for _, value in columns])
+    writer.writerow([cell(name) for name, _ in columns])
+    writer.writerow([cell(value) if isinstance(value, str) else value for _, value in columns])
     return text.getvalue()
 
 

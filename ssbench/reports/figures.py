@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from datetime import UTC, datetime
 
 from ssbench.results import RunDescription
 from ssbench.statistics import Slowest
-
-#: What would move the cursor of a terminal, break a line or could not be written.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    """Return a text from a stat file with each control character replaced by U+FFFD."""
-    return text if text.isprintable() else _UNPRINTABLE.sub("\ufffd", text)
 
 
 def utc(seconds: float | None) -> str:

@@ -9,7 +9,7 @@ from importlib import resources
 
 from bokeh.resources import Resources
 
-from ssbench.reports.figures import printable
+from ssbench.printable import printable
 from ssbench.reports.html_charts import Chart, render
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from ssbench.reports.figures import printable, utc
+from ssbench.printable import printable
+from ssbench.reports.figures import utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import rates, verdict
 from ssbench.statistics import RunStatistics, judge_run

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ssbench.printable import printable
 from ssbench.reports.columns import plural
-from ssbench.reports.figures import milliseconds, printable, utc
+from ssbench.reports.figures import milliseconds, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import Tone, rate, share, verdict
 from ssbench.statistics import Latencies, RunStatistics, judge_run

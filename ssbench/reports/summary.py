@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ssbench.operations import OPERATIONS
+from ssbench.printable import printable
 from ssbench.reports import breakdown, load
 from ssbench.reports.columns import (
     WIDTH,
@@ -23,7 +24,7 @@ from ssbench.reports.columns import (
     width,
     wrap,
 )
-from ssbench.reports.figures import object_path, printable, utc
+from ssbench.reports.figures import object_path, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import Cause, Line, RunStatistics, Section, Slowest, judge_run
 

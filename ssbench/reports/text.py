@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ssbench.operations import OPERATIONS
+from ssbench.printable import printable
 from ssbench.reports import cluster, confidence, key_figures, load, plan, stages
-from ssbench.reports.figures import printable, rank, utc
+from ssbench.reports.figures import rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.scenario.model import CRUD, Scenario
 from ssbench.scenario.owner import why_replaced

@@ -17,6 +17,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from ssbench.printable import printable
 from ssbench.screen import terminal
 
 #: Seconds between two drawings.
@@ -49,7 +50,7 @@ class RichBar:
         # Without soft_wrap, rich would break messages above the bar at blanks, and commands in them with it.
         console = Console(stderr=True, soft_wrap=True)
         self._progress = Progress(*columns, console=console, transient=True, auto_refresh=False)
-        self._task = self._progress.add_task(escape(what), total=total)
+        self._task = self._progress.add_task(escape(printable(what)), total=total)
         self._drawn_at = 0.0
         self._progress.start()
 

@@ -1,5 +1,6 @@
 """Standard error, which whole lines and rows of single characters share.
 
+What is written here is made printable: names in messages come from files and other hosts.
 A program calls :func:`set_up` first. From then on nothing that it writes there can block, end or fail it.
 """
 
@@ -11,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from ssbench.printable import printable, shown
 from ssbench.screen.channel import Channel
 
 #: Seconds to wait at the end of the program, or of a run, for a reader that does not keep up.
@@ -57,7 +59,7 @@ def write_in_row(text: str) -> None:
     """Write characters without an end of line; they are dropped when the reader does not keep up."""
     global _in_row  # noqa: PLW0603 - there is one standard error
     _in_row = True
-    _write_if_read(text)
+    _write_if_read(shown(text))
 
 
 def redraw(text: str) -> None:
@@ -71,7 +73,7 @@ def redraw(text: str) -> None:
 def redraw_lines(lines: Sequence[str]) -> None:
     """Write one line or more as :func:`redraw` does; there must be fewer than the terminal has."""
     global _drawn  # noqa: PLW0603 - there is one standard error
-    text = "\r\n".join(f"{line}{_ERASE_REST}" for line in lines)
+    text = "\r\n".join(f"{printable(line)}{_ERASE_REST}" for line in lines)
     _write_if_read(_to_first_line() + text + (_ERASE_BELOW if _drawn > 1 else ""))
     _drawn = len(lines)
 
@@ -88,9 +90,9 @@ def _write_if_read(text: str) -> None:
 
 
 def write_line(text: str) -> None:
-    """Write a line, after ending the row of characters before it."""
+    """Write a line, or several, after ending the row of characters before it."""
     end_row()
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(shown(text) + "\n")
 
 
 def end_row() -> None:

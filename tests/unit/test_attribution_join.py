@@ -199,6 +199,33 @@ def test_a_log_that_ends_before_the_run_is_named(tmp_path: Path) -> None:
     )
 
 
+def test_escape_sequences_of_a_log_do_not_get_to_a_terminal(
+    stat_file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "object.log"
+    hostile = b"o1\x1b]0;title\x07\x1b[2J\xe2\x80\xae "
+    log.write_bytes((DATA / "run-object.log").read_bytes().replace(b"o1 ", hostile))
+    for options in ([], ["--json", "-"]):
+        arguments = ["attribute", "-s", stat_file, *options, "--swift-logs", DATA / "run-proxy.log", log]
+        assert main(list(map(str, arguments))) == 0
+        shown = "".join(capfd.readouterr())
+        assert "title" in shown
+        assert not re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)
+    names = {row["name"] for row in json.loads(shown)["nodes"]}
+    assert any("\x1b" in name for name in names)  # JSON loses nothing, by escapes
+
+
+@pytest.mark.timeout(60)
+def test_a_log_of_nothing_but_line_ends_is_read_at_once(stat_file: Path, tmp_path: Path) -> None:
+    log = tmp_path / "endless.log.gz"
+    with gzip.open(log, "wb", 1) as out:
+        for _ in range(60):
+            out.write(b"\n" * 1_000_000)
+    code, found = attribute(stat_file, DATA / "run-proxy.log", *logs_of_nodes(tmp_path), log)
+    assert code == 0
+    assert found["coverage"]["lines"] == 60_000_000 + 116
+
+
 def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path) -> None:
     pytest.importorskip("bokeh", reason="Bokeh is not installed")
     file = tmp_path / "report.html"
