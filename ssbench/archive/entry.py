@@ -6,7 +6,12 @@ import json
 import math
 from dataclasses import dataclass
 
+import msgspec
+
+from ssbench.comparison import FIGURES, figures_of
 from ssbench.comparison.facts import facts_of
+from ssbench.comparison.floor import Past, is_ratio
+from ssbench.comparison.sides import differences_of_sides
 from ssbench.figures import needed
 from ssbench.statistics import RunStatistics, judge_run
 
@@ -17,7 +22,7 @@ class Entry:
 
     ``file`` is the name of its stat file in the folder; ``size`` and ``changed`` (nanoseconds) tell whether
     that is still the same. ``facts`` is JSON: what it should have in common with runs that it is compared
-    with, by name.
+    with, by name; and ``figures`` are what :func:`past_of` reads: operation, size class, figure, logarithm.
     """
 
     file: str
@@ -31,6 +36,7 @@ class Entry:
     p99: float | None
     verdict: str
     facts: str = "{}"
+    figures: str = "{}"
 
 
 #: What - means in the column of p99; no-op runs have no latencies.
@@ -58,7 +64,49 @@ def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> E
         p99=total.lines[0].last_byte.supported_percentile(99),
         verdict=_verdict(statistics),
         facts=json.dumps(facts_of(statistics)),
+        figures=json.dumps(_figures(statistics)),
     )
+
+
+def _figures(statistics: RunStatistics) -> dict[str, list[tuple[str, str | None, str, float]]]:
+    """Return the logarithms of figures, and of the ratios of both sides, with their places."""
+    found = {
+        "runs": [
+            (*key, name, math.log(sample.value))
+            for key, row in figures_of(statistics, "").rows.items()
+            for name, sample in row.items()
+            if is_ratio((key, name)) and sample.value > 0
+        ]
+    }
+    if len(statistics.run.sides) == 2 and "side" in statistics.groups.keys:
+        found["sides"] = [
+            (*key, name, each.middle)
+            for (key, name), each in differences_of_sides(statistics).items()
+            if is_ratio((key, name)) and each.middle is not None
+        ]
+    return found
+
+
+def past_of(entry: Entry) -> Past:
+    """Return what an entry says of the figures of its run; nothing where it has none."""
+    try:
+        found = _decoder.decode(entry.figures)
+    except msgspec.MsgspecError:
+        found = {}
+    figures, sides = (
+        {
+            ((operation, size_class), name): value
+            for operation, size_class, name, value in found.get(kind, ())
+            if abs(value) < _LARGEST and name in FIGURES
+        }
+        for kind in ("runs", "sides")
+    )
+    return Past(entry.started, figures, sides)
+
+
+#: No figure has a logarithm that is further from 0; others are damage.
+_LARGEST = 1000.0
+_decoder = msgspec.json.Decoder(dict[str, list[tuple[str, str | None, str, float]]])
 
 
 def _verdict(statistics: RunStatistics) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from ssbench.errors import UsageError
 
 if TYPE_CHECKING:
     from ssbench.archive import Archive, Entry
+    from ssbench.comparison.floor import Floors
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +107,27 @@ def _read(path: Path) -> Entry:
     except OSError as error:
         raise StatFileError(f"{path}: {error.strerror}") from None
     with reading(path) as results:
-        return entry_of(summarize(results), path.name, status.st_size, status.st_mtime_ns)
+        statistics = summarize(results, ("side",) if results.run.sides else ())
+        return entry_of(statistics, path.name, status.st_size, status.st_mtime_ns)
+
+
+def floors(
+    arguments: argparse.Namespace, configurations: Sequence[Mapping[str, str]], compared: Sequence[str]
+) -> Floors | None:
+    """Return the noise floor from equal runs of the folder that was named; None where there is none."""
+    named = folder(arguments)
+    if named is None or not named.is_dir():
+        return None
+    from ssbench.archive.equal import floors_of
+
+    archive = open_archive(arguments)
+    try:
+        found = floors_of(archive.entries(), configurations, compared)
+    except UsageError as error:  # a comparison is possible without it
+        _log.warning("%s", error)
+        return None
+    warn(archive)
+    return found
 
 
 def resolve(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:

@@ -91,7 +91,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for a page with charts of the runs laid over each other (needs: pip install bokeh)",
     )
-    archives.add_argument(parser, "where last and @LABEL are looked for")
+    archives.add_argument(
+        parser,
+        "where last and @LABEL are looked for, and if it is named, earlier equal runs for the noise floor",
+    )
     add_force(parser)
 
 
@@ -139,9 +142,12 @@ def _comparison(
 
     if after:
         one, two = curves or (None, None)
-        return compare(_read(before, one), _read(after, two), arguments.noise)
+        first, second = _read(before, one), _read(after, two)
+        configurations = [run.facts for run in (first[0], second[0])]
+        floors = archives.floors(arguments, configurations, [*before, *after])
+        return compare(first, second, arguments.noise, floors)
     if len(before) == 1:
-        return _sides_of(before[0], arguments.noise, curves)
+        return _sides_of(before[0], arguments, curves)
     return _sides_of_all(before, arguments.noise) if arguments.sides else None
 
 
@@ -195,9 +201,12 @@ def _write_page(
     _log.info("Wrote %s", path)
 
 
-def _sides_of(name: str, noise: float, curves: tuple[list[RunCurves], list[RunCurves]] | None) -> Comparison:
+def _sides_of(
+    name: str, arguments: argparse.Namespace, curves: tuple[list[RunCurves], list[RunCurves]] | None
+) -> Comparison:
     """Compare the two sides of one run, whose curves are added; raises UsageError where it has none."""
     from ssbench.cli.stat_file import reading
+    from ssbench.comparison.facts import facts_of
     from ssbench.comparison.sides import compare_sides
     from ssbench.statistics import summarize
 
@@ -213,7 +222,9 @@ def _sides_of(name: str, noise: float, curves: tuple[list[RunCurves], list[RunCu
 
         for side, own in zip(curves, curves_of_sides(statistics), strict=True):
             side.extend(own)
-    return compare_sides(statistics, noise)
+    return compare_sides(
+        statistics, arguments.noise, archives.floors(arguments, [facts_of(statistics)], [name])
+    )
 
 
 def _sides_of_all(names: Sequence[str], noise: float) -> Comparison:

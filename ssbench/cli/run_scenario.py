@@ -68,7 +68,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     report = _Report(arguments, judges=bool(scenario.fail_if))
     repetition = _repetition(arguments)
     plans = _plans(arguments, scenario) if repetition else []
-    compare = sides.comparison_printer() if arguments.ab and not arguments.no_default_report else None
+    compare = (
+        sides.comparison_printer(arguments) if arguments.ab and not arguments.no_default_report else None
+    )
     with (
         _observer(arguments) as observer,
         Bench(_bench_options(arguments, plans)) as bench,

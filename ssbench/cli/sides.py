@@ -100,8 +100,10 @@ def _variables(file: Path) -> dict[str, str]:
     return found
 
 
-def comparison_printer() -> Callable[[Path], None]:
+def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path], None]:
     """Return what prints how the sides of a run compare; it has loaded all that it needs."""
+    from ssbench.cli import archives
+    from ssbench.comparison.facts import facts_of
     from ssbench.comparison.formats import text
     from ssbench.comparison.sides import compare_sides
     from ssbench.run_results import open_results
@@ -109,7 +111,9 @@ def comparison_printer() -> Callable[[Path], None]:
 
     def print_comparison(path: Path) -> None:
         try:
-            comparison = compare_sides(summarize(open_results(path), ("side",)))
+            statistics = summarize(open_results(path), ("side",))
+            floors = archives.floors(arguments, [facts_of(statistics)], [str(path)])
+            comparison = compare_sides(statistics, floors=floors)
         except StatFileError as error:
             _log.warning("%s", error)
             return

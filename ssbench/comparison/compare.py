@@ -10,6 +10,7 @@ from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Change, Difference, di
 from ssbench.comparison.facts import differences
 from ssbench.comparison.family import HEADS, Place, judge_all
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
+from ssbench.comparison.floor import SESSION, Floors, with_floor
 from ssbench.comparison.order import Order, order_of
 from ssbench.gates import Result
 from ssbench.statistics.confidence import MIN_SECONDS
@@ -88,8 +89,16 @@ class Comparison:
         return None
 
 
-def compare(before: Sequence[RunFigures], after: Sequence[RunFigures], noise: float = NOISE) -> Comparison:
-    """Compare two groups of runs; each needs one at least."""
+def compare(
+    before: Sequence[RunFigures],
+    after: Sequence[RunFigures],
+    noise: float = NOISE,
+    floors: Floors | None = None,
+) -> Comparison:
+    """Compare two groups of runs; each needs one at least.
+
+    ``floors`` say what differs between runs in which nothing was changed.
+    """
     found: dict[Place, Difference] = {}
     order = _order(before, after)
     drift = _carried_over(before, after, order)
@@ -100,15 +109,27 @@ def compare(before: Sequence[RunFigures], after: Sequence[RunFigures], noise: fl
             sides = [[run for run in runs if name in run.rows.get(key, {})] for runs in (before, after)]
             if any(sides):
                 first, second = (_samples(runs, key, name) for runs in sides)
-                found[key, name] = difference(figure, first, second, _order(*sides), drift)
+                measured = difference(figure, first, second, _order(*sides), drift)
+                floor = (
+                    floors.of((key, name))
+                    if floors is not None and figure.more_is_faster is not None
+                    else None
+                )
+                counts = len(first), len(second)
+                if floor is not None and min(counts):
+                    measured = with_floor(measured, floor, counts, apart=_apart(*sides))
+                found[key, name] = measured
     runs = len(before), len(after)
+    floor_of = floors.runs if floors is not None and floors.of((("ALL", None), HEADS[0])) is not None else 0
     return Comparison(
         before=_name(before),
         after=_name(after),
         runs=runs,
         rows=tuple(rows_of(judge_all(found, noise))),
-        repeated=min(runs) >= ENOUGH_RUNS,
-        judgment=_judgment(runs, order, has_intervals=any(each.error is not None for each in found.values())),
+        repeated=any(each.sure for each in found.values()),
+        judgment=_judgment(
+            runs, order, floor_of, has_intervals=any(each.error is not None for each in found.values())
+        ),
         noise=noise,
         warnings=(
             *differences(*([run.facts for run in runs] for runs in (before, after))),
@@ -165,7 +186,21 @@ def _carried_over(before: Sequence[RunFigures], after: Sequence[RunFigures], ord
     return max(found, default=0.0)
 
 
-def _judgment(runs: tuple[int, int], order: Order | None, *, has_intervals: bool) -> str:
+def _apart(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> bool:
+    """Whether the sides were measured in different sessions, or nothing is known of that."""
+    moments = [[run.started for run in runs if run.started is not None] for runs in (before, after)]
+    if not all(moments):
+        return True
+    one, two = sorted(moments, key=min)
+    return min(two) - max(one) > SESSION
+
+
+def _judgment(runs: tuple[int, int], order: Order | None, floor_of: int, *, has_intervals: bool) -> str:
+    if floor_of and min(runs) == 1:
+        return (
+            "runs were not repeated: the intervals are of Student's t on what differs between"
+            f" {floor_of} earlier equal runs"
+        )
     if max(runs) == 1 or min(runs) == 1:
         return "runs were not repeated: no verdict. " + (
             "The intervals hold within these runs; what differs from run to run is not in them"
@@ -178,9 +213,14 @@ def _judgment(runs: tuple[int, int], order: Order | None, *, has_intervals: bool
         return f"fewer than {ENOUGH_RUNS} runs a side: no verdict. The intervals are of {test}"
     if order is None or not order.one_after_the_other:
         return f"the intervals are of {test}, each of which counts once"
+    step = (
+        f"a step between them is that of {floor_of} earlier equal runs"
+        if floor_of
+        else "a step between them is not (--versus measures in turn)"
+    )
     return (
         f"the intervals are of {test}, each of which counts once. One side was measured after the other: the"
-        " drift within the sides is allowed for, a step between them is not (--versus measures in turn)"
+        f" drift within the sides is allowed for, {step}"
     )
 
 

@@ -54,7 +54,9 @@ def judge(comparison: Comparison, condition: Condition) -> Judged:
     return Judged(condition.text, came, Result.FAILED if held.pop() else Result.PASSED)
 
 
-_NOT_REPEATED = f"at least {ENOUGH_RUNS} runs a side, as of run-scenario --repeat"
+_NOT_REPEATED = (
+    f"at least {ENOUGH_RUNS} runs a side, as of run-scenario --repeat, or earlier equal runs in --results-dir"
+)
 
 
 def _needs(comparison: Comparison, condition: Condition, found: Change) -> str:

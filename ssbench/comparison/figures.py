@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ssbench.comparison.facts import facts_of
-from ssbench.statistics import Interval, Latencies, Line, RunStatistics
+from ssbench.statistics import Interval, Line, RunStatistics
+from ssbench.statistics.censored import Censored
 
 #: (operation, size class): "ALL" is all operations, None all classes.
 Key = tuple[str, str | None]
@@ -93,16 +94,17 @@ def _samples(line: Line) -> list[tuple[str, Sample]]:
         if line.moved_per_second:
             found.append(("mb_per_s", _sample(line.moved_per_second, line.moved_interval)))
     for name, rank in _RANKS.items():
-        if (sample := _percentile(line.last_byte, rank)) is not None:
+        if (sample := _percentile(line.latency, rank)) is not None:
             found.append((name, sample))
     if line.count + line.failed:
         found.append(("errors", Sample(line.failed / (line.count + line.failed))))
     return found
 
 
-def _percentile(latencies: Latencies, rank: float) -> Sample | None:
+def _percentile(latencies: Censored, rank: float) -> Sample | None:
+    """Return a percentile; None where too few operations lie beyond, or where it is only a lower bound."""
     value = latencies.supported_percentile(rank)
-    return None if value is None else _sample(value, latencies.interval(rank))
+    return None if value is None or latencies.most(rank) > value else _sample(value, latencies.interval(rank))
 
 
 def _sample(value: float, interval: Interval | None) -> Sample:

@@ -17,6 +17,7 @@ from ssbench.comparison.change import NOISE, Difference
 from ssbench.comparison.compare import Comparison, rows_of
 from ssbench.comparison.family import Place, judge_all
 from ssbench.comparison.figures import Key
+from ssbench.comparison.floor import PLACEMENT, Floors, with_floor_of_sides
 from ssbench.operations import OPERATIONS
 from ssbench.statistics import Figures, Latencies, RunStatistics
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
@@ -37,12 +38,20 @@ _TOO_SHORT = (
 )
 
 
-def compare_sides(statistics: RunStatistics, noise: float = NOISE) -> Comparison:
-    """Compare the sides of a run, whose statistics were kept apart by ``side``; raises ValueError."""
+def compare_sides(
+    statistics: RunStatistics, noise: float = NOISE, floors: Floors | None = None
+) -> Comparison:
+    """Compare the sides of a run, whose statistics were kept apart by ``side``; raises ValueError.
+
+    ``floors`` say what differs from run to run.
+    """
     names = statistics.run.sides
     if len(names) != 2 or "side" not in statistics.groups.keys:
         raise ValueError("the run has no two sides")
-    found = differences_of_sides(statistics)
+    found = {
+        place: with_floor_of_sides(each, floors.of_sides(place) if floors else None)
+        for place, each in differences_of_sides(statistics).items()
+    }
     sure = any(each.sure for each in found.values())
     return Comparison(
         before=names[0],
@@ -50,10 +59,20 @@ def compare_sides(statistics: RunStatistics, noise: float = NOISE) -> Comparison
         runs=(0, 0),
         rows=tuple(rows_of(judge_all(found, noise))),
         repeated=sure,
-        judgment=_JUDGMENT if sure else _TOO_SHORT,
+        judgment=f"{_JUDGMENT}. {_floor_in_words(floors)}" if sure else _TOO_SHORT,
         noise=noise,
         warnings=statistics.warnings,
         seconds=statistics.duration,
+    )
+
+
+def _floor_in_words(floors: Floors | None) -> str:
+    """Say what is reckoned with that no single run shows."""
+    if floors is not None and floors.of_sides((("ALL", None), "p50")) is not None:
+        return f"What differs from run to run is that of {floors.runs} earlier equal runs"
+    return (
+        f"That the objects of a side lie on slower devices is allowed for ({100 * PLACEMENT:g} % a side is"
+        " assumed; --repeat, or four earlier equal runs in --results-dir, measure what differs)"
     )
 
 
@@ -92,10 +111,14 @@ def _groups(statistics: RunStatistics) -> dict[Key, tuple[Figures, Figures]]:
 
 
 def _difference(sides: tuple[Figures, Figures], share: float) -> Difference | None:
-    """Return the difference of a percentile; None where a side has too few latencies for it."""
-    latencies = [side.last_byte for side in sides]
-    if not all(each.supports(100 * share) for each in latencies):
+    """Return the difference of a percentile.
+
+    None where a side has too few latencies for it, or where these are lower bounds (of an open loop).
+    """
+    users = [side.latency for side in sides]
+    if not all(each.supports(100 * share) for each in users) or any(each.waited.count for each in users):
         return None
+    latencies = [each.measured for each in users]
     before, after = (each.percentile(100 * share) for each in latencies)
     middle = math.log(after / before)
     parts = _parts(latencies[0], latencies[1], share)

@@ -308,6 +308,7 @@ STATISTICS = SimpleNamespace(
 
 def test_an_entry(monkeypatch):
     monkeypatch.setattr("ssbench.archive.entry.facts_of", lambda statistics: {"seed": "7"})
+    monkeypatch.setattr("ssbench.archive.entry._figures", lambda statistics: {})
     entry = entry_of(STATISTICS, "f", 1, 2)
     assert entry == Entry("f", 1, 2, 5.0, "s", "l", 3, None, 0.02, "ok", '{"seed": "7"}')
     for changes, verdict in (

@@ -13,11 +13,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from result_rows import block
-from simulated_runs import reads
+from simulated_runs import Store, reads
 
+from ssbench.archive.entry import entry_of, past_of
 from ssbench.cli import auth_options, sides
 from ssbench.comparison import formats
-from ssbench.comparison.sides import compare_sides
+from ssbench.comparison.floor import Floors
+from ssbench.comparison.sides import _difference, compare_sides, differences_of_sides
 from ssbench.errors import ClusterError, UsageError
 from ssbench.export import write_csv
 from ssbench.fleet.wire import RunParameters
@@ -39,19 +41,58 @@ from ssbench.worker.requests import Run
 NAMES = ("old", "new")
 
 
-def words(seed, change):
+def words(seed, change, floors=None, store=None):
     """The words for p50 of 40 runs of a minute."""
     random = np.random.default_rng(seed)
-    runs = (reads(random, 60, change, sides=NAMES) for _ in range(40))
-    return [compare_sides(each).find(None, None, "p50").word for each in runs]
+    runs = (reads(random, 60, change, sides=NAMES, store=store) for _ in range(40))
+    return [compare_sides(each, floors=floors).find(None, None, "p50").word for each in runs]
 
 
 def test_sides_that_are_alike_are_seldom_called_different():
     assert sum(word != "no difference shown" for word in words(1, 1.0)) <= 5
 
 
-def test_ten_per_cent_are_found_in_a_minute():
-    assert words(2, 1.1).count("slower") >= 36
+def test_a_sixth_is_found_in_a_minute():
+    assert words(2, 1.16).count("slower") >= 36
+
+
+def history(random, count, store=None):
+    """Earlier runs in which nothing was changed."""
+    return Floors(
+        [[past_of(entry_of(reads(random, 60, sides=NAMES, store=store), "f", 1, 1)) for _ in range(count)]]
+    )
+
+
+def test_earlier_equal_runs_tell_what_differs_from_run_to_run():
+    """The noise of a side that lasts as long as a run is not in the run."""
+    store = Store(alike=0.95, own=True, placement=0.02)
+    random = np.random.default_rng(5)
+    without = sum(word != "no difference shown" for word in words(6, 1.0, store=store))
+    floors = [history(random, 8, store) for _ in range(4)]
+    with_history = sum(
+        word != "no difference shown"
+        for seed, each in enumerate(floors, 6)
+        for word in words(seed, 1.0, each, store)[:10]
+    )
+    assert without >= 4
+    assert with_history <= 3
+
+
+def test_ten_per_cent_are_found_with_earlier_runs():
+    floors = history(np.random.default_rng(5), 8)
+    assert words(2, 1.1, floors).count("slower") >= 34
+    said = compare_sides(reads(np.random.default_rng(1), 60, sides=NAMES), floors=floors)
+    assert said.judgment.endswith("is that of 8 earlier equal runs")
+
+
+def test_percentiles_that_are_lower_bounds_are_not_compared():
+    found = differences_of_sides(reads(np.random.default_rng(3), 12, sides=NAMES))
+    assert (("ALL", None), "p50") in found
+    bounded = reads(np.random.default_rng(3), 12, sides=NAMES)
+    waited = bounded.groups.by("operation", "size_class", "side")
+    some = next(iter(waited.values()))
+    kept = replace(some, due=replace(some.due, waited=some.last_byte))
+    assert _difference((kept, kept), 0.5) is None
 
 
 def test_every_figure_of_both_sides_stands_in_a_row():
@@ -314,7 +355,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_path, caplog):
-    print_comparison = sides.comparison_printer()
+    print_comparison = sides.comparison_printer(argparse.Namespace(results_dir=None))
     for name in ("comparison.formats", "comparison.sides", "run_results", "statistics"):
         monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
     print_comparison(tmp_path / "none.stat")

@@ -1,0 +1,165 @@
+"""The noise floor: by how much figures differed between earlier runs in which nothing was changed.
+
+What differs from one run to the next is not in a single run, and what differs from one day to the next is not
+in a group of runs that follow each other. Both are in a history of runs of the same configuration. Runs that
+follow each other within an hour are a session; the variances within and between sessions are those of a
+one-way analysis of variance with random effects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean
+
+from ssbench.comparison.change import Difference
+from ssbench.comparison.family import Place
+from ssbench.comparison.figures import FIGURES
+
+#: Runs that begin within this time after each other, in seconds, are of one session.
+SESSION = 3600.0
+
+#: Fewer independent differences than this say nothing of their variance.
+_LEAST_FREEDOM = 3
+
+#: By how much the objects of a side are slower or faster, because they lie elsewhere (standard deviation of
+#: the logarithm), where no earlier runs tell.
+PLACEMENT = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """An earlier run: when it began, the logarithms of its figures, and of the ratios of its two sides."""
+
+    started: float
+    figures: Mapping[Place, float]
+    sides: Mapping[Place, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The variances of the logarithm of a figure, between sessions and from run to run within one.
+
+    Each has its degrees of freedom.
+    """
+
+    between: float
+    between_freedom: float
+    within: float
+    within_freedom: float
+
+    def of_mean(self, runs: int) -> float:
+        """Return the variance of the mean of some runs of one session."""
+        return self.between + self.within / runs
+
+
+class Floors:
+    """What the earlier runs of one or more configurations say; those of each are compared with each other."""
+
+    def __init__(self, configurations: Sequence[Sequence[Past]]) -> None:
+        self._configurations = [sorted(each, key=lambda run: run.started) for each in configurations]
+
+    @property
+    def runs(self) -> int:
+        """The number of earlier runs."""
+        return sum(map(len, self._configurations))
+
+    def of(self, place: Place) -> Floor | None:
+        """Return the floor of a figure; None where there are too few sessions."""
+        values = [
+            [[run.figures[place] for run in session if place in run.figures] for session in _sessions(runs)]
+            for runs in self._configurations
+        ]
+        return _floor([[session for session in sessions if session] for sessions in values])
+
+    def of_sides(self, place: Place) -> tuple[float, float] | None:
+        """Return the variance of the difference of both sides from run to run, and its degrees of freedom."""
+        values = [[run.sides[place] for run in runs if place in run.sides] for runs in self._configurations]
+        freedom = sum(len(each) - 1 for each in values if each)
+        if freedom < _LEAST_FREEDOM:
+            return None
+        squares = sum((value - fmean(each)) ** 2 for each in values for value in each)
+        return squares / freedom, float(freedom)
+
+
+def _sessions(runs: Sequence[Past]) -> Iterator[list[Past]]:
+    """Yield runs, in the order of time, by session."""
+    session = list(runs[:1])
+    for one, two in pairwise(runs):
+        if two.started - one.started > SESSION:
+            yield session
+            session = []
+        session.append(two)
+    if session:
+        yield session
+
+
+def _floor(configurations: Sequence[Sequence[Sequence[float]]]) -> Floor | None:
+    """Return the variances of values by configuration and session; None of too few sessions."""
+    within = within_freedom = between = between_freedom = sizes = 0.0
+    for sessions in configurations:
+        count = sum(map(len, sessions))
+        if not count:
+            continue
+        mean = fmean(value for session in sessions for value in session)
+        between += sum(len(session) * (fmean(session) - mean) ** 2 for session in sessions)
+        between_freedom += len(sessions) - 1
+        within += sum((value - fmean(session)) ** 2 for session in sessions for value in session)
+        within_freedom += count - len(sessions)
+        sizes += count - sum(len(session) ** 2 for session in sessions) / count
+    if between_freedom < _LEAST_FREEDOM:
+        return None
+    between /= between_freedom
+    if not within_freedom:
+        return Floor(between, between_freedom, 0.0, 0.0)
+    within /= within_freedom
+    size = sizes / between_freedom
+    return Floor(max(0.0, (between - within) / size), between_freedom, within, within_freedom)
+
+
+def with_floor(found: Difference, floor: Floor, runs: tuple[int, int], *, apart: bool) -> Difference:
+    """Return a difference of runs whose error has in it what differs from run to run, and from day to day.
+
+    ``apart``: the sides were measured in different sessions.
+    """
+    if found.middle is None:
+        return found
+    if min(runs) == 1:
+        if not apart and floor.within_freedom >= _LEAST_FREEDOM:
+            variance, freedom = sum(floor.within / each for each in runs), floor.within_freedom
+        else:
+            variance, freedom = sum(map(floor.of_mean, runs)), floor.between_freedom
+        error = max(math.sqrt(variance), found.error or 0.0)
+        return replace(found, error=error, freedom=freedom, between_runs=True, sure=True)
+    if not apart or found.error is None:
+        return found
+    parts = [(found.error**2, found.freedom), (2 * floor.between, floor.between_freedom)]
+    return replace(found, error=math.sqrt(sum(part for part, _ in parts)), freedom=_freedom(parts))
+
+
+def with_floor_of_sides(found: Difference, floor: tuple[float, float] | None) -> Difference:
+    """Return a difference of the sides of one run, with what differs between them from run to run.
+
+    Where no earlier runs tell, :data:`PLACEMENT` is assumed.
+    """
+    if found.middle is None or found.error is None:
+        return found
+    if floor is None:
+        return replace(found, error=math.hypot(found.error, math.sqrt(2) * PLACEMENT))
+    variance, freedom = floor
+    if variance <= found.error**2:
+        return found
+    return replace(found, error=math.sqrt(variance), freedom=freedom)
+
+
+def _freedom(parts: Sequence[tuple[float, float]]) -> float:
+    """Return the degrees of freedom of a sum of variances (Satterthwaite)."""
+    below = sum(part**2 / freedom for part, freedom in parts if part)
+    return sum(part for part, _ in parts) ** 2 / below if below else sum(freedom for _, freedom in parts)
+
+
+def is_ratio(place: Place) -> bool:
+    """Whether a figure is compared by its logarithm: shares have no floor."""
+    return FIGURES[place[1]].more_is_faster is not None
