@@ -7,6 +7,24 @@ from enum import Enum
 
 from ssbench.errors import ExitCode
 
+#: Exit codes from the least to the worst: of several that apply, the worst is returned to the shell.
+SEVERITY = (
+    ExitCode.OK,
+    ExitCode.UNDECIDED,
+    ExitCode.NOT_DELIVERED,
+    ExitCode.FAILED,
+    ExitCode.THRESHOLD,
+    ExitCode.INTERRUPTED,
+    ExitCode.WORKERS,
+    ExitCode.CLUSTER,
+    ExitCode.USAGE,
+)
+
+
+def worst(codes: Iterable[ExitCode]) -> ExitCode:
+    """Return the worst exit code, ``OK`` without any."""
+    return max(codes, key=SEVERITY.index, default=ExitCode.OK)
+
 
 class Result(Enum):
     """How a gate ended; the value is the word that reports use."""

@@ -13,7 +13,8 @@ from ssbench.comparison.facts import facts_of
 from ssbench.comparison.floor import Past, is_ratio
 from ssbench.comparison.sides import differences_of_sides
 from ssbench.figures import needed
-from ssbench.statistics import RunStatistics, judge_run
+from ssbench.statistics import RunStatistics
+from ssbench.verdict import Outcome, verdict_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> E
         label=label if isinstance(label, str) else None,
         users=min(run.scenario.user_count, 2**63 - 1),
         rate=rate if math.isfinite(rate) else None,
-        p99=total.lines[0].last_byte.supported_percentile(99),
+        p99=total.lines[0].latency.supported_percentile(99),
         verdict=_verdict(statistics),
         facts=json.dumps(facts_of(statistics)),
         figures=json.dumps(_figures(statistics)),
@@ -110,14 +111,14 @@ _decoder = msgspec.json.Decoder(dict[str, list[tuple[str, str | None, str, float
 
 
 def _verdict(statistics: RunStatistics) -> str:
-    """Say in two words how the run went."""
+    """Say in two words how the run went; the verdict has the reasons."""
     if not statistics.complete:
         return "incomplete"
     if statistics.interrupted:
         return "interrupted"
-    judgments = judge_run(statistics)
-    if any(judgment.failed for judgment in judgments):
+    found = verdict_of(statistics)
+    if any(judgment.failed for judgment in found.judgments):
         return "fail-if"
-    if statistics.total.failed and not judgments:
-        return f"{statistics.total.failed} errors"
-    return "ok"
+    if found.outcome is Outcome.FAILED:
+        return f"{statistics.total.failed} errors" if statistics.total.failed else "failed"
+    return found.outcome.value if found.outcome in {Outcome.NOT_DELIVERED, Outcome.UNDECIDED} else "ok"

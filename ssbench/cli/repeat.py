@@ -16,7 +16,8 @@ from ssbench.comparison.sided_group import SidedRun, compare_sided, sided_run
 from ssbench.errors import ExitCode, StatFileError
 from ssbench.run import RunOutcome
 from ssbench.run_results import open_results
-from ssbench.statistics import Judgment, RunStatistics, judge_run, summarize
+from ssbench.statistics import RunStatistics, summarize
+from ssbench.verdict import Kind, Verdict, verdict_of
 
 _log = logging.getLogger(__name__)
 
@@ -70,8 +71,7 @@ def carry_out(
                 time.sleep(repetition.pause)  # Ctrl-C ends it
             _log.info("Run %d of %d", number, repetition.count)
             outcome = run(number)
-            judgments = _take(outcome, number, runs, reduction)
-            codes.append(thresholds.exit_code(outcome, judgments))
+            codes.append(thresholds.final(_take(outcome, number, runs, reduction), outcome))
             if outcome.ended_early:
                 break
     except KeyboardInterrupt:
@@ -86,19 +86,22 @@ def carry_out(
 
 def _take(
     outcome: RunOutcome, number: int, runs: dict[int, _Reduced], reduction: Reduction[_Reduced]
-) -> tuple[Judgment, ...]:
-    """Keep what is needed of a run that did not end early, and judge it by the scenario's conditions."""
+) -> Verdict | None:
+    """Keep what is needed of a run that did not end early, and judge it; None where it cannot be read."""
     if outcome.path is None:
-        return ()
+        return None
     _log.info("Results saved to %s", outcome.path)
     try:
         statistics = summarize(open_results(outcome.path), reduction.by)
     except StatFileError as error:
         _log.warning("%s", error)
-        return ()
+        return None
     if not outcome.ended_early:
         name = outcome.path.name.removesuffix(".gz").removesuffix(".stat")
         runs[number] = reduction.keep(statistics, name)
-    judgments = judge_run(statistics)
-    thresholds.log(judgments, in_report=False)
-    return judgments
+    found = verdict_of(statistics)
+    thresholds.log(found.judgments, in_report=False)
+    for reason in found.reasons:
+        if reason.kind is Kind.DELIVERY:
+            _log.warning("%s", reason.text)
+    return found

@@ -19,10 +19,12 @@ from ssbench.cli.report_files import ReportFiles
 from ssbench.cli.report_width import fitting
 from ssbench.errors import StatFileError
 from ssbench.reports import ReportOptions, groups_for, write_report
+from ssbench.reports.verdict import judged
 from ssbench.run_results import open_results
 from ssbench.screen import terminal
 from ssbench.screen.channel import Channel
-from ssbench.statistics import Judgment, judge_run, summarize
+from ssbench.statistics import summarize
+from ssbench.verdict import Verdict
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ class ReportPrinter:
     """Prints one report, and writes those for files, slow ones in :meth:`trouble`; raises no errors.
 
     ``files_written`` tells that these all were; it is complete after :meth:`trouble`. ``missing`` are those
-    (report, file) that this has still to write. ``judgments`` are the results of the scenario's conditions.
+    (report, file) that this has still to write. ``verdict`` is that on the run, None where it cannot be read.
     """
 
     def __init__(self, files: ReportFiles) -> None:
@@ -51,7 +53,7 @@ class ReportPrinter:
         self._slow_files: Callable[[], bool] = lambda: True
         self.files_written = True
         self.missing: list[tuple[str, Path]] = []
-        self.judgments: tuple[Judgment, ...] = ()
+        self.verdict: Verdict | None = None
         out = sys.stdout  # None when it is closed; typeshed does not know
         self._channel = Channel(out.fileno(), out.encoding) if out else Channel(None)
         self._unreadable: StatFileError | None = None
@@ -68,7 +70,7 @@ class ReportPrinter:
         except StatFileError as error:
             self._unreadable = error
             return
-        self.judgments = judge_run(statistics)
+        self.verdict = judged(statistics, options)
         self.files_written = self._files.try_to_write(statistics, options, slow=False)
         # They must not delay the clean-up.
         self.missing = self._files.that_are(slow=True)

@@ -22,7 +22,6 @@ from ssbench.cli.options import (
     chosen_undecided,
 )
 from ssbench.errors import ExitCode
-from ssbench.gates import exit_code
 from ssbench.profiling import Profiling
 
 _log = logging.getLogger(__name__)
@@ -69,7 +68,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         from ssbench.cli.report_width import fitting
         from ssbench.cli.stat_file import reading
         from ssbench.reports import ReportOptions, groups_for, write_report
-        from ssbench.statistics import judge_run, summarize
+        from ssbench.reports.verdict import judged
+        from ssbench.statistics import summarize
 
     named = str(arguments.file or arguments.stats_file)
     arguments.stats_file = archives.stat_file(arguments)
@@ -78,7 +78,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     report_file = arguments.report_file or (None if files.on_standard_output else Path("-"))
     files.check([report_file, arguments.rps_histogram], arguments.stats_file)
     name, verbose = chosen_report(arguments)
-    options = ReportOptions(*chosen_percentiles(arguments), verbose=verbose, fail_if=tuple(arguments.fail_if))
+    options = ReportOptions(
+        *chosen_percentiles(arguments),
+        verbose=verbose,
+        fail_if=tuple(arguments.fail_if),
+        undecided=chosen_undecided(arguments) if arguments.undecided else None,
+    )
     with Profiling("ssbench-report") if arguments.profile else nullcontext():
         with reading(arguments.stats_file) as results:
             by = (*files.by, *groups_for(options))
@@ -86,7 +91,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         for warning in statistics.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)
         thresholds.check(arguments.fail_if, statistics)
-        judgments = judge_run(statistics, arguments.fail_if)
+        found = judged(statistics, options)
         files.write(statistics, options)
         if report_file:
             note = ""
@@ -98,5 +103,5 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         if arguments.rps_histogram:
             with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)
-    thresholds.log(judgments, in_report=report_file is not None and name in thresholds.WITH_SUMMARY)
-    return exit_code((judgment.result for judgment in judgments), chosen_undecided(arguments))
+    thresholds.log(found.judgments, in_report=report_file is not None and name in thresholds.WITH_SUMMARY)
+    return found.gate_code

@@ -28,11 +28,12 @@ from ssbench.cli import (
     zmq_options,
 )
 from ssbench.cli.loading import loading
-from ssbench.cli.options import AUTOMATIC, chosen_percentiles, chosen_report
+from ssbench.cli.options import AUTOMATIC, chosen_percentiles, chosen_report, chosen_undecided
 from ssbench.cli.output_file import standard_output
 from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
+from ssbench.gates import worst
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run.stats_path import new_in
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         return _find_capacity(arguments)
     scenario = _scenario(arguments)
     _choose_file(arguments, scenario)
-    report = _Report(arguments, judges=bool(scenario.fail_if))
+    report = _Report(arguments, judges=bool(scenario.fail_if) or scenario.is_open)
     repetition = _repetition(arguments)
     plans = _plans(arguments, scenario) if repetition else []
     compare = (
@@ -278,6 +279,7 @@ def _run_options(arguments: argparse.Namespace) -> RunOptions:
         stats_file=arguments.stats_file,
         force=arguments.force,
         profile=arguments.profile,
+        undecided=chosen_undecided(arguments),
     )
 
 
@@ -337,17 +339,18 @@ class _Report:
     def finish(self, outcome: RunOutcome) -> ExitCode:
         """Say whether the report was not printed; returns the exit code, changed where a disk was full."""
         trouble = self._printer.trouble() if self._printer is not None else None
-        judgments = self._printer.judgments if self._printer is not None else ()
-        thresholds.log(judgments, in_report=self._name in thresholds.WITH_SUMMARY)
-        code = thresholds.exit_code(outcome, judgments)
-        if self._printer is not None and not self._printer.files_written and code is ExitCode.OK:
-            code = ExitCode.FAILED
+        found = self._printer.verdict if self._printer is not None else None
+        if found is not None:
+            thresholds.log(found.judgments, in_report=self._name in thresholds.WITH_SUMMARY)
+        code = thresholds.final(found, outcome)
+        if self._printer is not None and not self._printer.files_written:
+            code = worst([code, ExitCode.FAILED])
         if trouble is None or outcome.path is None:
             return code
         _log.warning(
             "The report was not printed (%s). Print it with: %s", trouble.why, _report_command(outcome.path)
         )
-        return ExitCode.FAILED if trouble.is_failure and code is ExitCode.OK else code
+        return worst([code, ExitCode.FAILED]) if trouble.is_failure else code
 
 
 def _report_command(path: Path, last_in: Path | None = None) -> str:

@@ -27,6 +27,7 @@ from ssbench.cli.options import (
     add_force,
     add_percentiles,
     add_report,
+    add_undecided,
     parsed,
     port,
     positive_int,
@@ -110,6 +111,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     add_report(group)
     add_percentiles(group)
     add_fail_if(group)
+    add_undecided(group)
     report_files.add_arguments(group)
     group.add_argument(
         "--progress",

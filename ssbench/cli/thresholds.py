@@ -1,4 +1,4 @@
-"""What the conditions of ``--fail-if`` mean for the exit code, and what is said of them."""
+"""What is said of the conditions of ``--fail-if``, and the exit code of a run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from ssbench.conditions import Condition, unknown_class
 from ssbench.errors import ExitCode, UsageError
+from ssbench.gates import worst
 from ssbench.screen import terminal
 
 if TYPE_CHECKING:
     from ssbench.run import RunOutcome
     from ssbench.statistics import Judgment, RunStatistics
+    from ssbench.verdict import Verdict
 
 _log = logging.getLogger(__name__)
 
@@ -44,19 +46,9 @@ def log(judgments: Sequence[Judgment], *, in_report: bool) -> None:
             _log.info("fail-if %s", judgment.text)
 
 
-def exit_code(outcome: RunOutcome, judgments: Sequence[Judgment]) -> ExitCode:
-    """Return the exit code of a run, given what came of its conditions.
+def final(found: Verdict | None, outcome: RunOutcome) -> ExitCode:
+    """Return the exit code of a run that has cleaned up; ``found`` is None where its figures were not judged.
 
-    What ended the run early goes first. Failures of operations alone are no failure of the run where a
-    condition on errors of all operations says how many there may be.
+    The verdict was made before the run deleted what it created, which may have failed too.
     """
-    code = outcome.exit_code
-    if code not in {ExitCode.OK, ExitCode.FAILED}:
-        return code
-    if any(judgment.failed for judgment in judgments):
-        return ExitCode.THRESHOLD
-    allowed = any(
-        judgment.condition.figure == "errors" and judgment.condition.operation is None
-        for judgment in judgments
-    )
-    return ExitCode.OK if allowed and not outcome.trouble else code
+    return worst([outcome.exit_code if found is None else found.exit_code, outcome.ending_code])

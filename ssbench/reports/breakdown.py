@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from ssbench.figures.units import AT_LEAST
 from ssbench.operations import Operation
 from ssbench.printable import printable
 from ssbench.reports.columns import count, cut, milliseconds, paragraph, rate, too_few, width
 from ssbench.results import NO_WORKER
-from ssbench.statistics import Figures, Latencies, Line, RunStatistics, Section
+from ssbench.statistics import Figures, Line, RunStatistics, Section
+from ssbench.statistics.censored import Censored, known
 
 #: The percentiles of the table; 100 is the maximum.
 RANKS = (50, 95, 99, 99.9, 100)
@@ -28,14 +30,17 @@ _HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The figures of a row. ``share`` is of all operations that ended, ``moved`` bytes a second."""
+    """The figures of a row. ``share`` is of all operations that ended, ``moved`` bytes a second.
+
+    ``latencies`` are as users met them: since operations were due in an open loop.
+    """
 
     count: int
     failed: int
     share: float
     rate: float
     moved: float | None
-    latencies: Latencies
+    latencies: Censored
 
 
 def of_section(section_: Section, statistics: RunStatistics) -> Row:
@@ -62,7 +67,7 @@ def of_line(line: Line, operation: Operation | None, statistics: RunStatistics) 
         (line.count + line.failed) / everything if everything else 0.0,
         line.requests_per_second,
         line.moved_per_second if moves and (line.moved or statistics.current) else None,
-        line.last_byte,
+        line.latency,
     )
 
 
@@ -77,22 +82,30 @@ def table(rows: Iterable[tuple[str, Row]], head: str = "") -> Iterator[str]:
         yield label + " " * (_LABEL - width(label)) + _figures(row)
 
 
-def not_known(latencies: Iterable[Latencies]) -> Iterator[str]:
-    """Yield why the table has ``-`` in place of a percentile, where it has."""
+def not_known(latencies: Iterable[Censored]) -> Iterator[str]:
+    """Yield why the table has ``-`` in place of a percentile, or ``>`` before one, where it has."""
     measured = [each for each in latencies if each.count]
+    if any(each.waited.count for each in measured):
+        yield f"{AT_LEAST}: at least; some operations that were due never began"
     ranks = [rank for rank in RANKS if not all(each.supports(rank) for each in measured)]
     if ranks:
         yield too_few(ranks)
 
 
 def _figures(row: Row) -> str:
-    values = [milliseconds(row.latencies.supported_percentile(rank)) for rank in RANKS]
+    values = [_latency(row.latencies, rank) for rank in RANKS]
     latencies = "".join(f"{value:>{columns}}" for value, columns in zip(values, (8, 6, 6, 6, 6), strict=True))
     moved = "-" if row.moved is None else rate(row.moved / _MEGABYTE, 6)
     return (
         f"{count(row.count, 10):>10}{100 * row.share:>4.0f}{count(row.failed, 7):>8}"
         f"{rate(row.rate, 8):>9}{moved:>7} |{latencies}"
     )
+
+
+def _latency(latencies: Censored, rank: float) -> str:
+    value = latencies.supported_percentile(rank)
+    at_least = value is not None and latencies.most(rank) > value
+    return (AT_LEAST if at_least else "") + milliseconds(value)
 
 
 def section(statistics: RunStatistics) -> Iterator[str]:
@@ -117,7 +130,7 @@ def _last_attempts(statistics: RunStatistics) -> Iterator[str]:
     rows = [
         (
             each.operation.name.upper() if each.operation else "ALL",
-            replace(of_section(each, statistics), latencies=each.lines[0].last_attempt),
+            replace(of_section(each, statistics), latencies=known(each.lines[0].last_attempt)),
         )
         for each in (*statistics.sections[1:], statistics.total)
         if each.lines[0].last_attempt.mean < each.lines[0].last_byte.mean
@@ -136,7 +149,7 @@ def _of_figures(figures: Figures, statistics: RunStatistics) -> Row:
         (figures.count + figures.failed) / everything if everything else 0.0,
         window.per_second(figures.within.count) if window else float("nan"),
         window.per_second(figures.within.moved) if window else None,
-        figures.last_byte,
+        figures.latency,
     )
 
 

@@ -49,8 +49,8 @@ def report(
     ``first`` are sections that come before those of every run, ``above`` comes before the verdict on the
     run.
     """
-    found = verdict(statistics, options.fail_if)
-    headline = found.title[:1].upper() + found.title[1:]
+    found = verdict(statistics, options)
+    headline = found.title
     if above is not None:
         sentences = (*above.sentences, f"The run: {found.title}.", *found.sentences)
         headline = above.title

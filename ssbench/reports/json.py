@@ -21,6 +21,7 @@ from ssbench.reports.figures import rank
 from ssbench.reports.json_course import course_of, interval_of, number_of, over_time_of, seconds_of
 from ssbench.reports.json_run import load_of, run_of
 from ssbench.reports.options import ReportOptions
+from ssbench.reports.verdict import judged
 from ssbench.results import NO_WORKER, MasterFacts, WorkerFacts
 from ssbench.statistics import (
     Cause,
@@ -31,9 +32,9 @@ from ssbench.statistics import (
     RunStatistics,
     Slowest,
     StageStatistics,
-    judge_run,
 )
 from ssbench.statistics.figures import intervals, merge_figures, rates
+from ssbench.verdict import Load, Verdict
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
 RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
@@ -71,9 +72,11 @@ def schema_text() -> str:
 def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
     """Return the records of the report."""
     maker = _Maker(statistics, options)
+    found = judged(statistics, options)
     return records.Report(
         made_by=__version__,
         current=statistics.current,
+        verdict=_verdict(found),
         run=run_of(statistics),
         operations=list(maker.operations()),
         course=course_of(statistics.course),
@@ -101,7 +104,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         sides=list(maker.sides()),
         errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
         retries=[records.RetryCause(cause=name, count=count) for name, count in statistics.retries.items()],
-        thresholds=list(_thresholds(statistics, options)),
+        thresholds=list(_thresholds(found)),
         not_sendable=[
             records.NotSendable(operation=operation.name, size_class=size_class, count=count)
             for operation, size_class, count in statistics.not_sendable
@@ -112,6 +115,29 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
     )
 
 
+def _verdict(found: Verdict) -> records.Verdict:
+    return records.Verdict(
+        outcome=found.outcome.value,
+        exit_code=int(found.exit_code),
+        reasons=[
+            records.Reason(about=each.kind.value, text=each.text, exit_code=int(each.exit_code))
+            for each in found.reasons
+        ],
+        asked=_asked(found.asked),
+        delivered=_asked(found.delivered),
+    )
+
+
+def _asked(load: Load) -> records.Load:
+    return records.Load(
+        ops_per_second=load.rate,
+        users=load.users,
+        seconds=load.seconds,
+        operations=load.operations,
+        mix=load.mix,
+    )
+
+
 _RESULTS: dict[Result, Literal["ok", "failed", "undecided"]] = {
     Result.PASSED: "ok",
     Result.FAILED: "failed",
@@ -119,8 +145,8 @@ _RESULTS: dict[Result, Literal["ok", "failed", "undecided"]] = {
 }
 
 
-def _thresholds(statistics: RunStatistics, options: ReportOptions) -> Iterator[records.Threshold]:
-    for judgment in judge_run(statistics, options.fail_if):
+def _thresholds(found: Verdict) -> Iterator[records.Threshold]:
+    for judgment in found.judgments:
         yield records.Threshold(
             condition=judgment.condition.text,
             limit=judgment.condition.limit,

@@ -302,6 +302,41 @@ class Threshold(Record, frozen=True, kw_only=True):
     failed: bool
 
 
+class Load(Record, frozen=True, kw_only=True):
+    """A load, as it was asked for or as it was; null for what was not asked for, or is not known.
+
+    ``users`` is how many operations were under way at once, of an open loop and of stages at most,
+    ``seconds`` for how long operations were sent. ``mix`` is the share of each operation.
+    """
+
+    ops_per_second: PerSecond | None
+    users: float | None
+    seconds: Seconds | None
+    operations: Count | None
+    mix: dict[str, Share]
+
+
+class Reason(Record, frozen=True, kw_only=True):
+    """A reason for the verdict, with the exit code that it leads to; 0 for a warning or a remark."""
+
+    about: Literal["ending", "condition", "operations", "delivery", "warnings"]
+    text: str
+    exit_code: int
+
+
+class Verdict(Record, frozen=True, kw_only=True):
+    """The verdict on the run, its reasons, the worst first, and the exit code of ``run-scenario``.
+
+    ``delivered`` has operations that ended, those of the warm-up and failed ones too.
+    """
+
+    outcome: Literal["good", "warned", "undecided", "not delivered", "failed", "interrupted"]
+    exit_code: int
+    reasons: list[Reason]
+    asked: Load
+    delivered: Load
+
+
 class NotSendable(Record, frozen=True, kw_only=True):
     """Operations that were drawn while no object existed for them."""
 
@@ -369,6 +404,7 @@ class Report(Record, frozen=True, kw_only=True):
     version: Annotated[int, Meta(description="version of the format", ge=VERSION, le=VERSION)] = VERSION
     made_by: Annotated[str, Meta(description="version of ssbench that made this report")]
     current: bool
+    verdict: Verdict
     run: Run
     operations: list[Operation]
     course: Course | None

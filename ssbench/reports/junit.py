@@ -1,6 +1,8 @@
 """The report as JUnit XML, for CI: a test case for each condition under which a run fails.
 
-Besides, one case tells whether the run went on to its end, and one whether all operations succeeded.
+Besides, one case tells whether the run went on to its end, one whether operations succeeded, and in an open
+loop one whether the rate was delivered. A case fails where the verdict has a reason of its kind with an exit
+code; it is skipped where the reason is a warning, or was allowed, or a condition is undecided.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from ssbench.errors import ExitCode
 from ssbench.printable import printable
 from ssbench.reports.figures import utc
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import rates, verdict
-from ssbench.statistics import RunStatistics, judge_run
+from ssbench.reports.verdict import judged, rates, verdict
+from ssbench.statistics import RunStatistics
+from ssbench.verdict import Kind, Verdict
 
 #: What XML 1.0 cannot hold, besides control characters, which are replaced anyway.
 _NOT_XML = re.compile("[\ufffe\uffff]")
@@ -35,14 +39,24 @@ class Case:
 
 def report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report."""
-    cases = [_ended(statistics), _succeeded(statistics), *_thresholds(statistics, options)]
+    found = judged(statistics, options)
+    cases = [
+        _case("the run went on to its end", found, Kind.ENDING),
+        _case("all operations succeeded", found, Kind.OPERATIONS, _causes(statistics)),
+        *([_case("the rate was delivered", found, Kind.DELIVERY)] if statistics.delivery else []),
+        *_thresholds(found),
+    ]
     facts = {}
     if statistics.start is not None:
         facts["timestamp"] = utc(statistics.start).removesuffix(" UTC").replace(" ", "T")
     if statistics.run.host:
         facts["hostname"] = _text(statistics.run.host)
     return document(
-        statistics.run.scenario.name, cases, _words(statistics), seconds=statistics.duration, facts=facts
+        statistics.run.scenario.name,
+        cases,
+        _words(statistics, options),
+        seconds=statistics.duration,
+        facts=facts,
     )
 
 
@@ -89,41 +103,37 @@ def _text(text: str) -> str:
     return _NOT_XML.sub("\ufffd", printable(text))
 
 
-def _ended(statistics: RunStatistics) -> Case:
-    why = None
-    if not statistics.complete:
-        why = "the run was killed, or its disk was full"
-    elif statistics.interrupted:
-        why = f"the run was interrupted after {statistics.duration:.0f} s"
-    elif statistics.ended_early:
-        why = f"the run ended itself after {statistics.duration:.0f} s, before its time"
-    elif statistics.start is None:
-        why = "there is no result"
-    return Case("the run went on to its end", ("ended early", why) if why else None)
+def _case(name: str, found: Verdict, kind: Kind, output: str = "") -> Case:
+    """Return the case that the reasons of a kind decide."""
+    reasons = [reason for reason in found.reasons if reason.kind is kind]
+    failed = next((reason for reason in reasons if reason.exit_code is not ExitCode.OK), None)
+    texts = "; ".join(reason.text for reason in reasons)
+    # What was allowed, or is a warning only, is neither a failure nor simply well.
+    return Case(name, (kind.value, failed.text) if failed else None, output, "" if failed else texts)
 
 
-def _succeeded(statistics: RunStatistics) -> Case:
-    total = statistics.total
-    lines = [
+def _causes(statistics: RunStatistics) -> str:
+    return "; ".join(
         f"{cause.count:,} x {name}" + (f", first transaction id {cause.trans_id}" if cause.trans_id else "")
         for name, cause in statistics.errors.items()
-    ]
-    failure = None
-    if total.failed:
-        failure = (
-            "failed operations",
-            f"{total.failed:,} of {total.count + total.failed:,} operations failed",
+    )
+
+
+def _thresholds(found: Verdict) -> Iterator[Case]:
+    codes = {reason.text: reason.exit_code for reason in found.reasons if reason.kind is Kind.CONDITION}
+    for judgment in found.judgments:
+        failed = codes.get(f"fail-if {judgment.text}") is ExitCode.THRESHOLD
+        yield Case(
+            f"not {judgment.condition.text}",
+            ("threshold", judgment.text) if failed else None,
+            judgment.text,
+            judgment.text if judgment.undecided and not failed else "",
         )
-    return Case("all operations succeeded", failure, "; ".join(lines))
 
 
-def _thresholds(statistics: RunStatistics, options: ReportOptions) -> Iterator[Case]:
-    for judgment in judge_run(statistics, options.fail_if):
-        failure = ("threshold", judgment.text) if judgment.failed else None
-        yield Case(f"not {judgment.condition.text}", failure, judgment.text)
-
-
-def _words(statistics: RunStatistics) -> Iterator[str]:
+def _words(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
+    found = verdict(statistics, options)
+    yield found.title
     yield f"{rates(statistics.total)}, ssbench {statistics.run.version}"
-    yield from verdict(statistics).sentences
+    yield from found.sentences
     yield from (f"Warning: {warning}" for warning in statistics.warnings)

@@ -9,8 +9,9 @@ from ssbench.printable import printable
 from ssbench.reports.columns import plural
 from ssbench.reports.figures import milliseconds, utc
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import Tone, rate, share, verdict
-from ssbench.statistics import Latencies, RunStatistics, judge_run
+from ssbench.reports.verdict import Tone, judged, rate, share, verdict
+from ssbench.statistics import RunStatistics
+from ssbench.statistics.censored import Censored
 
 _MARKS = {Tone.GOOD: "\u2705", Tone.DOUBTFUL: "\u26a0\ufe0f", Tone.BAD: "\u274c"}
 _MEGABYTE = 1e6
@@ -21,11 +22,11 @@ _SPECIAL = re.compile(r"([\\`*_\[\]#|<>&~$])")
 
 def report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report."""
-    found = verdict(statistics, options.fail_if)
+    found = verdict(statistics, options)
     name = escape(statistics.run.scenario.name)
     lines = [f"### {_MARKS[found.tone]} {name}: {escape(found.title)}", "", _what(statistics), ""]
     lines += [*_table(statistics), ""]
-    if found.tone is not Tone.GOOD or judge_run(statistics, options.fail_if):
+    if found.tone is not Tone.GOOD or judged(statistics, options).judgments:
         lines += [*(f"- {escape(sentence)}" for sentence in found.sentences), ""]
     lines += _errors(statistics)
     lines += _warnings(statistics)
@@ -57,7 +58,7 @@ def _table(statistics: RunStatistics) -> Iterator[str]:
     yield "|---|" + "--:|" * 10
     everything = statistics.total.count + statistics.total.failed
     for section in (*statistics.sections[1:], statistics.total):
-        latencies = section.lines[0].last_byte
+        latencies = section.lines[0].latency
         cells = [
             section.operation.name.upper() if section.operation else "**ALL**",
             f"{section.count:,}",
@@ -65,14 +66,15 @@ def _table(statistics: RunStatistics) -> Iterator[str]:
             f"{section.failed:,}",
             rate(section.requests_per_second),
             rate(section.moved_per_second / _MEGABYTE),
-            milliseconds(latencies.percentile(50)),
-            *(_supported(latencies, rank) for rank in (95, 99, 99.9, 100)),
+            *(_supported(latencies, rank) for rank in (50, 95, 99, 99.9, 100)),
         ]
         yield f"| {' | '.join(cells)} |"
 
 
-def _supported(latencies: Latencies, rank: float) -> str:
-    return milliseconds(latencies.supported_percentile(rank))
+def _supported(latencies: Censored, rank: float) -> str:
+    value = latencies.supported_percentile(rank)
+    at_least = value is not None and latencies.most(rank) > value
+    return ("\u2265 " if at_least else "") + milliseconds(value)
 
 
 def _errors(statistics: RunStatistics) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssbench.conditions import Condition
+from ssbench.gates import Undecided
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +13,8 @@ class ReportOptions:
     """``percentile`` is the one to show in the table, above 0 and up to 100; ``more`` come after it.
 
     With ``verbose`` the summary has size classes, workers and storage URLs. ``encoding`` is that of the
-    output: what it lacks is replaced, or not used. ``fail_if`` are conditions besides those of the scenario.
+    output: what it lacks is replaced, or not used. ``fail_if`` are conditions besides those of the scenario,
+    ``undecided`` what one of them counts as that is undecided (None: as the run was asked for).
     """
 
     percentile: float = 95.0
@@ -20,3 +22,4 @@ class ReportOptions:
     verbose: bool = False
     encoding: str = "utf-8"
     fail_if: tuple[Condition, ...] = ()
+    undecided: Undecided | None = None

@@ -26,7 +26,9 @@ from ssbench.reports.columns import (
 )
 from ssbench.reports.figures import object_path, utc
 from ssbench.reports.options import ReportOptions
-from ssbench.statistics import Cause, Line, RunStatistics, Section, Slowest, judge_run
+from ssbench.reports.verdict import judged, title_parts
+from ssbench.statistics import Cause, Line, RunStatistics, Section, Slowest
+from ssbench.verdict import Kind
 
 #: More size classes, causes and warnings than these are counted.
 _MOST_CLASSES = 6
@@ -52,10 +54,15 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     """Yield its lines."""
     yield _title(statistics)
     yield from wrap(_facts(statistics))
+    found = judged(statistics, options)
+    yield from wrap(title_parts(found, statistics))
+    for reason in found.reasons:
+        if reason.kind is Kind.DELIVERY:
+            yield from paragraph(f"! {reason.text}")
     yield from breakdown.table(
         ((_name(each), breakdown.of_section(each, statistics)) for each in _sections(statistics)),
     )
-    yield from breakdown.not_known(each.lines[0].last_byte for each in _sections(statistics))
+    yield from breakdown.not_known(each.lines[0].latency for each in _sections(statistics))
     if options.verbose:
         yield from breakdown.section(statistics)
     else:
@@ -66,7 +73,7 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     yield from _failures(statistics)
     yield from _slowest(statistics)
     yield from _warnings(statistics)
-    for judgment in judge_run(statistics, options.fail_if):
+    for judgment in found.judgments:
         yield from paragraph(f"fail-if {printable(judgment.text)}")
 
 

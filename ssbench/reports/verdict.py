@@ -1,26 +1,44 @@
-"""What a run came to, in a few sentences: for the head of reports that people look at."""
+"""The verdict on a run in words, for the head of reports that people look at; it is made elsewhere."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ssbench.conditions import Condition
+from ssbench import verdict as verdicts
+from ssbench.figures.units import AT_LEAST
 from ssbench.reports.columns import plural
 from ssbench.reports.figures import milliseconds
-from ssbench.statistics import Latencies, RunStatistics, Section, judge_run
+from ssbench.reports.options import ReportOptions
+from ssbench.statistics import RunStatistics, Section
+from ssbench.statistics.censored import Censored
+from ssbench.verdict import Load, Outcome
 
 _MEGABYTE = 1e6
 
+#: An operation whose share of all is this near to what was asked for is as asked.
+_SAME_MIX = 0.02
+
 
 class Tone(Enum):
-    """How good it is."""
+    """How good it is; the value is the class of the page's colour."""
 
     GOOD = "good"
     DOUBTFUL = "doubtful"
     BAD = "bad"
+
+
+#: What an outcome is called at the head of a report, and its tone.
+_OUTCOMES = {
+    Outcome.GOOD: ("GOOD", Tone.GOOD),
+    Outcome.WARNED: ("GOOD, WITH WARNINGS", Tone.DOUBTFUL),
+    Outcome.UNDECIDED: ("UNDECIDED", Tone.DOUBTFUL),
+    Outcome.NOT_DELIVERED: ("NOT DELIVERED", Tone.BAD),
+    Outcome.FAILED: ("FAILED", Tone.BAD),
+    Outcome.INTERRUPTED: ("INTERRUPTED", Tone.BAD),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +50,70 @@ class Verdict:
     sentences: tuple[str, ...]
 
 
-def verdict(statistics: RunStatistics, conditions: Iterable[Condition] = ()) -> Verdict:
-    """Judge a run by what its own statistics say, and by conditions besides those of its scenario."""
+def judged(statistics: RunStatistics, options: ReportOptions) -> verdicts.Verdict:
+    """Return the verdict that all reports with these options show."""
+    return verdicts.verdict_of(statistics, options.fail_if, options.undecided)
+
+
+def verdict(statistics: RunStatistics, options: ReportOptions) -> Verdict:
+    """Return the verdict in words."""
+    found = judged(statistics, options)
     total = statistics.total
-    if statistics.start is None:
-        return Verdict(Tone.BAD, "no result", ("There is no result in this stat file.",))
-    judgments = judge_run(statistics, conditions)
-    missed = [f"fail-if {judgment.text}." for judgment in judgments if judgment.failed]
-    met = [f"fail-if {judgment.text}." for judgment in judgments if not judgment.failed]
-    bad = [*missed, *_ends(statistics), *_failures(statistics)]
-    doubts = list(_doubts(statistics))
-    tone = Tone.BAD if bad else Tone.DOUBTFUL if doubts else Tone.GOOD
-    title = f"{rates(total)}; {plural(total.failed, 'error')}"
-    if statistics.interrupted:
-        title = f"interrupted: {title}"
-    if missed:
-        title = f"{plural(len(missed), 'threshold')} missed: {title}"
+    reasons = [_sentence(reason.text) for reason in found.reasons]
+    met = [f"fail-if {each.text}." for each in found.judgments if not each.failed and not each.undecided]
     good = () if total.failed or not total.count else (f"All {total.count:,} operations succeeded.",)
-    return Verdict(tone, title, (*bad, *good, *_sides(statistics), *met, *_latencies(statistics), *doubts))
+    sentences = (*reasons, *good, *_sides(statistics), *met, *_latencies(statistics))
+    return Verdict(_OUTCOMES[found.outcome][1], title(found, statistics), sentences)
+
+
+def title(found: verdicts.Verdict, statistics: RunStatistics) -> str:
+    """Return the first line: the outcome, and what was delivered of what was asked for."""
+    return " ".join(title_parts(found, statistics))
+
+
+def title_parts(found: verdicts.Verdict, statistics: RunStatistics) -> list[str]:
+    """Return the parts of the first line, each of which is better not broken."""
+    word = f"{_OUTCOMES[found.outcome][0]}:"
+    if statistics.start is None:
+        return [word, "no result"]
+    facts = [*_beside(found.asked, found.delivered), plural(statistics.total.failed, "error")]
+    return [word, *(f"{fact};" for fact in facts[:-1]), facts[-1]]
+
+
+def _beside(asked: Load, delivered: Load) -> Iterator[str]:
+    """Yield each figure of a load as it was, beside what was asked for where that was."""
+    if delivered.rate is not None:
+        yield f"{_of(rate(delivered.rate), asked.rate and rate(asked.rate))} ops/s"
+    operations = f"{delivered.operations or 0:,}"
+    if asked.operations is not None:
+        yield f"{operations} of {plural(asked.operations, 'operation')}"
+    else:
+        yield plural(delivered.operations or 0, "operation")
+    if asked.users is not None:
+        users = f"{asked.users:g} user{'' if asked.users == 1 else 's'}"
+        yield f"{delivered.users:.3g} of {users}" if delivered.users else f"up to {users}"
+    if delivered.seconds is not None:
+        yield f"{_of(f'{delivered.seconds:,.3g}', asked.seconds and f'{asked.seconds:,.6g}')} s"
+    if delivered.mix:
+        yield from _mix(asked, delivered)
+
+
+def _of(came: str, wanted: str | float | None) -> str:
+    return f"{came} of {wanted}" if wanted else came
+
+
+def _mix(asked: Load, delivered: Load) -> Iterator[str]:
+    names = list(dict.fromkeys((*asked.mix, *delivered.mix)))
+    shares = [(name, delivered.mix.get(name, 0.0), asked.mix.get(name, 0.0)) for name in names]
+    if all(abs(came - wanted) <= _SAME_MIX for _, came, wanted in shares):
+        yield "mix as asked"
+    else:
+        for name, came, wanted in shares:
+            yield f"{name.upper()} {100 * came:.0f} of {100 * wanted:.0f} %"
+
+
+def _sentence(text: str) -> str:
+    return f"{text if text.startswith('fail-if') else text[:1].upper() + text[1:]}."
 
 
 def rates(section: Section) -> str:
@@ -72,29 +136,6 @@ def share(part: int, whole: int) -> str:
     return f"{percent:.2f} %" if percent < 10 else f"{percent:.1f} %"
 
 
-def _ends(statistics: RunStatistics) -> Iterator[str]:
-    if not statistics.complete:
-        yield "The run was killed, or its disk was full: this is what it had written until then."
-    elif statistics.interrupted:
-        yield f"The run was interrupted after {statistics.duration:,.0f} s."
-    elif statistics.ended_early:
-        yield f"The run ended itself after {statistics.duration:,.0f} s, before its time; a warning says why."
-
-
-def _failures(statistics: RunStatistics) -> Iterator[str]:
-    total = statistics.total
-    if total.failed:
-        causes = [f"{cause.count:,} x {name}" for name, cause in statistics.errors.items()]
-        named = ", ".join(causes[:3]) + (", ..." if len(causes) > 3 else "")
-        everything = total.count + total.failed
-        yield (
-            f"{total.failed:,} of {plural(everything, 'operation')} failed"
-            f" ({share(total.failed, everything)}): {named or 'causes unknown'}."
-        )
-    elif not total.count:
-        yield "No operation succeeded."
-
-
 def _sides(statistics: RunStatistics) -> Iterator[str]:
     if statistics.run.sides:
         yield f"These figures are of both sides together, {' and '.join(statistics.run.sides)}."
@@ -102,22 +143,27 @@ def _sides(statistics: RunStatistics) -> Iterator[str]:
 
 def _latencies(statistics: RunStatistics) -> Iterator[str]:
     for section in statistics.sections[1:]:
-        latencies = section.lines[0].last_byte
+        latencies = section.lines[0].latency
         if section.operation and latencies.count:
-            yield f"{section.operation.name.upper()}: {_typical(latencies)}."
+            since = " since they were due" if section.due.since_due.count else ""
+            yield f"{section.operation.name.upper()}: {_typical(latencies)}{since}."
 
 
-def _typical(latencies: Latencies) -> str:
-    text = f"half took at most {milliseconds(latencies.percentile(50))} ms"
+def _typical(latencies: Censored) -> str:
+    text = f"half took {_bound(latencies, 50)}"
     for rank in (99, 95, 90):
-        if (value := latencies.supported_percentile(rank)) is not None:
-            return f"{text}, {rank} % at most {milliseconds(value)} ms"
-    return f"{text}, the slowest {milliseconds(latencies.maximum)} ms"
+        if latencies.supports(rank):
+            return f"{text}, {rank} % {_bound(latencies, rank)}"
+    return f"{text}, the slowest {_milliseconds(latencies, 100)}"
 
 
-def _doubts(statistics: RunStatistics) -> Iterator[str]:
-    if statistics.run.options.get("noop"):
-        yield "This was a no-op run: nothing was sent to Swift."
-    warnings = len(statistics.warnings)
-    if warnings:
-        yield f"There {'is' if warnings == 1 else 'are'} {plural(warnings, 'warning')}; see below."
+def _bound(latencies: Censored, rank: float) -> str:
+    """Return up to what the fastest took, or of how many of them only the least is known."""
+    if latencies.most(rank) > latencies.percentile(rank):
+        return f"{milliseconds(latencies.percentile(rank))} ms or more"
+    return f"at most {milliseconds(latencies.percentile(rank))} ms"
+
+
+def _milliseconds(latencies: Censored, rank: float) -> str:
+    low = latencies.percentile(rank)
+    return f"{AT_LEAST if latencies.most(rank) > low else ''}{milliseconds(low)} ms"

@@ -133,7 +133,8 @@ class RunSummary:
     times in which the load generator stood still for a tenth of a second or more. ``cluster``
     is what was seen of the cluster, None where nobody looked; a stat file has it in a record of its own.
     ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
-    not known. ``ended_early`` is why the run gave up before its time, None where it did not.
+    not known. ``ended_early`` is why the run gave up before its time, None where it did not, ``error_code``
+    the exit code of that. ``trouble`` tells that something besides the operations failed until then.
     """
 
     ended: float
@@ -149,3 +150,5 @@ class RunSummary:
     cluster: Observation | None = None
     stages: tuple[StageFacts, ...] = ()
     ended_early: str | None = None
+    error_code: int = 0
+    trouble: bool = False

@@ -11,6 +11,7 @@ from msgspec import Meta
 from ssbench import option
 from ssbench.errors import UsageError
 from ssbench.fleet.addresses import BindAddress
+from ssbench.gates import Undecided
 from ssbench.option import Option, Unit
 from ssbench.results import OBJECT_TAG
 from ssbench.run import error_limit
@@ -93,7 +94,8 @@ class RunOptions:
     bench have these two, or both have a policy, or the bench has credentials for each.
 
     Results go to ``stats_file`` (None: a new file in the folder of :mod:`ssbench.run.state_folder`), which is
-    overwritten only with ``force``; ``label`` is kept in it. With ``profile`` the benchmark is profiled.
+    overwritten only with ``force``; ``label`` is kept in it, and so is what an ``undecided`` condition
+    counts as. With ``profile`` the benchmark is profiled.
 
     Raises UsageError for numbers that are out of range.
     """
@@ -185,6 +187,7 @@ class RunOptions:
     stats_file: Path | None = None
     force: bool = False
     profile: bool = False
+    undecided: Undecided = Undecided.REPORT
 
     def __post_init__(self) -> None:
         option.check(self)
@@ -199,6 +202,7 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None, tag: str = 
     return {
         **option.recorded(run.requests),
         **option.recorded(run),
+        "undecided": run.undecided.value,
         "sides": [str(side) for side in run.sides] or None,
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,

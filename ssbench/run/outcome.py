@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssbench.errors import ExitCode, SsbenchError
+from ssbench.gates import worst
 from ssbench.results import RunSummary
 
 
@@ -39,10 +40,16 @@ class RunOutcome:
         return "interrupted" if self.interrupted else None
 
     @property
-    def exit_code(self) -> ExitCode:
-        """What ``run-scenario`` returns to the shell."""
-        if self.error is not None:
-            return self.error.exit_code
+    def ending_code(self) -> ExitCode:
+        """The exit code of how it ended, whatever came of its operations."""
+        found = [ExitCode.FAILED] if self.trouble else []
         if self.interrupted:
-            return ExitCode.INTERRUPTED
-        return ExitCode.FAILED if self.errors or self.trouble else ExitCode.OK
+            found.append(ExitCode.INTERRUPTED)
+        if self.error is not None:
+            found.append(self.error.exit_code)
+        return worst(found)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code where neither conditions nor a rate are judged (:mod:`ssbench.verdict`)."""
+        return worst([ExitCode.FAILED if self.errors else ExitCode.OK, self.ending_code])

@@ -366,7 +366,8 @@ class Run:
             self._loop.own,
             warnings=self._news.warnings,
             interrupted=self._stop(),
-            ended_early=None if self._error is None else str(self._error),
+            error=self._error,
+            trouble=self._trouble,
             stages=self._load.stages(benchmark, interrupted=self._stop()),
         )
 

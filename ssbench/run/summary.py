@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ssbench import __version__
 from ssbench.cluster.judgments import judge, sentences
+from ssbench.errors import SsbenchError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import Gap, MasterFacts, RunDescription, RunSummary, StageFacts, WorkerFacts
@@ -81,7 +82,8 @@ def summarize(
     *,
     warnings: Iterable[str],
     interrupted: bool,
-    ended_early: str | None,
+    error: SsbenchError | None,
+    trouble: bool,
     stages: tuple[StageFacts, ...] = (),
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended. ``uploads`` is None in a no-op run."""
@@ -114,7 +116,9 @@ def summarize(
         master=MasterFacts(used.cpu_share, own.longest, used.unread),
         gaps=tuple(_gaps(own, dispatcher.workers.values(), benchmark.epoch)),
         cluster=observation,
-        ended_early=ended_early,
+        ended_early=None if error is None else str(error),
+        error_code=0 if error is None else int(error.exit_code),
+        trouble=trouble,
         stages=stages,
     )
 

@@ -73,3 +73,8 @@ class Censored:
     def interval(self, rank: float) -> Interval | None:
         """Return the 95 % interval of a percentile; None where it is only a bound, or the run was short."""
         return self.measured.interval(rank) if self.percentile(rank) == self.most(rank) else None
+
+
+def known(latencies: Latencies) -> Censored:
+    """Return latencies of which nothing is missing."""
+    return Censored(latencies, merge(()), latencies)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ssbench.cluster.observation import Observation
 from ssbench.operations import OPERATIONS, Operation
-from ssbench.results import UNFINISHED, RunDescription, StageFacts, WorkerFacts
+from ssbench.results import UNFINISHED, RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics.causes import Cause
 from ssbench.statistics.collect import Collector
@@ -70,11 +70,13 @@ class RunStatistics:
     ``cluster`` is what was seen of the cluster, None where it was not observed.
     ``current`` tells that the file is of today's format, which knows more than the older ones.
     ``fleet`` are the workers that were used, none in older formats. ``interrupted`` tells that the run was
-    ended before its time by a signal, ``ended_early`` that it ended itself, ``complete`` that it has written
+    ended before its time by a signal, ``ended_early`` that it ended itself, with ``error_code`` as its exit
+    code, ``trouble`` that something besides operations failed, ``complete`` that it has written
     its summary. ``over_time`` and ``slowest`` are there where they were asked for. ``due`` is how many
     operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a
     closed loop, and where it is not known. ``delivery`` has these and more.
-    ``stages`` are the stages of the run, each by itself.
+    ``sending`` is for how many seconds operations were sent. ``stages`` are the stages of the run, each by
+    itself.
     """
 
     run: RunDescription
@@ -101,6 +103,9 @@ class RunStatistics:
     over_time: OverTime | None = None
     slowest: tuple[Slowest, ...] = ()
     ended_early: bool = False
+    error_code: int = 0
+    trouble: bool = False
+    sending: float | None = None
     delivery: Delivery | None = None
     stages: tuple[StageStatistics, ...] = ()
 
@@ -198,6 +203,9 @@ def numbers_of(
         over_time=_over_time(collector, window, total),
         slowest=collector.slowest.finish() if collector.slowest else (),
         ended_early=summary is not None and summary.ended_early is not None,
+        error_code=summary.error_code if summary else 0,
+        trouble=summary is not None and summary.trouble,
+        sending=_sending(summary),
     )
 
 
@@ -206,6 +214,13 @@ def _over_time(collector: Collector, window: Window | None, total: Figures) -> O
         return None
     start = window.start if window else min(total.start, collector.first_completed)
     return collector.over_time.finish(start, total.end)
+
+
+def _sending(summary: RunSummary | None) -> float | None:
+    """Return for how long operations were sent, in seconds, with the warm-up; None where it is not known."""
+    if summary is None or not summary.stages or summary.sent_until is None:
+        return None
+    return max(0.0, summary.sent_until - summary.stages[0].begins)
 
 
 def _measured(course: Course, total: Figures, *, idle: bool) -> Measured:

@@ -25,6 +25,7 @@ from ssbench.cli.master import main
 from ssbench.cli.options import label
 from ssbench.errors import ExitCode, StatFileError, UsageError
 from ssbench.reports.columns import width
+from ssbench.verdict import Outcome
 
 
 class Folder:
@@ -298,23 +299,35 @@ STATISTICS = SimpleNamespace(
     start=6.0,
     complete=True,
     interrupted=False,
+    outcome=Outcome.GOOD,
     total=SimpleNamespace(
         requests_per_second=float("inf"),
         failed=0,
-        lines=[SimpleNamespace(last_byte=SimpleNamespace(supported_percentile=lambda rank: 0.02))],
+        lines=[SimpleNamespace(latency=SimpleNamespace(supported_percentile=lambda rank: 0.02))],
     ),
 )
+
+
+def found(statistics):
+    """A verdict on statistics whose operations are all that is judged."""
+    outcome = Outcome.FAILED if statistics.total.failed else statistics.outcome
+    return SimpleNamespace(outcome=outcome, judgments=())
 
 
 def test_an_entry(monkeypatch):
     monkeypatch.setattr("ssbench.archive.entry.facts_of", lambda statistics: {"seed": "7"})
     monkeypatch.setattr("ssbench.archive.entry._figures", lambda statistics: {})
+    monkeypatch.setattr("ssbench.archive.entry.verdict_of", found)
     entry = entry_of(STATISTICS, "f", 1, 2)
     assert entry == Entry("f", 1, 2, 5.0, "s", "l", 3, None, 0.02, "ok", '{"seed": "7"}')
     for changes, verdict in (
         ({"complete": False}, "incomplete"),
         ({"interrupted": True}, "interrupted"),
         ({"total": SimpleNamespace(**{**vars(STATISTICS.total), "failed": 3})}, "3 errors"),
+        ({"outcome": Outcome.FAILED}, "failed"),
+        ({"outcome": Outcome.NOT_DELIVERED}, "not delivered"),
+        ({"outcome": Outcome.UNDECIDED}, "undecided"),
+        ({"outcome": Outcome.WARNED}, "ok"),
     ):
         changed = SimpleNamespace(**{**vars(STATISTICS), **changes})
         assert entry_of(changed, "f", 1, 2).verdict == verdict

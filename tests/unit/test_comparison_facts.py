@@ -50,6 +50,7 @@ ELSEWHERE = {
     "stats_file",
     "force",
     "profile",
+    "undecided",
 }
 
 REQUESTS = set(table(RequestOptions))

@@ -6,6 +6,7 @@ import logging
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ from ssbench.cli.master import main
 from ssbench.conditions import parse, parse_all
 from ssbench.errors import ClusterError, ExitCode, ScenarioError, UsageError
 from ssbench.figures import Unit
-from ssbench.gates import Result
+from ssbench.gates import Result, Undecided
 from ssbench.results import Failure
 from ssbench.run import RunOutcome
 from ssbench.run.error_limit import ErrorLimit
@@ -28,6 +29,8 @@ from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, op
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.reading import load, override
 from ssbench.statistics import Judgment, RunStatistics, judge, judge_run, summarize
+from ssbench.verdict import Load, Verdict
+from ssbench.verdict.reasons import of_conditions, of_operations
 
 WEIGHTS = (1.0, 1.0, 1.0, 1.0)
 CLASSES = (SizeClass("small", 1000, 1000, 1, WEIGHTS), SizeClass("big.one", 9000, 9000, 1, WEIGHTS))
@@ -355,7 +358,16 @@ def judgment(text: str, value: float) -> Judgment:
     ],
 )
 def test_exit_codes(outcome, judgments, code):
-    assert thresholds.exit_code(RunOutcome(run_id=1, seed=1, **outcome), judgments) == code
+    done = RunOutcome(run_id=1, seed=1, **outcome)
+    total = SimpleNamespace(count=9, failed=done.errors)
+    reasons = [
+        *of_conditions(judgments, Undecided.REPORT),
+        *of_operations(SimpleNamespace(total=total, errors={}, start=1.0, not_sendable=()), judgments),
+    ]
+    found = Verdict(tuple(reasons), tuple(judgments), Load(), Load())
+    assert thresholds.final(found, done) == code
+    # A run whose figures are not judged.
+    assert thresholds.final(None, done) == done.exit_code
 
 
 def test_what_no_report_shows_is_logged(caplog):

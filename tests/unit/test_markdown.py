@@ -26,10 +26,13 @@ def old(folder: Path, *results: dict[str, object]) -> RunStatistics:
 def test_the_report_of_known_results(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-q", "report-scenario", "-s", str(KNOWN), "--summary-md", "-"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "### \u274c Known results: 2.00 ops/s, 0.01 MB/s; 2 errors"
+    assert lines[0] == (
+        "### \u274c Known results: FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;"
+        " CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %; 2 errors"
+    )
     assert lines[2].startswith("4 users, 2 workers, 4.0 s, policy gold, 2001-09-09 01:46:40 UTC")
-    assert "| CREATE | 1 | 20.0 | 0 | 1.00 | 0.00 | 250.0 | - | - | - | 250.0 |" in lines
-    assert "| **ALL** | 3 | 100.0 | 2 | 2.00 | 0.01 | 500.0 | - | - | - | 1500.0 |" in lines
+    assert "| CREATE | 1 | 20.0 | 0 | 1.00 | 0.00 | - | - | - | - | 250.0 |" in lines
+    assert "| **ALL** | 3 | 100.0 | 2 | 2.00 | 0.01 | - | - | - | - | 1500.0 |" in lines
     assert "- 2 of 5 operations failed (40.0 %): 1 x lost worker, 1 x short body." in lines
     assert "| 1 | short body | `tx3` |" in lines
     assert "- worker 1 was busy" in lines
@@ -44,18 +47,22 @@ def test_nothing_in_names_is_markup(tmp_path: Path) -> None:
 
 
 def test_verdicts(tmp_path: Path) -> None:
-    good = verdict(old(tmp_path, *(success(completed=1e9 + number) for number in range(100))))
+    options = ReportOptions()
+    good = verdict(old(tmp_path, *(success(completed=1e9 + number) for number in range(100))), options)
     assert good.tone is Tone.GOOD
-    assert good.title == "1.01 ops/s, 0.00 MB/s; 0 errors"
+    assert good.title == (
+        "GOOD: 1.01 ops/s; 100 of 100 operations; up to 8 users; 99 s; CREATE 0 of 22 %; READ 100 of 56 %;"
+        " UPDATE 0 of 12 %; DELETE 0 of 9 %; 0 errors"
+    )
     assert good.sentences == (
         "All 100 operations succeeded.",
         "READ: half took at most 20.00 ms, 90 % at most 20.00 ms.",
     )
-    assert verdict(old(tmp_path)).title == "no result"
+    assert verdict(old(tmp_path), options).title == "FAILED: no result"
     interrupted = write_full_run(tmp_path / "run.stat.gz", interrupted=True)
-    found = verdict(summarize(open_results(interrupted)))
+    found = verdict(summarize(open_results(interrupted)), options)
     assert found.tone is Tone.BAD
-    assert found.title.startswith("interrupted: ")
+    assert found.title.startswith("INTERRUPTED: ")
     assert found.sentences[0] == "The run was interrupted after 2 s."
 
 

@@ -46,7 +46,12 @@ def outcomes(monkeypatch, *given):
     seen, left = [], list(given)
     monkeypatch.setattr(repeat, "open_results", lambda path: path)
     monkeypatch.setattr(repeat, "summarize", lambda path, _by: SimpleNamespace(path=path))
-    monkeypatch.setattr(repeat, "judge_run", lambda statistics: ())
+    codes = {each.path: each.exit_code for each in given if isinstance(each, RunOutcome)}
+
+    def verdict(statistics):
+        return SimpleNamespace(exit_code=codes[statistics.path], judgments=(), reasons=())
+
+    monkeypatch.setattr(repeat, "verdict_of", verdict)
 
     def once(number):
         seen.append(number)

@@ -157,6 +157,9 @@ SUMMARY_TEXT = """\
 Known results                                                        ssbench 1.0
 http://a/v1/x, policy gold, 100 containers, 4 users, 2 workers;
   2001-09-09 01:46:40 UTC, 4 s
+FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
+  CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %;
+  2 errors
                ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
 CREATE           1  20       0     1.00   0.00 |       -     -     -     -   250
 READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
@@ -175,6 +178,9 @@ LONG_SUMMARY = """\
 Known results                                                        ssbench 1.0
 http://a/v1/x, policy gold, 100 containers, 4 users, 2 workers;
   2001-09-09 01:46:40 UTC, 4 s
+FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
+  CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %;
+  2 errors
                ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
 CREATE           1  20       0     1.00   0.00 |       -     -     -     -   250
 READ             2  60       1     1.00   0.00 |       -     -     -     -  1500

@@ -1,0 +1,73 @@
+"""What a run was asked for, and what it delivered, in the same figures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from ssbench.operations import OPERATIONS
+from ssbench.scenario.model import Scenario
+from ssbench.statistics import RunStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A load, as it was asked for or as it was; None for what was not asked for, or is not known.
+
+    ``rate`` is operations a second, ``users`` how many operations were under way at once (of an open loop,
+    and of a run with stages: at most), ``seconds`` for how long operations were sent, ``operations`` how
+    many. ``mix`` is the share of each operation, by its name.
+    """
+
+    rate: float | None = None
+    users: float | None = None
+    seconds: float | None = None
+    operations: int | None = None
+    mix: dict[str, float] = field(default_factory=dict)
+
+
+def asked_of(statistics: RunStatistics) -> Load:
+    """Return what the scenario asks for; of an open loop, as many operations as were due."""
+    scenario, delivery = statistics.run.scenario, statistics.delivery
+    by_rate = delivery is not None and not scenario.is_mixed
+    return Load(
+        rate=scenario.rate,
+        users=float(scenario.user_count),
+        seconds=scenario.run_seconds,
+        operations=delivery.due if by_rate and delivery else scenario.operation_count,
+        mix=mix_of(scenario),
+    )
+
+
+def delivered_of(statistics: RunStatistics) -> Load:
+    """Return what was done: operations that ended, those of the warm-up and failed ones too."""
+    total, course, scenario = statistics.total, statistics.course, statistics.run.scenario
+    ended = total.count + total.failed
+    users = None
+    if course and course.busy is not None and not scenario.is_open and not scenario.stages:
+        users = course.busy * scenario.user_count
+    seconds = statistics.sending
+    rate = total.requests_per_second
+    return Load(
+        rate=rate if math.isfinite(rate) else None,
+        users=users,
+        seconds=statistics.duration if seconds is None else seconds,
+        operations=ended + statistics.warmed_up,
+        mix={
+            section.operation.name: (section.count + section.failed) / ended
+            for section in statistics.sections
+            if section.operation and ended
+        },
+    )
+
+
+def mix_of(scenario: Scenario) -> dict[str, float]:
+    """Return the share of each operation that a scenario asks for."""
+    files = sum(each.initial_files for each in scenario.size_classes)
+    shares: dict[str, float] = {}
+    for each in scenario.size_classes:
+        total = sum(each.weights.values())
+        for name, weight in each.weights.items():
+            if files and total and weight:
+                shares[name] = shares.get(name, 0.0) + each.initial_files / files * weight / total
+    return {each.name: shares[each.name] for each in OPERATIONS.drawn if each.name in shares}

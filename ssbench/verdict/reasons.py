@@ -1,0 +1,172 @@
+"""Why a run is not simply good: each reason with the exit code that it leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from ssbench.errors import ExitCode
+from ssbench.figures.units import share
+from ssbench.gates import SEVERITY, Undecided
+from ssbench.statistics import Judgment, RunStatistics
+from ssbench.statistics.due import LATE
+
+#: More of what was due than this share, late or never begun, is a warning.
+LATE_SHARE = 0.01
+
+#: More of what was due than this share, never begun, means that the rate was not delivered.
+UNDELIVERED_SHARE = 0.01
+
+#: More of what was drawn than this share, without an object to work on, means that the mix was another.
+_NOT_SENDABLE_SHARE = 0.01
+
+_CAUSES_NAMED = 3
+
+TROUBLE = "something besides the operations failed; a warning says what"
+
+
+class Kind(Enum):
+    """What a reason is about."""
+
+    ENDING = "ending"
+    CONDITION = "condition"
+    OPERATIONS = "operations"
+    DELIVERY = "delivery"
+    WARNINGS = "warnings"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason: one sentence without a full stop. ``warns`` is False of what was allowed."""
+
+    kind: Kind
+    text: str
+    exit_code: ExitCode = ExitCode.OK
+    warns: bool = True
+
+
+def weight(reason: Reason) -> int:
+    """Return how bad a reason is."""
+    return 2 * SEVERITY.index(reason.exit_code) + reason.warns
+
+
+def undecided_as(statistics: RunStatistics) -> Undecided:
+    """Return what the run was asked to count undecided conditions as."""
+    recorded = statistics.run.options.get("undecided")
+    return next((each for each in Undecided if each.value == recorded), Undecided.REPORT)
+
+
+def of_ending(statistics: RunStatistics) -> Iterator[Reason]:
+    """Yield why the run did not go on to its end, and what failed besides operations."""
+    if statistics.start is None:
+        yield Reason(Kind.ENDING, "there is no result", ExitCode.FAILED)
+    lasted = f"after {statistics.duration:,.0f} s"
+    if not statistics.complete:
+        yield Reason(
+            Kind.ENDING,
+            "the run was killed, or its disk was full: this is what it had written until then",
+            ExitCode.FAILED,
+        )
+    if statistics.interrupted:
+        yield Reason(Kind.ENDING, f"the run was interrupted {lasted}", ExitCode.INTERRUPTED)
+    if statistics.ended_early:
+        yield Reason(
+            Kind.ENDING, f"the run ended early, {lasted}; a warning says why", _code(statistics.error_code)
+        )
+    if statistics.trouble:
+        yield Reason(
+            Kind.ENDING, "something besides the operations failed; a warning says what", ExitCode.FAILED
+        )
+
+
+def _code(number: int) -> ExitCode:
+    try:
+        return ExitCode(number) or ExitCode.FAILED
+    except ValueError:  # of a later version
+        return ExitCode.FAILED
+
+
+def of_conditions(judgments: Sequence[Judgment], undecided: Undecided) -> Iterator[Reason]:
+    """Yield the conditions that hold, and those that are undecided."""
+    codes = {
+        Undecided.REPORT: ExitCode.UNDECIDED,
+        Undecided.AS_FAILED: ExitCode.THRESHOLD,
+        Undecided.AS_PASSED: ExitCode.OK,
+    }
+    for judgment in judgments:
+        if judgment.failed:
+            yield Reason(Kind.CONDITION, f"fail-if {judgment.text}", ExitCode.THRESHOLD)
+        elif judgment.undecided:
+            yield Reason(Kind.CONDITION, f"fail-if {judgment.text}", codes[undecided])
+
+
+def of_operations(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:
+    """Yield what failed, and what could not be sent."""
+    total = statistics.total
+    ended = total.count + total.failed
+    if total.failed:
+        named = [f"{cause.count:,} x {name}" for name, cause in statistics.errors.items()]
+        causes = ", ".join(named[:_CAUSES_NAMED]) + (", ..." if len(named) > _CAUSES_NAMED else "")
+        text = (
+            f"{total.failed:,} of {ended:,} operations failed ({share(total.failed, ended)}):"
+            f" {causes or 'causes unknown'}"
+        )
+        allowed = _allowed("errors", judgments)
+        yield Reason(Kind.OPERATIONS, text, ExitCode.OK if allowed else ExitCode.FAILED, warns=not allowed)
+    if not total.count and statistics.start is not None:
+        yield Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED)
+    missing = sum(times for _, _, times in statistics.not_sendable)
+    if missing > _NOT_SENDABLE_SHARE * (ended + missing):
+        yield Reason(
+            Kind.OPERATIONS,
+            f"{missing:,} of {ended + missing:,} operations were not sent, because no object existed",
+        )
+
+
+def of_delivery(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:
+    """Yield what an open loop did not deliver."""
+    delivery = statistics.delivery
+    if delivery is None or not delivery.due:
+        return
+    allowed = _allowed("undelivered", judgments)
+    code = ExitCode.OK if allowed else ExitCode.NOT_DELIVERED
+    if delivery.undelivered > UNDELIVERED_SHARE:
+        yield Reason(
+            Kind.DELIVERY,
+            f"{delivery.not_begun:,} of {delivery.due:,} operations that were due never began"
+            f" ({share(delivery.not_begun, delivery.due)}): the store is too slow, or the users are too few",
+            code,
+        )
+    elif delivery.behind > UNDELIVERED_SHARE:
+        yield Reason(
+            Kind.DELIVERY,
+            f"the store fell behind the rate: in the second half {share(delivery.behind, 1)} fewer operations"
+            " ended than were due",
+            code,
+        )
+    elif delivery.late_or_not_begun > LATE_SHARE:
+        late = delivery.late + delivery.not_begun
+        yield Reason(
+            Kind.DELIVERY,
+            f"{late:,} of {delivery.due:,} operations due began more than {LATE * 1000:g} ms late or never"
+            f" ({share(late, delivery.due)})",
+        )
+
+
+def of_warnings(statistics: RunStatistics) -> Iterator[Reason]:
+    """Yield that there are warnings, and that nothing was sent to Swift."""
+    if statistics.run.options.get("noop"):
+        yield Reason(Kind.WARNINGS, "this was a no-op run: nothing was sent to Swift")
+    warnings = len(statistics.warnings)
+    if warnings:
+        yield Reason(
+            Kind.WARNINGS, f"there {'is 1 warning' if warnings == 1 else f'are {warnings} warnings'}"
+        )
+
+
+def _allowed(figure: str, judgments: Sequence[Judgment]) -> bool:
+    """Whether a condition on a figure of all operations says how much of it there may be."""
+    return any(
+        judgment.condition.figure == figure and judgment.condition.operation is None for judgment in judgments
+    )

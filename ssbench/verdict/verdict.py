@@ -1,0 +1,97 @@
+"""What is said of a run as a whole: one outcome, the reasons for it, and the exit code that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from ssbench.conditions import Condition
+from ssbench.errors import ExitCode
+from ssbench.gates import Undecided, worst
+from ssbench.statistics import Judgment, RunStatistics, judge_run
+from ssbench.verdict import reasons
+from ssbench.verdict.asked import Load, asked_of, delivered_of
+from ssbench.verdict.reasons import Reason
+
+
+class Outcome(Enum):
+    """How a run was; the value is the word for it in JSON."""
+
+    GOOD = "good"
+    WARNED = "warned"
+    UNDECIDED = "undecided"
+    NOT_DELIVERED = "not delivered"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+_OUTCOMES = {
+    ExitCode.UNDECIDED: Outcome.UNDECIDED,
+    ExitCode.NOT_DELIVERED: Outcome.NOT_DELIVERED,
+    ExitCode.INTERRUPTED: Outcome.INTERRUPTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict on a run. ``reasons`` are those for its outcome, the worst first; none where it is good.
+
+    ``judgments`` are what came of its conditions; ``asked`` and ``delivered`` are set beside each other.
+    """
+
+    reasons: tuple[Reason, ...]
+    judgments: tuple[Judgment, ...]
+    asked: Load
+    delivered: Load
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``run-scenario`` returns to the shell."""
+        return worst(reason.exit_code for reason in self.reasons)
+
+    @property
+    def gate_code(self) -> ExitCode:
+        """What ``report-scenario`` returns: how the figures were judged, and not how the run ended."""
+        return worst(reason.exit_code for reason in self.reasons if reason.exit_code in _OF_FIGURES)
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the run was."""
+        code = self.exit_code
+        if code is not ExitCode.OK:
+            return _OUTCOMES.get(code, Outcome.FAILED)
+        return Outcome.WARNED if any(reason.warns for reason in self.reasons) else Outcome.GOOD
+
+    def also(self, *more: Reason) -> Verdict:
+        """Return the verdict with more reasons."""
+        return replace(self, reasons=_ordered((*self.reasons, *more)))
+
+
+#: The exit codes of figures that were judged.
+_OF_FIGURES = (ExitCode.THRESHOLD, ExitCode.NOT_DELIVERED, ExitCode.UNDECIDED)
+
+
+def verdict_of(
+    statistics: RunStatistics,
+    conditions: Iterable[Condition] = (),
+    undecided: Undecided | None = None,
+) -> Verdict:
+    """Judge a run by its own statistics, by the conditions of its scenario, and by more conditions.
+
+    ``undecided`` is what a condition counts as that is undecided; None: as the run was asked for.
+    """
+    judgments = judge_run(statistics, conditions)
+    found = [
+        *reasons.of_ending(statistics),
+        *reasons.of_conditions(judgments, undecided or reasons.undecided_as(statistics)),
+        *reasons.of_operations(statistics, judgments),
+        *reasons.of_delivery(statistics, judgments),
+        *reasons.of_warnings(statistics),
+    ]
+    return Verdict(_ordered(found), judgments, asked_of(statistics), delivered_of(statistics))
+
+
+def _ordered(found: Sequence[Reason]) -> tuple[Reason, ...]:
+    """Return reasons with those first that have the worst exit code, then warnings."""
+    return tuple(sorted(found, key=lambda each: (-reasons.weight(each), found.index(each))))
