@@ -133,7 +133,7 @@ def check_results(verdict: Verdict, stats: Path, what: str) -> Counter[str | Non
         known = {worker.worker_id for worker in summary.workers}
         verdict.expect(workers.keys() <= known, f"{what}: results of workers {set(workers) - known}")
         total = summarize(open_results(stats)).sections[0]
-        counted = (total.count, total.errors, total.lost)
+        counted = (total.count, total.failed - total.lost, total.lost)
         expected = (found[None], count - found[None] - found[LOST], found[LOST])
         text = f"{what}: the report counts {counted} successes, errors and lost ones, not {expected}"
         verdict.expect(counted == expected, text)

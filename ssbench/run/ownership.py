@@ -75,7 +75,7 @@ class Ownership:
         trans_id_extra: str | None,
     ) -> None:
         # Only here, because python-swiftclient takes long to import and a no-op run does not need it.
-        from ssbench.swift.marks import Mark, this_process  # noqa: PLC0415
+        from ssbench.swift.marks import Mark, this_process, under_way  # noqa: PLC0415
 
         self._scenario = scenario
         self._options = options
@@ -92,6 +92,7 @@ class Ownership:
             process=this_process(),
             scenario=scenario.name[:100],
         )
+        under_way.add(self._mark.run)
         #: Whether a mark was written; when the last one was.
         self._marked = False
         self._written_at = -float("inf")
@@ -164,6 +165,9 @@ class Ownership:
         It stays, as that of a run that has ended, for runs that are still under way, and for as long as the
         ``kept`` objects do.
         """
+        from ssbench.swift.marks import under_way  # noqa: PLC0415 - as above
+
+        under_way.discard(self._mark.run)
         if self._marked:
             try:
                 self._ask(lambda: self._retire(kept), 1.0 if at_once else _LAST_PATIENCE, heed=False)

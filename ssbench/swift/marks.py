@@ -137,7 +137,7 @@ class Marks:
                 mark = _decode(content, name)
                 # A store that does not know X-Delete-After keeps them.
                 expired = _age(headers) > LIFETIME
-                over = mark is not None and not mark.ended and (expired or _is_gone(mark.process))
+                over = mark is not None and not mark.ended and (expired or _is_over(mark))
             if over:
                 with contextlib.suppress(*CLIENT_ERRORS):
                     self._ask(swiftclient.delete_object, name, headers=self._headers)
@@ -249,6 +249,17 @@ def _start_of(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return ""
+
+
+#: The numbers of the runs of this process that are under way: another mark of it could not be taken away.
+under_way: set[str] = set()
+
+
+def _is_over(mark: Mark) -> bool:
+    """Whether the run of a mark is known to have ended without taking it away."""
+    if mark.process and mark.process == this_process():
+        return mark.run not in under_way
+    return _is_gone(mark.process)
 
 
 def _is_gone(process: str) -> bool:
