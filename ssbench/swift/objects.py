@@ -7,8 +7,8 @@
                              token, size=4096)
 
 A request makes attempts until one succeeds or fails for good, and always ends as an
-:class:`~ssbench.swift.outcome.Outcome`. What costs most here is paid once: the bytes of a request up to the
-object's name are kept for each container, those after it for each token (making them anew took 4 of 20 µs).
+:class:`~ssbench.swift.outcome.Outcome`. The bytes of requests are put together in
+:mod:`ssbench.swift.target`.
 
 All times are of ``time.monotonic``, which on Linux is one clock for all processes of a host.
 """
@@ -17,19 +17,14 @@ from __future__ import annotations
 
 import math
 import random
-import re
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from time import monotonic
-from urllib.parse import quote
 
 import gevent
 
-from ssbench import __version__
-from ssbench.errors import UsageError
-from ssbench.names import OBJECT_NUMBER
 from ssbench.swift.causes import (
     CLOSED,
     NOT_FOUND,
@@ -44,12 +39,13 @@ from ssbench.swift.causes import (
 )
 from ssbench.swift.connection import Connection
 from ssbench.swift.etags import Received, Sample
-from ssbench.swift.http_response import OWNER_FIELD, Answer, BodyCheck
+from ssbench.swift.http_response import Answer, BodyCheck
 from ssbench.swift.outcome import NOTHING_BEFORE, Effort, Outcome, Prior
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
 from ssbench.swift.request_options import RequestOptions
 from ssbench.swift.shared import Shared, discarding_flags
+from ssbench.swift.target import Target
 from ssbench.swift.timing import LONGEST_RETRY_AFTER, NETWORK_TIMEOUTS, SLOW_RATE
 from ssbench.swift.tls import tls_context
 from ssbench.swift.verify import Verifier
@@ -57,9 +53,6 @@ from ssbench.swift.verify import Verifier
 #: The pause before the first retry; it doubles with each one, and half of it is drawn at random.
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
-
-#: Kept prefixes of requests, some 150 bytes each.
-_MAX_PREFIXES = 65536
 
 #: These look for an object that should exist; in a store that lags it may exist soon.
 _RETRIES_404 = frozenset({"GET", "DELETE"})
@@ -71,8 +64,6 @@ _MISSING = 404
 
 #: The only success of a read: a part of an object (206) was not asked for.
 _WHOLE = 200
-
-_UNQUOTED = re.compile(r"[A-Za-z0-9_.~/-]+").fullmatch
 
 
 class ClientSettings(RequestOptions, frozen=True, kw_only=True):
@@ -116,7 +107,7 @@ class Client:
         self._sweeper = Sweeper(self._shared, interval)
         self._tls: ssl.SSLContext | None = None
         self._pools: dict[Endpoint, Pool] = {}
-        self._targets: dict[str, _Target] = {}
+        self._targets: dict[str, Target] = {}
 
     def request(
         self,
@@ -191,7 +182,7 @@ class Client:
     ) -> tuple[bytes, Pool]:
         """Return what makes requests for objects whose names differ in their numbers, and where they go.
 
-        See :meth:`_Target.template`. Raises UsageError, as :meth:`request` does.
+        See :meth:`Target.template`. Raises UsageError, as :meth:`request` does.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
         return target.template(method, container, stem, token, delete_after, owner), target.pool
@@ -271,7 +262,7 @@ class Client:
             effort.check = Received() if verifier is None else verifier.check(effort.name)
         connection.check = effort.check
 
-    def _open_target(self, storage_url: str) -> _Target:
+    def _open_target(self, storage_url: str) -> Target:
         endpoint, host, path = parse_storage_url(storage_url)
         pool = self._pools.get(endpoint)
         if pool is None:
@@ -287,7 +278,7 @@ class Client:
             )
         extra = self.settings.trans_id_extra
         fields = f"X-Trans-Id-Extra: {extra}\r\n" if extra else ""
-        target = self._targets[storage_url] = _Target(pool, host, path, fields)
+        target = self._targets[storage_url] = Target(pool, host, path, fields)
         return target
 
 
@@ -304,91 +295,6 @@ def _unless_stale(connection: Connection, effort: Effort, exchange: Callable[[],
             effort.began = connection.sent_at
     effort.resent += 1
     return None
-
-
-class _Target:
-    """A storage URL: its pool, and the parts that requests to it are put together from."""
-
-    __slots__ = ("_after", "_before", "_fields", "_owners", "_path", "pool")
-
-    def __init__(self, pool: Pool, host: str, path: str, fields: str = "") -> None:
-        self.pool = pool
-        self._path = path
-        self._fields = f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: ssbench/{__version__}\r\n{fields}"
-        self._before: dict[tuple[str, str], bytes] = {}
-        self._after: dict[str | None, bytes] = {}
-        self._owners: dict[str, bytes] = {}
-
-    def head(
-        self,
-        method: str,
-        container: str,
-        name: str,
-        token: str | None,
-        *,
-        size: int,
-        delete_after: int | None,
-        owner: str | None,
-    ) -> bytes:
-        before = self._before.get((method, container)) or self._keep_before(method, container)
-        after = self._after.get(token) or self._keep_after(token)
-        quoted = (name if _UNQUOTED(name) else quote(name, "/~")).encode()
-        if method != "PUT":
-            return before + quoted + after + b"\r\n"
-        if owner is not None:
-            after += self._owners.get(owner) or self._keep_owner(owner)
-        if delete_after is None:
-            return b"%b%b%bContent-Length: %d\r\n\r\n" % (before, quoted, after, size)
-        return b"%b%b%bContent-Length: %d\r\nX-Delete-After: %d\r\n\r\n" % (
-            before,
-            quoted,
-            after,
-            size,
-            delete_after,
-        )
-
-    def template(
-        self,
-        method: str,
-        container: str,
-        stem: str,
-        token: str | None,
-        delete_after: int | None,
-        owner: str | None,
-    ) -> bytes:
-        """Return what makes a request of an object's number, of a PUT also of its size and its body.
-
-        That is with the ``%`` operator. ``stem`` is what the name begins with. A request that it makes is the
-        one that :meth:`head` begins.
-        """
-        head = self.head(method, container, stem, token, size=0, delete_after=delete_after, owner=owner)
-        name = quote(stem, "/~").encode() + b" HTTP/1.1\r\n"
-        before, found, after = head.replace(b"%", b"%%").partition(name.replace(b"%", b"%%"))
-        template = before + found.replace(b" ", OBJECT_NUMBER.encode() + b" ", 1) + after
-        if method != "PUT":
-            return template
-        return template.replace(b"\r\nContent-Length: 0\r\n", b"\r\nContent-Length: %d\r\n", 1) + b"%b"
-
-    def _keep_before(self, method: str, container: str) -> bytes:
-        if len(self._before) >= _MAX_PREFIXES:
-            self._before.clear()
-        before = f"{method} {self._path}/{quote(container, '')}/".encode()
-        self._before[method, container] = before
-        return before
-
-    def _keep_after(self, token: str | None) -> bytes:
-        if token is not None and not (token.isascii() and token.isprintable()):
-            raise UsageError("the token holds characters that no header field may hold")
-        self._after.clear()  # an old token is of no more use
-        after = f"{self._fields}X-Auth-Token: {token}\r\n" if token else self._fields
-        self._after[token] = after.encode()
-        return self._after[token]
-
-    def _keep_owner(self, owner: str) -> bytes:
-        if not (owner.isascii() and owner.isprintable()):
-            raise UsageError("the owner holds characters that no header field may hold")
-        field = self._owners[owner] = f"{OWNER_FIELD}: {owner}\r\n".encode()
-        return field
 
 
 def _refused(answer: Answer) -> AttemptError:
