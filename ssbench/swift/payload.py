@@ -79,6 +79,12 @@ class Payload:
         digest.update(begin[key[1] * _STEP :])
         return begin, 0, digest
 
+    def pieces(self, offset: int, left: int) -> list[memoryview]:
+        """Return as many of the ``left`` bytes from ``offset`` on as one call may send."""
+        first = self._block[offset : min(offset + left, BLOCK_BYTES)]
+        second = self._block[: min(left - len(first), BLOCK_BYTES - len(first))]
+        return [first, second] if second else [first]
+
     def add_to(self, digest: HASH, offset: int, count: int) -> None:
         """Add ``count`` bytes from ``offset`` on to an MD5."""
         while count:

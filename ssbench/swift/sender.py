@@ -38,6 +38,11 @@ _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 
 
+def same_host(own: str, peer: str) -> bool:
+    """Return whether these addresses of a connection are of one host."""
+    return own == peer or (own.startswith("127.") and peer.startswith("127."))
+
+
 def cancelled() -> AttemptError:
     """Return the error of a request whose client is closed."""
     return AttemptError(CLOSED, "this client was closed")
@@ -49,6 +54,7 @@ class Sender:
     __slots__ = (
         "_hub",
         "_left",
+        "_near",
         "_offset",
         "_pending",
         "_reader",
@@ -86,6 +92,8 @@ class Sender:
         self.slack = math.inf  # connecting has a time-out of its own
         self._pending: memoryview | None = None
         self._left = self._offset = 0
+        #: Whether the server is on this host.
+        self._near = False
         self._send_error: OSError | None = None
         self._reader = shared.hub.loop.io(sock.fileno(), READABLE)
         self._writer = shared.hub.loop.io(sock.fileno(), WRITABLE)
@@ -128,9 +136,11 @@ class Sender:
         number = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if number:
             raise OSError(number, os.strerror(number))
-        if self._sock.getsockname() == self._sock.getpeername():
+        own, peer = self._sock.getsockname(), self._sock.getpeername()
+        if own == peer:
             # The kernel may choose, as our local port, the very port to which we connect.
             raise ConnectionRefusedError("connected to itself")
+        self._near = same_host(own[0], peer[0])
 
     def _wait_either(self) -> int:
         self._writer.start(self._reader.callback, WRITABLE)
@@ -235,8 +245,16 @@ class Sender:
         return bool(event == WRITABLE)
 
     def _send_piece(self) -> int:
-        """Send from the memory file: 0.1 ms a MB, where sending copies takes 0.2 to 0.3."""
-        file = self._shared.payload.file()
+        """Send as much as there is room for, or the next piece of the memory file.
+
+        To send from the file takes 0.13 to 0.17 ms of CPU a MB, to copy 0.19 to 0.21. But a server on this
+        host gets the pages of the file as they are, and needs a fifth more CPU to read them than to read
+        copies, so that it takes less in all.
+        """
+        payload = self._shared.payload
+        if self._near:
+            return self._sock.sendmsg(payload.pieces(self._offset, self._left))
+        file = payload.file()
         if file is None:
             return self._send_copy()
         return os.sendfile(self._sock.fileno(), file, self._offset, min(self._left, PIECE_BYTES))

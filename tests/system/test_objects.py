@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from ssbench.errors import UsageError
 from ssbench.local_swift import LocalSwift
-from ssbench.swift import objects, payload, pool
+from ssbench.swift import objects, payload, pool, sender
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.outcome import Outcome
 from ssbench.swift.pool import Pool
@@ -50,9 +50,14 @@ def client(make_client: MakeClient) -> Client:
     return make_client()
 
 
-@pytest.fixture(params=["kernel", "copying"])
+@pytest.fixture(params=["near", "kernel", "copying"])
 def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With and without what only Linux has: MSG_TRUNC, and sendfile from a memory file."""
+    """To a server on this host, and as to others, with and without what only Linux has.
+
+    That is MSG_TRUNC, and sendfile from a memory file.
+    """
+    if request.param != "near":
+        monkeypatch.setattr(sender, "same_host", lambda *_: False)
     if request.param == "copying":
         monkeypatch.setattr(objects, "discarding_flags", lambda: 0)
         monkeypatch.delattr("os.memfd_create")
