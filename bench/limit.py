@@ -114,7 +114,7 @@ class Ours:
         self._done, self._next = 0, 1
         self._end = 0.0
         parameters = RunParameters(
-            1, 0, TOKEN, [f"{url}/v1/a"], container_base=f"bench{SIZE}", size_classes=["o"], retries=0
+            1, 0, TOKEN, [f"{url}/v1/a"], container_base=f"bench{SIZE}", size_classes=["o"]
         )
         self._engine = GreenletEngine(parameters, users, self._ended)
 

@@ -23,8 +23,9 @@ class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
     ``network_timeout`` for each wait for progress. ``request_timeout`` (None: three times
     ``network_timeout``) is for a whole attempt once it is connected, but does not run while a body moves
     faster than 10 kB/s. ``block_size`` is how many bytes are sent or received at once over TLS, and where
-    the system has no way to do it without copying. A request that failed for a transient reason is tried again ``retries`` times; ``retry_404`` is how often, apart from those, a
-    GET or DELETE is tried again that finds no object.
+    the system has no way to do it without copying. A request that failed for a transient reason is tried
+    again ``retries`` times; ``retry_404`` is how often, apart from those, a GET or DELETE is tried again that
+    finds no object.
     """
 
     block_size: Annotated[

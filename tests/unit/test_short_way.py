@@ -13,6 +13,7 @@ from msgspec import structs
 
 from ssbench.fleet.wire import Job, Rare, Result, RunParameters
 from ssbench.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, Operation
+from ssbench.swift.request_options import RequestOptions
 from ssbench.worker.requests import Run, as_result
 from ssbench.worker.short_way import ShortWay
 
@@ -84,10 +85,14 @@ ODD = {
 @contextmanager
 def running(server: FaultServer, **changes: object) -> Iterator[Run]:
     given = {
-        "token": "t%t", "container_base": "50%", "size_classes": ["ti ny%"], "retries": 1,
-        "network_timeout": 0.25, "request_timeout": 0.4, "delete_after": 60, "owners": ["me %d"],
+        "token": "t%t",
+        "container_base": "50%",
+        "size_classes": ["ti ny%"],
+        "requests": RequestOptions(retries=1, network_timeout=0.25, request_timeout=0.4),
+        "delete_after": 60,
+        "owners": ["me %d"],
         "storage_urls": [server.url],
-    }  # fmt: skip
+    }
     run = Run(RunParameters(1, **(given | changes)), 2)
     try:
         yield run
