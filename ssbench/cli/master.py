@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import sys
-from argparse import SUPPRESS
-from collections.abc import Container, Sequence
+from argparse import SUPPRESS, _SubParsersAction
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 
 from ssbench import __version__
-from ssbench.cli import first_screen, logs
+from ssbench.cli import first_screen, logs, settings
 from ssbench.cli.options import Parser
 from ssbench.cli.output_file import ReaderGoneError, standard_output
 from ssbench.errors import ExitCode, SsbenchError, UsageError
@@ -32,12 +34,16 @@ COMMANDS = {
     "cleanup-containers": "delete the containers that benchmarks made, and everything in them",
     "kill-workers": "tell all connected workers to exit",
     "keygen": "make a key file: only workers that have it can connect",
+    "config": "show which options are set, and where: by a file, a variable or a default",
     "completion": "print a script that makes a shell complete commands and options",
     "local-swift": "serve a real Swift on this machine until Ctrl-C, for trials",
 }
 
 #: Modules with another name than their sub-command.
 _MODULES = {"run-scenario": "run_scenario_options", "list": "list_runs"}
+
+#: Sub-commands that work where a file with settings is wrong.
+_NO_SETTINGS = ("config", "completion")
 
 _VERBOSE = "log DEBUG lines too, with time stamps"
 _QUIET = "log warnings and errors only; show no progress"
@@ -91,6 +97,7 @@ def parser(argv: Sequence[str]) -> Parser:
             name,
             usage=getattr(module, "USAGE", None),
             example=module.EXAMPLE,
+            brief=getattr(module, "BRIEF", ()),
             help=summary,
             description=module.DESCRIPTION,
             epilog=_exit_codes(_USUAL | _MORE.get(name, set())),
@@ -99,8 +106,30 @@ def parser(argv: Sequence[str]) -> Parser:
         # After the sub-command too. With a default they would undo the same option before it.
         command.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help=_VERBOSE)
         command.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help=_QUIET)
+        command.add_opposites()
         command.set_defaults(run=module.run, refuse=command.error)
     return made
+
+
+def parsers() -> Mapping[str, Parser]:
+    """Return the parsers of the sub-commands that have settings, and that of ssbench-worker as ``worker``."""
+    from ssbench.cli import worker
+
+    names = [name for name in COMMANDS if name not in _NO_SETTINGS]
+    made = _commands(parser(names))
+    return {**{name: made[name] for name in names}, "worker": worker.parser()}
+
+
+def _commands(made: Parser) -> Mapping[str, Parser]:
+    (action,) = (each for each in made._actions if isinstance(each, _SubParsersAction))
+    return action.choices
+
+
+def _use_settings(made: Parser, argv: Sequence[str]) -> None:
+    """Let the environment and files set what the command line does not; raises UsageError."""
+    command = next((each for each in argv if not each.startswith("-")), "")
+    if command in COMMANDS and command not in _NO_SETTINGS:
+        settings.use(command, _commands(made)[command], cache(parsers), argv)
 
 
 def _exit_codes(codes: Container[ExitCode]) -> str:
@@ -137,15 +166,19 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if _print_page(argv):
             return ExitCode.OK
+        if argv[0] == "help":
+            argv = [*argv[1:], "--help"]
+        made = parser(argv)
+        _use_settings(made, argv)
     except SsbenchError as error:
         sys.stderr.write(f"ssbench-master: error: {error}\n")
         return error.exit_code
-    if argv[0] == "help":
-        argv = [*argv[1:], "--help"]
-    arguments, unknown = parser(argv).parse_known_args(argv)
+    arguments, unknown = made.parse_known_args(argv)
     if unknown:  # the parser of all sub-commands would name its own help
         arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
     logs.set_up(verbose=arguments.verbose, quiet=arguments.quiet)
+    for warning in settings.mistyped(parsers, os.environ):
+        _log.warning("%s", warning)
     try:
         code: ExitCode = arguments.run(arguments)
     except SsbenchError as error:

@@ -42,6 +42,25 @@ USAGE = "%(prog)s -f FILE [option ...]"
 
 EXAMPLE = "ssbench-master run-scenario -f small --workers 2 -u 16 -r 60"
 
+#: What the short help shows.
+BRIEF = (
+    "--scenario-file",
+    "--local-swift",
+    "--workers",
+    "--user-count",
+    "--op-count",
+    "--run-seconds",
+    "--rate",
+    "--warmup",
+    "--keep-objects",
+    "--stats-file",
+    "--label",
+    "--html",
+    "--fail-if",
+    "--find",
+    "--repeat",
+)
+
 DESCRIPTION = (
     "Run a scenario against Swift, with connected workers or with local ones (--workers), write every result"
     " to a stat file and print a report. Options for Swift and the user are those of the 'swift' command;"
@@ -55,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-f",
         "--scenario-file",
         metavar="FILE",
-        help="a scenario in YAML or JSON, or the name of a shipped one",
+        help="a scenario in YAML or JSON, or the name of a shipped one (--list-scenarios lists these)",
     )
     parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
     load_options.add_arguments(parser)

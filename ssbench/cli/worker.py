@@ -8,12 +8,13 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import __version__
-from ssbench.cli import logs, zmq_options
+from ssbench.cli import logs, settings, zmq_options
 from ssbench.cli.loading import loading
 from ssbench.cli.options import Parser, non_negative_int, positive_int
 from ssbench.errors import ExitCode, SsbenchError, UsageError
@@ -184,9 +185,23 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         return worker.run()
 
 
+def _parsers() -> Mapping[str, Parser]:
+    from ssbench.cli import master
+
+    return master.parsers()
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run ``ssbench-worker``; return its exit code."""
-    arguments = parser().parse_args(argv)
+    made = parser()
+    argv = sys.argv[1:] if argv is None else argv
+    if "--exit-with-stdin" not in argv:  # a local one knows all from its master
+        try:
+            settings.use("worker", made, _parsers, argv)
+        except SsbenchError as error:
+            sys.stderr.write(f"ssbench-worker: error: {error}\n")
+            return error.exit_code
+    arguments = made.parse_args(argv)
     logs.set_up(verbose=arguments.verbose, time_stamps=True)
     try:
         return _serve(arguments)

@@ -63,7 +63,9 @@ def read_key(arguments: argparse.Namespace) -> FleetKey | None:
 
 def any_given(arguments: argparse.Namespace) -> bool:
     """Return whether an option of a master was given, so that workers of other hosts may connect."""
-    names = ("zmq_bind_ip", "zmq_work_port", "zmq_results_port", "zmq_key")
+    names = ["zmq_bind_ip", "zmq_work_port", "zmq_results_port"]
+    if "zmq_key" in arguments.given:  # one that a file or a variable names is there for all runs
+        names.append("zmq_key")
     return any(getattr(arguments, name) is not None for name in names)
 
 

@@ -131,3 +131,34 @@ def test_a_help_has_the_exit_codes_of_its_command(capsys):
         "compare": ["0", "2", "5", "6", "130"],
         "run-scenario": ["0", "1", "2", "3", "4", "5", "6", "7", "130"],
     }
+
+
+def test_the_short_help_has_what_people_use_and_leads_to_the_rest(capsys):
+    call("run-scenario", "--help")
+    short = capsys.readouterr().out
+    call("run-scenario", "--help-all")
+    everything = capsys.readouterr().out
+    call("help", "run-scenario", "--help-all")
+    assert capsys.readouterr().out == everything
+    shown = [
+        set(re.findall(r"^  (?:-\w [A-Z]*,? ?)?(--[\w-]+)|^  -\w[ A-Z]*, (--[\w-]+)", text, re.MULTILINE))
+        for text in (short, everything)
+    ]
+    flags = [{one or two for one, two in each} for each in shown]
+    assert len(flags[0]) == 15
+    assert flags[0] < flags[1]
+    assert {"--workers", "--run-seconds", "--local-swift"} <= flags[0]
+    count = re.search(r"All (\d+) options: ssbench-master run-scenario --help-all", short)[1]
+    assert int(count) > 60
+    assert short.count("\n") < 75
+    # What is not shown is not lost.
+    assert call("run-scenario", "--list-scenarios") == 0
+    assert "-A, -U, -K" in everything
+
+
+def test_every_help_has_a_complete_one(capsys):
+    call("compare", "--help")
+    usual = capsys.readouterr().out
+    call("compare", "--help-all")
+    assert capsys.readouterr().out == usual
+    assert "--help-all" not in usual

@@ -1,0 +1,253 @@
+"""Options from the environment and from files, for whatever the command line does not say.
+
+The command line wins over the environment (``SSBENCH_WORKERS``), that over ``ssbench.toml`` (or the table
+``tool.ssbench`` of ``pyproject.toml``) in the current folder, that over the user's own ``ssbench.toml``.
+``doc/configuration.rst`` is for users.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from ssbench.cli.options import Parser, Preset
+from ssbench.errors import UsageError
+from ssbench.suggestions import did_you_mean
+
+_log = logging.getLogger(__name__)
+
+#: Names a file to read instead of all others; an empty value: none.
+VARIABLE = "SSBENCH_CONFIG"
+PREFIX = "SSBENCH_"
+
+NAME = "ssbench.toml"
+
+#: Options that are for one call.
+_NOT_SETTINGS = {"help", "help-all", "version", "list-scenarios"}
+
+#: How the help of an option begins that has none, or no effect.
+_IGNORED = (argparse.SUPPRESS, "ignored")
+
+#: Of these, one makes the other meaningless. That which is given nearer to the command line holds.
+_INSTEAD = (("run-seconds", "op-count"), ("stats-file", "results-dir"))
+
+#: Their variables are older than this module, and read where they are used.
+_READ_ELSEWHERE = {"results-dir", "zmq-key"}
+
+_TRUE, _FALSE = {"true", "1", "yes", "on"}, {"false", "0", "no", "off", ""}
+
+#: A variable is a mistyped one when its name is so much like another one's.
+_MISTYPED = 0.85
+
+Parsers = Callable[[], Mapping[str, Parser]]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value for an option, and where it is from: a text of the environment, or a value of TOML.
+
+    ``rank`` is higher the nearer that is to the command line.
+    """
+
+    value: Any
+    source: str
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    content: Mapping[str, Any]
+    rank: int
+
+
+def settable(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Return the options of a sub-command that can be set, by their names without hyphens before them.
+
+    Those of authentication are not among them: they have variables of their own, and clouds.yaml.
+    """
+    found = {}
+    for action in parser._actions:
+        long = [each for each in action.option_strings if each.startswith("--")]
+        if long and not (action.help or "").startswith(_IGNORED) and long[0][2:] not in _NOT_SETTINGS:
+            found[long[0][2:]] = action
+    return found
+
+
+def variable(name: str) -> str:
+    """Return the name of an option's variable."""
+    return PREFIX + name.upper().replace("-", "_")
+
+
+def find(
+    command: str, parser: argparse.ArgumentParser, parsers: Parsers, environ: Mapping[str, str]
+) -> dict[str, Setting]:
+    """Return what is set for a sub-command, by the names of options; raises UsageError for what is wrong.
+
+    ``parsers`` returns those of all sub-commands, to tell an option of another one from none at all.
+    """
+    known = settable(parser)
+    found: dict[str, Setting] = {}
+    for file in _files(environ):
+        for where, table in _tables(file, command, parsers):
+            for key, value in table.items():
+                name = key.replace("_", "-")
+                if name in known:
+                    found[name] = Setting(value, f"{file.path}{where}", file.rank)
+                elif where or not any(name in settable(each) for each in parsers().values()):
+                    raise UsageError(f"{file.path}{where}: {_unknown(key, where, known, parsers)}")
+    for name in known:
+        if (text := environ.get(variable(name))) is not None:
+            found[name] = Setting(text, variable(name), 9)
+    return found
+
+
+def _tables(file: _File, command: str, parsers: Parsers) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the settings for all sub-commands, then those for this one: (words for where, settings)."""
+    common = {key: value for key, value in file.content.items() if not isinstance(value, dict)}
+    yield "", common
+    for key, value in file.content.items():
+        if not isinstance(value, dict):
+            continue
+        name = key.replace("_", "-")
+        if name == command:
+            yield f" [{key}]", value
+        elif name not in parsers():
+            raise UsageError(f"{file.path}: [{key}] is not a sub-command{did_you_mean(name, parsers())}")
+
+
+def _unknown(key: str, where: str, known: Mapping[str, object], parsers: Parsers) -> str:
+    """Say that a key is no option, and what was meant."""
+    name = key.replace("_", "-")
+    names = set(known) if where else {name for each in parsers().values() for name in settable(each)}
+    actions = [each._option_string_actions.get(f"--{name}") for each in parsers().values()]
+    if any(action is not None and action.dest.startswith("auth_") for action in actions):
+        return f"{key} cannot be set here; authentication has variables of its own (doc/authentication.rst)"
+    return f"{key} is not an option{' of this sub-command' if where else ''}{did_you_mean(name, names)}"
+
+
+def _files(environ: Mapping[str, str]) -> Iterator[_File]:
+    """Yield the files that are there, the user's own first."""
+    if (named := environ.get(VARIABLE)) is not None:
+        if named:
+            yield _File(Path(named), _read(Path(named)), 2)
+        return
+    own = environ.get("XDG_CONFIG_HOME", "")
+    home = environ.get("HOME", "")
+    folder = Path(own) if own.startswith("/") else Path(home) / ".config"
+    if folder.is_absolute() and (path := folder / "ssbench" / NAME).is_file():
+        yield _File(path, _read(path), 1)
+    if (path := Path(NAME)).is_file():
+        if _is_trusted(path):
+            yield _File(path, _read(path), 2)
+    elif (path := Path("pyproject.toml")).is_file() and _has_table(path) and _is_trusted(path):
+        content = _read(path).get("tool", {}).get("ssbench", {})
+        yield _File(path, content, 2)
+
+
+def _has_table(path: Path) -> bool:
+    try:
+        return b"tool.ssbench" in path.read_bytes()
+    except OSError:
+        return False
+
+
+def _is_trusted(path: Path) -> bool:
+    """Whether only the user, or root, can have written a file that happens to be in the current folder."""
+    users = {0, os.geteuid()}
+    if path.lstat().st_uid in users and path.stat().st_uid in users and not path.stat().st_mode & 0o002:
+        return True
+    _log.warning("%s is ignored: others own it or may write to it (%s=FILE reads it)", path, VARIABLE)
+    return False
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except ValueError as error:  # also text that is not UTF-8
+        raise UsageError(f"{path}: is not TOML: {error}") from None
+
+
+def apply(parser: Parser, found: Mapping[str, Setting]) -> None:
+    """Let what is set be the defaults of a parser; raises UsageError for a wrong value."""
+    known = settable(parser)
+    for name, setting in sorted(found.items(), key=lambda item: item[1].rank):
+        action = known[name]
+        if name in _READ_ELSEWHERE and setting.source == variable(name):
+            continue
+        try:
+            value = _value(parser, action, setting.value)
+        except (argparse.ArgumentError, argparse.ArgumentTypeError, ValueError) as error:
+            text = error.message if isinstance(error, argparse.ArgumentError) else str(error)
+            what = setting.source if setting.source == variable(name) else f"{setting.source}: {name}"
+            raise UsageError(f"{what}: {text}") from None
+        parser.preset(action, value, setting.rank)
+        action.required = False
+    parser.alternatives = tuple(tuple(known[name] for name in names if name in known) for names in _INSTEAD)
+
+
+def _value(parser: Parser, action: argparse.Action, value: Any) -> Any:
+    """Return a value of TOML or of the environment as the command line would give it."""
+    if action.nargs == 0:
+        text = str(value).strip().lower()
+        if text not in _TRUE | _FALSE:
+            raise ValueError(f"{value!r} is not true or false")
+        return action.const if text in _TRUE else parser.builtin(action)
+    several = isinstance(action, argparse._AppendAction)
+    if action.nargs is not None or several:
+        if isinstance(value, str):
+            texts = [value] if action.nargs is None else shlex.split(value)
+        else:
+            texts = [_text(each) for each in (value if isinstance(value, list) else [value])]
+        if isinstance(action.nargs, int) and len(texts) != action.nargs:
+            raise ValueError(f"{action.nargs} values are expected, not {len(texts)}")
+        values = [_one(parser, action, text) for text in texts]
+        if isinstance(action, argparse._ExtendAction) and action.nargs is None:
+            values = [each for group in values for each in group]
+        return Preset(values)
+    return _one(parser, action, _text(value))
+
+
+def _one(parser: Parser, action: argparse.Action, text: str) -> Any:
+    value = parser._get_value(action, text)
+    parser._check_value(action, value)
+    return value
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"{value!r} is not a text or a number")
+    return str(value)
+
+
+def mistyped(parsers: Parsers, environ: Mapping[str, str]) -> list[str]:
+    """Say which variables are probably mistyped."""
+    names = [name for name in environ if name.startswith(PREFIX) and name != VARIABLE]
+    if not names:
+        return []
+    known = {variable(name) for each in parsers().values() for name in settable(each)}
+    return [
+        f"{name} is not known{did_you_mean(name, known)}"
+        for name in sorted(names)
+        if name not in known
+        and any(SequenceMatcher(None, name[8:], each[8:]).ratio() >= _MISTYPED for each in known)
+    ]
+
+
+def use(command: str, parser: Parser, parsers: Parsers, argv: Sequence[str]) -> None:
+    """Find and apply what is set for a sub-command; raises UsageError, but not where help is asked for."""
+    try:
+        apply(parser, find(command, parser, parsers, os.environ))
+    except UsageError:
+        if not {"-h", "--help", "--help-all"} & set(argv):
+            raise

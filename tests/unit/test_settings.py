@@ -1,0 +1,240 @@
+"""Options from files and variables: which value holds, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import pytest
+
+from ssbench.cli import master, settings, worker, zmq_options
+from ssbench.cli.options import Parser
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, without settings; the user has none either."""
+    for name in list(os.environ):
+        if name.startswith(settings.PREFIX):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def write(text: str, path: str | Path = "ssbench.toml") -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text)
+
+
+def parse(*words: str) -> argparse.Namespace:
+    """Parse a command line as ssbench-master does."""
+    made = master.parser(words)
+    master._use_settings(made, words)
+    return made.parse_args(words)
+
+
+def run_scenario(*words: str) -> argparse.Namespace:
+    return parse("run-scenario", "-f", "small", *words)
+
+
+def test_the_nearest_to_the_command_line_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_scenario().workers is None
+    write("workers = 2\nretries = 2\nretry-404 = 2\nseed = 2", tmp_path / "config/ssbench/ssbench.toml")
+    write("workers = 3\nretries = 3\nretry_404 = 3")
+    monkeypatch.setenv("SSBENCH_WORKERS", "4")
+    monkeypatch.setenv("SSBENCH_RETRIES", "4")
+    found = run_scenario("--workers", "5")
+    assert (found.workers, found.retries, found.retry_404, found.seed) == (5, 4, 3, 2)
+    write("[run-scenario]\nretry-404 = 9\n[cleanup-containers]\nconcurrency = 7")
+    assert run_scenario().retry_404 == 9
+    assert parse("cleanup-containers").concurrency == 7
+
+
+def test_values_are_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        'network-timeout = "1m30s"\nblock-size = "4K"\nrate = 2.5\nverify = true\npctile = [99, 50]\n'
+        'fail-if = ["errors > 1%", "rate < 5"]\nlive = true\nno-trans-id-extra = true\nbatch-size = "auto"\n'
+        'ab = ["old=http://a/v1/x", "new=http://b/v1/x"]\nrecon = ["http://c", "http://d"]'
+    )
+    found = run_scenario()
+    assert (found.network_timeout, found.block_size, found.rate, found.verify) == (90.0, 4096, 2.5, True)
+    assert found.pctile == [99.0, 50.0]
+    assert [each.text for each in found.fail_if] == ["errors > 1%", "rate < 5"]
+    assert (found.progress, found.mark_transactions, found.batch_size) == ("live", False, None)
+    assert found.ab == ["old=http://a/v1/x", "new=http://b/v1/x"]
+    assert found.recon == [["http://c"], ["http://d"]]
+    for name, value in {"VERIFY": "no", "PCTILE": "90,95", "FAIL_IF": "rate < 9", "AB": "a=x b=y"}.items():
+        monkeypatch.setenv(f"SSBENCH_{name}", value)
+    found = run_scenario()
+    assert (found.verify, found.pctile, found.ab) == (False, [90.0, 95.0], ["a=x", "b=y"])
+    assert [each.text for each in found.fail_if] == ["rate < 9"]
+
+
+def test_the_command_line_replaces_lists_and_can_turn_off_flags() -> None:
+    write('fail-if = ["rate < 5"]\npctile = [99]\nverify = true\nno-default-report = true')
+    given = ("--fail-if", "rate < 1", "--fail-if", "rate < 2", "--pctile", "50", "--pctile", "60")
+    found = run_scenario(*given, "--no-verify", "--default-report")
+    assert [each.text for each in found.fail_if] == ["rate < 1", "rate < 2"]
+    assert found.pctile == [50.0, 60.0]
+    assert (found.verify, found.no_default_report) == (False, False)
+
+
+def test_an_alternative_that_is_given_makes_the_set_one_void(monkeypatch: pytest.MonkeyPatch) -> None:
+    write('run-seconds = 60\nresults-dir = "/x"\n[run-scenario]\nsweep = "users=1,2"')
+    assert run_scenario().run_seconds == 60
+    found = run_scenario("-o", "5", "-s", "file", "--find", "errors <= 1%")
+    assert (found.run_seconds, found.results_dir, found.sweep) == (None, None, None)
+    monkeypatch.setenv("SSBENCH_OP_COUNT", "7")
+    found = run_scenario()
+    assert (found.run_seconds, found.op_count) == (None, 7)
+    assert str(found.results_dir) == "/x"
+
+
+def test_a_required_option_may_be_set() -> None:
+    write('[attribute]\nswift-logs = ["a.log", "b.log"]')
+    assert parse("attribute", "last").swift_logs == ["a.log", "b.log"]
+
+
+def test_a_key_that_is_set_opens_no_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    write('zmq-key = "fleet.key"')
+    found = run_scenario("--workers", "2")
+    assert found.zmq_key == Path("fleet.key")
+    assert not zmq_options.any_given(found)
+    assert zmq_options.any_given(run_scenario("--zmq-key", "x"))
+    monkeypatch.setenv("SSBENCH_ZMQ_KEY", "other.key")
+    assert zmq_options.key_file(run_scenario()) == Path("other.key")
+
+
+def test_pyproject_has_a_table_for_it() -> None:
+    write("[tool.other]\nx = 1", "pyproject.toml")
+    assert run_scenario().workers is None
+    write("[tool.ssbench]\nretries = 1\n[tool.ssbench.run-scenario]\nworkers = 2", "pyproject.toml")
+    found = run_scenario()
+    assert (found.workers, found.retries) == (2, 1)
+    write("workers = 3")  # this goes first
+    found = run_scenario()
+    assert (found.workers, found.retries) == (3, 10)
+
+
+def test_a_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("workers = 2\nseed = 2")
+    write("workers = 9", tmp_path / "other.toml")
+    monkeypatch.setenv(settings.VARIABLE, str(tmp_path / "other.toml"))
+    found = run_scenario()
+    assert (found.workers, found.seed) == (9, None)
+    monkeypatch.setenv(settings.VARIABLE, "")
+    assert run_scenario().workers is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("workrs = 1", "ssbench.toml: workrs is not an option; did you mean workers?"),
+        ("[run-scenario]\nworkrs = 1", " [run-scenario]: workrs is not an option of this sub-command; did"),
+        ("[run-scenario]\nnoise = 1", " [run-scenario]: noise is not an option of this sub-command"),
+        ("[run-scenaro]\nworkers = 1", "[run-scenaro] is not a sub-command; did you mean run-scenario?"),
+        ("workers = 0", "ssbench.toml: workers: '0' is not a whole number of 1 or more"),
+        ("workers = [1]", "workers: [1] is not a text or a number"),
+        ("verify = 3", "verify: 3 is not true or false"),
+        (
+            '[run-scenario]\nreport = "al"',
+            "[run-scenario]: report: 'al' is not one of both, table, summary, full",
+        ),
+        ('ab = ["x=y"]', "ab: 2 values are expected, not 1"),
+        ('fail-if = ["x"]', "fail-if: "),
+        ('os-password = "secret"', "os-password cannot be set here; authentication has variables of its own"),
+        ("workers 1", "ssbench.toml: is not TOML: "),
+    ],
+)
+def test_what_is_wrong_is_one_line(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write(text)
+    assert master.main(["run-scenario", "-f", "small"]) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("ssbench-master: error: ssbench.toml")
+    assert said in printed
+    assert printed.count("\n") == 1
+    assert "secret" not in printed
+    with pytest.raises(SystemExit):  # help is there all the same
+        master.main(["run-scenario", "--help"])
+
+
+def test_a_wrong_or_mistyped_variable(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SSBENCH_NUMBER", "x")
+    assert master.main(["list"]) == 2
+    said = "ssbench-master: error: SSBENCH_NUMBER: 'x' is not a whole number of 1 or more\n"
+    assert capsys.readouterr().err == said
+    environ = {"SSBENCH_WORKRS": "2", "SSBENCH_SOMETHING_ELSE": "x", "SSBENCH_WORKERS": "2"}
+    assert settings.mistyped(master.parsers, environ) == [
+        "SSBENCH_WORKRS is not known; did you mean SSBENCH_WORKERS?"
+    ]
+
+
+def test_an_option_of_another_sub_command_is_none_of_this_one() -> None:
+    write('noise = "2%"')
+    assert not hasattr(run_scenario(), "noise")
+    assert parse("compare", "a", "--to", "b").noise == 0.02
+
+
+def test_a_file_of_strangers_is_ignored(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write("workers = 2")
+    (folder / "ssbench.toml").chmod(0o666)
+    assert run_scenario().workers is None
+    assert "ssbench.toml is ignored: others own it or may write to it (SSBENCH_CONFIG=FILE" in caplog.text
+    monkeypatch.setenv(settings.VARIABLE, "ssbench.toml")
+    assert run_scenario().workers == 2
+    monkeypatch.delenv(settings.VARIABLE)
+    (folder / "ssbench.toml").chmod(0o644)
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    assert (run_scenario().workers is None) is bool(user)
+
+
+def test_the_worker_has_a_table_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    write('[worker]\nzmq-host = "master"\n')
+    monkeypatch.setenv("SSBENCH_CONCURRENCY", "9")
+    monkeypatch.setenv("SSBENCH_RETRIES", "3")  # has no effect there
+    made = worker.parser()
+    settings.use("worker", made, master.parsers, [])
+    found = made.parse_args(["1"])
+    assert (found.zmq_host, found.concurrency, found.retries) == ("master", 9, None)
+
+
+def test_config_shows_what_is_set_and_where(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert master.main(["config"]) == 0
+    assert capsys.readouterr().out == "Nothing is set: every option has its default.\n"
+    write('results-dir = "/x"\n[run-scenario]\nworkers = 2\nverify = true')
+    monkeypatch.setenv("SSBENCH_RETRIES", "3")
+    assert master.main(["config", "run-scenario"]) == 0
+    lines = [line.split("#") for line in capsys.readouterr().out.splitlines() if "#" in line]
+    assert {tuple(map(str.strip, line)) for line in lines} == {
+        ('results-dir = "/x"', "ssbench.toml"),
+        ("workers = 2", "ssbench.toml [run-scenario]"),
+        ("verify = true", "ssbench.toml [run-scenario]"),
+        ('retries = "3"', "SSBENCH_RETRIES"),
+    }
+    assert master.main(["config", "--all"]) == 0
+    text = capsys.readouterr().out
+    assert "[worker]" in text
+    assert "default; SSBENCH_NETWORK_TIMEOUT" in text
+    with pytest.raises(SystemExit):
+        master.main(["config", "run-scenaro"])
+    assert "did you mean run-scenario?" in capsys.readouterr().err
+
+
+def test_every_option_but_those_of_authentication_can_be_set() -> None:
+    for command, parser in master.parsers().items():
+        assert isinstance(parser, Parser)
+        for name, action in settings.settable(parser).items():
+            assert action.option_strings, (command, name)
+    names = settings.settable(master.parsers()["run-scenario"])
+    assert {"workers", "stats-file", "no-default-report", "live", "quiet"} <= names.keys()
+    assert not {"help", "help-all", "list-scenarios", "os-password", "key", "auth-url"} & names.keys()
