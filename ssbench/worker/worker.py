@@ -200,6 +200,8 @@ class Worker:
     def _hear(self, heard: float | None) -> None:
         if heard is not None:
             self._heard = heard if self._heard is None else max(heard, self._heard)
+            if self._engine is not None:
+                self._engine.trust_until(self._heard + _SURE)
 
     def _check_touch(self) -> None:
         if self._engine is not None and self._engine.waiting and self._is_out_of_touch():

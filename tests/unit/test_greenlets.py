@@ -143,6 +143,24 @@ def test_a_user_sends_its_next_request_before_the_result_of_its_last_is_passed_o
     assert begun == [101, 102, 102]
 
 
+def test_a_slot_that_was_stopped_begins_nothing_that_others_may_have(
+    engine: Engine, gate: Gate, results: Results
+) -> None:
+    """It goes on where it was when it is continued, before the worker can take anything back."""
+    in_hub(lambda: engine.submit(jobs(1, SLOTS + 3)))
+    until(lambda: gate.waiting == SLOTS)
+    in_hub(lambda: engine.trust_until(time.monotonic()))
+    gate.open.set()
+    until(lambda: len(results.ended) == SLOTS)
+    gevent.sleep(0)
+    assert (engine.busy, engine.waiting, gate.most) == (0, 3, SLOTS)
+    in_hub(lambda: engine.submit(jobs(2, 1)))
+    assert engine.waiting == 4
+    # The master was heard of again before they were handed back.
+    in_hub(lambda: engine.trust_until(time.monotonic() + 60))
+    until(lambda: len(results.ended) == SLOTS + 4)
+
+
 def test_a_job_begins_at_once_where_a_slot_is_idle(engine: Engine, gate: Gate, results: Results) -> None:
     gate.open.set()
     in_hub(lambda: engine.submit(jobs(1, 1)))

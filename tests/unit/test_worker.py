@@ -75,6 +75,9 @@ class Answers:
     def share(self, users: int) -> None:
         self.users = users
 
+    def trust_until(self, moment: float) -> None:
+        self.trusted_until = moment
+
     def update(self, parameters: RunParameters) -> None:
         self.parameters.append(parameters)
 
@@ -242,6 +245,7 @@ def test_what_the_master_may_have_given_to_others_is_not_begun(
     while bench.next(Heartbeat).ping != 1.5:
         pass
     assert engine.made[0].waiting == 1
+    assert 0 < engine.made[0].trusted_until - time.monotonic() < wire.LOST_AFTER
     monkeypatch.setattr(worker, "_SURE", 0.0)
     assert bench.next(Handback).job_ids == [22]
     assert engine.made[0].busy == 2

@@ -61,6 +61,13 @@ class Engine(Protocol):
     def share(self, users: int) -> None:
         """Run at most this many jobs at once from now on. Those that go on are not stopped."""
 
+    def trust_until(self, moment: float) -> None:
+        """Begin jobs only before this moment of the monotonic clock; after it others may have them.
+
+        The engine looks at the clock itself: a worker that was stopped goes on where it was, before anything
+        of the worker has a turn. Jobs that wait for that reason begin when this is called again.
+        """
+
     def update(self, parameters: RunParameters) -> None:
         """Use later parameters of the same run, such as a new token, for jobs that begin from now on."""
 

@@ -13,8 +13,10 @@ an open loop a job waits for its time (:mod:`ssbench.worker.engine.due`) and for
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from itertools import repeat
+from time import monotonic
 
 import gevent
 from gevent import getcurrent
@@ -42,6 +44,8 @@ class GreenletEngine:
         self._slots = slots
         #: How many jobs may run at once.
         self._users = slots
+        #: No job begins after this moment.
+        self._trusted_until = math.inf
         self._queue: deque[Work] = deque()
         #: Jobs that wait for their time; none of them begins before one of the queue.
         self._due = DueJobs(self._begin_due)
@@ -80,9 +84,15 @@ class GreenletEngine:
 
     def _next(self) -> Work | None:
         """Take the next job that may begin; None if there is none."""
+        if monotonic() > self._trusted_until:
+            return None
         if self._queue:
             return self._queue.popleft()
         return self._due.take() if self._due else None
+
+    def trust_until(self, moment: float) -> None:
+        self._trusted_until = moment
+        self.share(self._users)
 
     def _begin_due(self) -> None:
         self.share(self._users)
