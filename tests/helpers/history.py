@@ -295,7 +295,11 @@ def _check_unclaimed(
         if row.error in UNKNOWN_END:
             unknown.add(key)
     again = 0
-    named = {(row.method, row.name) for row in rows}
+    last: dict[tuple[str, str], float] = {}
+    for entry in log:
+        if entry.trans_id in claimed:
+            key = entry.method, entry.name
+            last[key] = max(last.get(key, entry.began), entry.began)
     for entry in log:
         # What is before the first operation, and any HEAD, belongs to the initial uploads.
         if entry.trans_id in claimed or entry.began < begin or entry.began > end or entry.method == "HEAD":
@@ -304,8 +308,13 @@ def _check_unclaimed(
         if more[key] > 0 or key in unknown:
             more[key] -= 1
             found.counts["attempts before the last, or of lost operations"] += 1
-        elif key in named and again < twice:
+        elif key in last and again < twice:
             again += 1
+            if last[key] < entry.began:
+                # A lost worker does it first, and another one then; not the other way round.
+                found.wrong.append(
+                    f"{entry.method} of {entry.name}: done once more after another worker did it"
+                )
         else:
             found.wrong.append(f"{entry.method} of {entry.name}: {entry.status}, and in no result")
     found.counts["done twice"] = again
