@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import logging
 import shlex
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ssbench.cli import output_file
 from ssbench.cli.options import add_force, port, positive_int, seconds
@@ -17,6 +20,7 @@ from ssbench.cli.output_file import ReaderGoneError
 from ssbench.errors import ClusterError, ExitCode
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.faults import Slow
+from ssbench.untrusted import read_small
 
 EXAMPLE = "ssbench-master local-swift --env-file swift.env --duration 3600"
 
@@ -27,6 +31,10 @@ DESCRIPTION = (
 )
 
 _log = logging.getLogger(__name__)
+
+#: What each file with variables has, and how long it is at most.
+_VARIABLES = {"ST_AUTH", "ST_USER", "ST_KEY", "SWIFT_LOGS", "SWIFT_RECON"}
+_MAX_ENV_BYTES = 65536
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,10 +119,11 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
     env_file: Path | None = arguments.env_file
     try:
         if env_file:
-            output_file.check(env_file, force=arguments.force)
+            output_file.check(env_file, force=arguments.force or _was_left(env_file))
             # A program that waits for the file must not read one that an earlier Swift left.
             env_file.unlink(missing_ok=True)
         with _local_swift(arguments) as swift, _variables_told(swift, env_file):
+            _warn_of_others(swift)
             _log.info(
                 "Swift with %s in %s, logs in %s; %s ends it",
                 " and ".join(swift.policies),
@@ -132,6 +141,39 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
             raise ClusterError(f"the {ended.name} server ended by itself{ended.tail()}")
     except KeyboardInterrupt:
         return ExitCode.OK
+
+
+def _was_left(env_file: Path) -> bool:
+    """Whether a file is one that we wrote for a Swift which was killed, and could not remove it."""
+    try:
+        words = [shlex.split(line) for line in read_small(env_file, _MAX_ENV_BYTES).decode().splitlines()]
+        found = dict(word.split("=", 1) for _, word in words)
+        url = urlsplit(found["ST_AUTH"])
+        if {word[0] for word in words} != {"export"} or not found.keys() >= _VARIABLES or not url.hostname:
+            return False
+        with socket.create_connection((url.hostname, url.port or 80), timeout=2):
+            return False
+    except ConnectionRefusedError:
+        _log.info("%s: was left by a Swift that is gone, and is replaced", env_file)
+        return True
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _warn_of_others(swift: LocalSwift) -> None:
+    """Warn where other hosts may reach it."""
+    try:
+        local = ipaddress.ip_address(swift.bind_ip).is_loopback
+    except ValueError:
+        local = swift.bind_ip == "localhost"
+    if not local:
+        _log.warning(
+            "Other hosts may reach %s: whoever does can read, write and delete everything in this Swift."
+            " The user (%s) and the key (%s) are no secret, and its storage servers ask for none",
+            swift.bind_ip,
+            swift.user,
+            swift.key,
+        )
 
 
 def _local_swift(arguments: argparse.Namespace) -> LocalSwift:

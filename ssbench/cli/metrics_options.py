@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics-port",
         metavar="[ADDRESS:]PORT",
         type=_listen,
-        help="serve counters and histograms for Prometheus at this port while the program runs, at all"
-        " addresses of this host unless one is given (default: none)",
+        help="serve counters and histograms for Prometheus at this port while the program runs; other hosts"
+        " reach it only where an address is given, such as 0.0.0.0:9102 for all (default: none)",
     )
     group.add_argument(
         "--statsd",
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _listen(text: str) -> tuple[str, int]:
     if text.isdigit():
-        return "0.0.0.0", port(text)  # noqa: S104 - the documented default
+        return "127.0.0.1", port(text)
     found = _ADDRESS.match(text)
     if found is None or not found[3]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port or ADDRESS:PORT, such as 9102")

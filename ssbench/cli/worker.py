@@ -139,6 +139,7 @@ def _end_with_signals(worker: Worker) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> ExitCode:
+    raise_limit()
     with loading():
         import gevent
 
@@ -149,7 +150,6 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
 
     key = zmq_options.read_key(arguments)
     work_port, results_port = zmq_options.ports(arguments)
-    raise_limit()
     if arguments.concurrency > MAX_JOBS:
         raise UsageError(f"--concurrency {arguments.concurrency}: at most {MAX_JOBS} is possible")
     if arguments.retries is not None:

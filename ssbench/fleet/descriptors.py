@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
+from ssbench.errors import UsageError
+
 #: How many connections may wait to be accepted at a socket at the most. Thousands come at once when the
 #: workers of a large fleet start together; those for which there is no room come again after 1, 2 or 4 s.
 _MOST_WAITING = 4096
@@ -24,11 +26,23 @@ _OWN_USE = 24
 _SCARCE = 8
 
 
+#: Fewer descriptors are too few for a program of ours: libraries end it then in the middle of something.
+LEAST = 64
+
+
 def raise_limit() -> int:
-    """Let the process open as many files as its hard limit allows; returns that number."""
+    """Let the process open as many files as its hard limit allows; returns that number.
+
+    Raises UsageError where these are fewer than :data:`LEAST`.
+    """
     import resource  # noqa: PLC0415 - only POSIX has it
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < LEAST:
+        raise UsageError(
+            f"this process may have no more than {hard} files and connections open, and needs {LEAST} at"
+            " least: raise the limit (ulimit -n)"
+        )
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard

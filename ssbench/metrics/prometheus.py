@@ -11,12 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from threading import Thread
-from wsgiref.simple_server import WSGIServer
 
 import numpy as np
 import numpy.typing as npt
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -29,6 +27,7 @@ from prometheus_client.registry import Collector
 from ssbench import __version__
 from ssbench.errors import UsageError
 from ssbench.metrics.gathering import Gathering, groups, operation_name
+from ssbench.metrics.server import MetricsServer
 from ssbench.results import ResultBlock, RunSummary
 from ssbench.scenario.model import Scenario
 
@@ -105,19 +104,16 @@ class PrometheusExporter(Gathering):
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Families(self))
         try:
-            served: tuple[WSGIServer, Thread] = start_http_server(port, address, registry)
+            self._server = MetricsServer(registry, address, port)
         except OSError as error:
             raise UsageError(f"--metrics-port: cannot listen at {address}:{port}: {error.strerror}") from None
-        self._server, self._thread = served
         self.port = self._server.server_port
 
     def __enter__(self) -> PrometheusExporter:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(1)
+        self._server.end()
 
     def begun(self) -> None:
         """The benchmark has begun; what runs before it counted stays."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -150,7 +149,8 @@ class Run:
             if self._state.owns_initial:
                 self._clean_up()
             return self._outcome(None)
-        self._fleet.look_after_descriptors(time.monotonic())
+        # Whoever else connects now must not take the descriptor of the stat file.
+        self._fleet.shut_doors()
         writer = RunResultsWriter(
             path,
             describe(

@@ -160,6 +160,14 @@ class Program:
                 pipe.close()
 
 
+def limited(folder: Path, descriptors: int) -> dict[str, str]:
+    """An environment in which a program of ours may have so many descriptors."""
+    (folder / "sitecustomize.py").write_text(
+        f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))\n"
+    )
+    return {"PYTHONPATH": f"{folder}:{Path(__file__).parents[2]}"}
+
+
 class Fleet:
     """Programs that share a pair of ports, and a folder for stat files. A context manager."""
 

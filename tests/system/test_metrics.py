@@ -6,9 +6,10 @@ import re
 import signal
 import socket
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
-from processes import Fleet, free_ports
+from processes import Fleet, free_ports, limited
 from runs import outcome, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
@@ -24,6 +25,7 @@ def test_a_run_is_scraped_and_tells_a_statsd_server(fleet: Fleet, tmp_path: Path
             # At a rate, because without one no-op operations take all the CPU there is.
             *("--noop", "--workers", 1, "-r", 600, "--rate", 100, "--metrics-port", f"127.0.0.1:{port}"),
             *("--statsd", f"127.0.0.1:{server.getsockname()[1]}"),
+            environment=limited(tmp_path, 128),
         )
         run.wait_for(re.escape(f"Metrics for Prometheus: http://127.0.0.1:{port}/metrics"))
 
@@ -34,8 +36,13 @@ def test_a_run_is_scraped_and_tells_a_statsd_server(fleet: Fleet, tmp_path: Path
                 )
 
         wait_until(lambda: operations() > 100, "counted operations")
-        scraped = operations()
-        run.signal(signal.SIGINT)
+        with ExitStack() as stack:
+            # More that say nothing than the run may have descriptors; others are answered, and it ends well.
+            for _ in range(200):
+                stack.enter_context(socket.create_connection(("127.0.0.1", port), 30))
+            scraped = operations()
+            run.signal(signal.SIGINT)
+            run.wait_for("Interrupted")
         lines: list[str] = []
         while "ssbench.run.end:1|c" not in lines:
             lines += server.recv(65536).decode().split("\n")

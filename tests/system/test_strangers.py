@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import zmq
-from processes import Fleet, Program
+from processes import Fleet, Program, limited
 from runs import outcome, store, wait_for_results_of, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
@@ -69,14 +69,6 @@ def lie(self, batch_id, results, refused=None):
 Outbox.ended = lie
 sys.exit(main())
 """
-
-
-def limited(folder: Path, descriptors: int) -> dict[str, str]:
-    """An environment in which a program of ours may have so many descriptors."""
-    (folder / "sitecustomize.py").write_text(
-        f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))\n"
-    )
-    return {"PYTHONPATH": f"{folder}:{Path(__file__).parents[2]}"}
 
 
 @contextmanager

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ssbench.fleet.descriptors import Descriptors
+from ssbench.errors import ExitCode
+from ssbench.fleet.descriptors import LEAST, Descriptors
 
 OPEN = Path("/proc/self/fd")
 
@@ -26,6 +29,25 @@ def descriptors() -> Iterator[Descriptors]:
     finally:
         made.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("program", [["ssbench.cli.worker", "1"], ["ssbench.cli.master", "kill-workers"]])
+@pytest.mark.parametrize("limit", [20, 32, LEAST - 1])
+def test_too_few_are_said_in_one_line(program: list[str], limit: int) -> None:
+    command = 'ulimit -n "$0" && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", command, str(limit), sys.executable, "-m", *program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.endswith(
+        f"ERROR:this process may have no more than {limit} files and connections open, and needs {LEAST} at"
+        " least: raise the limit (ulimit -n)\n"
+    )
 
 
 def use_all() -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import logging
 import math
@@ -11,17 +12,20 @@ import socket
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from socketserver import BaseServer
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from result_rows import block, row
+from runs import wait_until
 
 from ssbench.cli import metrics_options
 from ssbench.cli.options import Parser
 from ssbench.cluster import statsd as swift_statsd
 from ssbench.errors import UsageError
+from ssbench.metrics import server as metrics_server
 from ssbench.metrics.gathering import groups
 from ssbench.metrics.prometheus import PrometheusExporter
 from ssbench.metrics.statsd import StatsdSender
@@ -156,6 +160,57 @@ def test_every_query_of_the_dashboard_asks_for_what_there_is(exporter: Prometheu
         }
 
 
+def test_head_is_answered_as_get_without_a_body(exporter: PrometheusExporter) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", exporter.port, timeout=30)
+    for method in ("HEAD", "GET"):
+        connection.request(method, "/metrics")
+        answer = connection.getresponse()
+        body = answer.read()
+        assert answer.status == 200
+        assert answer.headers["Content-Type"].startswith("text/plain")
+        assert bool(body) is (method == "GET")
+        connection.close()
+
+
+def test_silent_connections_give_way_and_are_closed(
+    exporter: PrometheusExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many more than a run could bear: it has not one of them for each for longer than some seconds."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with ExitStack() as stack:
+        silent = []
+        for number in range(100):
+            made = stack.enter_context(socket.create_connection(("127.0.0.1", exporter.port), 30))
+            if number % 2:
+                made.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+            silent.append(made)
+            # A scrape among them is answered, and by then all before it were accepted.
+            assert number % 25 or scrape(exporter)
+        scrape(exporter)
+
+        def ours() -> int:
+            return len(list(Path("/proc/self/fd").iterdir())) - len(silent) - before
+
+        wait_until(lambda: ours() <= metrics_server.MOST + 1, "silent connections to give way")
+        monkeypatch.setattr(metrics_server, "SECONDS", 0.1)
+        for made in silent:
+            while made.recv(4096):  # until it is closed: an error may be answered first
+                pass
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "localhost"])
+def test_it_listens_at_the_address_that_is_given(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if address == "::1" and not socket.has_dualstack_ipv6():
+        pytest.skip("no IPv6 on this host")
+    monkeypatch.setattr(BaseServer.serve_forever, "__defaults__", (0.01,))
+    with (
+        PrometheusExporter(SCENARIO, lambda: (0, 0), address, 0) as made,
+        socket.create_connection((address, made.port), 30) as connection,
+    ):
+        connection.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
+        assert connection.recv(12) == b"HTTP/1.0 200"
+
+
 def test_a_port_that_is_taken_is_one_line(exporter: PrometheusExporter) -> None:
     with pytest.raises(
         UsageError, match=r"--metrics-port: cannot listen at 127\.0\.0\.1:\d+: Address already"
@@ -248,7 +303,8 @@ def parse(*arguments: str) -> argparse.Namespace:
     ("arguments", "metrics_port", "statsd"),
     [
         ((), None, None),
-        (("--metrics-port", "9102"), ("0.0.0.0", 9102), None),
+        (("--metrics-port", "9102"), ("127.0.0.1", 9102), None),
+        (("--metrics-port", "0.0.0.0:9102"), ("0.0.0.0", 9102), None),
         (("--metrics-port", "127.0.0.1:9102"), ("127.0.0.1", 9102), None),
         (("--metrics-port", "[::1]:9102"), ("::1", 9102), None),
         (("--statsd", "graphite"), None, ("graphite", 8125)),
