@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ssbench.reports.columns import milliseconds as short_milliseconds
-from ssbench.reports.columns import plural
+from ssbench.reports.columns import paragraph, plural
 from ssbench.reports.figures import milliseconds
 from ssbench.reports.key_figures import RANKS, heads, values
 from ssbench.scenario.model import Scenario
@@ -34,7 +34,9 @@ def section(statistics: RunStatistics) -> Iterator[str]:
         )
         lines.append(f"Began more than {LATE * 1000:g} ms late: {due.late}{most}")
         if statistics.not_begun:
-            lines.append(f"Due, but not begun by the end: {statistics.not_begun} (in no latency)")
+            lines.append(
+                f"Due, but not begun by the end: {statistics.not_begun} (in response times as at least)"
+            )
         if began:
             lines += ["", f"{'Lateness in ms':<25}{'n':>9}{heads(RANKS)}"]
             lines.append(f"{'ALL':<25}{began:>9}{values(due.lateness, RANKS)}")
@@ -53,17 +55,19 @@ def words(scenario: Scenario) -> str:
 
 
 def brief(statistics: RunStatistics) -> Iterator[str]:
-    """Yield a line about an open loop for the summary."""
+    """Yield what the summary says of an open loop besides its table, which has response times."""
     due = statistics.total.due
     if not statistics.run.scenario.is_open or not due.lateness.count:
         return
+    service = statistics.total.last_byte
     parts = [
         f"p{rank:g} {short_milliseconds(seconds)}"
-        for rank in (50, 90, 99)
-        if (seconds := due.response.supported_percentile(rank)) is not None
+        for rank in (50, 99)
+        if (seconds := service.supported_percentile(rank)) is not None
     ]
-    if due.response.count:
-        parts.append(f"max {short_milliseconds(due.response.maximum)} ms")
+    if service.count:
+        parts.append(f"max {short_milliseconds(service.maximum)} ms")
     late = f"{due.late:,} began late (max {short_milliseconds(due.lateness.maximum)} ms)"
-    not_begun = f", {statistics.not_begun:,} not begun" if statistics.not_begun else ""
-    yield f"response time {' '.join(parts)}; {late}{not_begun}"
+    not_begun = f", {statistics.not_begun:,} never" if statistics.not_begun else ""
+    sent = f" From when they were sent: {' '.join(parts)}." if parts else ""
+    yield from paragraph(f"Latency counts from when operations were due.{sent} {late}{not_begun}")

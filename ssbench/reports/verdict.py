@@ -61,7 +61,8 @@ def verdict(statistics: RunStatistics, options: ReportOptions) -> Verdict:
     total = statistics.total
     reasons = [_sentence(reason.text) for reason in found.reasons]
     met = [f"fail-if {each.text}." for each in found.judgments if not each.failed and not each.undecided]
-    good = () if total.failed or not total.count else (f"All {total.count:,} operations succeeded.",)
+    begun = " that began" if statistics.not_begun else ""
+    good = () if total.failed or not total.count else (f"All {total.count:,} operations{begun} succeeded.",)
     sentences = (*reasons, *good, *_sides(statistics), *met, *_latencies(statistics))
     return Verdict(_OUTCOMES[found.outcome][1], title(found, statistics), sentences)
 

@@ -1,0 +1,160 @@
+"""The verdict on a run: its outcome, its reasons, its exit code, and what each output makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from xml.etree import ElementTree
+
+import pytest
+from planted_load import play
+
+from ssbench.conditions import parse
+from ssbench.errors import ExitCode
+from ssbench.gates import Undecided
+from ssbench.reports import ReportOptions, html, junit, markdown, summary
+from ssbench.reports import json as json_report
+from ssbench.scenario.model import Stage
+from ssbench.statistics import RunStatistics
+from ssbench.verdict import Outcome, verdict_of
+
+MS = 1e-3
+
+#: What a report says of each outcome: the mark of Markdown, the colour of the page.
+SHOWN = {
+    Outcome.GOOD: ("\u2705", "good"),
+    Outcome.WARNED: ("\u26a0\ufe0f", "doubtful"),
+    Outcome.UNDECIDED: ("\u26a0\ufe0f", "doubtful"),
+    Outcome.NOT_DELIVERED: ("\u274c", "bad"),
+    Outcome.FAILED: ("\u274c", "bad"),
+    Outcome.INTERRUPTED: ("\u274c", "bad"),
+}
+
+
+@cache
+def overloaded() -> RunStatistics:
+    """The store does 263 operations a second for 3 users, and is asked for 2,000."""
+    return play(lambda sent: sent + 11.4 * MS, [Stage(5.0, (3, 3), (2000.0, 2000.0))])
+
+
+def kept(**changes: object) -> RunStatistics:
+    numbers = play(lambda sent: sent + 11.4 * MS, [Stage(20.0, (30, 30), (200.0, 200.0))])
+    return replace(numbers, **{"warnings": (), **changes})
+
+
+def closed(**changes: object) -> RunStatistics:
+    return replace(_closed(), **{"warnings": (), **changes})
+
+
+@cache
+def _closed() -> RunStatistics:
+    return play(lambda sent: sent + 10 * MS, [Stage(12, (4, 4))])
+
+
+CASES = {
+    "good": (closed(), [], ExitCode.OK, Outcome.GOOD),
+    "rate kept": (kept(), ["read.p99 > 200ms"], ExitCode.OK, Outcome.GOOD),
+    "warning": (closed(warnings=("hot",)), [], ExitCode.OK, Outcome.WARNED),
+    "rate not kept": (overloaded(), [], ExitCode.NOT_DELIVERED, Outcome.NOT_DELIVERED),
+    "as little was allowed": (overloaded(), ["undelivered > 90%"], ExitCode.OK, Outcome.WARNED),
+    "less was allowed": (overloaded(), ["undelivered > 50%"], ExitCode.THRESHOLD, Outcome.FAILED),
+    "threshold": (overloaded(), ["read.p99 > 200ms"], ExitCode.THRESHOLD, Outcome.FAILED),
+    "undecided": (closed(), ["read.p99.99 > 1s"], ExitCode.UNDECIDED, Outcome.UNDECIDED),
+    "interrupted": (closed(interrupted=True), [], ExitCode.INTERRUPTED, Outcome.INTERRUPTED),
+    "interrupted open loop": (
+        replace(overloaded(), interrupted=True),
+        ["read.p99 > 200ms"],
+        ExitCode.INTERRUPTED,
+        Outcome.INTERRUPTED,
+    ),
+    "Swift gone": (closed(ended_early=True, error_code=3), [], ExitCode.CLUSTER, Outcome.FAILED),
+    "of a later version": (closed(ended_early=True, error_code=99), [], ExitCode.FAILED, Outcome.FAILED),
+    "killed": (closed(complete=False), [], ExitCode.FAILED, Outcome.FAILED),
+    "no upload": (closed(trouble=True), [], ExitCode.FAILED, Outcome.FAILED),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_output_shows_the_same_verdict(case: str) -> None:
+    numbers, conditions, code, outcome = CASES[case]
+    options = ReportOptions(fail_if=tuple(map(parse, conditions)))
+    found = verdict_of(numbers, options.fail_if)
+    assert (found.exit_code, found.outcome) == (code, outcome)
+    mark, tone = SHOWN[outcome]
+    assert markdown.report(numbers, options).startswith(f"### {mark} ")
+    assert f"<div class='verdict {tone}'>" in html.report(numbers, options)
+    made = json.loads(json_report.report(numbers, options))["verdict"]
+    assert (made["exit_code"], made["outcome"]) == (int(code), outcome.value)
+    assert [each["text"] for each in made["reasons"]] == [each.text for each in found.reasons]
+    (suite,) = ElementTree.fromstring(junit.report(numbers, options))
+    assert (suite.get("failures") != "0") is (code not in {ExitCode.OK, ExitCode.UNDECIDED})
+    assert (suite.get("skipped") != "0") is (
+        case in {"undecided", "as little was allowed", "less was allowed"}
+    )
+    word = {Outcome.WARNED: "GOOD, WITH WARNINGS"}.get(outcome, outcome.value.upper())
+    first = next(line for line in summary.report(numbers, options).splitlines() if "ops/s;" in line)
+    assert first.startswith(f"{word}: ")
+    assert max(map(len, summary.report(numbers, options).splitlines())) <= 80
+
+
+def test_the_first_line_sets_what_was_delivered_beside_what_was_asked_for() -> None:
+    text = " ".join(summary.report(overloaded(), ReportOptions()).split())
+    assert re.search(
+        r"NOT DELIVERED: \d+ of 2,000 ops/s; 1,31\d of 10,000 operations; up to 3 users; 5 of 5 s;"
+        r" mix as asked; 0 errors ! 8,68\d of 10,000 operations that were due never began \(86\.\d %\)",
+        text,
+    )
+    text = " ".join(summary.report(closed(), ReportOptions()).split())
+    assert "GOOD: 400 ops/s; 4,800 operations; 4 of 4 users; 12 of 12 s; mix as asked; 0 errors" in text
+
+
+def test_percentiles_are_of_response_times_and_say_at_least() -> None:
+    numbers = overloaded()
+    rows = re.findall(r"^(?:READ|ALL) .*\| +(.*)$", summary.report(numbers, ReportOptions()), re.MULTILINE)
+    assert len(rows) == 2
+    for row in rows:
+        assert re.fullmatch(r">217\d +>41\d\d +>4[23]\d\d +>43\d\d +>43\d\d", row.strip())
+    assert "| \u2265 217" in markdown.report(numbers, ReportOptions())
+    good = summary.report(kept(), ReportOptions())
+    assert re.search(r"^READ .*\| +11\.4 +11\.4 +11\.4 +- +11\.4$", good, re.MULTILINE)
+
+
+def test_a_store_that_falls_behind_its_rate_is_not_delivered() -> None:
+    late = play(lambda sent: sent + 0.9 * sent, [Stage(20, (4000, 4000), (100, 100))])
+    found = verdict_of(late)
+    assert found.exit_code is ExitCode.NOT_DELIVERED
+    assert "the store fell behind the rate: in the second half 4" in found.reasons[0].text
+
+
+def test_what_began_late_is_a_warning() -> None:
+    """100 users cannot do all that is due in a stall of a second; nothing is left at the end."""
+    store = lambda sent: 4.0 if 3 <= sent < 4 else sent + 1 * MS  # noqa: E731
+    numbers = replace(play(store, [Stage(20, (100, 100), (500, 500))]), warnings=())
+    found = verdict_of(numbers)
+    assert (found.outcome, found.exit_code) == (Outcome.WARNED, ExitCode.OK)
+    assert re.search(
+        r"of 10,000 operations due began more than 1 ms late or never \(\d", found.reasons[0].text
+    )
+
+
+def test_a_run_remembers_what_an_undecided_condition_counts_as() -> None:
+    numbers = closed()
+    run = replace(numbers.run, options={"undecided": "fail"})
+    conditions = [parse("read.p99.99 > 1s")]
+    asked = replace(numbers, run=run)
+    assert verdict_of(asked, conditions).exit_code is ExitCode.THRESHOLD
+    assert verdict_of(asked, conditions, Undecided.REPORT).exit_code is ExitCode.UNDECIDED
+    allowed = verdict_of(asked, conditions, Undecided.AS_PASSED)
+    assert (allowed.exit_code, allowed.outcome) == (ExitCode.OK, Outcome.WARNED)
+    other = replace(numbers, run=replace(numbers.run, options={"undecided": "whatever comes"}))
+    assert verdict_of(other, conditions).exit_code is ExitCode.UNDECIDED
+
+
+def test_stages_are_delivered_each_at_its_own_rate() -> None:
+    plan = [Stage(5, (4, 4), (50, 50)), Stage(5, (4, 4), (2000, 2000))]
+    found = verdict_of(play(lambda sent: sent + 11.4 * MS, plan))
+    assert found.exit_code is ExitCode.NOT_DELIVERED
+    assert found.asked.operations == 10_250
+    assert found.asked.rate is None
