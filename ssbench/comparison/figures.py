@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ssbench.comparison.facts import facts_of
 from ssbench.statistics import Interval, Line, RunStatistics
 from ssbench.statistics.censored import Censored
+from ssbench.verdict.reasons import of_delivery
 
 #: (operation, size class): "ALL" is all operations, None all classes.
 Key = tuple[str, str | None]
@@ -75,7 +76,8 @@ def figures_of(statistics: RunStatistics, name: str) -> RunFigures:
         lines = section.lines if section.operation and len(section.lines) > 2 else section.lines[:1]
         for line in lines:
             rows[operation, line.size_class] = dict(_samples(line))
-    warnings = [f"{name}: {warning}" for warning in statistics.warnings]
+    undelivered = (each.text for each in of_delivery(statistics, ()))
+    warnings = [f"{name}: {warning}" for warning in (*undelivered, *statistics.warnings)]
     label = statistics.run.options.get("label")
     return RunFigures(
         name,

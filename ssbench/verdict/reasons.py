@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -11,6 +12,7 @@ from ssbench.figures.units import share
 from ssbench.gates import SEVERITY, Undecided
 from ssbench.statistics import Judgment, RunStatistics
 from ssbench.statistics.due import LATE
+from ssbench.verdict.asked import delivered_of, mix_of
 
 #: More of what was due than this share, late or never begun, is a warning.
 LATE_SHARE = 0.01
@@ -20,6 +22,11 @@ UNDELIVERED_SHARE = 0.01
 
 #: More of what was drawn than this share, without an object to work on, means that the mix was another.
 _NOT_SENDABLE_SHARE = 0.01
+
+#: The share of an operation is another one where it differs by more than this, and by more than so many
+#: times its standard deviation.
+_OTHER_SHARE = 0.05
+_CHANCE = 4.0
 
 _CAUSES_NAMED = 3
 
@@ -116,12 +123,27 @@ def of_operations(statistics: RunStatistics, judgments: Sequence[Judgment]) -> I
         yield Reason(Kind.OPERATIONS, text, ExitCode.OK if allowed else ExitCode.FAILED, warns=not allowed)
     if not total.count and statistics.start is not None:
         yield Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED)
+    if statistics.current and (other := _other_mix(statistics)):
+        yield Reason(Kind.OPERATIONS, f"the mix was not as asked: {other}")
     missing = sum(times for _, _, times in statistics.not_sendable)
     if missing > _NOT_SENDABLE_SHARE * (ended + missing):
         yield Reason(
             Kind.OPERATIONS,
             f"{missing:,} of {ended + missing:,} operations were not sent, because no object existed",
         )
+
+
+def _other_mix(statistics: RunStatistics) -> str:
+    """Return which operations had a clearly different share of all than was asked for; empty without any."""
+    asked, delivered = mix_of(statistics.run.scenario), delivered_of(statistics).mix
+    ended = statistics.total.count + statistics.total.failed
+    found = []
+    for name in dict.fromkeys((*asked, *delivered)):
+        wanted, came = asked.get(name, 0.0), delivered.get(name, 0.0)
+        chance = _CHANCE * math.sqrt(wanted * (1 - wanted) / ended) if ended else 1.0
+        if abs(came - wanted) > max(_OTHER_SHARE, chance):
+            found.append(f"{name} {100 * came:.0f} of {100 * wanted:.0f} %")
+    return ", ".join(found)
 
 
 def of_delivery(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
 import numpy as np
-from planted import CLASSES, READ, START, WEIGHTS, Facts
+from planted import CLASSES, READ, START, Facts
 
 from ssbench.results import NOT_MEASURED, ResultBlock, RunDescription, RunSummary, StageFacts
 from ssbench.run.placement import Placement
@@ -53,7 +53,7 @@ def play(
     done = done[done[:, 2].argsort()]
     scenario = Scenario(
         "planted",
-        (SizeClass(CLASSES[0], 1000, 1000, 1, WEIGHTS),),
+        (SizeClass(CLASSES[0], 1000, 1000, 1, (0.0, 1.0, 0.0, 0.0)),),
         user_count=users,
         run_seconds=sum(stage.seconds for stage in plan),
         rate=plan[0].rate[0] if plan[0].rate and len(plan) == 1 else None,

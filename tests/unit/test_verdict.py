@@ -107,7 +107,7 @@ def test_the_first_line_sets_what_was_delivered_beside_what_was_asked_for() -> N
         text,
     )
     text = " ".join(summary.report(closed(), ReportOptions()).split())
-    assert "GOOD: 400 ops/s; 4,800 operations; 4 of 4 users; 12 of 12 s; mix as asked; 0 errors" in text
+    assert "GOOD: 400 ops/s; 4,804 operations; 4 of 4 users; 12 of 12 s; mix as asked; 0 errors" in text
 
 
 def test_percentiles_are_of_response_times_and_say_at_least() -> None:
@@ -150,6 +150,18 @@ def test_a_run_remembers_what_an_undecided_condition_counts_as() -> None:
     assert (allowed.exit_code, allowed.outcome) == (ExitCode.OK, Outcome.WARNED)
     other = replace(numbers, run=replace(numbers.run, options={"undecided": "whatever comes"}))
     assert verdict_of(other, conditions).exit_code is ExitCode.UNDECIDED
+
+
+def test_a_mix_that_is_clearly_another_one_is_a_warning() -> None:
+    numbers = closed()
+    classes = (replace(numbers.run.scenario.size_classes[0], crud_profile=(1.0, 3.0, 0.0, 0.0)),)
+    scenario = replace(numbers.run.scenario, size_classes=classes)
+    found = verdict_of(replace(numbers, run=replace(numbers.run, scenario=scenario)))
+    assert found.outcome is Outcome.WARNED
+    assert [each.text for each in found.reasons] == [
+        "the mix was not as asked: create 0 of 25 %, read 100 of 75 %"
+    ]
+    assert found.asked.mix == {"create": 0.25, "read": 0.75}
 
 
 def test_stages_are_delivered_each_at_its_own_rate() -> None:
