@@ -362,7 +362,9 @@ def test_exit_codes(outcome, judgments, code):
     total = SimpleNamespace(count=9, failed=done.errors)
     reasons = [
         *of_conditions(judgments, Undecided.REPORT),
-        *of_operations(SimpleNamespace(total=total, errors={}, start=1.0, not_sendable=()), judgments),
+        *of_operations(
+            SimpleNamespace(total=total, errors={}, start=1.0, not_sendable=(), current=False), judgments
+        ),
     ]
     found = Verdict(tuple(reasons), tuple(judgments), Load(), Load())
     assert thresholds.final(found, done) == code
