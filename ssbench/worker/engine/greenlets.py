@@ -139,7 +139,9 @@ class GreenletEngine:
                     short_way.rest()
                     gevent.sleep(run.parameters.think_time)  # the user is not free meanwhile
                 if self.busy <= self._users:
-                    following = queue.popleft() if queue else self._next()
+                    # A call of _next() would take as long again as this.
+                    trusted = queue and monotonic() <= self._trusted_until
+                    following = queue.popleft() if trusted else self._next()
                     if following is not None:
                         work = following
                         continue
