@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssbench.cli.options import completes
 from ssbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,16 +38,18 @@ def add_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what
 
 def add_stat_file(parser: argparse.ArgumentParser) -> None:
     """Add FILE, or ``-s FILE``, for a sub-command that reads a stat file; see :func:`stat_file`."""
-    parser.add_argument(
+    file = parser.add_argument(
         "file",
         type=Path,
         nargs="?",
         metavar="FILE",
         help="the stat file, compressed or not; or last, last-1, @LABEL",
     )
-    parser.add_argument(
+    completes(file, "runs")
+    option = parser.add_argument(
         "-s", "--stats-file", type=Path, metavar="FILE", help="the same, as ssbench 0.x has it"
     )
+    completes(option, "runs")
     add_argument(parser, "where last and @LABEL are looked for")
 
 

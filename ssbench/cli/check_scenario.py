@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ssbench.cli.options import completes
 from ssbench.cli.output_file import standard_output
 from ssbench.errors import ExitCode
 
@@ -17,9 +18,10 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument(
+    file = parser.add_argument(
         "scenario_file", metavar="FILE", help="a scenario in YAML or JSON, or the name of a shipped one"
     )
+    completes(file, "scenarios")
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

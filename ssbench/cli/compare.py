@@ -18,6 +18,7 @@ from ssbench.cli.options import (
     add_renamed,
     add_undecided,
     chosen_undecided,
+    completes,
     share,
 )
 from ssbench.errors import ExitCode, UsageError
@@ -48,10 +49,10 @@ _FORMATS = ("text", "csv", "markdown", "json", "junit")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument(
+    before = parser.add_argument(
         "before", metavar="BEFORE", nargs="+", help="stat files, of any version; last, last-1, @LABEL"
     )
-    parser.add_argument(
+    after = parser.add_argument(
         "--to", metavar="AFTER", nargs="+", action="extend", default=[], help="what they are compared with"
     )
     parser.add_argument(
@@ -59,6 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare the two sides of several runs of run-scenario --ab, instead of the runs",
     )
+    for each in (before, after):
+        completes(each, "runs")
     add_renamed(
         parser,
         "--format",

@@ -1,37 +1,100 @@
-"""``ssbench-master completion``: what makes a shell complete sub-commands, options and file names."""
+"""``ssbench-master completion``: what makes a shell complete sub-commands, options and values."""
 
 from __future__ import annotations
 
 import argparse
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
+from ssbench.cli.options import COMPLETES
 from ssbench.cli.output_file import standard_output
-from ssbench.errors import ExitCode
+from ssbench.errors import ExitCode, UsageError
 
 EXAMPLE = "ssbench-master completion bash > ~/.local/share/bash-completion/completions/ssbench-master"
 
 DESCRIPTION = (
-    "Print a script that completes the commands and options of ssbench-master, or of ssbench-worker. For bash"
-    " write it to ~/.local/share/bash-completion/completions/PROGRAM, for zsh to a file _PROGRAM in a folder"
-    " of $fpath, for fish to ~/.config/fish/completions/PROGRAM.fish."
+    "Print a script that completes the commands and options of ssbench-master, names of scenarios, last and"
+    " @LABEL, or those of ssbench-worker. For bash write it to"
+    " ~/.local/share/bash-completion/completions/PROGRAM, for zsh to a file _PROGRAM in a folder of $fpath,"
+    " for fish to ~/.config/fish/completions/PROGRAM.fish."
 )
 
 SHELLS = ("bash", "zsh", "fish")
 
+#: What the scripts ask this program for, with the words that each is.
+_WORDS = ("scenarios", "runs", "labels")
+
+#: Kinds of values that may be a file instead.
+_OR_FILES = ("scenarios", "runs")
+
+#: In bash a word would end before an @.
+_BASH = """\
+COMP_WORDBREAKS=${{COMP_WORDBREAKS//@}}
+_ssbench_{kind}() {{
+  compgen -W "$(ssbench-master completion --words {kind} 2>/dev/null)" -- "$1"
+  {files}
+}}
+"""
+_ZSH = """\
+_ssbench_{kind}() {{
+  compadd -- ${{(f)"$(ssbench-master completion --words {kind} 2>/dev/null)"}}
+  {files}
+}}
+"""
+_FISH = "(ssbench-master completion --words {kind} 2>/dev/null{files})"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+    parser.add_argument("shell", choices=SHELLS, nargs="?", metavar="SHELL", help=", ".join(SHELLS))
     parser.add_argument("--worker", action="store_true", help="the script for ssbench-worker")
+    parser.add_argument("--words", choices=_WORDS, help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
-    """Print the script."""
+    """Print the script; raises UsageError without a shell."""
+    if arguments.shell is None and arguments.words is None:
+        raise UsageError(f"which shell: {', '.join(SHELLS)}?")
     with standard_output() as out:
-        out.write(script(arguments.shell, worker=arguments.worker))
-        out.write("\n")
+        if arguments.words:
+            out.writelines(f"{word}\n" for word in words(arguments.words))
+        else:
+            out.write(script(arguments.shell, worker=arguments.worker))
+            out.write("\n")
     return ExitCode.OK
+
+
+def words(kind: str) -> list[str]:
+    """Return what a value of that kind may be."""
+    if kind == "scenarios":
+        from ssbench.scenario.shipped import shipped
+
+        return [name for name, _ in shipped()]
+    labels = _labels()
+    return labels if kind == "labels" else ["last", "last-1", *(f"@{label}" for label in labels)]
+
+
+def _labels() -> list[str]:
+    """Return the labels that the index of the folder of results has; a shell waits for them."""
+    from ssbench.archive.archive import INDEX
+    from ssbench.cli import archives
+    from ssbench.run.state_folder import results_folder
+
+    found: list[str] = []
+    with suppress(sqlite3.Error, OSError, UsageError):
+        folder = archives.folder(argparse.Namespace(results_dir=None)) or results_folder()
+        address = f"{(folder / INDEX).absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True, timeout=1.0)) as index:
+            found = [
+                str(label)
+                for (label,) in index.execute(
+                    "SELECT DISTINCT label FROM runs WHERE label IS NOT NULL ORDER BY label"
+                )
+            ]
+    # A word with a blank, or with a character of the shell's own, is left to the user.
+    return [label for label in found if label and all(each.isalnum() or each in "._+-" for each in label)]
 
 
 def script(shell: str, *, worker: bool = False) -> str:
@@ -42,13 +105,41 @@ def script(shell: str, *, worker: bool = False) -> str:
     from ssbench.cli import worker as worker_program
 
     parser = worker_program.parser() if worker else master.parser(list(master.COMMANDS))
+    helps = _helps_of_authentication()
     for action in _actions(parser):
-        if action.type is Path or action.metavar in {"FILE", "LOG"}:
+        if action.help == argparse.SUPPRESS:
+            action.help = helps.get(action.dest, action.help)
+        if (kind := getattr(action, COMPLETES, None)) is not None:
+            action.complete = _completer(kind)  # type: ignore[attr-defined]
+        elif action.type is Path or action.metavar in {"FILE", "LOG"}:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
         elif action.metavar == "DIR":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     text: str = shtab.complete(parser, shell)
     return text
+
+
+def _completer(kind: str) -> dict[str, object]:
+    """Return what shtab takes for a kind of values, by shell."""
+    files = kind in _OR_FILES
+    return {
+        "bash": f"_ssbench_{kind}",
+        "zsh": f"_ssbench_{kind}",
+        "fish": _FISH.format(kind=kind, files="; __fish_complete_path (commandline -ct)" if files else ""),
+        "preamble": {
+            "bash": _BASH.format(kind=kind, files='compgen -f -- "$1"' if files else ":"),
+            "zsh": _ZSH.format(kind=kind, files="_files" if files else ":"),
+        },
+    }
+
+
+def _helps_of_authentication() -> dict[str, str]:
+    """Return the help of each option of authentication, which the help of a sub-command leaves out."""
+    from ssbench.cli import auth_options
+
+    page = argparse.ArgumentParser(add_help=False)
+    auth_options.add_arguments(page, in_help=True)
+    return {action.dest: str(action.help) for action in page._actions}
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ssbench.cli import archives, output_file
-from ssbench.cli.options import positive_int
+from ssbench.cli.options import completes, positive_int
 from ssbench.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ _LEAST_NAME = 8
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     archives.add_argument(parser, "the folder")
-    parser.add_argument("--label", metavar="LABEL", help="only runs with this label")
+    label = parser.add_argument("--label", metavar="LABEL", help="only runs with this label")
+    completes(label, "labels")
     parser.add_argument("--scenario", metavar="NAME", help="only runs of the scenario of this name")
     parser.add_argument(
         "-n",

@@ -25,7 +25,7 @@ def _add(parser: argparse.ArgumentParser | argparse._ArgumentGroup, row: Row) ->
         action = "store_false" if row.turns_off else "store_true"
         parser.add_argument(*spellings, dest=row.name, action=action, help=option.help)
         return
-    parser.add_argument(
+    argument = parser.add_argument(
         *spellings,
         dest=row.name,
         metavar=_METAVARS[option.unit],
@@ -33,6 +33,8 @@ def _add(parser: argparse.ArgumentParser | argparse._ArgumentGroup, row: Row) ->
         default=row.default,
         help=option.help + _default(row),
     )
+    if option.unit is Unit.LABEL:
+        options.completes(argument, "labels")
 
 
 def _type(row: Row) -> Any:

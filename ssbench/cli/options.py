@@ -16,6 +16,15 @@ from ssbench.suggestions import did_you_mean
 _Value = TypeVar("_Value")
 
 
+#: The attribute of an argument that names the kind of its values, for :mod:`ssbench.cli.completion`.
+COMPLETES = "completes"
+
+
+def completes(action: argparse.Action, kind: str) -> None:
+    """Let a shell complete the values of an argument: "scenarios", "runs" or "labels"."""
+    setattr(action, COMPLETES, kind)
+
+
 class Preset(list[Any]):
     """Values of an option that may be repeated, from a file or a variable; the command line replaces them."""
 

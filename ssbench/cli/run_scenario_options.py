@@ -28,6 +28,7 @@ from ssbench.cli.options import (
     add_percentiles,
     add_report,
     add_undecided,
+    completes,
     parsed,
     port,
     positive_int,
@@ -70,12 +71,13 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument(
+    scenario = parser.add_argument(
         "-f",
         "--scenario-file",
         metavar="FILE",
         help="a scenario in YAML or JSON, or the name of a shipped one (--list-scenarios lists these)",
     )
+    completes(scenario, "scenarios")
     parser.add_argument("--list-scenarios", action="store_true", help="list the shipped scenarios and exit")
     load_options.add_arguments(parser)
     _add_capacity(parser)

@@ -7,12 +7,16 @@ import os
 import pty
 import select
 import shutil
+import sqlite3
 import subprocess
+import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from ssbench.archive import INDEX
 from ssbench.cli import completion, master, worker
 
 
@@ -22,7 +26,7 @@ def options(parser: argparse.ArgumentParser) -> set[str]:
         name
         for action in parser._actions
         for name in action.option_strings
-        if name.startswith("--") and action.help != argparse.SUPPRESS
+        if name.startswith("--") and (action.help != argparse.SUPPRESS or action.dest.startswith("auth_"))
     }
 
 
@@ -65,14 +69,47 @@ TYPED = [
     (["report-scenario", "--report", "su"], "summary"),
     (["completion", "z"], "zsh"),
     (["run-scenario", "-f", "scen"], "scenario.yaml"),
+    (["run-scenario", "-f", "very_s"], "very_small"),
+    (["check-scenario", "very_s"], "very_small"),
+    (["report-scenario", "last-"], "last-1"),
+    (["compare", "@bef"], "@before"),
+    (["compare", "@before", "--to", "@aft"], "@after"),
+    (["list", "--label", "bef"], "before"),
+    (["run-scenario", "--os-user-domain-n"], "--os-user-domain-name"),
 ]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with a file to complete, and nothing of the user's own."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a file to complete, a history of two labels, and nothing else of the user's own."""
     (tmp_path / "scenario.yaml").touch()
+    history = tmp_path / "history"
+    history.mkdir()
+    with closing(sqlite3.connect(history / INDEX)) as index:
+        index.execute("CREATE TABLE runs (label)")
+        labels = [("before",), ("after",), (None,), ("two words",), ("$(touch x)",)]
+        index.executemany("INSERT INTO runs VALUES (?)", labels)
+        index.commit()
+    program = tmp_path / "bin" / "ssbench-master"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nfrom ssbench.cli.master import main\nsys.exit(main())\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("SSBENCH_RESULTS_DIR", str(history))
     return tmp_path
+
+
+def test_words_for_the_shell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert completion.words("runs") == ["last", "last-1", "@after", "@before"]
+    (folder / "history" / INDEX).write_text("is no index")
+    assert completion.words("runs") == ["last", "last-1"]
+    assert completion.words("labels") == []
+    assert master.main(["completion", "--words", "scenarios"]) == 0
+    assert "very_small" in capsys.readouterr().out.split()
+    assert master.main(["completion"]) == 2
+    assert "which shell: bash, zsh, fish?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "expected"), TYPED)
