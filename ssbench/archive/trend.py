@@ -10,8 +10,9 @@ from itertools import pairwise
 
 from ssbench.archive.entry import NO_P99, Entry
 from ssbench.archive.levels import ENOUGH_RUNS, MOST_RUNS, level_changes
+from ssbench.figures.units import milliseconds, rate
 from ssbench.printable import printable
-from ssbench.reports.columns import bar, cut, milliseconds, paragraph, plural, rate
+from ssbench.reports.columns import bar, cut, paragraph, plural
 
 #: Columns of the bars, and of values that changed.
 _BAR = 13

@@ -10,6 +10,7 @@ from typing import TextIO
 from ssbench.attribution.findings import Attribution, Finding
 from ssbench.attribution.ranks import Difference
 from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
+from ssbench.figures.units import milliseconds
 
 #: Most rows of a table that are printed; JSON has all.
 _ROWS = 20
@@ -251,13 +252,7 @@ def coverage_notes(coverage: Coverage) -> list[str]:
 
 
 def _pair(pair: tuple[float, float] | None) -> list[str]:
-    return ["-", "-"] if pair is None else [_milliseconds(value) for value in pair]
-
-
-def _milliseconds(value: float) -> str:
-    """Return seconds as milliseconds, with three digits or all that stand before the point."""
-    shown = value * 1e3
-    return f"{shown:.3g}" if abs(shown) < 100 else f"{shown:,.0f}"
+    return ["-", "-"] if pair is None else [milliseconds(value) for value in pair]
 
 
 def _parts(rows: Sequence[PartRow], out: TextIO) -> None:

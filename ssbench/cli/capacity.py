@@ -28,10 +28,11 @@ from ssbench.cli import output_file, report_files, zmq_options
 from ssbench.cli.capacity_runs import EndedEarlyError, Runs, Setting
 from ssbench.conditions import Condition
 from ssbench.errors import ExitCode, SsbenchError, UsageError
+from ssbench.figures.units import rate
 from ssbench.fleet import wire
 from ssbench.reports.capacity import FORMATS, Capacity
 from ssbench.reports.columns import plural
-from ssbench.reports.verdict import Tone, rate
+from ssbench.reports.verdict import Tone
 from ssbench.run import Bench, BenchOptions
 
 _log = logging.getLogger(__name__)

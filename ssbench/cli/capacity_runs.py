@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ssbench.capacity.steps import Step, scenario_with, step_of
 from ssbench.capacity.variables import Variable
 from ssbench.errors import ExitCode, TooManyErrorsError
-from ssbench.reports.verdict import rate
+from ssbench.figures.units import rate
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run.series import Series

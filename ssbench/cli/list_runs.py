@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ssbench.cli import archives, output_file
 from ssbench.cli.options import completes, positive_int
 from ssbench.errors import ExitCode
+from ssbench.figures import FIGURES
 
 if TYPE_CHECKING:
     from ssbench.archive import Entry
@@ -112,8 +113,8 @@ def _cells(entry: Entry) -> tuple[str, ...]:
         entry.scenario,
         entry.label or "",
         str(entry.users),
-        "-" if entry.rate is None else f"{entry.rate:.1f}",
-        "-" if entry.p99 is None else f"{entry.p99 * 1e3:.1f}",
+        FIGURES["rate"].unit.text(entry.rate),
+        FIGURES["p99"].unit.text(entry.p99),
         entry.verdict,
         entry.file,
     )

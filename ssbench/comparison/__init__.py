@@ -7,13 +7,12 @@ for :mod:`ssbench.comparison.formats`, which makes texts of a :class:`Comparison
 
 from ssbench.comparison.change import Change
 from ssbench.comparison.compare import Comparison, Row, compare
-from ssbench.comparison.figures import FIGURES, Figure, RunFigures, Sample, figures_of
+from ssbench.comparison.figures import FIGURES, RunFigures, Sample, figures_of
 
 __all__ = [
     "FIGURES",
     "Change",
     "Comparison",
-    "Figure",
     "Row",
     "RunFigures",
     "Sample",

@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from ssbench.comparison.figures import Figure, Sample
+from ssbench.comparison.figures import Sample
 from ssbench.comparison.order import Order
 from ssbench.comparison.ranks import mann_whitney
+from ssbench.figures import COMPARED, Figure
 from ssbench.statistics.confidence import t_quantile, t_tail
 
 #: Runs a side that allow a word.
@@ -67,12 +68,17 @@ class Difference:
         return 2 * t_tail(beyond / self.error, self.freedom) if self.error else 0.0
 
 
+#: Words for changes for the better.
+_BETTER = {each.words[0] for each in COMPARED.values()}
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """The change of a figure from before to after, as a share of before; of shares, their difference.
 
-    ``low`` and ``high`` are its 95 % interval, None where there is none. ``word`` is "slower", "faster",
-    "more errors", "fewer errors" or "no difference shown", and None where what was measured allows no word.
+    ``low`` and ``high`` are its 95 % interval, None where there is none. ``word`` is one of the figure's
+    (:attr:`~ssbench.figures.Figure.words`) or "no difference shown", and None where what was measured allows
+    no word.
     ``detectable`` is the change that 9 of 10 such comparisons would have shown. ``rank_p`` is the probability
     of the exact Mann-Whitney test, ``p`` that of the test on which the word stands. ``error`` is the standard
     error of the logarithm of the ratio (of shares: of the difference). ``between_runs`` tells whether what
@@ -99,7 +105,7 @@ class Change:
     @property
     def better(self) -> bool:
         """Whether it was shown that something changed for the better."""
-        return self.word in {"faster", "fewer errors"}
+        return self.word in _BETTER
 
 
 def between(
@@ -124,7 +130,7 @@ def difference(
     first, second = (_middle(figure, side) if side else None for side in values)
     if first is None or second is None:
         return Difference(first, second)
-    is_share = figure.more_is_faster is None
+    is_share = figure.is_share
     scaled = values if is_share else [[math.log(value) for value in side] for side in values]
     middle = fmean(scaled[1]) - fmean(scaled[0])
     fewest = min(map(len, scaled))
@@ -172,7 +178,7 @@ def judged(
     """
     if found.middle is None:
         return Change(found.before, found.after)
-    is_share = figure.more_is_faster is None
+    is_share = figure.is_share
     noise = noise * _OF_SHARES if is_share else noise
     plain = (lambda value: value) if is_share else math.expm1
     change = plain(found.middle)
@@ -185,8 +191,7 @@ def judged(
     if found.sure:
         if shown is None:
             shown = p <= level
-        words = _WORDS[figure.more_is_faster]
-        word = words[found.middle > 0] if shown else NO_DIFFERENCE
+        word = figure.word(found.middle) if shown else NO_DIFFERENCE
         reach = (t_quantile(1 - level / 2, found.freedom) + t_quantile(_POWER, found.freedom)) * found.error
         detectable = plain(math.log1p(noise) + found.drift + reach)
     return Change(
@@ -204,17 +209,9 @@ def judged(
     )
 
 
-#: The words for less and for more of a figure.
-_WORDS = {
-    True: ("slower", "faster"),
-    False: ("faster", "slower"),
-    None: ("fewer errors", "more errors"),
-}
-
-
 def _middle(figure: Figure, values: list[float]) -> float:
     """Return the mean of runs: the geometric one, but of shares."""
-    if figure.more_is_faster is None:
+    if figure.is_share:
         return fmean(values)
     return math.exp(fmean(map(math.log, values)))
 

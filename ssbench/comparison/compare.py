@@ -110,11 +110,7 @@ def compare(
             if any(sides):
                 first, second = (_samples(runs, key, name) for runs in sides)
                 measured = difference(figure, first, second, _order(*sides), drift)
-                floor = (
-                    floors.of((key, name))
-                    if floors is not None and figure.more_is_faster is not None
-                    else None
-                )
+                floor = floors.of((key, name)) if floors is not None and not figure.is_share else None
                 counts = len(first), len(second)
                 if floor is not None and min(counts):
                     measured = with_floor(measured, floor, counts, apart=_apart(*sides))

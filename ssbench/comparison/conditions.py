@@ -27,8 +27,8 @@ def check(condition: Condition) -> None:
     """Raise ValueError where a condition is about a figure that is not compared."""
     if condition.figure not in FIGURES:
         raise ValueError(f"{condition.text!r}: only {', '.join(FIGURES)} are compared")
-    if condition.figure == "errors" and condition.unit not in {Unit.SHARE, Unit.CHANGE}:
-        raise ValueError(f"{condition.text!r}: errors are compared as a share, such as 0.1%")
+    if FIGURES[condition.figure].is_share and condition.unit not in {Unit.SHARE, Unit.CHANGE}:
+        raise ValueError(f"{condition.text!r}: {condition.figure} are compared as a share, such as 0.1%")
 
 
 def judge(comparison: Comparison, condition: Condition) -> Judged:
@@ -38,8 +38,6 @@ def judge(comparison: Comparison, condition: Condition) -> Judged:
     if found is None or value is None:
         return Judged(condition.text, "was not measured on both sides", Result.FAILED)
     if not condition.relative:
-        if condition.unit is Unit.MEGABYTES_PER_SECOND:
-            value /= FIGURES["mb_per_s"].unit
         outcome = Result.FAILED if condition.holds(value) else Result.PASSED
         return Judged(condition.text, condition.spell(value), outcome)
     came = f"{100 * value:+.1f} %"
@@ -63,7 +61,7 @@ def _needs(comparison: Comparison, condition: Condition, found: Change) -> str:
     """Say how many runs, or how long a run, would decide a condition if the change stays as it is."""
     if found.error is None or found.change is None:
         return ""
-    is_share = FIGURES[condition.figure].more_is_faster is None
+    is_share = FIGURES[condition.figure].is_share
     away = found.change - condition.limit
     if not is_share:
         away = math.log1p(found.change) - math.log1p(max(condition.limit, -0.999999))

@@ -162,4 +162,4 @@ def _freedom(parts: Sequence[tuple[float, float]]) -> float:
 
 def is_ratio(place: Place) -> bool:
     """Whether a figure is compared by its logarithm: shares have no floor."""
-    return FIGURES[place[1]].more_is_faster is not None
+    return not FIGURES[place[1]].is_share

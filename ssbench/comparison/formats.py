@@ -7,7 +7,7 @@ import io
 import json
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import pairwise
 
 from ssbench.comparison.change import NO_DIFFERENCE, Change
@@ -28,7 +28,10 @@ _ALWAYS = 5
 #: In text, by their places: those with words, and one that has a title only there; and shorter words.
 _LEFT = (1, 5, 7)
 _TITLES = {7: "shown"}
-_SHORT = {NO_DIFFERENCE: "none", "more errors": "more", "fewer errors": "fewer"}
+_SHORT = {
+    NO_DIFFERENCE: "none",
+    **{word: word.partition(" ")[0] for each in FIGURES.values() for word in each.words},
+}
 
 #: Operation and size class have this many columns at least.
 _LEAST_NAME = 6
@@ -92,7 +95,7 @@ def markdown(comparison: Comparison) -> str:
 def _table(comparison: Comparison) -> tuple[list[int], list[list[str]]]:
     """Return the places of the columns that are shown; and the rows of their cells, titles first."""
     rows = [
-        [row.name, FIGURES[figure].title, *cells(FIGURES[figure], change)]
+        [row.name, FIGURES[figure].compared_head, *cells(FIGURES[figure], change)]
         for row in comparison.rows
         for figure, change in visible(row)
     ]
@@ -111,7 +114,7 @@ def as_csv(comparison: Comparison) -> str:
     writer.writerow(["Operation", "Size class", "Figure", *(_title(name) for name in Change.__slots__)])
     for row in comparison.rows:
         for figure, change in row.changes.items():
-            values = asdict(in_units(figure, change)).values()
+            values = asdict(change).values()
             writer.writerow([row.operation, cell(row.size_class or ""), figure, *values])
     return out.getvalue()
 
@@ -123,26 +126,13 @@ def _title(name: str) -> str:
 def as_json(comparison: Comparison) -> str:
     """Return everything, with values in seconds, operations or megabytes a second, and shares."""
     said = verdict(comparison)
-    rows = tuple(
-        replace(row, changes={name: in_units(name, change) for name, change in row.changes.items()})
-        for row in comparison.rows
-    )
     record = {
         "version": 2,
         "verdict": {**asdict(said), "tone": said.tone.value},
-        **asdict(replace(comparison, rows=rows)),
+        **asdict(comparison),
         "conditions": [{**asdict(each), "result": each.result.value} for each in comparison.conditions],
     }
     return json.dumps(record, indent=1, allow_nan=False) + "\n"
-
-
-def in_units(figure: str, change: Change) -> Change:
-    """Return a change with its values as records have them: megabytes a second are not bytes."""
-    if figure != "mb_per_s":
-        return change
-    unit = FIGURES[figure].unit
-    before, after = (None if each is None else each / unit for each in (change.before, change.after))
-    return replace(change, before=before, after=after)
 
 
 #: Every format by its name.

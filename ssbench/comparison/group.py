@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean, median, stdev
 
 from ssbench.comparison import formats
-from ssbench.comparison.figures import FIGURES, Figure, Key, RunFigures, Sample
+from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
+from ssbench.figures import Figure
 from ssbench.printable import printable
 from ssbench.statistics.confidence import t_quantile
 
@@ -36,7 +37,7 @@ def outliers(runs: Sequence[RunFigures]) -> list[str]:
         distances = [abs(value - middle) for value in logs]
         far = max(_FAR * _TYPICAL * median(distances), _LEAST)
         found += [
-            f"{run.name} does not fit: {figure.title.split()[0]} {100 * math.expm1(value - middle):+.0f} %"
+            f"{run.name} does not fit: {figure.title} {100 * math.expm1(value - middle):+.0f} %"
             f" from the median of {len(runs)} runs"
             for run, value, distance in zip(runs, logs, distances, strict=True)
             if distance > far
@@ -53,7 +54,7 @@ def text(runs: Sequence[RunFigures]) -> str:
         for figure in FIGURES.values():
             values = [sample.value for sample in _samples(runs, key, figure)]
             if len(values) > 1 and any(values):
-                rows.append([name, figure.title, *_cells(figure, values)])
+                rows.append([name, figure.compared_head, *_cells(figure, values)])
     lines = formats.wrapped(f"{len(runs)} runs: {runs[0].name} to {runs[-1].name}")
     lines += ["", *formats.aligned(rows, left=(1, 3)), ""]
     for note in _notes(runs):
@@ -63,7 +64,7 @@ def text(runs: Sequence[RunFigures]) -> str:
 
 def _cells(figure: Figure, values: list[float]) -> list[str]:
     """Return mean, interval, least, most, and how far the values differ."""
-    if figure.more_is_faster is None:
+    if figure.is_share:
         mean, half = fmean(values), _half(values)
         low, high, differ = max(0.0, mean - half), mean + half, "-"
     else:
@@ -71,7 +72,7 @@ def _cells(figure: Figure, values: list[float]) -> list[str]:
         middle, half = fmean(logs), _half(logs)
         mean, low, high = math.exp(middle), math.exp(middle - half), math.exp(middle + half)
         differ = f"{100 * stdev(logs):.1f} %"
-    shown = [figure.spell(value) for value in (mean, low, high, min(values), max(values))]
+    shown = [figure.compared_in.text(value) for value in (mean, low, high, min(values), max(values))]
     return [shown[0], f"{shown[1]} to {shown[2]}", *shown[3:], differ]
 
 
@@ -102,4 +103,4 @@ def _notes(runs: Sequence[RunFigures]) -> Iterator[str]:
 
 
 def _samples(runs: Sequence[RunFigures], key: Key, figure: Figure) -> list[Sample]:
-    return [run.rows[key][figure.name] for run in runs if figure.name in run.rows.get(key, {})]
+    return [run.rows[key][figure.key] for run in runs if figure.key in run.rows.get(key, {})]

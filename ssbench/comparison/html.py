@@ -27,7 +27,9 @@ _BEFORE, _AFTER = COLOURS[0], COLOURS[2]
 _HEADS = ("operation", "size class", "figure", "before", "after", "change", "95 % interval", "detects", "")
 
 #: Colours of the words of a change.
-_TONES = {"faster": "good", "fewer errors": "good", "slower": "bad", "more errors": "bad"}
+_TONES = {
+    word: tone for each in FIGURES.values() for word, tone in zip(each.words, ("good", "bad"), strict=True)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def _table(comparison: Comparison) -> str:
                 [
                     escape(row.operation),
                     escape(row.size_class or ""),
-                    escape(FIGURES[figure].title),
+                    escape(FIGURES[figure].compared_head),
                     *map(escape, numbers),
                     f'<span class="{f"word {tone}".strip()}">{escape(word)}</span>',
                 ]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from ssbench.comparison.figures import RunFigures
+from ssbench.comparison.figures import FIGURES, RunFigures
+from ssbench.figures import DASH
 from ssbench.printable import printable
 from ssbench.reports.columns import cut, width
 
@@ -58,19 +59,19 @@ def listing(runs: Sequence[RunFigures]) -> Listing:
     )
     rows = []
     for facts, members in groups.items():
-        cells = [_mean(members, name, "rate", 1.0) for name in operations]
-        more = (_mean(members, "ALL", "mb_per_s", 1e6), _mean(members, "ALL", "p99", 1e-3))
+        cells = [_mean(members, name, "rate") for name in operations]
+        more = (_mean(members, "ALL", "mb_per_s"), _mean(members, "ALL", "p99"))
         rows.append((*facts, str(len(members)), *cells, *more))
     return Listing(titles, tuple(rows))
 
 
-def _mean(runs: Sequence[RunFigures], operation: str, figure: str, unit: float) -> str:
+def _mean(runs: Sequence[RunFigures], operation: str, figure: str) -> str:
     samples = [run.rows.get((operation, None), {}).get(figure) for run in runs]
-    values = [sample.value / unit for sample in samples if sample is not None]
+    values = [sample.value for sample in samples if sample is not None]
     if not values:
-        return "-"
+        return DASH
     mean = fmean(values)
-    text = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
+    text = FIGURES[figure].unit.text(mean)
     if len(values) == 1 or not mean:
         return text
     return f"{text} +-{100 * stdev(values) / math.sqrt(len(values)) / mean:.1f} %"

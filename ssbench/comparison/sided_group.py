@@ -74,7 +74,7 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE) -> Comparison:
 
 
 def _difference(place: Place, values: Sequence[tuple[float, float]]) -> Difference:
-    is_share = FIGURES[place[1]].more_is_faster is None
+    is_share = FIGURES[place[1]].is_share
     scaled = [pair if is_share else (math.log(pair[0]), math.log(pair[1])) for pair in values]
     before, after = (fmean(pair[side] for pair in scaled) for side in (0, 1))
     differences = [two - one for one, two in scaled]

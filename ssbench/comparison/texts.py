@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssbench.comparison.change import Change
-from ssbench.comparison.figures import Figure
+from ssbench.figures import Figure
 
 
 def cells(figure: Figure, change: Change) -> list[str]:
@@ -25,7 +25,7 @@ def signed(figure: Figure, change: Change) -> str:
     """Return a change in per cent; of shares, in percentage points."""
     if change.change is None:
         return "-"
-    return f"{percent(change.change)}{'' if figure.more_is_faster is None else ' %'}"
+    return f"{percent(change.change)}{'' if figure.is_share else ' %'}"
 
 
 def percent(share: float) -> str:
@@ -34,4 +34,4 @@ def percent(share: float) -> str:
 
 
 def _value(figure: Figure, value: float | None) -> str:
-    return "-" if value is None else figure.spell(value)
+    return "-" if value is None else figure.compared_in.text(value)

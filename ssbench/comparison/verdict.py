@@ -112,16 +112,16 @@ def _of_changes(comparison: Comparison, word: Word, shown: Sequence[tuple[Row, s
 def _size(figure: str, change: Change) -> float:
     """Return how large a change is, alike for more and for less."""
     value = change.change or 0.0
-    return abs(value) if FIGURES[figure].more_is_faster is None else abs(math.log1p(max(value, -0.999999)))
+    return abs(value) if FIGURES[figure].is_share else abs(math.log1p(max(value, -0.999999)))
 
 
 def _spell(row: Row, figure: str, change: Change, *, with_word: bool) -> str:
-    word = f" {change.word}" if with_word or change.word in {"more errors", "fewer errors"} else ""
+    word = f" {change.word}" if with_word or FIGURES[figure].is_share else ""
     return f"{_name(row, figure)}{word} ({signed(FIGURES[figure], change)})"
 
 
 def _name(row: Row, figure: str) -> str:
-    return f"{row.name} {FIGURES[figure].title.split()[0]}"
+    return f"{row.name} {FIGURES[figure].title}"
 
 
 def _detectable(comparison: Comparison) -> float | None:
@@ -163,7 +163,6 @@ def _reasons(comparison: Comparison, coarse: bool) -> Iterator[str]:
             )
     if comparison.drifts:
         drifts = ", ".join(
-            f"{FIGURES[name].title.split()[0]} {percent(value)} %"
-            for name, value in comparison.drifts.items()
+            f"{FIGURES[name].title} {percent(value)} %" for name, value in comparison.drifts.items()
         )
         yield f"Drift from the first run to the last, besides the change: {drifts}."

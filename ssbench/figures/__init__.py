@@ -11,9 +11,11 @@ from ssbench.figures.table import (
     Figure,
     Range,
     Scope,
+    by_rule,
     find,
     needed,
     percentile,
+    percentile_of,
 )
 from ssbench.figures.units import DASH, Unit
 
@@ -27,7 +29,9 @@ __all__ = [
     "Range",
     "Scope",
     "Unit",
+    "by_rule",
     "find",
     "needed",
     "percentile",
+    "percentile_of",
 ]

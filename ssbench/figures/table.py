@@ -48,6 +48,13 @@ class Times(Protocol):
     def interval(self, rank: float) -> Bounds | None: ...  # noqa: D102
 
 
+class Ordered(Protocol):
+    """Values in ascending order."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int, /) -> float: ...
+
+
 class Due(Protocol):
     """What is known of operations that were due."""
 
@@ -66,6 +73,8 @@ class Line(Protocol):
     def retries(self) -> int: ...  # noqa: D102
     @property
     def requests_per_second(self) -> float: ...  # noqa: D102
+    @property
+    def moved(self) -> int: ...  # noqa: D102
     @property
     def moved_per_second(self) -> float: ...  # noqa: D102
     @property
@@ -156,6 +165,21 @@ class Figure:
     def compared_in(self) -> Unit:
         """The unit in which runs are compared: a count is compared as a share of its whole."""
         return self.unit if self.whole is None else Unit.SHARE
+
+    @property
+    def is_share(self) -> bool:
+        """Whether runs are compared by the difference of shares, and not by a ratio."""
+        return self.compared_in is Unit.SHARE
+
+    @property
+    def compared_head(self) -> str:
+        """Its title with the unit in which runs are compared: ``errors %``."""
+        unit = self.compared_in.shown
+        return self.title if unit in self.title else f"{self.title} {unit}"
+
+    def word(self, change: float) -> str:
+        """Return the word for a change."""
+        return self.words[(change > 0) is not self.more_is_better]
 
     def value(self, line: Line, run: Run) -> float | None:
         """Return the value; None, which is shown as a dash, where there is none or too few support it."""
@@ -267,7 +291,7 @@ FIGURES = {
             "mb_per_s",
             "MB/s",
             Unit.MEGABYTES_PER_SECOND,
-            lambda line, _: line.moved_per_second / _MEGABYTE,
+            lambda line, _: line.moved_per_second / _MEGABYTE if line.moved else None,
             lambda line, _: _range(line.moved_interval, _MEGABYTE),
             more_is_better=True,
             words=("faster", "slower"),
@@ -344,3 +368,25 @@ def find(key: str) -> Figure | None:
 def percentile(rank: float) -> Figure:
     """Return a percentile of the latency of verdicts; the maximum for 100."""
     return FIGURES["max"] if rank == 100 else _latency(f"p{rank:.10g}", rank)
+
+
+def percentile_of(ordered: Ordered, rank: float) -> float | None:
+    """Return a percentile of values in ascending order; None where too few support it.
+
+    The maximum (rank 100) needs one value.
+    """
+    if len(ordered) < (1 if rank >= 100 else needed(rank)):
+        return None
+    return by_rule(len(ordered), rank, lambda place: float(ordered[place - 1]))
+
+
+def by_rule(count: int, rank: float, smallest: Callable[[int], float]) -> float:
+    """Return the percentile of this many values, given what finds the n-th smallest of them.
+
+    N-th percentile of n values, r = n * N / 100: the mean of the r-th and the (r+1)-th smallest where
+    r is whole, else the ceil(r)-th smallest; the maximum for N = 100.
+    """
+    place = count * Fraction(str(rank)) / 100
+    if place.denominator == 1 and place < count:
+        return (smallest(int(place)) + smallest(int(place) + 1)) / 2
+    return smallest(math.ceil(place))

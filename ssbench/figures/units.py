@@ -57,18 +57,20 @@ class Unit(Enum):
 
 
 def milliseconds(seconds: float | None) -> str:
-    """Return a time in milliseconds in 5 characters, microseconds below 10 ms; a dash for none.
+    """Return a time in milliseconds in 5 characters, with three digits or more; a dash for none.
 
-    What is longer than 99,999 ms has its own unit: 100s, 3h.
+    What is below 0.1 ms is written as .0634; what is longer than 99,999 ms has its own unit: 100s, 3h.
     """
-    if seconds is None or math.isnan(seconds):
-        return DASH
-    if math.isinf(seconds):
-        return "inf"
+    if seconds is None or not math.isfinite(seconds):
+        return "inf" if seconds == math.inf else DASH
+    if seconds < 0:  # a difference
+        return f"-{milliseconds(-seconds)}"
     if seconds >= _SECONDS_FROM:
         return f"{seconds:.0f}s" if seconds < _HOURS_FROM else f"{seconds / 3600:.0f}h"
     value = seconds / 1e-3
-    for limit, decimals in ((10, 3), (100, 2), (1000, 1)):
+    if 0 < value < 0.09995:
+        return f"{value:.4f}"[1:]
+    for limit, decimals in ((1, 3), (10, 2), (1000, 1)):
         if round(value, decimals) < limit:
             return f"{value:.{decimals}f}"
     return f"{value:.0f}"

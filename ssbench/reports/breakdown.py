@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ssbench.figures.units import AT_LEAST
+from ssbench.figures.units import AT_LEAST, count, megabytes, milliseconds, rate
 from ssbench.operations import Operation
 from ssbench.printable import printable
-from ssbench.reports.columns import count, cut, milliseconds, paragraph, rate, too_few, width
+from ssbench.reports.columns import cut, paragraph, too_few, width
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Line, RunStatistics, Section
 from ssbench.statistics.censored import Censored, known
@@ -60,13 +60,12 @@ def of_line(line: Line, operation: Operation | None, statistics: RunStatistics) 
     """Return the row of a size class of an operation."""
     total = statistics.total
     everything = total.count + total.failed
-    moves = operation is None or operation.sends_body or operation.returns_object
     return Row(
         line.count,
         line.failed,
         (line.count + line.failed) / everything if everything else 0.0,
         line.requests_per_second,
-        line.moved_per_second if moves and (line.moved or statistics.current) else None,
+        line.moved_per_second if line.moved else None,
         line.latency,
     )
 
@@ -95,10 +94,9 @@ def not_known(latencies: Iterable[Censored]) -> Iterator[str]:
 def _figures(row: Row) -> str:
     values = [_latency(row.latencies, rank) for rank in RANKS]
     latencies = "".join(f"{value:>{columns}}" for value, columns in zip(values, (8, 6, 6, 6, 6), strict=True))
-    moved = "-" if row.moved is None else rate(row.moved / _MEGABYTE, 6)
     return (
         f"{count(row.count, 10):>10}{100 * row.share:>4.0f}{count(row.failed, 7):>8}"
-        f"{rate(row.rate, 8):>9}{moved:>7} |{latencies}"
+        f"{rate(row.rate, 8):>9}{megabytes(row.moved, 6):>7} |{latencies}"
     )
 
 
@@ -148,7 +146,7 @@ def _of_figures(figures: Figures, statistics: RunStatistics) -> Row:
         figures.failed,
         (figures.count + figures.failed) / everything if everything else 0.0,
         window.per_second(figures.within.count) if window else float("nan"),
-        window.per_second(figures.within.moved) if window else None,
+        window.per_second(figures.within.moved) if window and figures.moved else None,
         figures.latency,
     )
 

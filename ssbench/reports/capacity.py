@@ -15,9 +15,10 @@ from ssbench.capacity.search import Answer
 from ssbench.capacity.steps import Step
 from ssbench.capacity.variables import Variable
 from ssbench.figures import MIN_BEYOND
+from ssbench.figures.units import megabytes, milliseconds, rate
 from ssbench.printable import printable
-from ssbench.reports.columns import WIDTH, bars, milliseconds, paragraph, width
-from ssbench.reports.verdict import Tone, rate
+from ssbench.reports.columns import WIDTH, bars, paragraph, width
+from ssbench.reports.verdict import Tone
 
 _MEGABYTE = 1e6
 
@@ -57,10 +58,10 @@ def cells(step: Step) -> list[str]:
         f"{step.seconds:.0f}",
         rate(step.rate),
         f"{rate(max(0.0, interval.low))}-{rate(interval.high)}" if interval else "-",
-        rate(step.moved / _MEGABYTE),
+        megabytes(step.moved),
         *(milliseconds(seconds) for seconds in _percentiles(step)),
         f"{step.failed:,}",
-        "-" if math.isnan(step.in_flight) else rate(step.in_flight),
+        rate(step.in_flight),
         "-" if step.generator is None else f"{step.generator:.0%}{' !' if step.generator_limited else ''}",
     ]
 
@@ -163,6 +164,7 @@ def _fit(value: Sequence[str], columns: Iterable[Sequence[str]]) -> bool:
 def _records(found: Capacity) -> Iterator[dict[str, object]]:
     """Yield a step as plain data, with None for what is not known."""
     for step, words in zip(found.steps, found.words or ("",) * len(found.steps), strict=True):
+        p50, p99 = _percentiles(step)
         low, high = (step.interval.low, step.interval.high) if step.interval else (None, None)
         record = {
             found.variable.value: step.value,
@@ -173,8 +175,8 @@ def _records(found: Capacity) -> Iterator[dict[str, object]]:
             "operations_per_second_high": high,
             "bytes_per_second": step.moved,
             "mean_seconds": step.mean,
-            "p50_seconds": step.p50,
-            "p99_seconds": step.p99,
+            "p50_seconds": p50,
+            "p99_seconds": p99,
             "percentile_supported": step.supported,
             "succeeded": step.count,
             "failed": step.failed,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from collections.abc import Iterable, Iterator
 
@@ -60,47 +59,10 @@ def paragraph(text: str, indent: int = 2) -> Iterator[str]:
     return wrap(text.split(" "), indent)
 
 
-def count(number: int, columns: int) -> str:
-    """Return a whole number with commas; millions, and so on, where that takes too many columns."""
-    text = f"{number:,}"
-    for unit in "MGTPE":
-        if len(text) <= columns:
-            break
-        number = round(number / 1000) if unit != "M" else round(number / 1e6)
-        text = f"{number:,}{unit}"
-    return text
-
-
 def too_few(ranks: Iterable[float]) -> str:
     """Return what ``-`` means in place of these percentiles."""
     needs = ", ".join(f"p{rank:g} {needed(rank):,}" for rank in ranks)
     return f"-: too few operations (needed: {needs})"
-
-
-def rate(number: float, columns: int) -> str:
-    """Return a rate, with decimals below 1,000; - for what is not known."""
-    if math.isnan(number):
-        return "-"
-    if math.isinf(number):
-        return "inf"
-    for limit, decimals in ((9.995, 2), (999.95, 1)):
-        if number < limit:
-            return f"{number:.{decimals}f}"
-    return count(round(number), columns)
-
-
-def milliseconds(seconds: float | None) -> str:
-    """Return a latency in milliseconds in 5 characters, with a unit where it is long; - for none.
-
-    It has three significant digits down to 10 microseconds.
-    """
-    if seconds is None or math.isnan(seconds):
-        return "-"
-    value = seconds * 1000
-    for limit, decimals in ((0.09995, 4), (0.9995, 3), (9.995, 2), (99.95, 1), (99_999.5, 0)):
-        if value < limit:
-            return f"{value:.{decimals}f}"[-5:]  # .0634
-    return f"{seconds:.0f}s" if seconds < 9999.5 else f"{seconds / 3600:.0f}h"
 
 
 def clock(seconds: float) -> str:

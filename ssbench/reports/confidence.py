@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ssbench.reports.figures import milliseconds
+from ssbench.figures.units import milliseconds
 from ssbench.statistics import Course, Interval, Latencies, Line, RunStatistics, Section, Steadiness
 from ssbench.statistics.confidence import MIN_SECONDS
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 
 from ssbench.results import RunDescription
@@ -34,17 +33,3 @@ def object_path(run: RunDescription, slowest: Slowest) -> str:
 def rank(percentile: float) -> str:
     """Return the rank of a percentile as people write it: 95, 99.9."""
     return f"{percentile:.10g}"
-
-
-def milliseconds(seconds: float | None) -> str:
-    """Return a duration in milliseconds in 6 characters up to 999 s; - for none.
-
-    It is to the microsecond below 10 ms, and to a tenth of one below 0.1 ms.
-    """
-    if seconds is None or math.isnan(seconds):
-        return "-"
-    value = seconds / 1e-3
-    for limit, decimals in ((0.1, 4), (10, 3), (100, 2), (10_000, 1)):
-        if round(value, decimals) < limit:
-            return f"{value:.{decimals}f}"
-    return f"{value:.0f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssbench.reports.figures import milliseconds
+from ssbench.figures.units import milliseconds
 from ssbench.results import WorkerFacts
 from ssbench.statistics import Generator
 

@@ -8,8 +8,8 @@ from ssbench.attribution.findings import Attribution
 from ssbench.attribution.ranks import Difference
 from ssbench.attribution.tables import PartRow, Row, SlowOperation
 from ssbench.attribution.texts import LONGER, SLOWEST, answer, coverage_facts, coverage_notes, listed, nobody
+from ssbench.figures.units import milliseconds
 from ssbench.reports import html_tables
-from ssbench.reports.figures import milliseconds
 from ssbench.reports.html_page import Part, escape
 from ssbench.reports.verdict import Tone
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
+from ssbench.figures import FIGURES
+from ssbench.figures.units import megabytes, milliseconds, rate, share
 from ssbench.operations import OPERATIONS
 from ssbench.reports.columns import plural
-from ssbench.reports.figures import milliseconds, object_path, utc
+from ssbench.reports.figures import object_path, utc
 from ssbench.reports.html_page import escape
-from ssbench.reports.verdict import rate, share
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Interval, Latencies, RunStatistics, Slowest
 from ssbench.statistics.figures import rates
@@ -64,7 +65,7 @@ def operations(statistics: RunStatistics) -> str:
                     f"{line.count:,}",
                     rate(line.requests_per_second),
                     _interval(line.rate_interval),
-                    rate(line.moved_per_second / _MEGABYTE),
+                    FIGURES["mb_per_s"].text(line, statistics),
                     _errors(line.failed),
                     *_percentiles(line.last_byte),
                 ]
@@ -174,7 +175,7 @@ def stages(statistics: RunStatistics) -> str:
                 f"{course.window.seconds:.2f}" if course else "-",
                 f"{total.count:,}",
                 rate(total.requests_per_second),
-                rate(total.moved_per_second / _MEGABYTE),
+                FIGURES["mb_per_s"].text(total, statistics),
                 _errors(total.failed),
                 *_percentiles(total.lines[0].last_byte),
                 f"{total.due.late:,}" if stage.load.rate else "-",
@@ -247,7 +248,7 @@ def errors(statistics: RunStatistics) -> str:
                     copied(cause.trans_id),
                     f"{cause.count:,}",
                     share(cause.count, total).removesuffix(" %"),
-                    milliseconds(cause.times.percentile(50)),
+                    milliseconds(cause.times.supported_percentile(50)),
                     milliseconds(cause.times.maximum),
                 ]
             )
@@ -370,14 +371,13 @@ def _figures(statistics: RunStatistics, figures: Figures) -> Iterator[str]:
     operations_, moved = rates(figures, statistics.course.window if statistics.course else None)
     yield f"{figures.count:,}"
     yield rate(operations_)
-    yield rate(moved / _MEGABYTE)
+    yield megabytes(moved if figures.moved else None)
     yield _errors(figures.failed)
     yield from _percentiles(figures.last_byte)
 
 
 def _percentiles(latencies: Latencies) -> Iterator[str]:
-    yield milliseconds(latencies.percentile(50))
-    for rank in (95, 99, 99.9, 100):
+    for rank in (50, 95, 99, 99.9, 100):
         yield milliseconds(latencies.supported_percentile(rank))
 
 

@@ -272,7 +272,7 @@ class _Maker:
             resent=figures.resent,
             bytes=figures.moved,
             ops_per_second=number_of(operations),
-            bytes_per_second=number_of(moved),
+            bytes_per_second=number_of(moved) if figures.moved else None,
             ops_interval=interval_of(ops_interval),
             bytes_interval=interval_of(bytes_interval),
             window=records.Within(
@@ -324,13 +324,14 @@ class _Maker:
             max=number_of(latencies.maximum),
             mean=number_of(latencies.mean),
             deviation=number_of(latencies.deviation),
-            percentiles=dict(zip(map(rank, self._ranks), latencies.percentiles(self._ranks), strict=True))
-            if latencies.count
-            else {},
+            percentiles={
+                **dict.fromkeys(map(rank, self._ranks if latencies.count else ())),
+                **dict(zip(map(rank, supported), latencies.percentiles(supported), strict=True)),
+            },
             intervals={
                 rank(each): interval
-                for each in self._ranks
-                if each < 100 and latencies.count and (interval := interval_of(latencies.interval(each)))
+                for each in supported
+                if (interval := interval_of(latencies.interval(each)))
             },
             supported=max(supported, default=None),
             slowest=self._slowest(latencies.slowest) if latencies.slowest else None,

@@ -44,9 +44,9 @@ class Interval(Record, frozen=True, kw_only=True):
 class Latency(Record, frozen=True, kw_only=True):
     """Latencies of successes. ``percentiles`` has ranks ("99.9") and seconds, exact ones.
 
-    ``intervals`` has the same ranks, and is empty in runs that were too short to tell. Beyond the rank
-    ``supported`` fewer than ten latencies lie, so that percentiles say little; null where that holds for
-    all of them.
+    A percentile is null where fewer than ten latencies lie beyond it; ``supported`` is the highest rank of
+    which that does not hold, null where it holds of all. ``intervals`` has the ranks whose interval is
+    known; it is empty in runs that were too short to tell.
     """
 
     count: Count
@@ -54,7 +54,7 @@ class Latency(Record, frozen=True, kw_only=True):
     max: Seconds | None
     mean: Seconds | None
     deviation: Seconds | None
-    percentiles: dict[str, Seconds]
+    percentiles: dict[str, Seconds | None]
     intervals: dict[str, Interval]
     supported: Percent | None
     slowest: Slowest | None

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from ssbench.figures.units import milliseconds
 from ssbench.reports import generator
-from ssbench.reports.figures import milliseconds
 from ssbench.results import Gap
 from ssbench.statistics import Cause, Course, EachSecond, Latencies, Line, RunStatistics, Section, Stall
 
@@ -183,9 +183,10 @@ def values(latencies: Latencies, ranks: Sequence[float]) -> str:
 def _held_up(total: Section) -> Iterator[str]:
     held_up = total.held_up
     if held_up.count:
+        median = milliseconds(held_up.supported_percentile(50))
         yield (
             f"Left out, because a worker stood still: {held_up.count}"
-            f" (median {milliseconds(held_up.percentile(50))} ms, max {milliseconds(held_up.maximum)} ms)"
+            f" (median {median} ms, max {milliseconds(held_up.maximum)} ms)"
         )
 
 
@@ -219,7 +220,7 @@ def _failures(statistics: RunStatistics) -> Iterator[str]:
     for name, cause in statistics.errors.items():
         yield (
             f"{name:<24.24}{cause.count:>9}{100 * cause.count / everything:>10.2f}   "
-            f"{milliseconds(cause.times.percentile(50)):>18}{milliseconds(cause.times.maximum):>9}"
+            f"{milliseconds(cause.times.supported_percentile(50)):>18}{milliseconds(cause.times.maximum):>9}"
             f"  {_statuses(cause)}"
         )
 

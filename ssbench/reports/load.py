@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssbench.reports.columns import milliseconds as short_milliseconds
+from ssbench.figures.units import milliseconds
 from ssbench.reports.columns import paragraph, plural
-from ssbench.reports.figures import milliseconds
 from ssbench.reports.key_figures import RANKS, heads, values
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import RunStatistics
@@ -61,13 +60,13 @@ def brief(statistics: RunStatistics) -> Iterator[str]:
         return
     service = statistics.total.last_byte
     parts = [
-        f"p{rank:g} {short_milliseconds(seconds)}"
+        f"p{rank:g} {milliseconds(seconds)}"
         for rank in (50, 99)
         if (seconds := service.supported_percentile(rank)) is not None
     ]
     if service.count:
-        parts.append(f"max {short_milliseconds(service.maximum)} ms")
-    late = f"{due.late:,} began late (max {short_milliseconds(due.lateness.maximum)} ms)"
+        parts.append(f"max {milliseconds(service.maximum)} ms")
+    late = f"{due.late:,} began late (max {milliseconds(due.lateness.maximum)} ms)"
     not_begun = f", {statistics.not_begun:,} never" if statistics.not_begun else ""
     sent = f" From when they were sent: {' '.join(parts)}." if parts else ""
     yield from paragraph(f"Latency counts from when operations were due.{sent} {late}{not_begun}")

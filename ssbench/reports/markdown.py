@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ssbench.figures import FIGURES
+from ssbench.figures.units import milliseconds, rate, share
 from ssbench.printable import printable
 from ssbench.reports.columns import plural
-from ssbench.reports.figures import milliseconds, utc
+from ssbench.reports.figures import utc
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import Tone, judged, rate, share, verdict
+from ssbench.reports.verdict import Tone, judged, verdict
 from ssbench.statistics import RunStatistics
 from ssbench.statistics.censored import Censored
 
@@ -65,7 +67,7 @@ def _table(statistics: RunStatistics) -> Iterator[str]:
             share(section.count + section.failed, everything).removesuffix(" %"),
             f"{section.failed:,}",
             rate(section.requests_per_second),
-            rate(section.moved_per_second / _MEGABYTE),
+            FIGURES["mb_per_s"].text(section, statistics),
             *(_supported(latencies, rank) for rank in (50, 95, 99, 99.9, 100)),
         ]
         yield f"| {' | '.join(cells)} |"

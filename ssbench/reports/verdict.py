@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from ssbench import verdict as verdicts
-from ssbench.figures.units import AT_LEAST
+from ssbench.figures.units import AT_LEAST, megabytes, milliseconds, rate
 from ssbench.reports.columns import plural
-from ssbench.reports.figures import milliseconds
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics, Section
 from ssbench.statistics.censored import Censored
@@ -119,22 +117,7 @@ def _sentence(text: str) -> str:
 
 def rates(section: Section) -> str:
     """Return operations and megabytes a second, with units."""
-    return f"{rate(section.requests_per_second)} ops/s, {rate(section.moved_per_second / _MEGABYTE)} MB/s"
-
-
-def rate(value: float) -> str:
-    """Return a rate with three digits or more; infinite where no time passed."""
-    if math.isinf(value):
-        return "\u221e"
-    return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
-
-
-def share(part: int, whole: int) -> str:
-    """Return a share in per cent that never looks like none or all of it when it is not."""
-    percent = 100 * part / whole if whole else 0.0
-    if 0 < percent < 0.01:
-        return "under 0.01 %"
-    return f"{percent:.2f} %" if percent < 10 else f"{percent:.1f} %"
+    return f"{rate(section.requests_per_second)} ops/s, {megabytes(section.moved_per_second)} MB/s"
 
 
 def _sides(statistics: RunStatistics) -> Iterator[str]:
@@ -151,6 +134,8 @@ def _latencies(statistics: RunStatistics) -> Iterator[str]:
 
 
 def _typical(latencies: Censored) -> str:
+    if not latencies.supports(50):
+        return f"the slowest took {_milliseconds(latencies, 100)}"
     text = f"half took {_bound(latencies, 50)}"
     for rank in (99, 95, 90):
         if latencies.supports(rank):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ssbench.figures.units import megabytes, milliseconds, rate
+
 #: Narrower bars than this say nothing; wider ones than this say no more.
 _LEAST_BAR, _MOST_BAR = 10, 32
 
@@ -18,7 +20,7 @@ class Figures:
     """What a line shows. ``share`` of the run is done, and ``left`` seconds remain; None is not known.
 
     ``rate`` is successful operations a second, ``moved`` bytes a second, ``p50`` and ``p99`` latencies in
-    seconds (None: nothing succeeded lately). ``causes`` counts the failures of the whole run. ``there`` of
+    seconds (None: too few successes lately). ``causes`` counts the failures of the whole run. ``there`` of
     ``expected`` workers can get jobs.
     """
 
@@ -39,8 +41,8 @@ def compose(figures: Figures, width: int) -> str:
     fields = {
         "percent": [f"{int(100 * done)} %"],
         "left": [""] if figures.left is None else [f"{_clock(figures.left)} left", ""],
-        "rate": [f"{figures.rate:,.0f} ops/s", f"{figures.rate:,.0f}/s"],
-        "moved": [f"{figures.moved / 1e6:,.1f} MB/s", ""],
+        "rate": [f"{rate(figures.rate)} ops/s", f"{rate(figures.rate)}/s"],
+        "moved": [f"{megabytes(figures.moved)} MB/s", ""],
         "latency": _latency(figures),
         "errors": _errors(figures.causes),
         "workers": _workers(figures),
@@ -72,10 +74,10 @@ def _clock(seconds: float) -> str:
 
 
 def _latency(figures: Figures) -> list[str]:
-    if figures.p50 is None or figures.p99 is None:
+    if figures.p50 is None:
         return [""]
-    p50, p99 = (f"{1000 * each:,.{1 if each < 0.01 else 0}f}" for each in (figures.p50, figures.p99))
-    return [f"p50 {p50} p99 {p99} ms", f"p99 {p99} ms", ""]
+    p50, p99 = milliseconds(figures.p50), milliseconds(figures.p99)
+    return [f"p50 {p50} p99 {p99} ms", f"p99 {p99} ms" if figures.p99 is not None else f"p50 {p50} ms", ""]
 
 
 def _errors(causes: Mapping[str, int]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.figures import percentile_of
 from ssbench.operations import OPERATIONS
 from ssbench.results import ResultBlock
 from ssbench.scenario.model import Scenario
@@ -120,15 +121,7 @@ class LiveScreen(ProgressLine):
         parts = [part.operations[code] for part in self._parts if code in part.operations]
         latencies = np.sort(np.concatenate([np.empty(0), *(part.latencies for part in parts)]))
         operation = OPERATIONS.get(code)
-        # By hand: np.percentile takes ten milliseconds when it is first called.
-        p50, p95, p99, longest = (
-            (
-                float(latencies[min(len(latencies) * rank // 100, len(latencies) - 1)])
-                for rank in (50, 95, 99, 100)
-            )
-            if len(latencies)
-            else (None, None, None, None)
-        )
+        p50, p95, p99, longest = (percentile_of(latencies, rank) for rank in (50, 95, 99, 100))
         return OperationView(
             operation.name if operation else str(code),
             sum(part.done for part in parts) / seconds,

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ssbench.figures.units import megabytes, milliseconds, rate
 from ssbench.screen.figures_line import Figures, compose
 
 #: Above this share of a core the figures are those of the worker.
 _BUSY = 0.9
-
-_MEGABYTE = 1e6
 
 
 class WorkerView(NamedTuple):
@@ -27,7 +26,7 @@ class WorkerView(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OperationView:
-    """What an operation did lately: rates a second, and latencies in seconds, None where it did nothing.
+    """What an operation did lately: rates a second, and latencies in seconds, None where too few were seen.
 
     ``failed`` is of the whole run.
     """
@@ -68,18 +67,11 @@ def frame(view: View, width: int, height: int) -> list[str]:
 def _operations(operations: Sequence[OperationView]) -> Iterator[str]:
     yield f"{'':<10}{'ops/s':>10}{'MB/s':>10} |{'ms: p50':>9}{'p95':>8}{'p99':>8}{'max':>8}{'failed':>9}"
     for each in operations:
-        times = [_milliseconds(seconds) for seconds in (each.p50, each.p95, each.p99, each.longest)]
+        times = [milliseconds(seconds) for seconds in (each.p50, each.p95, each.p99, each.longest)]
         yield (
-            f"{each.name.upper():<10.10}{each.rate:>10,.1f}{each.moved / _MEGABYTE:>10,.2f} |"
+            f"{each.name.upper():<10.10}{rate(each.rate):>10}{megabytes(each.moved):>10} |"
             f"{times[0]:>9}{times[1]:>8}{times[2]:>8}{times[3]:>8}{each.failed:>9,}"
         )
-
-
-def _milliseconds(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    value = 1000 * seconds
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
 
 
 def _workers(view: View, room: int) -> Iterator[str]:
@@ -91,9 +83,9 @@ def _workers(view: View, room: int) -> Iterator[str]:
     yield f"{'worker':>10}{'ops/s':>10}{'jobs':>10} |{'CPU':>9}{'lag p99':>10}  host"
     for worker in workers:
         cpu = "-" if worker.cpu_share is None else f"{100 * worker.cpu_share:.0f} %"
-        lag = "-" if worker.lag_p99 is None else f"{_milliseconds(worker.lag_p99)} ms"
+        lag = milliseconds(worker.lag_p99) + (" ms" if worker.lag_p99 is not None else "")
         yield (
-            f"{worker.worker_id:>10}{view.rates.get(worker.worker_id, 0.0):>10,.1f}{worker.jobs:>10,} |"
+            f"{worker.worker_id:>10}{rate(view.rates.get(worker.worker_id, 0.0)):>10}{worker.jobs:>10,} |"
             f"{cpu:>9}{lag:>10}  {worker.host}{_remark(worker)}"
         )
     if len(workers) < len(view.workers):

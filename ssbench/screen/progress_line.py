@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.figures import percentile_of
 from ssbench.results import ResultBlock, RunSummary
 from ssbench.scenario.model import Scenario
 from ssbench.screen import terminal
@@ -121,12 +122,7 @@ class ProgressLine:
         """Return what is to be shown at ``now``, a moment of the clock of :meth:`tick`."""
         seconds = max(now - self._window_begins, 1e-9)
         latencies = np.sort(np.concatenate([each.latencies for each in self._gathered]))
-        # By hand: np.percentile takes ten milliseconds when it is first called.
-        p50, p99 = (
-            (float(latencies[len(latencies) * rank // 100]) for rank in (50, 99))
-            if len(latencies)
-            else (None, None)
-        )
+        p50, p99 = (percentile_of(latencies, rank) for rank in (50, 99))
         share, left = self._course(now - self._began)
         there, expected = self._workers()
         return Figures(

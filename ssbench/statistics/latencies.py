@@ -1,22 +1,18 @@
-"""Latencies: exact figures of any number of them, 8 bytes each.
-
-N-th percentile of n values, r = n * N / 100: the mean of the r-th and the (r+1)-th smallest where
-r is whole, else the ceil(r)-th smallest; the maximum for N = 100.
-"""
+"""Latencies: exact figures of any number of them, 8 bytes each."""
 
 from __future__ import annotations
 
 import math
 import struct
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.figures import MIN_BEYOND
+from ssbench.figures import MIN_BEYOND, by_rule
 from ssbench.results import Mark, ResultBlock
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import Interval
@@ -72,7 +68,7 @@ class Latencies:
     by_second: LatencyTable = field(repr=False, compare=False, default_factory=LatencyTable)
 
     def percentile(self, rank: float, without: int = 0, endless: int = 0) -> float:
-        """Return the percentile by the rule at the head of this module; 0 < rank <= 100.
+        """Return the percentile by the rule of :func:`~ssbench.figures.by_rule`; 0 < rank <= 100.
 
         The slowest are left out, as many as ``without`` says; ``endless`` is how many infinite ones are
         added.
@@ -80,7 +76,7 @@ class Latencies:
         count = self.count - without + endless
         if count <= 0:
             return math.nan
-        return _by_rule(count, rank, lambda place: self._smallest(place) if place <= self.count else math.inf)
+        return by_rule(count, rank, lambda place: self._smallest(place) if place <= self.count else math.inf)
 
     def most(self, rank: float | None) -> float:
         """Return the most that a percentile is, or the mean for None: the figure itself, which is known.
@@ -94,7 +90,7 @@ class Latencies:
         if not 0 < self.count <= _SORTED_AT_ONCE:
             return [self.percentile(rank) for rank in ranks]
         ordered = np.sort(np.concatenate(self._parts))
-        return [_by_rule(self.count, rank, lambda place: float(ordered[place - 1])) for rank in ranks]
+        return [by_rule(self.count, rank, lambda place: float(ordered[place - 1])) for rank in ranks]
 
     def supported_percentile(self, rank: float) -> float | None:
         """Return the percentile; None where fewer than :data:`MIN_BEYOND` latencies lie beyond it.
@@ -169,14 +165,6 @@ class Latencies:
         """Return for each part how many values have lesser upper bits."""
         (least,) = struct.unpack("=d", struct.pack("=Q", upper_bits << 48))
         return [int(part.searchsorted(least)) for part in self._parts]
-
-
-def _by_rule(count: int, rank: float, smallest: Callable[[int], float]) -> float:
-    """Return a percentile by the rule at the head of this module, given what finds the n-th smallest."""
-    place = count * Fraction(str(rank)) / 100
-    if place.denominator == 1 and place < count:
-        return (smallest(int(place)) + smallest(int(place) + 1)) / 2
-    return smallest(math.ceil(place))
 
 
 def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:

@@ -5,7 +5,7 @@
   earliest start of a success), a start being a completion less the last-byte latency.
 - Latencies are of successes only. Missing ones and zeros (no-op runs) do not count.
 - Deviation: the square root of the population variance.
-- Percentiles: see :mod:`ssbench.statistics.latencies`.
+- Percentiles: see :func:`ssbench.figures.by_rule`.
 """
 
 from __future__ import annotations

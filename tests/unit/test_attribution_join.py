@@ -251,9 +251,9 @@ def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path)
     cells = row.split("<td class=number>")[1:]
     (device,) = (each for each in found["devices"] if each["name"] == "d3 on o3/object")
     assert cells[0] == f"{device['requests']}"
-    assert float(cells[1]) == pytest.approx(1000 * device["longer"]["median"], abs=0.005)
+    assert float(cells[1]) == pytest.approx(1000 * device["longer"]["median"], abs=0.05)
     numbers = [1000 * number for pair in (device["seconds"], device["latency"]) for number in pair]
-    assert [float(cell) for cell in cells[4:8]] == pytest.approx(numbers, abs=0.005)
+    assert [float(cell) for cell in cells[4:8]] == pytest.approx(numbers, abs=0.05)
 
 
 def test_only_one_output_goes_to_standard_output(stat_file: Path) -> None:

@@ -438,11 +438,11 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     assert judgments[1][1] == "33.5ms"
     assert judgments[3] == ["12", "-", "-"]
     shown = dict(zip(others[0], others[1], strict=True))
-    # Seven of 700 lie beyond p99, which is fewer than reports show it of; programs get it.
+    # Seven of 700 lie beyond p99, which is fewer than it needs.
     assert (shown["p99 ms"], shown["p50 ms"]) == ("-", "12.3")
     assert others[3][:2] == ["12", "20"]
     (record, *_) = json.loads(as_json(found))["steps"]
-    assert record["p99_seconds"] == pytest.approx(0.0334634)
+    assert record["p99_seconds"] is None
     assert record["percentile_supported"] == 50
     assert "ops/s at 6, 12: \u2588\u2588\n" in text(found)
 

@@ -399,7 +399,7 @@ def test_every_format_has_the_same_verdict():
 
 
 def test_megabytes_are_no_bytes():
-    found = compare([run(mb_per_s=4e6)], [run(mb_per_s=5e6)])
+    found = compare([run(mb_per_s=4.0)], [run(mb_per_s=5.0)])
     record = json.loads(FORMATS["json"](found))
     assert record["rows"][0]["changes"]["mb_per_s"]["before"] == pytest.approx(4.0)
     row = next(csv.DictReader(io.StringIO(FORMATS["csv"](found))))
@@ -414,13 +414,13 @@ def test_conditions_on_what_is_not_compared():
 
 def test_a_table_of_configurations():
     runs = [
-        run(facts={"scenario": "4K", "users": "64"}, rate=rate, p99=0.02, mb_per_s=4e6)
+        run(facts={"scenario": "4K", "users": "64"}, rate=rate, p99=0.02, mb_per_s=4.0)
         for rate in (99.0, 101.0)
     ] + [run(facts={"scenario": "1M", "users": "64"}, rate=9.0)]
     lines = as_text(listing(runs)).splitlines()
     assert lines[0].split() == ["scenario", "runs", "GET/s", "all/s", "MB/s", "p99", "ms"]
-    assert lines[1].split()[:6] == ["4K", "2", "100", "+-1.0", "%", "100"]
-    assert lines[2].split() == ["1M", "1", "9", "9", "-", "-"]
+    assert lines[1].split()[:6] == ["4K", "2", "100.0", "+-1.0", "%", "100.0"]
+    assert lines[2].split() == ["1M", "1", "9.00", "9.00", "-", "-"]
 
 
 def test_texts_of_stat_files_move_no_cursor():

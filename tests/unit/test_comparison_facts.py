@@ -126,6 +126,6 @@ def test_a_table_tells_apart_whatever_differs() -> None:
 
     lines = as_text(listing([run("a"), run("a"), run("b", **{"think time": "0.5"})])).splitlines()
     assert lines[0].split() == ["scenario", "label", "think", "time", "runs", "all/s", "MB/s", "p99", "ms"]
-    assert lines[1].split()[:4] == ["s", "a", "2", "5"]
+    assert lines[1].split()[:4] == ["s", "a", "2", "5.00"]
     assert lines[2].split()[:4] == ["s", "b", "0.5", "1"]
     assert as_text(listing([run("")])).split()[:2] == ["scenario", "runs"]

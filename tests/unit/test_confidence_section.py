@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from planted_load import play
 
+from ssbench.figures import units
 from ssbench.reports import confidence
 from ssbench.results import ResultBlock, RunDescription
 from ssbench.scenario.model import Scenario, SizeClass, Stage
@@ -54,7 +55,7 @@ def test_rates_and_percentiles_have_their_intervals():
     assert median.low < line.last_byte.percentile(50) < median.high
     assert median.high / median.low < 1.1
     shown = next(text for text in lines if "READ last" in text)
-    assert f"{median.low * 1e3:.3f}-{median.high * 1e3:.3f}"[:5] in shown
+    assert f"{units.milliseconds(median.low)}-{units.milliseconds(median.high)}" in shown
     assert shown.split()[-1] == "-"  # of 4000 latencies 4 lie beyond p99.9
 
 

@@ -35,13 +35,14 @@ WELL = Figures(share=0.25, left=3605, rate=600, moved=1e6, p50=0.0042, p99=0.03,
         (
             WELL,
             120,
-            f"[########{'.' * 24}]  25 %  1:00:05 left  600 ops/s  1.0 MB/s  p50 4.2 p99 30 ms  4 workers",
+            f"[########{'.' * 24}]  25 %  1:00:05 left  600.0 ops/s  1.00 MB/s  p50 4.20 p99 30.0 ms"
+            "  4 workers",
         ),
-        (WELL, 77, "[####...............]  25 %  1:00:05 left  600/s  1.0 MB/s  p50 4.2 p99 30 ms"),
+        (WELL, 77, "[###..........]  25 %  1:00:05 left  600.0/s  1.00 MB/s  p50 4.20 p99 30.0 ms"),
         (
             BUSY,
-            77,
-            "50 %  12,340/s  77.4 MB/s  p99 49 ms  errors: 9 HTTP 503, +3  3 of 4 workers",
+            79,
+            "50 %  12,340/s  77.4 MB/s  p99 49.0 ms  errors: 9 HTTP 503, +3  3 of 4 workers",
         ),
         (BUSY, 40, "50 %  12,340/s  12 errors  3 of 4 workers"[:40]),
         (BUSY, 10, "50 %  12,3"),
@@ -159,7 +160,9 @@ def test_without_a_terminal_there_is_one_line_each_ten_seconds(line, capsys, cap
     assert capsys.readouterr().err == ""
     assert len(caplog.messages) == 3
     assert max(map(len, caplog.messages)) <= 75
-    assert caplog.messages[0].endswith("10 %  1:30 left  1,000/s  1.0 MB/s  p50 20 p99 20 ms  2 of 3 workers")
+    assert caplog.messages[0].endswith(
+        "10 %  1:30 left  1,000/s  1.00 MB/s  p50 20.0 p99 20.0 ms  2 of 3 workers"
+    )
 
 
 def test_it_shows_nothing_where_no_progress_is_wanted(line, monkeypatch, capsys, caplog):

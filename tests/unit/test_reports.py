@@ -119,13 +119,13 @@ Figures
        Latency in ms                    n    p50    p75    p90    p95    p99  p99.9 p99.99    max
        CREATE  last                     1      -      -      -      -      -      -      -  250.0
        READ    first                    2      -      -      -      -      -      -      -  250.0
-       READ    last                     2      -      -      -      -      -      -      - 1500.0
+       READ    last                     2      -      -      -      -      -      -      -   1500
        READ    first tiny               1      -      -      -      -      -      -      -  125.0
        READ    last  tiny               1      -      -      -      -      -      -      -  500.0
        READ    first huge               1      -      -      -      -      -      -      -  250.0
-       READ    last  huge               1      -      -      -      -      -      -      - 1500.0
+       READ    last  huge               1      -      -      -      -      -      -      -   1500
        ALL     first                    2      -      -      -      -      -      -      -  250.0
-       ALL     last                     3      -      -      -      -      -      -      - 1500.0
+       ALL     last                     3      -      -      -      -      -      -      -   1500
 
        Failures                        n  % of all   ms to fail: median      max  HTTP status
        lost worker                     1     20.00                    -        -
@@ -161,7 +161,7 @@ FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
   CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %;
   2 errors
                ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
-CREATE           1  20       0     1.00   0.00 |       -     -     -     -   250
+CREATE           1  20       0     1.00   0.00 |       -     -     -     - 250.0
 READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
 DELETE           0  20       1     0.00      - |       -     -     -     -     -
 ALL              3 100       2     2.00   0.01 |       -     -     -     -  1500
@@ -182,21 +182,21 @@ FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
   CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %;
   2 errors
                ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
-CREATE           1  20       0     1.00   0.00 |       -     -     -     -   250
+CREATE           1  20       0     1.00   0.00 |       -     -     -     - 250.0
 READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
 DELETE           0  20       1     0.00      - |       -     -     -     -     -
 ALL              3 100       2     2.00   0.01 |       -     -     -     -  1500
 -: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
 READ           ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
-tiny             1  40       1     1.00   0.00 |       -     -     -     -   500
+tiny             1  40       1     1.00   0.00 |       -     -     -     - 500.0
 huge             1  20       0     0.00   0.00 |       -     -     -     -  1500
 WORKERS        ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
 worker 1
-                 2  40       0     2.00   0.01 |       -     -     -     -   500
+                 2  40       0     2.00   0.01 |       -     -     -     - 500.0
 worker 2
                  1  40       1     0.00   0.00 |       -     -     -     -  1500
 worker ?
-                 0  20       1     0.00   0.00 |       -     -     -     -     -
+                 0  20       1     0.00      - |       -     -     -     -     -
 URLS           ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
 http://a/v1/x
                  3 100       2     2.00   0.01 |       -     -     -     -  1500
@@ -284,7 +284,7 @@ def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -
     behind = report.partition("stddev:   0.500)\n")[2]
     assert behind.startswith("\nRun\n")
     assert behind.endswith(
-        "ALL     last                     3      -      -      -      -      -      -      - 1500.0\n"
+        "ALL     last                     3      -      -      -      -      -      -      -   1500\n"
     )
 
 
