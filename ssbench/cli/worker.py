@@ -13,10 +13,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import __version__
+from ssbench import __version__, quantities
 from ssbench.cli import logs, settings, zmq_options
 from ssbench.cli.loading import loading
-from ssbench.cli.options import Parser, non_negative_int, positive_int
+from ssbench.cli.options import Parser, non_negative_int, parsed, positive_int
 from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.fleet.addresses import endpoint
 from ssbench.fleet.descriptors import raise_limit
@@ -43,7 +43,12 @@ def parser() -> Parser:
         " waits for a master without a time limit and serves one run after another. It ends with Ctrl-C or"
         " 'ssbench-master kill-workers'.",
     )
-    made.add_argument("worker_id", type=non_negative_int, help="number of this worker, unique in the fleet")
+    made.add_argument(
+        "worker_id",
+        nargs="?",
+        type=non_negative_int,
+        help="number of this worker, unique in the fleet; the master chooses one where it is left out",
+    )
     made.add_argument("--version", action="version", version=f"ssbench {__version__}")
     made.add_argument(
         "--zmq-host",
@@ -60,6 +65,12 @@ def parser() -> Parser:
         type=positive_int,
         default=64,
         help="maximum number of requests in flight, and of connections to one server (default: %(default)s)",
+    )
+    made.add_argument(
+        "--idle-exit",
+        metavar="TIME",
+        type=parsed(quantities.seconds),
+        help="exit with code 0 after so long without an operation, such as 10m (default: never)",
     )
     _add_ignored(made)
     made.add_argument(
@@ -126,7 +137,8 @@ def _profiling(arguments: argparse.Namespace) -> Profiling | None:
         return None
     from ssbench.profiling import Profiling
 
-    return Profiling(f"ssbench-worker-{arguments.worker_id}", arguments.profile_file)
+    name = os.getpid() if arguments.worker_id is None else arguments.worker_id
+    return Profiling(f"ssbench-worker-{name}", arguments.profile_file)
 
 
 def _end_with_signals(worker: Worker) -> None:
@@ -144,7 +156,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         import gevent
 
         from ssbench.fleet.sockets import WorkerSockets
-        from ssbench.fleet.wire import MAX_JOBS
+        from ssbench.fleet.wire import MAX_JOBS, UNNUMBERED
         from ssbench.worker.engine.greenlets import make_engine
         from ssbench.worker.worker import Worker, WorkerOptions
 
@@ -161,7 +173,11 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
     )
     profiling = _profiling(arguments)
     worker = Worker(
-        WorkerOptions(arguments.worker_id, arguments.concurrency),
+        WorkerOptions(
+            UNNUMBERED if arguments.worker_id is None else arguments.worker_id,
+            arguments.concurrency,
+            arguments.idle_exit,
+        ),
         sockets,
         make_engine,
         after_jobs=(arguments.profile_count, profiling.end)
@@ -172,9 +188,9 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
     if arguments.exit_with_stdin:
         gevent.spawn(_watch_stdin, worker, Path(arguments.zmq_host))
     _log.info(
-        "ssbench-worker %s: id %d, %d requests at once, waiting for a master at %s%s",
+        "ssbench-worker %s: %s, %d requests at once, waiting for a master at %s%s",
         __version__,
-        arguments.worker_id,
+        "no id" if arguments.worker_id is None else f"id {arguments.worker_id}",
         arguments.concurrency,
         arguments.zmq_host,
         " (sealed)" if key else "",

@@ -81,19 +81,19 @@ class Dismissal:
         except ProtocolError as error:
             # Such a worker exits when it receives the order, because it cannot read it.
             if error.worker is not None:
-                self._meet(error.worker[1], f"Worker {error.worker[0]} (of another version)")
+                self._meet(error.worker[1], f"{wire.worker_name(error.worker[0])} (of another version)")
             return
         except WireError as error:
             _log.warning("Dropped an invalid message: %s", str(error)[:200])
             return
         if isinstance(message, wire.Heartbeat):
-            name = f"Worker {message.worker_id} on {message.host} (pid {message.pid})"
+            name = wire.worker_name(message.worker_id, message.host, message.pid)
             self._meet(message.instance, name)
         elif isinstance(message, wire.Goodbye) and message.instance not in self.exited:
             self.exited.add(message.instance)
             self.turned_away.discard(message.instance)
             self._progress = self._clock()
-            name = self.remaining.pop(message.instance, f"Worker {message.worker_id}")
+            name = self.remaining.pop(message.instance, wire.worker_name(message.worker_id))
             if len(self.exited) <= MOST_NAMED:
                 _log.info("%s has exited", name)
             elif len(self.exited) == MOST_NAMED + 1:

@@ -20,12 +20,15 @@ from collections.abc import Callable, Sequence
 
 from ssbench.fleet import events
 from ssbench.fleet.clocks import Clocks
-from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, Heartbeat
+from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, UNNUMBERED, Heartbeat
 from ssbench.fleet.worker_state import ClockOffset, WorkerState
 
 #: Most workers that are kept; strangers can pretend to be any number.
 MOST_WORKERS = 4096
 
+
+#: The first number that the master gives; those that users give are lower.
+FIRST_NUMBER = 1_000_001
 
 #: Of all workers together, this many times in which they stood still are kept.
 MOST_GAPS_OF_ALL = 10_000
@@ -57,6 +60,8 @@ class Membership:
         self._holders: dict[int, WorkerState] = {}
         self._full = False
         self._gaps_kept = 0
+        #: How many workers were given a number here.
+        self._numbered = 0
         self._ticked: float | None = None
 
     def _begin(self, now: float) -> list[WorkerState]:
@@ -110,7 +115,9 @@ class Membership:
         ``wall`` is the master's time of day, 0 where it does not matter.
         """
         worker = self.workers.get(beat.instance) or self._enter(
-            WorkerState(beat.worker_id, beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now)
+            WorkerState(
+                self._number(beat), beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now
+            )
         )
         if worker is None or worker.ended:
             return
@@ -137,6 +144,13 @@ class Membership:
         if worker.used and beat.gaps:
             self._keep_gaps(worker, beat.gaps, now)
         self._compare(worker, beat.held if beat.run_id == run_id else [])
+
+    def _number(self, beat: Heartbeat) -> int:
+        """Return the id of a worker, a new one where it was given none."""
+        if beat.worker_id != UNNUMBERED:
+            return beat.worker_id
+        self._numbered += 1
+        return FIRST_NUMBER + self._numbered - 1
 
     def _keep_gaps(self, worker: WorkerState, gaps: Sequence[tuple[float, float]], now: float) -> None:
         """Keep the times in which a worker stood still, by its own clock, as far as they are in this run."""

@@ -33,6 +33,9 @@ MAX_RESULTS = 10_000
 #: Results that need more go in several messages.
 MAX_WORKER_MESSAGE_BYTES = 512 * 1024
 
+#: The id of a worker that was given none: the master numbers it.
+UNNUMBERED = 2**63 - 1
+
 #: Seconds between two pings of the master; a worker answers each with a heartbeat.
 HEARTBEAT_SECONDS = 1.0
 
@@ -228,6 +231,7 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     ``lag`` counts the ticks of its event loop since the last heartbeat by how late they came, see
     :func:`lag_bucket`. Counts add up over heartbeats and workers, which percentiles do not. ``lag_max`` is
     the most, ``gaps`` are the times, (begin, end) by the worker's clock, in which the loop stood still.
+    ``worker_id`` is :data:`UNNUMBERED` where the worker was given none.
     ``wall`` is the worker's time of day at sending, in seconds since 1970, 0 where it is not told.
     ``run_id`` is the run it serves, 0 where there is none. ``master`` and ``ping`` repeat the last
     :class:`Ping` it received, 0 where there was none.
@@ -312,3 +316,9 @@ def lag_limit(bucket: int) -> float:
 def work_address(instance: int) -> bytes:
     """Return the address frame of messages for a worker process."""
     return b"%016x" % instance
+
+
+def worker_name(worker_id: int, host: str = "", pid: int = 0) -> str:
+    """Return how a worker is called in messages, at the beginning of a sentence."""
+    number = "" if worker_id == UNNUMBERED else f" {worker_id}"
+    return f"Worker{number} on {host} (pid {pid})" if host else f"Worker{number}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ssbench.fleet.ahead import Ahead
 from ssbench.fleet.clocks import Clocks
 from ssbench.fleet.history import History
-from ssbench.fleet.wire import LAG_BUCKETS, lag_limit, work_address
+from ssbench.fleet.wire import LAG_BUCKETS, lag_limit, work_address, worker_name
 
 #: What is to be done: (kind, size class, container, object number, bytes).
 Task = tuple[int, int, int, int, int]
@@ -257,7 +257,7 @@ class WorkerState:
     @property
     def name(self) -> str:
         """For messages: its id, host and process id."""
-        return f"Worker {self.worker_id} on {self.host} (pid {self.pid})"
+        return worker_name(self.worker_id, self.host, self.pid)
 
     def begin(self, now: float) -> None:
         """Another run begins: it is not ready until it answers a ping of that run."""

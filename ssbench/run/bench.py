@@ -237,7 +237,6 @@ class Bench:
             f"{start} ssbench-worker --zmq-host {host} --zmq-work-port {where.work_port}"
             f" --zmq-results-port {where.results_port}"
             + (f" --zmq-key {shlex.quote(str(key_file))}" if key_file else "")
-            + " ID"
         )
 
     # -- Swift --------------------------------------------------------------------------------

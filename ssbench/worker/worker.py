@@ -56,10 +56,14 @@ _HEARTBEAT_RETRY = 0.05
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What a worker is started with. ``concurrency`` is how many jobs it carries out at once."""
+    """What a worker is started with. ``concurrency`` is how many jobs it carries out at once.
+
+    It exits after ``idle_exit`` seconds without a job; None: never.
+    """
 
     worker_id: int
     concurrency: int = 64
+    idle_exit: float | None = None
 
 
 class Worker:
@@ -98,6 +102,7 @@ class Worker:
         self._beat_now = gevent.event.Event()
         self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
         self._beat_at = 0.0
+        self._worked_at = time.monotonic()
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -139,9 +144,17 @@ class Worker:
 
     def _beat(self) -> None:
         while True:
+            self._exit_if_idle()
             self._beat_now.clear()
             retry = not self._heartbeat() and self._connections.results.connected
             self._beat_now.wait(_HEARTBEAT_RETRY if retry else UNASKED_HEARTBEAT_SECONDS)
+
+    def _exit_if_idle(self) -> None:
+        limit, now = self._options.idle_exit, time.monotonic()
+        if self._engine is not None and self._engine.busy + self._engine.waiting:
+            self._worked_at = now
+        elif limit is not None and now - self._worked_at >= limit:
+            self.stop(f"there was no work for {limit:g} s (--idle-exit)")
 
     def _heartbeat(self) -> bool:
         self._notice_silence()
@@ -328,6 +341,7 @@ class Worker:
             if not room:
                 return
             batch = replace(batch, jobs=jobs[:room], histories=batch.histories[:room], dues=batch.dues[:room])
+        self._worked_at = time.monotonic()
         self._outbox.expect(batch)
         engine.submit(batch)
 

@@ -183,7 +183,7 @@ class Fleet:
 
     def worker(
         self,
-        worker_id: int,
+        worker_id: int | None,
         *arguments: object,
         module: str = "ssbench.cli.worker",
         environment: dict[str, str] | None = None,
@@ -192,7 +192,13 @@ class Fleet:
         return self._stack.enter_context(
             Program(
                 module,
-                ["--zmq-host", self.ip, *self._ports(), *arguments, worker_id],
+                [
+                    "--zmq-host",
+                    self.ip,
+                    *self._ports(),
+                    *arguments,
+                    *([] if worker_id is None else [worker_id]),
+                ],
                 environment,
             )
         )

@@ -113,6 +113,17 @@ def test_one_fleet_serves_one_master_after_another(fleet: Fleet, tmp_path: Path)
         assert "the master told this worker to" in worker.err
 
 
+def test_workers_need_no_number(fleet: Fleet, tmp_path: Path) -> None:
+    """Beside one that has one; each ends by itself when there is no work."""
+    workers = [fleet.worker(number, "--idle-exit", "3s") for number in (None, None, 7)]
+    run = fleet.run(write_scenario(tmp_path, operation_count=3000), "--noop", "--expect-workers", 3)
+    assert run.end() == ExitCode.OK, run.err
+    assert set(outcome(fleet.stats).workers) == {7, 1_000_001, 1_000_002}
+    for worker in workers:
+        assert worker.end() == ExitCode.OK
+        assert "there was no work for 3 s (--idle-exit)" in worker.err
+
+
 def test_300_workers_lose_nothing_and_exit_when_told_to(fleet: Fleet, tmp_path: Path) -> None:
     scenario = write_scenario(tmp_path, operation_count=20_000, user_count=300, crud_profile=[1, 0, 0, 0])
     with StandInWorkers(300, fleet.work_port, fleet.results_port) as workers:

@@ -205,4 +205,4 @@ def test_the_command_that_is_advised_has_the_key_in_use(fleet: Fleet, tmp_path: 
     assert fleet.master("keygen", key).end() == ExitCode.OK
     run = fleet.run(write_scenario(tmp_path), "--noop", "--worker-timeout", 2, "--zmq-key", key)
     assert run.end() == ExitCode.WORKERS
-    assert f"--zmq-results-port {fleet.results_port} --zmq-key '{key}' ID" in run.err
+    assert f"--zmq-results-port {fleet.results_port} --zmq-key '{key}'" in run.err
