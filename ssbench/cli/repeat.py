@@ -17,7 +17,7 @@ from ssbench.errors import ExitCode, StatFileError
 from ssbench.run import RunOutcome
 from ssbench.run_results import open_results
 from ssbench.statistics import RunStatistics, summarize
-from ssbench.verdict import Kind, Verdict, verdict_of
+from ssbench.verdict import Verdict, verdict_of
 
 _log = logging.getLogger(__name__)
 
@@ -100,8 +100,5 @@ def _take(
         name = outcome.path.name.removesuffix(".gz").removesuffix(".stat")
         runs[number] = reduction.keep(statistics, name)
     found = verdict_of(statistics)
-    thresholds.log(found.judgments, in_report=False)
-    for reason in found.reasons:
-        if reason.kind is Kind.DELIVERY:
-            _log.warning("%s", reason.text)
+    thresholds.log(found, in_report=False)
     return found

@@ -103,5 +103,5 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         if arguments.rps_histogram:
             with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)
-    thresholds.log(found.judgments, in_report=report_file is not None and name in thresholds.WITH_SUMMARY)
+    thresholds.log(found, in_report=report_file is not None and name in thresholds.WITH_SUMMARY)
     return found.gate_code

@@ -341,7 +341,7 @@ class _Report:
         trouble = self._printer.trouble() if self._printer is not None else None
         found = self._printer.verdict if self._printer is not None else None
         if found is not None:
-            thresholds.log(found.judgments, in_report=self._name in thresholds.WITH_SUMMARY)
+            thresholds.log(found, in_report=self._name in thresholds.WITH_SUMMARY)
         code = thresholds.final(found, outcome)
         if self._printer is not None and not self._printer.files_written:
             code = worst([code, ExitCode.FAILED])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ssbench.conditions import Condition, unknown_class
@@ -13,7 +13,7 @@ from ssbench.screen import terminal
 
 if TYPE_CHECKING:
     from ssbench.run import RunOutcome
-    from ssbench.statistics import Judgment, RunStatistics
+    from ssbench.statistics import RunStatistics
     from ssbench.verdict import Verdict
 
 _log = logging.getLogger(__name__)
@@ -30,20 +30,22 @@ def check(conditions: Iterable[Condition], statistics: RunStatistics) -> None:
             raise UsageError(f"--fail-if: {wrong}")
 
 
-def log(judgments: Sequence[Judgment], *, in_report: bool) -> None:
-    """Log what failed or is undecided, and the rest too where no report has it.
+def log(found: Verdict, *, in_report: bool) -> None:
+    """Log what failed, was not delivered or is undecided; the rest too where no report has it.
 
     Nothing is logged below a report on a terminal that has it all.
     """
     if in_report and terminal.passes():
         return
-    for judgment in judgments:
+    for judgment in found.judgments:
         if judgment.failed:
             _log.error("fail-if %s", judgment.text)
         elif judgment.undecided:
             _log.warning("fail-if %s", judgment.text)
         elif not in_report:
             _log.info("fail-if %s", judgment.text)
+    for text, code in found.undelivered:
+        _log.log(logging.WARNING if code is ExitCode.OK else logging.ERROR, "%s", text[:1].upper() + text[1:])
 
 
 def final(found: Verdict | None, outcome: RunOutcome) -> ExitCode:

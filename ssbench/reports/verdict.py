@@ -31,7 +31,7 @@ class Tone(Enum):
 #: What an outcome is called at the head of a report, and its tone.
 _OUTCOMES = {
     Outcome.GOOD: ("GOOD", Tone.GOOD),
-    Outcome.WARNED: ("GOOD, WITH WARNINGS", Tone.DOUBTFUL),
+    Outcome.WARNED: ("WARNED", Tone.DOUBTFUL),
     Outcome.UNDECIDED: ("UNDECIDED", Tone.DOUBTFUL),
     Outcome.NOT_DELIVERED: ("NOT DELIVERED", Tone.BAD),
     Outcome.FAILED: ("FAILED", Tone.BAD),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from ssbench.conditions import Condition
@@ -12,7 +12,7 @@ from ssbench.gates import Undecided, worst
 from ssbench.statistics import Judgment, RunStatistics, judge_run
 from ssbench.verdict import reasons
 from ssbench.verdict.asked import Load, asked_of, delivered_of
-from ssbench.verdict.reasons import Reason
+from ssbench.verdict.reasons import Kind, Reason
 
 
 class Outcome(Enum):
@@ -63,9 +63,10 @@ class Verdict:
             return _OUTCOMES.get(code, Outcome.FAILED)
         return Outcome.WARNED if any(reason.warns for reason in self.reasons) else Outcome.GOOD
 
-    def also(self, *more: Reason) -> Verdict:
-        """Return the verdict with more reasons."""
-        return replace(self, reasons=_ordered((*self.reasons, *more)))
+    @property
+    def undelivered(self) -> list[tuple[str, ExitCode]]:
+        """What an open loop did not deliver, and the exit codes of that."""
+        return [(each.text, each.exit_code) for each in self.reasons if each.kind is Kind.DELIVERY]
 
 
 #: The exit codes of figures that were judged.

@@ -6,6 +6,8 @@ Bounds are those that a loaded machine cannot break; tests/unit/test_planted_loa
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 import threading
 import time
 from pathlib import Path
@@ -16,6 +18,7 @@ from fault_server import Reply, Request
 from processes import Fleet
 from runs import Store, store, write_scenario
 
+from ssbench.cli.master import main
 from ssbench.errors import ExitCode
 from ssbench.results import Mark, ResultBlock, RunSummary, join
 from ssbench.run_results import open_results
@@ -71,6 +74,33 @@ def test_an_open_loop_meets_the_stalls_that_its_users_do_not(fleet: Fleet, tmp_p
     assert response.percentile(90) >= numbers.total.lines[0].last_byte.percentile(90)
     assert "Open loop: 100 operations a second, evenly, at most 10 in flight; due: 400" in run.out
     assert "READ    resp" in run.out
+
+
+def test_a_rate_that_the_store_cannot_take_is_never_green(fleet: Fleet, tmp_path: Path) -> None:
+    """3 users and a store that takes 12 ms an operation do at most 250 a second of 2,000."""
+    scenario = write_scenario(tmp_path, crud_profile=[0, 1, 0, 0], user_count=3)
+    outputs = {name: tmp_path / name for name in ("json", "junit", "summary-md")}
+    options = [part for name, path in outputs.items() for part in (f"--{name}", path)]
+    with store(delay=0.012) as (_, where):
+        run = fleet.run(scenario, "--workers", 2, "--rate", 2000, "-r", 2, *options, *where)
+        assert run.end() == ExitCode.NOT_DELIVERED, run.err
+    text = " ".join(run.out.split())
+    found = re.search(
+        r"NOT DELIVERED: [\d.]+ of 2,000 ops/s; ([\d,]+) of 4,000 operations; up to 3 users", text
+    )
+    assert found is not None, run.out
+    assert int(found[1].replace(",", "")) <= 500
+    assert re.search(r"READ .*\| +>\d", run.out)
+    verdict = json.loads(outputs["json"].read_text())["verdict"]
+    assert (verdict["outcome"], verdict["exit_code"]) == ("not delivered", 7)
+    assert verdict["asked"]["operations"] == 4000
+    assert outputs["summary-md"].read_text().startswith("### \u274c ")
+    assert '<failure type="delivery"' in outputs["junit"].read_text()
+    # The stat file says the same later; so do thresholds, which are about response times.
+    report = ["report-scenario", "-q", "-s", str(fleet.stats), "--report", "summary"]
+    assert main(report) == ExitCode.NOT_DELIVERED
+    assert main([*report, "--fail-if", "read.p99 > 200ms"]) == ExitCode.THRESHOLD
+    assert main([*report, "--fail-if", "undelivered > 99%"]) == ExitCode.OK
 
 
 def test_stages_with_users_and_rates_a_warm_up_and_think_time(fleet: Fleet, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, op
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.reading import load, override
 from ssbench.statistics import Judgment, RunStatistics, judge, judge_run, summarize
-from ssbench.verdict import Load, Verdict
+from ssbench.verdict import Kind, Load, Reason, Verdict
 from ssbench.verdict.reasons import of_conditions, of_operations
 
 WEIGHTS = (1.0, 1.0, 1.0, 1.0)
@@ -374,8 +374,15 @@ def test_exit_codes(outcome, judgments, code):
 
 def test_what_no_report_shows_is_logged(caplog):
     with caplog.at_level(logging.INFO):
-        thresholds.log([judgment("rate < 5", 6), judgment("rate < 5", 4)], in_report=False)
-    assert caplog.messages == ["fail-if rate < 5: ok (6/s)", "fail-if rate < 5: FAILED (4/s)"]
+        judgments = (judgment("rate < 5", 6), judgment("rate < 5", 4))
+        reasons = (Reason(Kind.DELIVERY, "9 never began", ExitCode.NOT_DELIVERED),)
+        thresholds.log(Verdict(reasons, judgments, Load(), Load()), in_report=False)
+    assert caplog.messages == [
+        "fail-if rate < 5: ok (6/s)",
+        "fail-if rate < 5: FAILED (4/s)",
+        "9 never began",
+    ]
+    assert [each.levelname for each in caplog.records] == ["INFO", "ERROR", "ERROR"]
 
 
 # -- --max-errors -------------------------------------------------------------------------------

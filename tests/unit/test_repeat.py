@@ -49,7 +49,7 @@ def outcomes(monkeypatch, *given):
     codes = {each.path: each.exit_code for each in given if isinstance(each, RunOutcome)}
 
     def verdict(statistics):
-        return SimpleNamespace(exit_code=codes[statistics.path], judgments=(), reasons=())
+        return SimpleNamespace(exit_code=codes[statistics.path], judgments=(), reasons=(), undelivered=[])
 
     monkeypatch.setattr(repeat, "verdict_of", verdict)
 
