@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ssbench import printable, quantities
+from ssbench import printable, products, quantities
 from ssbench.capacity import objective
 from ssbench.capacity.limit import FAILS
 from ssbench.capacity.search import TOLERANCE, Answer, Search, Verdict
@@ -30,7 +30,8 @@ from ssbench.conditions import Condition
 from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.figures.units import rate
 from ssbench.fleet import wire
-from ssbench.reports.capacity import FORMATS, Capacity
+from ssbench.products import Product
+from ssbench.reports.capacity import Capacity
 from ssbench.reports.columns import plural
 from ssbench.reports.verdict import Tone
 from ssbench.run import Bench, BenchOptions
@@ -50,8 +51,6 @@ def prepare(arguments: argparse.Namespace) -> None:
     single = {
         "--report": arguments.report,
         "--pctile": arguments.pctile,
-        "--junit": arguments.junit,
-        "--summary-md": arguments.summary_md,
         "--fail-if": arguments.fail_if,
         "--repeat": arguments.repeat,
         "--versus": arguments.versus is not None,
@@ -60,6 +59,8 @@ def prepare(arguments: argparse.Namespace) -> None:
     }
     if given := [name for name, value in single.items() if value]:
         raise UsageError(f"{given[0]} is for single runs; leave it out with {option}")
+    wanted = [name for name, _ in report_files.chosen(arguments).wanted]
+    products.check(Product.CAPACITY, wanted, option)
     if arguments.find_within is not None and not arguments.find:
         raise UsageError("--find-within needs --find")
     if arguments.sweep:
@@ -314,6 +315,6 @@ class _Output:
 
     def _write(self, name: str, path: Path, found: Capacity) -> None:
         with output_file.writing(path, force=self._force, clean=printable.of(name)) as out:
-            out.write(FORMATS[name](found, out.encoding or "utf-8"))
+            out.write(products.find(Product.CAPACITY, name)(found, out.encoding or "utf-8"))
         if not output_file.is_standard_output(path):
             _log.info("Wrote %s", path)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import printable
+from ssbench import printable, products
 from ssbench.cli import archives, output_file, report_files
 from ssbench.cli.options import (
     add_force,
@@ -22,6 +22,7 @@ from ssbench.cli.options import (
     share,
 )
 from ssbench.errors import ExitCode, UsageError
+from ssbench.products import Product
 
 if TYPE_CHECKING:
     from ssbench.comparison import Comparison, RunFigures
@@ -43,9 +44,6 @@ DESCRIPTION = (
     " doc/comparing.rst."
 )
 
-#: The keys of :data:`ssbench.comparison.formats.FORMATS`.
-_FORMATS = ("text", "csv", "markdown", "json", "junit")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
@@ -66,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "--format",
         "-f",
-        choices=_FORMATS,
+        choices=products.names(Product.COMPARISON),
         default="text",
         help="format of the comparison (default: %(default)s)",
     )
@@ -104,7 +102,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because it imports numpy, which --help does without.
-    from ssbench.comparison.formats import FORMATS
     from ssbench.gates import exit_code
 
     before, after = (archives.resolve(arguments, names) for names in (arguments.before, arguments.to))
@@ -124,7 +121,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         comparison = _judged(comparison, conditions, chosen_undecided(arguments))
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
         comparison = replace(comparison, warnings=warnings)
-        text = FORMATS[arguments.format](comparison)
+        text = products.find(Product.COMPARISON, arguments.format)(comparison)
         for path in pages:
             _write_page(path, comparison, curves, force=arguments.force)
     clean = printable.of(arguments.format)

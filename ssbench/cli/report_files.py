@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import printable
+from ssbench import printable, products
 from ssbench.cli import output_file
 from ssbench.errors import UsageError
 
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Option -> what the help says of it. The rest of an option is the name of its report, with hyphens.
-_OPTIONS = {
-    "--json": "file for every number as JSON (doc/json-report.rst)",
-    "--html": "file for the report as a page with charts that opens offline (needs: pip install bokeh)",
-    "--junit": "file for JUnit XML, as for CI: a test case for each condition of --fail-if",
-    "--summary-md": "file for a short report in Markdown, as for a pull request",
-}
 _HELP = "{}; - is standard output, without the text report (default: none)"
 
 
@@ -117,7 +110,7 @@ class ReportFiles:
 
 def spell(files: Sequence[tuple[str, Path]]) -> str:
     """Return the options of a shell's command line that ask for some files."""
-    return " ".join(shlex.quote(f"--{name.replace('_', '-')}={path}") for name, path in files)
+    return " ".join(shlex.quote(f"{products.option(name)}={path}") for name, path in files)
 
 
 def check_bokeh() -> None:
@@ -128,12 +121,11 @@ def check_bokeh() -> None:
 
 def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add the options; ``--force`` has to be there too."""
-    for option, what in _OPTIONS.items():
-        parser.add_argument(option, type=Path, metavar="FILE", help=_HELP.format(what))
+    for name, what in products.FILES.items():
+        parser.add_argument(products.option(name), type=Path, metavar="FILE", help=_HELP.format(what))
 
 
 def chosen(arguments: argparse.Namespace) -> ReportFiles:
     """Return what was asked for."""
-    names = [option[2:].replace("-", "_") for option in _OPTIONS]
-    given = ((name, getattr(arguments, name)) for name in names)
+    given = ((name, getattr(arguments, name)) for name in products.FILES)
     return ReportFiles(tuple((name, path) for name, path in given if path), arguments.force)

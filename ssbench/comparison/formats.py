@@ -6,14 +6,13 @@ import csv
 import io
 import json
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 
 from ssbench.comparison.change import NO_DIFFERENCE, Change
 from ssbench.comparison.compare import Comparison, Judged, Row
 from ssbench.comparison.figures import FIGURES
-from ssbench.comparison.junit import junit
 from ssbench.comparison.texts import cells
 from ssbench.comparison.verdict import verdict
 from ssbench.printable import cell, printable
@@ -133,16 +132,6 @@ def as_json(comparison: Comparison) -> str:
         "conditions": [{**asdict(each), "result": each.result.value} for each in comparison.conditions],
     }
     return json.dumps(record, indent=1, allow_nan=False) + "\n"
-
-
-#: Every format by its name.
-FORMATS: dict[str, Callable[[Comparison], str]] = {
-    "text": text,
-    "csv": as_csv,
-    "markdown": markdown,
-    "json": as_json,
-    "junit": junit,
-}
 
 
 def visible(row: Row) -> Iterator[tuple[str, Change]]:

@@ -1,52 +1,21 @@
-"""Reports: each a function from the numbers of a run to a text, registered by its name.
-
-A new report is a function in a module of its own and a row in :data:`REPORTS`.
-"""
+"""Reports: each a function from the numbers of a run to a text. :mod:`ssbench.products` names them all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TextIO
 
-from ssbench.reports import csv, json, junit, markdown, requests_per_second, summary, text
+from ssbench import products
+from ssbench.products import Product
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics
 
-Report = Callable[[RunStatistics, ReportOptions], str]
+__all__ = ["ReportOptions", "groups_for", "report", "write_report"]
 
 
-def _with_summary(first: Report) -> Report:
-    """Return a report with the summary after it, so that the summary is what remains on the screen."""
-
-    def report(statistics: RunStatistics, options: ReportOptions) -> str:
-        return f"{first(statistics, options)}\n{summary.report(statistics, options)}"
-
-    return report
-
-
-def _html(statistics: RunStatistics, options: ReportOptions) -> str:
-    # Only here: Bokeh takes seconds to import, and need not be installed.
-    from ssbench.reports import html  # noqa: PLC0415
-
-    return html.report(statistics, options)
-
-
-#: Every report by its name.
-REPORTS: dict[str, Report] = {
-    "both": _with_summary(text.table),
-    "full": _with_summary(text.report),
-    "table": text.table,
-    "summary": summary.report,
-    "csv": csv.report,
-    "html": _html,
-    "json": json.report,
-    "junit": junit.report,
-    "summary_md": markdown.report,
-    "requests_per_second": requests_per_second.report,
-}
-
-__all__ = ["REPORTS", "Report", "ReportOptions", "groups_for", "write_report"]
+def report(name: str, statistics: RunStatistics, options: ReportOptions) -> str:
+    """Return the report of that name; raises KeyError where no report has it."""
+    return products.find(Product.RUN, name)(statistics, options)
 
 
 def groups_for(options: ReportOptions) -> tuple[str, ...]:
@@ -60,6 +29,6 @@ def write_report(name: str, statistics: RunStatistics, options: ReportOptions, o
     Raises KeyError where no report has the name.
     """
     encoding = out.encoding or "utf-8"
-    report = REPORTS[name](statistics, replace(options, encoding=encoding))
-    out.write(report.encode(encoding, "replace").decode(encoding))
+    text = report(name, statistics, replace(options, encoding=encoding))
+    out.write(text.encode(encoding, "replace").decode(encoding))
     out.flush()

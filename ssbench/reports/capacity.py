@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from ssbench.capacity.knee import Knee
@@ -284,12 +284,3 @@ def page(found: Capacity, _encoding: str = "utf-8") -> str:
     table += "".join(f"<p class=note>{html_page.escape(line)}</p>" for line in _legend(found))
     parts = [html_page.Part("Steps", charts if len(steps) > 1 else (), table)]
     return html_page.page(found.title, found.tone.value, found.conclusion, found.notes, "", parts)
-
-
-#: By the name of the option that asks for it.
-FORMATS: dict[str, Callable[[Capacity, str], str]] = {
-    "text": text,
-    "csv": as_csv,
-    "json": as_json,
-    "html": page,
-}

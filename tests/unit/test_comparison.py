@@ -15,12 +15,13 @@ import noise
 import numpy as np
 import pytest
 
+from ssbench import products
 from ssbench.cli.master import main
 from ssbench.comparison import FIGURES, RunFigures, Sample, compare
 from ssbench.comparison.change import between
 from ssbench.comparison.conditions import check, judge
 from ssbench.comparison.family import holm
-from ssbench.comparison.formats import FORMATS, markdown, text
+from ssbench.comparison.formats import markdown, text
 from ssbench.comparison.html import as_html
 from ssbench.comparison.listing import as_text, listing
 from ssbench.comparison.order import order_of
@@ -28,6 +29,7 @@ from ssbench.comparison.ranks import mann_whitney
 from ssbench.comparison.verdict import Word, verdict
 from ssbench.conditions import parse
 from ssbench.gates import Result
+from ssbench.products import Product
 from ssbench.reports.verdict import Tone
 
 KNOWN = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
@@ -190,7 +192,7 @@ def test_columns_with_nothing_in_them_are_left_out():
     found = compare([run(p50=1.0)], [run(p50=2.0)])
     assert text(found).splitlines()[4].split() == ["operation", "figure", "before", "after", "change"]
     assert "| before | after | change |\n| --- | --- | --- | --- | --- |\n" in markdown(found)
-    assert FORMATS.keys() == {"text", "csv", "markdown", "json", "junit"}
+    assert {*products.names(Product.COMPARISON)} == {"text", "csv", "markdown", "json", "junit"}
 
 
 @pytest.mark.parametrize(
@@ -391,18 +393,18 @@ def test_every_format_has_the_same_verdict():
     assert headline.startswith("undecided: ")
     assert headline in text(found).replace("\n  ", " ")
     assert headline in markdown(found)
-    assert json.loads(FORMATS["json"](found))["verdict"]["headline"] == headline
+    assert json.loads(products.find(Product.COMPARISON, "json")(found))["verdict"]["headline"] == headline
     assert headline[1:] in as_html(found, [], [])
-    suite = ElementTree.fromstring(FORMATS["junit"](found))
+    suite = ElementTree.fromstring(products.find(Product.COMPARISON, "junit")(found))
     assert suite.get("skipped") == "2"
     assert next(suite.iter("skipped")).get("message") == headline
 
 
 def test_megabytes_are_no_bytes():
     found = compare([run(mb_per_s=4.0)], [run(mb_per_s=5.0)])
-    record = json.loads(FORMATS["json"](found))
+    record = json.loads(products.find(Product.COMPARISON, "json")(found))
     assert record["rows"][0]["changes"]["mb_per_s"]["before"] == pytest.approx(4.0)
-    row = next(csv.DictReader(io.StringIO(FORMATS["csv"](found))))
+    row = next(csv.DictReader(io.StringIO(products.find(Product.COMPARISON, "csv")(found))))
     assert (row["Figure"], float(row["After"])) == ("mb_per_s", pytest.approx(5.0))
 
 

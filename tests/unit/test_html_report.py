@@ -15,7 +15,7 @@ from result_rows import block, many
 
 from ssbench.cli import report_files
 from ssbench.cli.master import main
-from ssbench.reports import REPORTS, ReportOptions
+from ssbench.reports import ReportOptions, report
 from ssbench.reports import json as json_report
 from ssbench.results import Failure, Gap, Mark, MasterFacts, StageFacts, WorkerFacts
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
@@ -67,7 +67,7 @@ def statistics(path: Path) -> RunStatistics:
 
 
 def page(numbers: RunStatistics) -> tuple[str, Page]:
-    text = REPORTS["html"](numbers, ReportOptions())
+    text = report("html", numbers, ReportOptions())
     assert len(text.encode()) < MOST_BYTES
     made = Page(text)
     assert made.loads == ["data:,"]

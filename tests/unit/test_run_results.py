@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from ssbench import export
 from ssbench.errors import StatFileError
-from ssbench.reports import REPORTS, ReportOptions, text
+from ssbench.reports import ReportOptions, report, text
 from ssbench.results import (
     FIELDS,
     LOST,
@@ -272,7 +272,7 @@ def test_files_that_were_put_together_are_not_taken_for_the_first_of_them(tmp_pa
     )
     statistics = summarize(open_results(both))
     for name in ("both", "full", "html", "json", "summary_md"):
-        assert "another stat file follows" in " ".join(REPORTS[name](statistics, ReportOptions()).split()), (
+        assert "another stat file follows" in " ".join(report(name, statistics, ReportOptions()).split()), (
             name
         )
     # The first run was killed, so that it has no end.

@@ -26,10 +26,11 @@ from ssbench.capacity.objective import judge as judge_find
 from ssbench.capacity.steps import step_of
 from ssbench.capacity.variables import Variable
 from ssbench.cli import list_runs
-from ssbench.comparison import compare, figures_of, formats, listing
+from ssbench.comparison import compare, figures_of, listing
+from ssbench.comparison.formats import as_json as as_json_of
 from ssbench.metrics.prometheus import PrometheusExporter
 from ssbench.operations import OPERATIONS
-from ssbench.reports import REPORTS, ReportOptions, html_tables
+from ssbench.reports import ReportOptions, html_tables, report
 from ssbench.reports.capacity import HEADS, Capacity, as_json, cells
 from ssbench.reports.verdict import Tone
 from ssbench.results import Failure, ResultBlock, RunDescription, RunSummary
@@ -110,7 +111,7 @@ def expected(run: RunStatistics, operation: str, key: str) -> tuple[float | None
 
 
 def _report(run: RunStatistics, name: str) -> str:
-    return REPORTS[name](run, ReportOptions())
+    return report(name, run, ReportOptions())
 
 
 def _summary(it: Made) -> Shown:
@@ -189,7 +190,7 @@ def _csv(it: Made) -> Shown:
 def _compare(it: Made) -> Shown:
     runs = [figures_of(it.statistics, name) for name in ("a", "b")]
     comparison = compare(runs[:1], runs[1:])
-    data = json.loads(formats.FORMATS["json"](comparison))
+    data = json.loads(as_json_of(comparison))
     found: dict[tuple[str, str], object] = {}
     for each in data["rows"]:
         for key in figures.COMPARED:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from result_rows import block, many, row
 
 from ssbench.figures import units
-from ssbench.reports import REPORTS, ReportOptions, columns
+from ssbench.reports import ReportOptions, columns, report
 from ssbench.results import Failure, RunDescription, RunSummary, WorkerFacts
 from ssbench.run_results import open_results
 from ssbench.scenario.model import Scenario, SizeClass
@@ -57,7 +57,7 @@ def steady(seconds: int, rate: int, run: RunDescription | None = None, **facts: 
 
 
 def summary(statistics: RunStatistics, **options: object) -> list[str]:
-    return REPORTS["summary"](statistics, ReportOptions(**options)).splitlines()  # type: ignore[arg-type]
+    return report("summary", statistics, ReportOptions(**options)).splitlines()  # type: ignore[arg-type]
 
 
 def test_what_a_person_looks_for_is_there() -> None:
@@ -216,6 +216,6 @@ def test_the_length_of_a_run_agrees_with_the_whole_seconds_of_the_table() -> Non
     statistics = replace(steady(4, 600), end=START + 3.74)
     seconds = re.search(r" UTC, (\S+) s$", summary(statistics)[1] + "\n" + summary(statistics)[2], re.M)
     assert seconds is not None
-    (whole,) = re.findall(r"\((\d+)s\)$", REPORTS["table"](statistics, ReportOptions()), re.M)
+    (whole,) = re.findall(r"\((\d+)s\)$", report("table", statistics, ReportOptions()), re.M)
     assert "." in seconds[1]
     assert int(float(seconds[1])) == int(whole)
