@@ -29,8 +29,11 @@ _MOST_PLACES = 1 << 21
 #: What is later than this does not fit in a key; it is in a damaged file.
 _LAST_SECOND = float(1 << 44)
 
-#: Moments further apart than this are those of a damaged file.
+#: Moments further apart than this are those of a damaged file; and beyond a day, further apart than so many
+#: seconds for each in which something ended. What is kept by the second takes memory for each of them.
 _MOST_SECONDS = 40 * 86400
+_DAY = 86400
+_MOST_BETWEEN = 100
 
 _Integers = npt.NDArray[np.int64]
 
@@ -51,7 +54,7 @@ class BySecond:
     def series(self, start: float, end: float) -> tuple[Series, Series]:
         """Return successes and bytes of each whole second of the clock between two moments."""
         first, last = int(np.ceil(start)), int(np.floor(end))
-        if not 0 < last - first <= _MOST_SECONDS:
+        if not _is_run(last - first, len(self.counts)):
             return np.empty(0), np.empty(0)
         return _dense(self.counts, first, last), _dense(self.moved, first, last)
 
@@ -59,6 +62,11 @@ class BySecond:
         """Return the intervals of the rate of successes and of bytes; None of runs that were too short."""
         counts, moved = self.series(start, end)
         return mean_interval(counts), mean_interval(moved)
+
+
+def _is_run(span: int, ends: int) -> bool:
+    """Whether a run may take so many seconds, in ``ends`` of which something ended."""
+    return 0 < span <= min(_MOST_SECONDS, max(_DAY, _MOST_BETWEEN * ends))
 
 
 def merge_seconds(parts: Iterable[BySecond]) -> BySecond:
@@ -175,7 +183,7 @@ class LatencyTable:
         """
         seconds, buckets, counts = self._rows()
         span = int(seconds[-1] - seconds[0]) + 1 if len(seconds) else 0
-        if not 0 < span <= _MOST_SECONDS:
+        if not _is_run(span, len(seconds)):
             return None
         by_bucket = np.bincount(buckets - buckets.min(), counts)
         sums = np.cumsum(by_bucket)

@@ -21,6 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssbench import export
+from ssbench.archive.entry import entry_of
+from ssbench.archive.index import is_sound
 from ssbench.errors import StatFileError
 from ssbench.reports import ReportOptions, report, text
 from ssbench.results import (
@@ -457,6 +459,73 @@ def test_what_is_known_of_a_run_cannot_be_without_end(place: str, what: str, tmp
     same_again(path, records.RUN, found.encode(), 1)
     with pytest.raises(StatFileError, match=r"nested deeper than 50 levels|more than 200,000 values"):
         open_results(path)
+
+
+#: What a file may hold in the place of any value.
+STRANGE = st.sampled_from(
+    [
+        None,
+        True,
+        -1,
+        0,
+        2**53,
+        2**63,
+        2**64,
+        10**30,
+        -1e308,
+        1e308,
+        0.5,
+        "",
+        "\x1b[2J\u202e",
+        "=1+1",
+        [],
+        {},
+        [[]],
+    ]
+)
+
+
+def changed(value: Any, data: st.DataObject) -> Any:
+    """Return JSON in which one value, anywhere, is another one or is gone."""
+    if not isinstance(value, (dict, list)) or not value or data.draw(st.integers(0, 5)) == 0:
+        return data.draw(STRANGE)
+    if isinstance(value, dict):
+        key = data.draw(st.sampled_from(sorted(value)))
+        if data.draw(st.integers(0, 9)) == 0:
+            return {name: each for name, each in value.items() if name != key}
+        return {**value, key: changed(value[key], data)}
+    place = data.draw(st.integers(0, len(value) - 1))
+    return [*value[:place], changed(value[place], data), *value[place + 1 :]]
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_file_with_strange_values_is_reported_on_or_refused(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "strange.stat.gz"
+    write(path, [row(number, completed=1.7e9 + number / 10) for number in range(30)])
+    content = gzip.decompress(path.read_bytes())
+    out, position = content[: len(records.PREAMBLE)], len(records.PREAMBLE)
+    wanted = data.draw(st.sampled_from([records.RUN, records.END, records.ROWS]))
+    while position < len(content):
+        kind, size, _ = records.RECORD_HEADER.unpack_from(content, position)
+        position += records.RECORD_HEADER.size + size
+        payload = bytearray(content[position - size : position])
+        if kind == wanted == records.ROWS:
+            payload[data.draw(st.integers(0, size - 1))] = data.draw(st.integers(0, 255))
+        elif kind == wanted:
+            payload = bytearray(json.dumps(changed(json.loads(payload), data)).encode())
+        out += records.record(kind, bytes(payload))
+    path.write_bytes(out)
+    try:
+        statistics = summarize(open_results(path), ("worker", "storage_url", "side"), over_time=True)
+    except StatFileError:
+        return
+    for name in ("full", "csv", "json", "junit", "summary_md", "requests_per_second"):
+        assert report(name, statistics, ReportOptions(95, verbose=True))
+    entry = entry_of(statistics, "strange.stat.gz", 1, 1)
+    assert is_sound(entry), entry
 
 
 def test_a_newer_format_is_refused_by_its_number(tmp_path: Path) -> None:
