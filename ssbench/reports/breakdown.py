@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ssbench.figures.units import AT_LEAST, count, megabytes, milliseconds, rate
+from ssbench.figures.units import AT_LEAST, count, megabytes, rate
 from ssbench.operations import Operation
 from ssbench.printable import printable
 from ssbench.reports.columns import cut, paragraph, too_few, width
+from ssbench.reports.figures import bounded
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Line, RunStatistics, Section
 from ssbench.statistics.censored import Censored, known
@@ -92,18 +93,12 @@ def not_known(latencies: Iterable[Censored]) -> Iterator[str]:
 
 
 def _figures(row: Row) -> str:
-    values = [_latency(row.latencies, rank) for rank in RANKS]
+    values = [bounded(row.latencies, rank, AT_LEAST) for rank in RANKS]
     latencies = "".join(f"{value:>{columns}}" for value, columns in zip(values, (8, 6, 6, 6, 6), strict=True))
     return (
         f"{count(row.count, 10):>10}{100 * row.share:>4.0f}{count(row.failed, 7):>8}"
         f"{rate(row.rate, 8):>9}{megabytes(row.moved, 6):>7} |{latencies}"
     )
-
-
-def _latency(latencies: Censored, rank: float) -> str:
-    value = latencies.supported_percentile(rank)
-    at_least = value is not None and latencies.most(rank) > value
-    return (AT_LEAST if at_least else "") + milliseconds(value)
 
 
 def section(statistics: RunStatistics) -> Iterator[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from ssbench.figures.units import milliseconds
 from ssbench.results import RunDescription
 from ssbench.statistics import Slowest
+from ssbench.statistics.censored import Censored
 
 
 def utc(seconds: float | None) -> str:
@@ -16,6 +18,13 @@ def utc(seconds: float | None) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError, OSError):
         return "N/A"
+
+
+def bounded(latencies: Censored, rank: float, mark: str = "\u2265 ") -> str:
+    """Return a percentile in milliseconds, with a mark before a lower bound; a dash for none."""
+    value = latencies.supported_percentile(rank)
+    at_least = value is not None and latencies.most(rank) > value
+    return (mark if at_least else "") + milliseconds(value)
 
 
 def object_path(run: RunDescription, slowest: Slowest) -> str:

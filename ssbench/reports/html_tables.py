@@ -9,10 +9,11 @@ from ssbench.figures import FIGURES
 from ssbench.figures.units import megabytes, milliseconds, rate, share
 from ssbench.operations import OPERATIONS
 from ssbench.reports.columns import plural
-from ssbench.reports.figures import object_path, utc
+from ssbench.reports.figures import bounded, object_path, utc
 from ssbench.reports.html_page import escape
 from ssbench.results import NO_WORKER
-from ssbench.statistics import Figures, Interval, Latencies, RunStatistics, Slowest
+from ssbench.statistics import Figures, Interval, RunStatistics, Slowest
+from ssbench.statistics.censored import Censored
 from ssbench.statistics.figures import rates
 from ssbench.statistics.parts import Parts
 
@@ -67,11 +68,14 @@ def operations(statistics: RunStatistics) -> str:
                     _interval(line.rate_interval),
                     FIGURES["mb_per_s"].text(line, statistics),
                     _errors(line.failed),
-                    *_percentiles(line.last_byte),
+                    *_percentiles(line.latency),
                 ]
             )
     first, second, *others = _FIGURES
     heads = ("operation", "size class", "%", first, second, "95 % interval", *others)
+    of = "are those of the last byte, of successes"
+    if statistics.delivery is not None:
+        of = "count from when operations were due (\u2265: at least, as some never began), of successes"
     held_up = statistics.total.held_up.count
     left_out = (
         f" The latency of {plural(held_up, 'operation')} is left out, because a worker itself stood still."
@@ -79,7 +83,7 @@ def operations(statistics: RunStatistics) -> str:
         else ""
     )
     return table(heads, rows, texts=2, last="all") + (
-        "<p class=note>Latencies are those of the last byte, of successes. A dash stands where fewer than ten"
+        f"<p class=note>Latencies {of}. A dash stands where fewer than ten"
         " latencies lie beyond a percentile, or where a run was too short for an interval."
         f"{left_out}</p>" + _parts(statistics)
     )
@@ -177,7 +181,7 @@ def stages(statistics: RunStatistics) -> str:
                 rate(total.requests_per_second),
                 FIGURES["mb_per_s"].text(total, statistics),
                 _errors(total.failed),
-                *_percentiles(total.lines[0].last_byte),
+                *_percentiles(total.lines[0].latency),
                 f"{total.due.late:,}" if stage.load.rate else "-",
                 "-" if stage.numbers.not_begun is None else f"{stage.numbers.not_begun:,}",
             ]
@@ -373,12 +377,12 @@ def _figures(statistics: RunStatistics, figures: Figures) -> Iterator[str]:
     yield rate(operations_)
     yield megabytes(moved if figures.moved else None)
     yield _errors(figures.failed)
-    yield from _percentiles(figures.last_byte)
+    yield from _percentiles(figures.latency)
 
 
-def _percentiles(latencies: Latencies) -> Iterator[str]:
+def _percentiles(latencies: Censored) -> Iterator[str]:
     for rank in (50, 95, 99, 99.9, 100):
-        yield milliseconds(latencies.supported_percentile(rank))
+        yield bounded(latencies, rank)
 
 
 def _errors(number: int) -> str:

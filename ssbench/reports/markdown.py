@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator
 
 from ssbench.figures import FIGURES
-from ssbench.figures.units import milliseconds, rate, share
+from ssbench.figures.units import rate, share
 from ssbench.printable import printable
 from ssbench.reports.columns import plural
-from ssbench.reports.figures import utc
+from ssbench.reports.figures import bounded, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import Tone, judged, verdict
 from ssbench.statistics import RunStatistics
-from ssbench.statistics.censored import Censored
 
 _MARKS = {Tone.GOOD: "\u2705", Tone.DOUBTFUL: "\u26a0\ufe0f", Tone.BAD: "\u274c"}
 _MEGABYTE = 1e6
@@ -68,15 +67,9 @@ def _table(statistics: RunStatistics) -> Iterator[str]:
             f"{section.failed:,}",
             rate(section.requests_per_second),
             FIGURES["mb_per_s"].text(section, statistics),
-            *(_supported(latencies, rank) for rank in (50, 95, 99, 99.9, 100)),
+            *(bounded(latencies, rank) for rank in (50, 95, 99, 99.9, 100)),
         ]
         yield f"| {' | '.join(cells)} |"
-
-
-def _supported(latencies: Censored, rank: float) -> str:
-    value = latencies.supported_percentile(rank)
-    at_least = value is not None and latencies.most(rank) > value
-    return ("\u2265 " if at_least else "") + milliseconds(value)
 
 
 def _errors(statistics: RunStatistics) -> Iterator[str]:

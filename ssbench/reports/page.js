@@ -36,7 +36,7 @@ function ssbenchTime(value, long) {
   for (const head of document.querySelectorAll("th")) head.addEventListener("click", () => {
     const body = head.closest("table").tBodies[0], place = [...head.parentNode.children].indexOf(head);
     const down = head.dataset.down != "1"; head.dataset.down = down ? "1" : "0";
-    const value = row => { const text = row.children[place].textContent, n = parseFloat(text.replace(/,/g, ""));
+    const value = row => { const text = row.children[place].textContent, n = parseFloat(text.replace(/[,\u2265 ]/g, ""));
       return isNaN(n) ? text : n; };
     [...body.rows].sort((a, b) => { const x = value(a), y = value(b);
       const order = typeof x == typeof y ? (x < y ? -1 : x > y ? 1 : 0) : typeof x == "number" ? 1 : -1;
