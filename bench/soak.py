@@ -7,6 +7,10 @@ Workers are killed, started anew, stopped and continued, and the proxy of an emb
 master is killed in the middle; the same workers serve the second one, which has to end by itself. Work
 ports are blocked and links dropped on the way. Then a run loses the reader of its output, and the last
 one its Swift, for good.
+``--planted`` is another kind: one run on a store in this process, which logs each request with an id of its
+own and does wrong itself now and then. The log is compared with the export of the run: nothing may be
+recorded and not done, done and not recorded, done twice, after a delete, beside a write of the same object,
+or at another time, unless a fault explains it.
 ``--noop`` does without Swift: some hundred times the operations, so more of the master's book-keeping
 and less of the rest. Same seed, same faults, at about the same moments.
 
@@ -33,7 +37,7 @@ from pathlib import Path
 
 import numpy as np
 import swiftclient
-from soak_faults import CONCURRENCY, INITIAL, Faults, Fleet
+from soak_faults import CONCURRENCY, INITIAL, NETWORK_TIMEOUT, Faults, Fleet
 from watched import Watched
 
 from ssbench.local_swift import LocalSwift
@@ -42,6 +46,9 @@ from ssbench.results import LOST, UNFINISHED
 from ssbench.run_results import open_results
 from ssbench.statistics import summarize
 from ssbench.swift import causes
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+from history import PlantedSwift, check, rows_of
 
 #: What a fault may end an operation with. HTTP 404: an object is read while it is deleted, or deleted
 #: again because the first answer was cut off.
@@ -262,6 +269,48 @@ def check_end(verdict: Verdict, fleet: Fleet) -> None:
         verdict.expect("Traceback" not in said, f"{program.name} printed a traceback:\n{said[-2000:]}")
 
 
+def check_history(verdict: Verdict, stats: Path, planted: PlantedSwift) -> None:
+    """What the store did is what the run says of it."""
+    results = open_results(stats)
+    for _ in results.blocks():  # what is known at the end of a run is behind them
+        pass
+    counters = results.summary.counters if results.summary is not None else {}
+    again = int(counters.get("passed_on", 0) + counters.get("handed_back", 0))
+    taken_back = int(counters.get("taken_back", 0))
+    store = planted.store
+    found = check(list(store.log), rows_of(stats), store.epoch, twice=again, taken_back=taken_back)
+    verdict.figures["requests in the log of the store"] = len(store.log)
+    verdict.figures |= {f"  {name}": count for name, count in found.counts.items()}
+    verdict.wrong += found.wrong[:20]
+    verdict.expect(len(found.wrong) <= 20, f"{len(found.wrong)} things are wrong in the history of the run")
+
+
+def soak_history(options: argparse.Namespace, folder: Path, stack: ExitStack) -> Verdict:
+    """One run on a store that logs everything, under all faults of workers and links."""
+    verdict = Verdict()
+    planted = stack.enter_context(PlantedSwift(options.seed, 0.01, NETWORK_TIMEOUT + 1.0))
+    fleet = Fleet(folder, options.workers, None, stack, planted)
+    for worker in fleet.workers.values():
+        worker.wait_for("waiting for a master", 60)
+    faults = Faults(random.Random(options.seed), fleet)
+    began = time.monotonic()
+    master, stats = fleet.start_run("history", options.seed, "-r", options.seconds)
+    master.wait_for("Starting the benchmark", ALLOWANCE)
+    rage(faults, master, fleet, began + options.seconds + ALLOWANCE, measured=options.seconds)
+    try:
+        code: int | None = master.process.wait(ALLOWANCE)
+    except subprocess.TimeoutExpired:
+        code = None
+    verdict.expect(code in (0, 1), f"the master ended with {code}: {master.said[-500:]}")
+    verdict.figures |= {"seconds": round(time.monotonic() - began, 1), "seed": options.seed, **faults.counts}
+    if code in (0, 1):
+        found = check_results(verdict, stats, "run")
+        verdict.figures |= {f"  {cause or 'success'}": count for cause, count in found.most_common()}
+        check_history(verdict, stats, planted)
+    check_end(verdict, fleet)
+    return verdict
+
+
 def soak(options: argparse.Namespace, folder: Path, stack: ExitStack) -> Verdict:
     verdict = Verdict()
     swift = None if options.noop else stack.enter_context(LocalSwift())
@@ -318,6 +367,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the faults (random)")
     parser.add_argument("--workers", type=int, default=3, help="at least two (%(default)s)")
     parser.add_argument("--noop", action="store_true", help="without Swift")
+    parser.add_argument("--planted", action="store_true", help="on a store that logs, see above")
     parser.add_argument("--json", type=Path, help="write the figures there too")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave logs and stat files there")
     options = parser.parse_args()
@@ -326,7 +376,7 @@ def main() -> None:
     with ExitStack() as stack:
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
-        verdict = soak(options, folder, stack)
+        verdict = (soak_history if options.planted else soak)(options, folder, stack)
     verdict.show()
     if options.json:
         options.json.write_text(json.dumps(vars(verdict), indent=1) + "\n")

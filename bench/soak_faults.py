@@ -19,7 +19,8 @@ from ssbench.fleet.dispatch import LOST_AFTER
 from ssbench.local_swift import LocalSwift
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
-from relay import Relay
+from history import PlantedSwift
+from relay import DOWN, UP, Relay
 
 CONCURRENCY = 4  # of a worker
 NETWORK_TIMEOUT = 3.0
@@ -46,8 +47,16 @@ def scenario(base: str) -> dict[str, object]:
 class Fleet:
     """Masters and workers over one pair of ports and one Swift, if any. Ended with the stack."""
 
-    def __init__(self, folder: Path, workers: int, swift: LocalSwift | None, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        workers: int,
+        swift: LocalSwift | None,
+        stack: ExitStack,
+        planted: PlantedSwift | None = None,
+    ) -> None:
         self.port = swift.port if swift else 0  # of no connection at all
+        self._planted = planted
         self.everybody: list[Watched] = []
         self.workers: dict[int, Watched] = {}
         self.swift = swift
@@ -109,6 +118,8 @@ class Fleet:
     @property
     def _credentials(self) -> list[str]:
         swift = self.swift
+        if self._planted is not None:
+            return self._planted.credentials
         return ["-A", swift.auth_url, "-U", swift.user, "-K", swift.key] if swift else []
 
     def master(self, command: str, *arguments: object) -> Watched:
@@ -146,7 +157,7 @@ class Faults:
             return
         self._next = now + self._numbers.uniform(0.2, 2.5)
         if not self._deck:
-            self._deck = [self._kill, self._kill, self._stop, self._stop, self._block, self._gap]
+            self._deck = [self._kill, self._kill, self._stop, self._stop, self._block, self._gap, self._cut]
             if self._fleet.swift is not None:
                 self._deck += [self._restart, self._stall]
             self._numbers.shuffle(self._deck)
@@ -216,6 +227,16 @@ class Faults:
         self.counts["work ports blocked"] += 1
         link = self._fleet.links[victim][0]
         link.block()
+        self._ends[victim] = (now + self._numbers.uniform(0.1, 2 * LOST_AFTER), link.unblock)
+        return True
+
+    def _cut(self, now: float) -> bool:
+        """Hold back what comes through one of the ports of a worker, in one direction only."""
+        if (victim := self._victim(1)) is None:
+            return False
+        self.counts["links cut in one direction"] += 1
+        link = self._numbers.choice(self._fleet.links[victim])
+        link.block(self._numbers.choice((UP, DOWN)))
         self._ends[victim] = (now + self._numbers.uniform(0.1, 2 * LOST_AFTER), link.unblock)
         return True
 

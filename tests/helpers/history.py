@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import random
 import threading
 import time
@@ -96,6 +97,8 @@ class LoggingStore:
         self._late = late
         self._numbers = random.Random(seed)
         self._sizes: dict[str, int] = {}
+        #: When the last write of each object began: as in Swift, one that began earlier changes nothing.
+        self._written: dict[str, float] = {}
         self._lock = threading.Lock()
         self._count = 0
         self._stopping = threading.Event()
@@ -111,7 +114,7 @@ class LoggingStore:
         with self._lock:
             self._count += 1
             trans_id = f"tx{self._count:021x}-000000000000"
-            seconds = self._numbers.uniform(0.001, 0.02)
+            seconds = self._numbers.uniform(0.005, 0.05)
             fault = self._numbers.choice(("503", "before", "after", "late"))
             if self._numbers.random() >= self.rate:
                 fault = ""
@@ -122,15 +125,20 @@ class LoggingStore:
     def _carry_out(self, entry: Entry, fault: str, size: int) -> Reply:
         with self._lock:
             there = self._sizes.get(entry.name)
+            overtaken = self._written.get(entry.name, 0.0) > entry.began
             if fault in {"503", "before"}:
                 entry.status = 503
+            elif overtaken and entry.method in {"PUT", "DELETE"}:
+                entry.status = 202
             elif entry.method == "PUT":
                 self._sizes[entry.name], entry.status = size, 201
+                self._written[entry.name] = entry.began
             elif there is None:
                 entry.status = 404
             elif entry.method == "DELETE":
                 entry.status = 204
                 del self._sizes[entry.name]
+                self._written[entry.name] = entry.began
             else:
                 entry.status = 200
             entry.answered = fault not in {"before", "after"}
@@ -199,19 +207,19 @@ def rows_of(path: Path) -> list[Row]:
 
 
 def check(
-    log: Sequence[Entry], rows: Sequence[Row], epoch: float, *, twice: int = 0, whole: bool = True
+    log: Sequence[Entry], rows: Sequence[Row], epoch: float, *, twice: int = 0, taken_back: int = 0
 ) -> Findings:
     """Compare what a store did with what a run says of it.
 
     ``epoch`` turns times of the log into those of the rows. ``twice`` is how many operations may have been
-    done twice, because workers were lost that had begun them. ``whole``: the run went to its end, so that
-    every request has a row.
+    done twice, because workers were lost that had begun them, and ``taken_back`` how many the run took back
+    at its end: a worker that was cut off then may have begun them.
     """
     found = Findings()
     claimed = _claims(log, rows, epoch, found)
     _check_order(log, claimed, found)
-    if whole and rows:
-        _check_unclaimed(log, rows, claimed, epoch, twice, found)
+    if rows:
+        _check_unclaimed(log, rows, claimed, epoch, (twice, taken_back), found)
     return found
 
 
@@ -281,10 +289,14 @@ def _check_unclaimed(
     rows: Sequence[Row],
     claimed: Mapping[str, Row],
     epoch: float,
-    twice: int,
+    limits: tuple[int, int],
     found: Findings,
 ) -> None:
-    """Each request that no result names is an attempt of one that was made again, or of one that was lost."""
+    """Each request that no result names is an attempt of one that was made again, or of one that was lost.
+
+    ``limits`` are how many may have been done twice, and how many were taken back at the end.
+    """
+    twice, taken_back = limits
     begin = min(row.started for row in rows if row.started is not None) - epoch
     end = max(row.completed for row in rows) - epoch
     more: Counter[tuple[str, str]] = Counter()
@@ -296,10 +308,12 @@ def _check_unclaimed(
             unknown.add(key)
     again = 0
     last: dict[tuple[str, str], float] = {}
+    used: dict[str, float] = {}
     for entry in log:
         if entry.trans_id in claimed:
             key = entry.method, entry.name
             last[key] = max(last.get(key, entry.began), entry.began)
+            used[entry.name] = max(used.get(entry.name, entry.began), entry.began)
     for entry in log:
         # What is before the first operation, and any HEAD, belongs to the initial uploads.
         if entry.trans_id in claimed or entry.began < begin or entry.began > end or entry.method == "HEAD":
@@ -308,13 +322,19 @@ def _check_unclaimed(
         if more[key] > 0 or key in unknown:
             more[key] -= 1
             found.counts["attempts before the last, or of lost operations"] += 1
-        elif key in last and again < twice:
+        elif again < twice and last.get(key, -math.inf) >= entry.began:
             again += 1
-            if last[key] < entry.began:
-                # A lost worker does it first, and another one then; not the other way round.
-                found.wrong.append(
-                    f"{entry.method} of {entry.name}: done once more after another worker did it"
-                )
+        elif taken_back > 0 and (entry.method == "GET" or used.get(entry.name, -math.inf) < entry.began):
+            # Nothing else is done with an object until its write has ended.
+            taken_back -= 1
+            found.counts["of operations taken back at the end"] += 1
+        elif again < twice and key in last:
+            # A lost worker does it first, and another one then; not the other way round.
+            found.wrong.append(f"{entry.method} of {entry.name}: done once more after another worker did it")
         else:
-            found.wrong.append(f"{entry.method} of {entry.name}: {entry.status}, and in no result")
+            answered = "" if entry.answered else ", not answered"
+            found.wrong.append(
+                f"{entry.method} of {entry.name} at {entry.began - begin:.3f} s, which took"
+                f" {entry.ended - entry.began:.3f} s: {entry.status}{answered}, and in no result"
+            )
     found.counts["done twice"] = again
