@@ -1,8 +1,7 @@
 """What a worker sends to its master: results, which are gathered where there is no hurry.
 
 Results are sent in the same turn of the event loop when few jobs are left, because the master is to send
-more. Otherwise, where operations are fast, they are gathered for :data:`_GATHER` seconds, so that they need
-fewer messages.
+more. Otherwise they are gathered for :data:`_GATHER` seconds, so that they need fewer messages.
 """
 
 from __future__ import annotations
@@ -20,9 +19,8 @@ from ssbench.fleet.wire import Brief, JobBatch, Result, RunParameters
 from ssbench.worker.engine.contract import Engine
 from ssbench.worker.lag import LagMeter
 
-#: Results are gathered for this long (seconds), where the master refills at this many jobs or more.
+#: Results are gathered for this long (seconds).
 _GATHER = 0.004
-_GATHER_FROM = 16
 
 #: More jobs than can wait.
 _AT_ALL_TIMES = sys.maxsize
@@ -107,7 +105,7 @@ class Outbox:
         """Note that the jobs of a batch are to end."""
         self.held[batch.batch_id] = len(batch.jobs)
         self._received = (batch.batch_id, time.monotonic())
-        self._tell_at = batch.low if batch.low >= _GATHER_FROM else _AT_ALL_TIMES
+        self._tell_at = batch.low
 
     def count(self, batch_id: int, ended: int) -> None:
         """Note that this many jobs of a batch are no longer held."""

@@ -135,12 +135,13 @@ def test_results_are_gathered_while_many_jobs_wait(bench: Bench) -> None:
         assert bool(bench.results()) == at_once
 
 
-def test_where_the_master_refills_late_nothing_is_gathered(bench: Bench) -> None:
-    bench.engine.waiting = 30
-    bench.outbox.expect(batch(10, 40, low=15))
+@pytest.mark.parametrize(("waiting", "at_once"), [(3, False), (2, False), (1, True), (0, True)])
+def test_results_are_gathered_with_few_jobs_ahead_too(bench: Bench, waiting: int, at_once: bool) -> None:
+    bench.engine.waiting = waiting
+    bench.outbox.expect(batch(10, 4, low=1))
     bench.outbox.ended(10, [ended(10)])
     bench.loop.turn()
-    assert bench.results() == [[10]]
+    assert bench.results() == [[10]] * at_once
 
 
 def test_a_refused_token_is_named_by_the_parameters_it_came_with(bench: Bench) -> None:
