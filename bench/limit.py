@@ -89,7 +89,8 @@ class Bare:
             sock.send(message)
             hub.switch()
             received, told, _, _ = sock.recvmsg_into(buffers, ANCILLARY_BYTES)
-            arrived = arrived_at(told[0][2], time.monotonic(), sent_at, offset)
+            now = time.monotonic()
+            arrived = arrived_at(told[0][2], now, sent_at, offset) if told else now
             raw = bytes(buffer[: buffer.find(b"\r\n\r\n", 0, received) + 2])
             head = parse_head(raw, False)
             if head is None or head.status // 100 != 2 or received != head.start + head.length:
