@@ -11,8 +11,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 import swiftclient
+from fault_server import FaultServer, Reply, Request
 from processes import Fleet
 from runs import outcome, write_scenario
 
@@ -109,11 +111,9 @@ def test_the_next_run_reuses_the_initial_objects_but_not_those_of_another_scenar
 class Store:
     """What an :class:`Ownership` needs of a run, without workers."""
 
-    def __init__(self, swift: LocalSwift, scenario: Path) -> None:
+    def __init__(self, credentials: Credentials, scenario: Path) -> None:
         self.scenario = load(str(scenario))
-        self.tokens = TokenSource(
-            [Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)]
-        )
+        self.tokens = TokenSource([credentials])
         self._owners: list[Ownership] = []
 
     def run(self, number: int, **options: Any) -> tuple[Ownership, list[str]]:
@@ -147,7 +147,8 @@ def beside(
     tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection, container_base: str
 ) -> Iterator[Store]:
     account.put_container(f"{container_base}_000000")
-    store = Store(swift, write_scenario(tmp_path, container_base=container_base))
+    credentials = Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
+    store = Store(credentials, write_scenario(tmp_path, container_base=container_base))
     yield store
     store.end()
 
@@ -232,3 +233,29 @@ def test_what_is_no_mark_is_left_alone(
     assert said == []
     owner.end()
     assert names_of(account, container_base) == set(mine)
+
+
+def test_an_account_that_cannot_be_written_to_sees_the_others(tmp_path: Path) -> None:
+    mark = msgspec.json.encode(Mark(run="c1", host="writer", pid=3))
+
+    def rule(request: Request) -> Reply:
+        if request.method != "GET":
+            return Reply(403)
+        if request.target.endswith("c1"):
+            return Reply(200, mark)
+        return Reply(200, msgspec.json.encode([{"name": mark_name("c1"), "bytes": len(mark)}]))
+
+    with FaultServer(rule=rule) as server:
+        credentials = Credentials(version="none", token="t", storage_urls=(server.url,))
+        store = Store(credentials, write_scenario(tmp_path, crud_profile=[0, 1, 0, 0]))
+        owner, said = store.run(1)
+        assert owner.begin() == ""
+        assert said == [
+            "Run c1 of host writer (pid 3) is under way in the same containers, and this account cannot"
+            " write: operations on objects that it deletes or replaces fail"
+        ]
+        server.rule = lambda _request: Reply(500)
+        blind, told = store.run(2)
+        assert blind.begin() == ""
+        assert told[0].startswith("Whether other runs use the same containers is not known: HTTP 500")
+        store.end()
