@@ -13,7 +13,6 @@ from ssbench.errors import UsageError
 from ssbench.fleet.addresses import BindAddress
 from ssbench.gates import Undecided
 from ssbench.option import Option, Unit
-from ssbench.results import OBJECT_TAG
 from ssbench.run import error_limit
 from ssbench.run.error_limit import ErrorLimit
 from ssbench.swift.credentials import Credentials
@@ -199,6 +198,9 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None, tag: str = 
 
     ``mark`` is that of transaction ids, ``tag`` that of the names of objects, if there is one.
     """
+    # Only here: it imports numpy, which --help does without.
+    from ssbench.results import OBJECT_TAG  # noqa: PLC0415
+
     return {
         **option.recorded(run.requests),
         **option.recorded(run),
