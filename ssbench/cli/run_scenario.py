@@ -223,8 +223,9 @@ def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -
 
 
 def _scenario(arguments: argparse.Namespace) -> Scenario:
+    limited = arguments.run_seconds is not None or arguments.op_count is not None
     scenario = override(
-        load(arguments.scenario_file),
+        load(arguments.scenario_file, limited=limited),
         user_count=arguments.user_count,
         operation_count=arguments.op_count,
         run_seconds=arguments.run_seconds,

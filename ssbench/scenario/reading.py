@@ -39,15 +39,20 @@ _log = logging.getLogger(__name__)
 MAX_FILE_BYTES = 1_000_000
 
 
-def load(path_or_name: str) -> Scenario:
+def load(path_or_name: str, *, limited: bool = False) -> Scenario:
     """Read and check a scenario: a file, or the bare name of one that :func:`shipped` lists.
+
+    One that does not say how long it runs is a fault, unless it is ``limited`` otherwise: :func:`override`
+    then has to say it.
 
     Raises ScenarioError. Its text lists all faults, one on each line, with the file, the line where it is
     known, the key and what was expected.
     """
     text = _read(path_or_name)
     document = scenario_text.parse(text)
-    scenario = None if document.data is None and document.faults else _Checker(document).scenario()
+    scenario = (
+        None if document.data is None and document.faults else _Checker(document, limited=limited).scenario()
+    )
     if scenario is None or document.faults:
         ordered = sorted(document.faults, key=lambda fault: fault.line or 0)
         raise ScenarioError(
@@ -160,8 +165,9 @@ def _read(path_or_name: str) -> str:
 class _Checker:
     """Checks the data of a document against the rules, and adds to its faults."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, *, limited: bool) -> None:
         self._document = document
+        self._limited = limited
 
     def scenario(self) -> Scenario | None:
         """Build the scenario; return None when a fault prevents that."""
@@ -206,7 +212,8 @@ class _Checker:
             required.append("user_count")
         self._require(data, (), tuple(required), SCENARIO_RULES)
         if (
-            data.get("stages") is None
+            not self._limited
+            and data.get("stages") is None
             and data.get("operation_count") is None
             and data.get("run_seconds") is None
         ):

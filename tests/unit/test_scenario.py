@@ -465,6 +465,16 @@ def test_shipped_scenarios_of_an_installed_package(tmp_path, monkeypatch, write)
     assert load("mine").name == "Small test scenario"
 
 
+def test_a_file_need_not_say_how_long_it_runs_where_the_command_line_does(write):
+    path = write("\n".join(line for line in YAML.splitlines() if "operation_count" not in line))
+    with pytest.raises(ScenarioError, match="operation_count: missing"):
+        load(path)
+    scenario = override(load(path, limited=True), run_seconds=3.0)
+    assert (scenario.run_seconds, scenario.operation_count) == (3.0, None)
+    scenario = override(load(path, limited=True), operation_count=7)
+    assert (scenario.run_seconds, scenario.operation_count) == (None, 7)
+
+
 def test_override():
     assert override(EXPECTED) == EXPECTED
     changed = override(EXPECTED, user_count=3, container_count=9, policy="gold", delete_after=5)
