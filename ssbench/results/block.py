@@ -65,10 +65,13 @@ class TextColumn(_Texts):
 
     __slots__ = ("_data", "_ends", "_lengths")
 
-    def __init__(self, data: bytes, lengths: npt.NDArray[np.int64]) -> None:
+    def __init__(
+        self, data: bytes, lengths: npt.NDArray[np.int64], ends: npt.NDArray[np.int64] | None = None
+    ) -> None:
+        """Take texts; ``ends`` is where each ends in ``data``, if they are not one after the other."""
         self._data = data
         self._lengths = lengths
-        self._ends = np.cumsum(np.maximum(lengths, 0))
+        self._ends = np.cumsum(np.maximum(lengths, 0)) if ends is None else ends
 
     @classmethod
     def of(cls, texts: Iterable[str | None]) -> TextColumn:
@@ -76,6 +79,21 @@ class TextColumn(_Texts):
         encoded = [None if text is None else text.encode("utf-8", "replace") for text in texts]
         lengths = np.fromiter((-1 if text is None else len(text) for text in encoded), np.int64, len(encoded))
         return cls(b"".join(text for text in encoded if text is not None), lengths)
+
+    @classmethod
+    def joined(cls, parts: Iterable[TextColumn]) -> TextColumn:
+        """Return several columns as one, without decoding them."""
+        parts = list(parts)
+        starts = accumulate((len(part._data) for part in parts), initial=0)
+        return cls(
+            b"".join([part._data for part in parts]),
+            np.concatenate([part._lengths for part in parts]),
+            np.concatenate([part._ends + start for start, part in zip(starts, parts, strict=False)]),
+        )
+
+    def select(self, rows: npt.NDArray[np.intp]) -> TextColumn:
+        """Return the texts of some rows, which share their bytes with all others."""
+        return TextColumn(self._data, self._lengths[rows], self._ends[rows])
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -88,10 +106,8 @@ class TextColumn(_Texts):
         return self._data[end - length : end].decode("utf-8", "replace")
 
     def __iter__(self) -> Iterator[str | None]:
-        start = 0
         for length, end in zip(self._lengths.tolist(), self._ends.tolist(), strict=True):
-            yield None if length < 0 else self._data[start:end].decode("utf-8", "replace")
-            start = end
+            yield None if length < 0 else self._data[end - length : end].decode("utf-8", "replace")
 
 
 class NoTexts(_Texts):
@@ -225,6 +241,8 @@ class ResultBlock:
 def _chosen(column: Sequence[str | None], rows: npt.NDArray[np.intp]) -> Sequence[str | None]:
     if isinstance(column, LabelColumn):
         return LabelColumn(column.codes[rows], column.labels)
+    if isinstance(column, TextColumn):
+        return column.select(rows)
     return [column[row] for row in rows.tolist()]
 
 
@@ -265,6 +283,8 @@ def _join_packed(blocks: Sequence[ResultBlock]) -> npt.NDArray[np.void] | None:
 def _joined(name: str, blocks: Sequence[ResultBlock]) -> Any:
     parts = [getattr(block, name) for block in blocks]
     if not isinstance(parts[0], np.ndarray):
+        if all(isinstance(part, TextColumn) for part in parts):
+            return TextColumn.joined(parts)
         texts = list(chain.from_iterable(parts))
         return LabelColumn.of(texts) if FIELDS[name].kind is Kind.LABEL else texts
     if all(map(is_constant, parts)) and len({part[:1].tobytes() for part in parts}) == 1:

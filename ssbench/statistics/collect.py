@@ -1,7 +1,8 @@
 """Counts results, block by block, in groups of equal operation, size class, worker or the like.
 
 Memory: 16 bytes a result, for its two latencies, and 12 for each second and bucket that these lie in, of
-which there are hundreds in a second with thousands of results. Everything else is folded in as it comes.
+which there are hundreds in a second with thousands of results. Everything else is folded in as it comes:
+some blocks at a time, because each group of a block costs as much as hundreds of results do.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock
+from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock, join
 from ssbench.statistics.causes import Cause, CauseCollector
 from ssbench.statistics.figures import FiguresCollector
 from ssbench.statistics.groups import Groups, split
@@ -22,12 +23,17 @@ from ssbench.statistics.slowest import SlowestCollector
 from ssbench.statistics.tally import tally
 from ssbench.statistics.timeline import Timeline, Window
 
+#: So many results are folded in together: this many for each group that there is, within these limits.
+_IN_A_GROUP = 256
+_LEAST_TOGETHER = 1 << 16
+_MOST_TOGETHER = 1 << 20
+
 #: What results are always kept apart by.
 ALWAYS = ("operation", "size_class")
 
 
 class Collector:
-    """Counts results as they come; what was counted can be asked for at any time.
+    """Counts results as they come; what was counted can be asked for after :meth:`settle`, at any time.
 
     Results are kept apart by :data:`ALWAYS` and by the fields named in ``by``, which must be
     numbers (stage, account, worker, storage_url, ...); raises ValueError for others. Results of the
@@ -72,6 +78,8 @@ class Collector:
         self.retries: Counter[str] = Counter()
         self._errors: dict[str, CauseCollector] = {}
         self._groups: dict[tuple[int, ...], FiguresCollector] = {}
+        self._pending: list[ResultBlock] = []
+        self._waiting = 0
 
     def add(self, block: ResultBlock) -> None:
         """Count the results of a block, which must not be empty."""
@@ -81,6 +89,20 @@ class Collector:
                 stage.add(block.select(of_stage))
         if "due" in block.given:  # a lost operation had begun, although nobody knows when it was due
             self.due += int((~np.isnan(block.due) | np.isnan(block.started)).sum())
+        self._pending.append(block)
+        self._waiting += len(block)
+        if self._waiting >= min(max(_IN_A_GROUP * len(self._groups), _LEAST_TOGETHER), _MOST_TOGETHER):
+            self.settle()
+
+    def settle(self) -> None:
+        """Count what was added and is not counted yet."""
+        if self._pending:
+            block = join(self._pending)
+            self._pending.clear()
+            self._waiting = 0
+            self._add(block)
+
+    def _add(self, block: ResultBlock) -> None:
         block = self._without_warm_up(block)
         if not len(block):
             return
@@ -128,8 +150,10 @@ class Collector:
 
     def errors(self) -> dict[str, Cause]:
         """Return the causes of failures so far."""
+        self.settle()
         return {name: cause.finish() for name, cause in self._errors.items()}
 
     def groups(self, window: Window | None = None) -> Groups:
         """Return the figures of what was counted so far; rates need a window of the timeline's."""
+        self.settle()
         return Groups(self.keys, {values: group.finish(window) for values, group in self._groups.items()})

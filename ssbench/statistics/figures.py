@@ -16,7 +16,7 @@ from ssbench.statistics.censored import Censored
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.due import Due, DueCollector, merge_due
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
-from ssbench.statistics.parts import Parts, parts_of, sum_of, vanished
+from ssbench.statistics.parts import NONE, Parts, parts_of, sum_of, vanished
 from ssbench.statistics.timeline import Window
 from ssbench.statistics.within import Within, WithinCollector, merge_within
 
@@ -99,7 +99,7 @@ class FiguresCollector:
     retries: int = 0
     resent: int = 0
     moved: int = 0
-    parts: Parts = field(default_factory=Parts)
+    parts: Parts = NONE
     start: float = math.inf
     end: float = -math.inf
     first_byte: LatencyCollector = field(default_factory=LatencyCollector)
@@ -125,14 +125,16 @@ class FiguresCollector:
         self.count += len(rows)
         self.by_second.add(block, rows)
         self.moved += int(np.maximum(block.size[rows], 0).sum())
-        self.parts += vanished(block, rows)
+        if (found := vanished(block, rows)) is not NONE:
+            self.parts += found
         last_byte = block.last_byte[rows]
         self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
         if "marks" in block.given:
             held_up = block.marks[rows] & Mark.HELD_UP != 0
             self.held_up.add(block, rows[held_up], last_byte[held_up], before)
             rows, last_byte = rows[~held_up], last_byte[~held_up]
-        self.parts += parts_of(block, rows)
+        if (found := parts_of(block, rows)) is not NONE:
+            self.parts += found
         self.first_byte.add(block, rows, block.first_byte[rows], before)
         self.last_byte.add(block, rows, last_byte, before)
 

@@ -17,6 +17,11 @@ from ssbench.results import Mark, ResultBlock
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import Interval
 
+#: More parts than this are put together, where they have fewer latencies than this on average: looking into
+#: each of thousands costs more than a copy.
+_MANY_PARTS = 64
+_SMALL_PART = 4096
+
 #: How many latencies are sorted together.
 _PART_SIZE = 1 << 18
 #: More than these are not sorted for a few percentiles.
@@ -167,6 +172,11 @@ class Latencies:
         return [int(part.searchsorted(least)) for part in self._parts]
 
 
+def _ordered(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return values ordered by their upper 16 bits, which are sorted by radix, fast."""
+    return values[_upper_bits(values).argsort(kind="stable")]
+
+
 def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
     return values.view("<u2")[3::4] if sys.byteorder == "little" else values.view(">u2")[::4]
 
@@ -211,7 +221,7 @@ def plain(values: npt.NDArray[np.float64]) -> Latencies:
     """Return latencies above 0 of which nothing else is known."""
     if not len(values):
         return merge(())
-    values = values[_upper_bits(values).argsort(kind="stable")]  # 16 bits are sorted by radix, fast
+    values = _ordered(values)
     return Latencies(
         len(values),
         float(values.min()),
@@ -258,7 +268,8 @@ class LatencyCollector:
     def finish(self) -> Latencies:
         """Return all that was collected."""
         self._make_part()
-        return replace(merge(self._parts), slowest=self._slowest)
+        found = merge(self._parts)
+        return found if self._slowest is None else replace(found, slowest=self._slowest)
 
     def _make_part(self) -> None:
         """Make a part of what is pending, so that only little is ever there twice."""
@@ -277,7 +288,9 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
     Means and sums of squares merge by the formulas of Chan, Golub and LeVeque, "Updating formulae and
     a pairwise algorithm for computing sample variances", 1979.
     """
-    parts = list(parts)
+    parts = [part for part in parts if part is not _NOTHING]
+    if len(parts) <= 1:  # of thousands of groups most have no more
+        return parts[0] if parts else _NOTHING
     found = max(
         (part.slowest for part in parts if part.slowest),
         key=lambda each: (each.latency, -each.arrival),
@@ -290,6 +303,8 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
     mean = math.fsum(part.mean * part.count for part in parts) / count
     squares = math.fsum(part.count * (part.deviation**2 + (part.mean - mean) ** 2) for part in parts)
     arrays = tuple(array for part in parts for array in part._parts)
+    if len(arrays) > _MANY_PARTS and count < _SMALL_PART * len(arrays):
+        arrays = (_ordered(np.concatenate(arrays)),)
     return Latencies(
         count,
         min(part.minimum for part in parts),
@@ -300,3 +315,7 @@ def merge(parts: Iterable[Latencies]) -> Latencies:
         arrays,
         LatencyTable.merged(part.by_second for part in parts),
     )
+
+
+#: What is shared by all that has no latency at all.
+_NOTHING = Latencies(0, math.nan, math.nan, math.nan, math.nan, None, ())

@@ -50,25 +50,29 @@ class Parts:
 
 def vanished(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
     """Return how many of some successes of a block found nothing."""
-    if "status" not in block.given:
-        return Parts()
-    return Parts(vanished=int(np.count_nonzero(block.status[rows] == _NOT_FOUND)))
+    found = int(np.count_nonzero(block.status[rows] == _NOT_FOUND)) if "status" in block.given else 0
+    return Parts(vanished=found) if found else NONE
 
 
 def parts_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
     """Return the parts of the time of some successes of a block, of those whose latencies count."""
     given = block.given
-    return Parts(
-        _part(block.connecting[rows]) if "connecting" in given else Part(),
-        _part(block.pausing[rows]) if "pausing" in given else Part(),
-    )
+    connecting = _part(block.connecting[rows]) if "connecting" in given else _NO_PART
+    pausing = _part(block.pausing[rows]) if "pausing" in given else _NO_PART
+    return NONE if connecting is pausing is _NO_PART else Parts(connecting, pausing)
 
 
 def sum_of(parts: Iterable[Parts]) -> Parts:
     """Return several together."""
-    return sum(parts, Parts())
+    return sum((each for each in parts if each is not NONE), NONE)
 
 
 def _part(seconds: npt.NDArray[np.float64]) -> Part:
     some = seconds[seconds > 0]
-    return Part(len(some), float(some.sum()), float(some.max())) if len(some) else Part()
+    return Part(len(some), float(some.sum()), float(some.max())) if len(some) else _NO_PART
+
+
+_NO_PART = Part()
+
+#: What is shared by all that has none of it.
+NONE = Parts()

@@ -154,6 +154,7 @@ def numbers_of(
 
     ``due`` adds to figures, by operation and size class, what is known besides of operations that were due.
     """
+    collector.settle()
     names, summary, timeline = facts.size_classes, facts.summary, collector.timeline
     window = timeline.window(summary.sent_until if summary else None) if timeline else None
     groups = collector.groups(window)
