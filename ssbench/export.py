@@ -28,7 +28,6 @@ _TYPES: dict[Kind, type] = {
     Kind.COMPLETION: float,
     Kind.MOMENT: float,
     Kind.TEXT: str,
-    Kind.LABEL: str,
 }
 
 
@@ -87,7 +86,6 @@ _NAMES: dict[str, Callable[[RunResults, ResultBlock], Sequence[str | None]]] = {
     "object": _objects,
     "storage_url": _named("storage_url", "storage_urls"),
     "stage": _named("stage", "stages"),
-    "account": _named("account", "accounts"),
 }
 
 

@@ -270,14 +270,14 @@ def errors(statistics: RunStatistics) -> str:
 def slowest(statistics: RunStatistics) -> str:
     """Return the slowest operations, with transaction ids to copy."""
     rows = [_slow(statistics, each) for each in statistics.slowest]
-    heads = ("operation", "object", "transaction id", "storage URL or server", "ms", "first byte", "at s")
+    heads = ("operation", "object", "transaction id", "storage URL", "ms", "first byte", "at s")
     return table((*heads, "bytes", "retries", "worker"), rows, texts=4) if rows else "<p>None.</p>"
 
 
 def _slow(statistics: RunStatistics, slow: Slowest) -> list[str]:
     urls = statistics.run.storage_urls
     operation = OPERATIONS.get(slow.operation)
-    where = slow.address or (urls[slow.storage_url] if 0 <= slow.storage_url < len(urls) else "")
+    where = urls[slow.storage_url] if 0 <= slow.storage_url < len(urls) else ""
     begun = slow.completed - slow.latency - (statistics.start or 0.0)
     return [
         operation.name.upper() if operation else str(slow.operation),
@@ -324,7 +324,6 @@ def parameters(statistics: RunStatistics) -> str:
         ("policy", scenario.policy),
         ("delete after (s)", scenario.delete_after),
         ("storage URLs", ", ".join(run.storage_urls)),
-        ("accounts", ", ".join(run.accounts)),
         *((f"--{name.replace('_', '-')}", value) for name, value in run.options.items()),
         *((name.replace("_", " "), f"{value:,.10g}") for name, value in statistics.counters.items()),
     ]

@@ -300,7 +300,6 @@ class _Maker:
             bytes=each.size if each.size >= 0 else None,
             retries=each.retries,
             storage_url=urls[each.storage_url] if 0 <= each.storage_url < len(urls) else None,
-            address=each.address,
         )
 
     def _slowest(self, slowest: Slowest) -> records.Slowest:

@@ -180,7 +180,7 @@ class StorageUrl(Record, frozen=True, kw_only=True):
 
 
 class SlowOperation(Record, frozen=True, kw_only=True):
-    """A slow operation with what finds it in logs; ``address`` is that of the server."""
+    """A slow operation with what finds it in logs."""
 
     slowest: Slowest
     first_byte: Seconds | None
@@ -188,7 +188,6 @@ class SlowOperation(Record, frozen=True, kw_only=True):
     bytes: Bytes | None
     retries: Count
     storage_url: str | None
-    address: str | None
 
 
 class SeriesOverTime(Record, frozen=True, kw_only=True):

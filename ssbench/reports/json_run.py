@@ -52,7 +52,6 @@ def run_of(statistics: RunStatistics) -> records.Run:
         noop=bool(run.options.get("noop")),
         options=run.options,
         storage_urls=list(run.storage_urls),
-        accounts=list(run.accounts),
         stages=list(run.stages),
     )
 

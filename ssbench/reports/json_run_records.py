@@ -74,5 +74,4 @@ class Run(Record, frozen=True, kw_only=True):
     noop: bool
     options: dict[str, Any]
     storage_urls: list[str]
-    accounts: list[str]
     stages: list[str]

@@ -126,34 +126,6 @@ class NoTexts(_Texts):
         return None
 
 
-class LabelColumn(_Texts):
-    """A column of few different texts: ``codes`` index ``labels``; 0 is None, 1 the first label."""
-
-    __slots__ = ("_texts", "codes")
-
-    def __init__(self, codes: npt.NDArray[np.int64], labels: Sequence[str]) -> None:
-        self.codes = codes
-        self._texts: list[str | None] = [None, *labels]
-
-    @classmethod
-    def of(cls, texts: Iterable[str | None]) -> LabelColumn:
-        """Make a column of texts in memory."""
-        places: dict[str | None, int] = {None: 0}
-        codes = np.array([places.setdefault(text, len(places)) for text in texts], np.int64)
-        return cls(codes, [text for text in places if text is not None])
-
-    @property
-    def labels(self) -> list[str]:
-        """The texts that occur, in the order of their codes."""
-        return [text for text in self._texts if text is not None]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def _at(self, index: int) -> str | None:
-        return self._texts[int(self.codes[index])]
-
-
 class ResultBlock:
     """Some results as columns of equal length, in order of arrival.
 
@@ -231,7 +203,7 @@ class ResultBlock:
         return ResultBlock(len(rows), columns, failures, packed)
 
     def _default(self, field: Field) -> Any:
-        if field.kind in (Kind.TEXT, Kind.LABEL):
+        if field.kind is Kind.TEXT:
             return NoTexts(self._count)
         if field.default is None and field.derive is not None:
             return field.derive(self)
@@ -239,8 +211,6 @@ class ResultBlock:
 
 
 def _chosen(column: Sequence[str | None], rows: npt.NDArray[np.intp]) -> Sequence[str | None]:
-    if isinstance(column, LabelColumn):
-        return LabelColumn(column.codes[rows], column.labels)
     if isinstance(column, TextColumn):
         return column.select(rows)
     return [column[row] for row in rows.tolist()]
@@ -285,8 +255,7 @@ def _joined(name: str, blocks: Sequence[ResultBlock]) -> Any:
     if not isinstance(parts[0], np.ndarray):
         if all(isinstance(part, TextColumn) for part in parts):
             return TextColumn.joined(parts)
-        texts = list(chain.from_iterable(parts))
-        return LabelColumn.of(texts) if FIELDS[name].kind is Kind.LABEL else texts
+        return list(chain.from_iterable(parts))
     if all(map(is_constant, parts)) and len({part[:1].tobytes() for part in parts}) == 1:
         return constant(parts[0][0], sum(map(len, parts)))
     return np.concatenate(parts)

@@ -76,7 +76,7 @@ class RunDescription:
 
     ``scenario`` has every override of the command line in it. ``options`` holds the other options
     that mattered, as plain data; no password and no token belongs there. ``started`` is seconds
-    since 1970. ``storage_urls``, ``accounts``, ``stages`` and ``sides`` are the names that
+    since 1970. ``storage_urls``, ``stages`` and ``sides`` are the names that
     results refer to by their place. ``side_policies`` are the storage policies of both sides, where these
     have one each. Files of ssbench 0.x know the scenario and perhaps the version, no more.
     """
@@ -90,7 +90,6 @@ class RunDescription:
     started: float | None = None
     workers: tuple[WorkerFacts, ...] = ()
     storage_urls: tuple[str, ...] = ()
-    accounts: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     sides: tuple[str, ...] = ()
     side_policies: tuple[str, ...] = ()

@@ -49,7 +49,6 @@ class Kind(Enum):
     COMPLETION = "completion"  # the moment that the other moments of a result are kept relative to
     MOMENT = "moment"  # seconds since 1970; NaN where it is not known
     TEXT = "text"  # a text of its own for each result; None where there is none
-    LABEL = "label"  # one of few texts; None where there is none
     FAILURES = "failures"  # a Failure for a few of the results
 
 
@@ -107,8 +106,9 @@ def _size(block: ResultBlock) -> npt.NDArray[np.int64]:
     return np.asarray(block.size)
 
 
-_NUMBER, _SECONDS, _MOMENT, _TEXT, _LABEL = Kind.NUMBER, Kind.SECONDS, Kind.MOMENT, Kind.TEXT, Kind.LABEL
+_NUMBER, _SECONDS, _MOMENT, _TEXT = Kind.NUMBER, Kind.SECONDS, Kind.MOMENT, Kind.TEXT
 
+# The numbers 19, 20 and 22 were of fields that nothing ever wrote; they are not used again.
 # A table is read by its columns.
 # fmt: off
 _TABLE = (
@@ -152,10 +152,7 @@ _TABLE = (
           "requests that were sent; derived: retries + 1", "I", default=None, derive=_tries),
     Field("storage_url", 18, _NUMBER, "index", 2, "storage_url",
           "place in ``storage_urls``, from 0; -1 where it is not known", "h", default=UNKNOWN),
-    Field("address", 19, _LABEL, "text", 2, "address",
-          "address and port that the last attempt went to", text_number=20),
     Field("stage", 21, _NUMBER, "index", 2, "stage", "place in ``stages``, from 0", "H"),
-    Field("account", 22, _NUMBER, "index", 2, "account", "place in ``accounts``, from 0", "H"),
     Field("expected_size", 23, _NUMBER, "bytes", 2, "expected_size",
           "bytes that were to be moved, -1 where it is not known; derived: size", "q",
           default=None, derive=_size),

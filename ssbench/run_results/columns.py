@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.operations import MAX_CODE, OPERATIONS, Operation
-from ssbench.results import FIELDS, Failure, Field, Kind, LabelColumn, ResultBlock, TextColumn
+from ssbench.results import FIELDS, Failure, Field, Kind, ResultBlock, TextColumn
 from ssbench.results.block import constant, is_constant
 from ssbench.run_results.damage import DamageError
 
@@ -36,7 +36,6 @@ _Numbers = npt.NDArray[np.int64]
 
 _json = msgspec.json.Encoder()
 _failures_decoder = msgspec.json.Decoder(list[tuple[int, str | None, str, dict[str, int]]])
-_labels_decoder = msgspec.json.Decoder(list[str])
 
 
 def encode(block: ResultBlock) -> bytes:
@@ -74,10 +73,6 @@ def _encode_column(field: Field, block: ResultBlock) -> Iterator[bytes]:
             lengths, text = _joined(column)
             yield _numbers(field.number, lengths)
             yield _text(field.text_number, text)
-        case Kind.LABEL:
-            labels = column if isinstance(column, LabelColumn) else LabelColumn.of(column)
-            yield _numbers(field.number, labels.codes)
-            yield _text(field.text_number, _json.encode(labels.labels))
 
 
 def _moments(field: Field, block: ResultBlock, column: npt.NDArray[np.float64]) -> _Numbers:
@@ -225,11 +220,6 @@ def _decode_column(
             if lengths.min() < -1 or np.maximum(lengths, 0).sum(dtype=np.float64) != len(data):
                 raise DamageError(f"{field.name}: texts of another length than they claim")
             return TextColumn(data, lengths)
-        case Kind.LABEL:
-            labels = _labels_decoder.decode(texts[field.text_number])
-            if numbers.min() < 0 or numbers.max() > len(labels):
-                raise DamageError(f"{field.name}: a label that does not exist")
-            return LabelColumn(numbers, labels)
     return numbers + field.derive(block) if field.derive else numbers
 
 

@@ -35,7 +35,7 @@ class Slowest:
 
     ``completed`` and ``started`` are seconds since 1970. ``container`` and ``object`` are numbers, texts in
     old files. ``first_byte`` is NaN where it has none, ``size`` and ``storage_url`` are -1 where they are not
-    known; ``address`` is that of the server.
+    known.
     """
 
     latency: float
@@ -52,7 +52,6 @@ class Slowest:
     size: int = -1
     retries: int = 0
     storage_url: int = -1
-    address: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +212,6 @@ def slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowes
         size=int(block.size[row]),
         retries=int(block.retries[row]),
         storage_url=int(block.storage_url[row]),
-        address=block.address[row],
     )
 
 

@@ -48,7 +48,6 @@ def stat_file(tmp_path: Path) -> Path:
         started=1.7e9,
         workers=(WorkerFacts(7, HOSTILE, HOSTILE),),
         storage_urls=(HOSTILE,),
-        accounts=(HOSTILE,),
     )
     path = tmp_path / "hostile.stat.gz"
     writer = RunResultsWriter(path, run)

@@ -19,7 +19,6 @@ from ssbench.results import (
     Failure,
     Field,
     Kind,
-    LabelColumn,
     ResultBlock,
     Rows,
     RunDescription,
@@ -104,7 +103,7 @@ def test_fields_that_were_not_given_have_their_defaults() -> None:
     assert block.attempts.tolist() == [3, 1]
     assert block.expected_size.tolist() == [7, -1]
     assert (block.stage.tolist(), block.storage_url.tolist()) == ([0, 0], [-1, -1])
-    assert (list(block.address), block.address[0], block.trans_id[0:2]) == ([None] * 2, None, [None] * 2)
+    assert (list(block.trans_id), block.trans_id[0:2]) == ([None] * 2, [None] * 2)
     assert block.failed.tolist() == [False, True]
 
 
@@ -134,29 +133,20 @@ def test_rows_begin_anew_after_a_block_was_taken() -> None:
 def test_blocks_are_joined_and_cut() -> None:
     first = result_rows.block([result_rows.row(object=1)] * 2, ["a", None], common={"stage": 1})
     second = result_rows.block(
-        [result_rows.row(object=2)], failures={0: Failure("x", "", {})}, common={"stage": 1, "account": 3}
+        [result_rows.row(object=2)], failures={0: Failure("x", "", {})}, common={"stage": 1, "storage_url": 3}
     )
     joined = join([first, second])
     assert len(joined) == 3
     assert joined.object.tolist() == [1, 1, 2]
     assert list(joined.trans_id) == ["a", None, None]
     assert is_constant(joined.stage)
-    assert joined.account.tolist() == [0, 0, 3]
+    assert joined.storage_url.tolist() == [-1, -1, 3]
     assert "due" not in joined.given
     assert joined.failures == {2: Failure("x", "", {})}
     part = joined.part(1, 3)
     assert (len(part), part.object.tolist(), list(part.trans_id)) == (2, [1, 2], [None, None])
     assert part.failures == {1: Failure("x", "", {})}
     assert join([first]) is first
-
-
-def test_labels() -> None:
-    texts = ["b", None, "a", "b"]
-    column = LabelColumn.of(texts)
-    assert list(column) == texts
-    assert (column[0], column[1:3], len(column), column.labels) == ("b", [None, "a"], 4, ["b", "a"])
-    block = ResultBlock(4, {"address": column})
-    assert list(join([block, block]).address) == texts * 2
 
 
 @pytest.mark.parametrize("value", [0, 5, -1, 2**62])

@@ -176,7 +176,6 @@ VALUES = {
     Kind.COMPLETION: st.floats(0, 4e9),
     Kind.MOMENT: MOMENTS,
     Kind.TEXT: st.none() | st.text(min_size=1, max_size=40),
-    Kind.LABEL: st.none() | st.sampled_from(["192.0.2.1:8080", "[2001:db8::1]:80", "größer"]),
     Kind.FAILURES: st.none()
     | st.builds(
         Failure,
@@ -208,7 +207,7 @@ def as_block(results: list[dict[str, Any]], given: set[str]) -> ResultBlock:
     columns: dict[str, Any] = {}
     for name, field in FIELDS.items():
         column = [result[name] for result in results]
-        if field.kind in (Kind.TEXT, Kind.LABEL):
+        if field.kind is Kind.TEXT:
             columns[name] = column
         elif field.kind is not Kind.FAILURES:
             columns[name] = np.array(column, np.int64 if field.kind is Kind.NUMBER else np.float64)
