@@ -24,7 +24,7 @@ def check(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) ->
     """Raise ValueError for a condition that no search can judge in runs of a scenario."""
     for condition in conditions:
         text, latency = condition.text, condition.unit is Unit.SECONDS
-        if condition.figure in {"rate", "mb_per_s", "count"}:
+        if condition.row.more_is_better is not False:
             raise ValueError(
                 f"{text!r}: --find needs a limit of a latency or of errors, such as 'read.p99 <= 50ms' or"
                 " 'errors <= 0.1%'"

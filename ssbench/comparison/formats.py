@@ -135,9 +135,9 @@ def as_json(comparison: Comparison) -> str:
 
 
 def visible(row: Row) -> Iterator[tuple[str, Change]]:
-    """Yield the changes of a row; errors only where there were some."""
+    """Yield the changes of a row; shares, such as errors, only where there were some."""
     for figure, change in row.changes.items():
-        if figure != "errors" or change.before or change.after:
+        if not FIGURES[figure].is_share or change.before or change.after:
             yield figure, change
 
 
