@@ -72,6 +72,8 @@ class Line(Protocol):
     @property
     def retries(self) -> int: ...  # noqa: D102
     @property
+    def resent(self) -> int: ...  # noqa: D102
+    @property
     def requests_per_second(self) -> float: ...  # noqa: D102
     @property
     def moved(self) -> int: ...  # noqa: D102
@@ -321,6 +323,15 @@ FIGURES = {
             words=("fewer retries", "more retries"),
             whole=lambda line, _: line.count,
             scope=Scope.OPERATION,
+        ),
+        Figure(
+            "resent",
+            "sent again",
+            Unit.COUNT,
+            lambda line, _: line.resent,
+            more_is_better=False,
+            words=("fewer sent again", "more sent again"),
+            whole=lambda line, _: line.count + line.failed,
         ),
         Figure("count", "ops", Unit.COUNT, lambda line, _: line.count),
         Figure(

@@ -34,7 +34,8 @@ def run_of(successes: int, failures: int = 0) -> RunStatistics:
     ]
     failed = {place: Failure("HTTP 503", "", {}) for place in range(successes, successes + failures)}
     collector = Collector()
-    collector.add(block(rows, failures=failed))
+    # Attempts are one, retries, and requests that were sent again.
+    collector.add(block(rows, failures=failed, rare={"attempts": {0: 4, 1: 3}}))
     return make_statistics(collector, Facts())
 
 
@@ -61,6 +62,7 @@ def test_values_are_those_of_the_statistics() -> None:
     assert FIGURES["errors"].value(line, run) == 10
     assert FIGURES["errors"].share(line, run) == pytest.approx(0.2)
     assert FIGURES["retries"].share(line, run) == pytest.approx(50 / 40)
+    assert FIGURES["resent"].share(line, run) == pytest.approx(3 / 50)
     assert FIGURES["rate"].value(line, run) == line.requests_per_second
     assert FIGURES["mb_per_s"].value(line, run) == pytest.approx(line.moved_per_second / 1e6)
     assert FIGURES["p50"].value(line, run) == pytest.approx(0.0205)
