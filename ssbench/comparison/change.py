@@ -45,7 +45,8 @@ class Difference:
 
     ``middle`` is the difference of the logarithms (of shares: of the values), ``error`` its standard error,
     with ``freedom`` degrees of freedom. ``drift`` is added to both ends of its interval. ``between_runs``:
-    the error has what differs from run to run in it; ``sure``: well enough for a word.
+    the error has what differs from run to run in it; ``sure``: well enough for a word. ``after_low`` and
+    ``after_high`` are the 95 % interval of the mean after, None of a single run.
     """
 
     before: float | None
@@ -57,6 +58,8 @@ class Difference:
     between_runs: bool = False
     sure: bool = False
     rank_p: float | None = None
+    after_low: float | None = None
+    after_high: float | None = None
 
     def by_chance(self, noise: float) -> float:
         """Return how probable such a difference beyond the noise bound is where there is none (t)."""
@@ -82,7 +85,8 @@ class Change:
     ``detectable`` is the change that 9 of 10 such comparisons would have shown. ``rank_p`` is the probability
     of the exact Mann-Whitney test, ``p`` that of the test on which the word stands. ``error`` is the standard
     error of the logarithm of the ratio (of shares: of the difference). ``between_runs`` tells whether what
-    differs from run to run is in the interval.
+    differs from run to run is in the interval. ``after_low`` and ``after_high`` are the 95 % interval of
+    ``after`` itself, None of a single run.
     """
 
     before: float | None
@@ -96,6 +100,8 @@ class Change:
     p: float | None = None
     error: float | None = None
     between_runs: bool = False
+    after_low: float | None = None
+    after_high: float | None = None
 
     @property
     def differs(self) -> bool:
@@ -136,6 +142,7 @@ def difference(
     fewest = min(map(len, scaled))
     if fewest > 1:
         sure = fewest >= ENOUGH_RUNS
+        low, high = interval_of_mean(figure, scaled[1])
         if order is not None and (pairs := order.pairs):
             differences = [scaled[1][two] - scaled[0][one] for one, two in pairs]
             error = math.sqrt(variance(differences) / len(differences))
@@ -156,6 +163,8 @@ def difference(
             between_runs=True,
             sure=sure,
             rank_p=ranked,
+            after_low=low,
+            after_high=high,
         )
     halves = [half for side in (before, after) if (half := _half_of_mean(side)) is not None]
     if len(halves) < 2 or is_share:
@@ -206,6 +215,8 @@ def judged(
         p if found.sure else None,
         found.error,
         found.between_runs,
+        found.after_low,
+        found.after_high,
     )
 
 
@@ -214,6 +225,13 @@ def _middle(figure: Figure, values: list[float]) -> float:
     if figure.is_share:
         return fmean(values)
     return math.exp(fmean(map(math.log, values)))
+
+
+def interval_of_mean(figure: Figure, scaled: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of the mean of two runs or more, by Student's t; ``scaled`` are logarithms."""
+    half = t_quantile(1 - LEVEL / 2, len(scaled) - 1.0) * math.sqrt(variance(scaled) / len(scaled))
+    low, high = fmean(scaled) - half, fmean(scaled) + half
+    return (max(0.0, low), high) if figure.more_is_faster is None else (math.exp(low), math.exp(high))
 
 
 def _half_of_mean(side: Sequence[Sample]) -> float | None:

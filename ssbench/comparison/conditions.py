@@ -38,8 +38,7 @@ def judge(comparison: Comparison, condition: Condition) -> Judged:
     if found is None or value is None:
         return Judged(condition.text, "was not measured on both sides", Result.FAILED)
     if not condition.relative:
-        outcome = Result.FAILED if condition.holds(value) else Result.PASSED
-        return Judged(condition.text, condition.spell(value), outcome)
+        return _judge_after(condition, found, value)
     came = f"{100 * value:+.1f} %"
     if found.low is None or found.high is None:
         return Judged(condition.text, came, Result.UNDECIDED, _NOT_REPEATED)
@@ -49,6 +48,19 @@ def judge(comparison: Comparison, condition: Condition) -> Judged:
     held = {condition.holds(found.low), condition.holds(found.high)}
     if len(held) > 1:
         return Judged(condition.text, came, Result.UNDECIDED, _needs(comparison, condition, found))
+    return Judged(condition.text, came, Result.FAILED if held.pop() else Result.PASSED)
+
+
+def _judge_after(condition: Condition, found: Change, value: float) -> Judged:
+    """Judge a condition on what came after: by the interval of the mean of its runs, or by a single run."""
+    came = condition.spell_measured(value)
+    if found.after_low is None or found.after_high is None:
+        return Judged(condition.text, came, Result.FAILED if condition.holds(value) else Result.PASSED)
+    ends = found.after_low, found.after_high
+    came += f" ({' to '.join(map(condition.spell_measured, ends))})"
+    held = {condition.holds(each) for each in ends}
+    if len(held) > 1:
+        return Judged(condition.text, came, Result.UNDECIDED, "more runs, or longer ones")
     return Judged(condition.text, came, Result.FAILED if held.pop() else Result.PASSED)
 
 

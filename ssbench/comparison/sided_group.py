@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Difference
+from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Difference, interval_of_mean
 from ssbench.comparison.compare import Comparison, rows_of
 from ssbench.comparison.family import Place, judge_all
 from ssbench.comparison.figures import FIGURES
@@ -74,11 +74,13 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE) -> Comparison:
 
 
 def _difference(place: Place, values: Sequence[tuple[float, float]]) -> Difference:
-    is_share = FIGURES[place[1]].is_share
+    figure = FIGURES[place[1]]
+    is_share = figure.is_share
     scaled = [pair if is_share else (math.log(pair[0]), math.log(pair[1])) for pair in values]
     before, after = (fmean(pair[side] for pair in scaled) for side in (0, 1))
     differences = [two - one for one, two in scaled]
     error = math.sqrt(variance(differences) / len(differences))
+    low, high = interval_of_mean(figure, [two for _, two in scaled])
     return Difference(
         before if is_share else math.exp(before),
         after if is_share else math.exp(after),
@@ -87,6 +89,8 @@ def _difference(place: Place, values: Sequence[tuple[float, float]]) -> Differen
         len(differences) - 1.0,
         between_runs=True,
         sure=len(differences) >= ENOUGH_RUNS,
+        after_low=low,
+        after_high=high,
     )
 
 
