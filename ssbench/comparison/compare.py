@@ -212,11 +212,11 @@ def _judgment(runs: tuple[int, int], order: Order | None, floor_of: int, *, has_
     step = (
         f"a step between them is that of {floor_of} earlier equal runs"
         if floor_of
-        else "a step between them is not (--versus measures in turn)"
+        else "a step between them, or a drift that is not shown, is not (--versus measures in turn)"
     )
     return (
-        f"the intervals are of {test}, each of which counts once. One side was measured after the other: the"
-        f" drift within the sides is allowed for, {step}"
+        f"the intervals are of {test}, each of which counts once. One side was measured after the other:"
+        f" a drift that is shown within the sides is allowed for, {step}"
     )
 
 

@@ -341,6 +341,8 @@ def test_the_order_of_runs():
     assert apart.slope([0.0, 1.0, 2.0], [9.0, 10.0, 11.0]) == pytest.approx(1.0)
     assert apart.carried_over([0.0, 1.0, 2.0], [9.0, 10.0, 11.0]) == pytest.approx(3.0)
     assert apart.drift([0.0, 1.0, 2.0], [9.0, 10.0, 11.0]) == pytest.approx(5.0)
+    # A drift that is less than twice its error is not carried over.
+    assert apart.carried_over([0.0, 2.0, 1.0], [9.0, 11.0, 10.0]) == 0.0
 
 
 def group(*values, of="READ", **more):
