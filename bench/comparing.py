@@ -2,9 +2,9 @@
 
 Noise of 5 % a second that is alike from second to second (autocorrelation 0.8) and of 2 % from run to run,
 latencies that spread by a factor of 1.8, 100 requests a second; with --mixed of four operations and two size
-classes. With placement one side of --ab is slower by chance (2 % a side), with lasting noise each side has its
-own, which is alike from second to second by 0.95. Each line has what was called different: a head figure, any
-figure; and how many figures there are. ``doc/comparing.rst`` has the table.
+classes. With placement one side of --ab is slower by chance (2 % a side), with lasting noise each side has
+noise of its own, alike from second to second by 0.95. Each line has what was called different: a head figure,
+any figure; and how many figures there are. ``doc/comparing.rst`` has the table.
 """
 
 from __future__ import annotations
@@ -113,6 +113,7 @@ def main() -> None:
     parser.add_argument("--comparisons", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mixed", action="store_true")
+    parser.add_argument("--only", metavar="TEXT", default="", help="only ways with this in their names")
     arguments = parser.parse_args()
     random = np.random.default_rng(arguments.seed)
     mixed = arguments.mixed
@@ -133,6 +134,8 @@ def main() -> None:
         f"{'of ' + str(arguments.comparisons):<28}{'change':>8}{'heads':>8}{'any':>8}{'figures':>9}{'s':>7}"
     )
     for name, way in ways.items():
+        if arguments.only not in name:
+            continue
         for change in (1.0, 1.1):
             began = time.perf_counter()
             found = [way(random, change) for _ in range(arguments.comparisons)]
