@@ -127,7 +127,7 @@ def as_json(comparison: Comparison) -> str:
     said = verdict(comparison)
     record = {
         "version": 2,
-        "verdict": {**asdict(said), "tone": said.tone.value},
+        "verdict": {**asdict(said), "outcome": said.outcome.value},
         **asdict(comparison),
         "conditions": [{**asdict(each), "result": each.result.value} for each in comparison.conditions],
     }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ssbench.comparison.compare import Comparison
-from ssbench.comparison.verdict import Verdict, Word, verdict
+from ssbench.comparison.verdict import Verdict, verdict
 from ssbench.gates import Result
 from ssbench.reports.junit import Case, document
-from ssbench.reports.verdict import Tone
+from ssbench.verdict import Outcome
 
 
 def junit(comparison: Comparison) -> str:
@@ -29,8 +29,8 @@ def junit(comparison: Comparison) -> str:
 
 
 def _of_verdict(said: Verdict) -> Case:
-    failed = said.tone is Tone.BAD
-    undecided = said.word is Word.UNDECIDED
+    failed = said.outcome is Outcome.FAILED
+    undecided = said.outcome is Outcome.UNDECIDED
     return Case(
         "the verdict",
         (said.word.value, said.headline) if failed else None,

@@ -13,7 +13,8 @@ from ssbench.comparison.figures import FIGURES
 from ssbench.comparison.texts import percent, signed
 from ssbench.gates import Result
 from ssbench.reports.columns import plural
-from ssbench.reports.verdict import Tone
+from ssbench.reports.verdict import Tone, tone_of
+from ssbench.verdict import Outcome
 
 #: Where smaller changes than this could not have been shown, "no difference shown" is no good news.
 FINE_ENOUGH = 0.10
@@ -32,40 +33,49 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``headline`` begins with the ``word`` and has the largest changes; ``reasons`` are sentences."""
+    """``headline`` begins with the ``word`` and has the largest changes; ``reasons`` are sentences.
+
+    ``outcome`` is how good that is.
+    """
 
     word: Word
-    tone: Tone
+    outcome: Outcome
     headline: str
     reasons: tuple[str, ...]
+
+    @property
+    def tone(self) -> Tone:
+        """Its colour on a page."""
+        return tone_of(self.outcome)
 
 
 def verdict(comparison: Comparison) -> Verdict:
     """Judge a comparison by its conditions, its two head figures, and what else is shown."""
-    outcomes = [each.result for each in comparison.conditions]
+    results = [each.result for each in comparison.conditions]
     shown = [each for each in comparison.changes() if each[2].differs]
     coarse = _coarse(comparison)
     found = _word(comparison, shown)
-    word, tone = found, _TONES[found]
-    if Result.FAILED in outcomes:
-        word, tone = Word.FAILED, Tone.BAD
-    elif Result.UNDECIDED in outcomes:
-        word, tone = Word.UNDECIDED, Tone.DOUBTFUL
-    elif outcomes and tone is Tone.BAD:
-        tone = Tone.DOUBTFUL  # worse, but within what its conditions allow
-    elif found is Word.SAME and coarse:
-        tone = Tone.DOUBTFUL
-    parts = [_of_conditions(outcomes)] if word in {Word.FAILED, Word.UNDECIDED} and outcomes else []
+    word, outcome = found, _OUTCOMES[found]
+    if Result.FAILED in results:
+        word, outcome = Word.FAILED, Outcome.FAILED
+    elif Result.UNDECIDED in results:
+        word, outcome = Word.UNDECIDED, Outcome.UNDECIDED
+    elif (results and outcome is Outcome.FAILED) or (found is Word.SAME and coarse):
+        # It is worse, but within what its conditions allow; or no change could have been shown.
+        outcome = Outcome.WARNED
+    parts = [_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
     parts.append(_of_changes(comparison, found, shown))
-    return Verdict(word, tone, "; ".join(part for part in parts if part), tuple(_reasons(comparison, coarse)))
+    return Verdict(
+        word, outcome, "; ".join(part for part in parts if part), tuple(_reasons(comparison, coarse))
+    )
 
 
-_TONES = {
-    Word.SLOWER: Tone.BAD,
-    Word.MIXED: Tone.BAD,
-    Word.FASTER: Tone.GOOD,
-    Word.SAME: Tone.GOOD,
-    Word.UNDECIDED: Tone.DOUBTFUL,
+_OUTCOMES = {
+    Word.SLOWER: Outcome.FAILED,
+    Word.MIXED: Outcome.FAILED,
+    Word.FASTER: Outcome.GOOD,
+    Word.SAME: Outcome.GOOD,
+    Word.UNDECIDED: Outcome.UNDECIDED,
 }
 
 
@@ -78,12 +88,12 @@ def _word(comparison: Comparison, shown: Sequence[tuple[Row, str, Change]]) -> W
     return Word.MIXED if len(better) > 1 else Word.FASTER if better.pop() else Word.SLOWER
 
 
-def _of_conditions(outcomes: Sequence[Result]) -> str:
-    failed, undecided = outcomes.count(Result.FAILED), outcomes.count(Result.UNDECIDED)
+def _of_conditions(results: Sequence[Result]) -> str:
+    failed, undecided = results.count(Result.FAILED), results.count(Result.UNDECIDED)
     counts = [f"{failed} failed"] if failed else []
     counts += [f"{undecided} undecided"] if undecided else []
     word = Word.FAILED if failed else Word.UNDECIDED
-    return f"{word}: of {plural(len(outcomes), 'condition')} {', '.join(counts)}"
+    return f"{word}: of {plural(len(results), 'condition')} {', '.join(counts)}"
 
 
 def _of_changes(comparison: Comparison, word: Word, shown: Sequence[tuple[Row, str, Change]]) -> str:

@@ -39,6 +39,11 @@ _OUTCOMES = {
 }
 
 
+def tone_of(outcome: Outcome) -> Tone:
+    """Return the tone of an outcome."""
+    return _OUTCOMES[outcome][1]
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """``title`` is a line without the scenario's name, ``sentences`` say more."""
