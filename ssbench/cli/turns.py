@@ -53,6 +53,7 @@ def second(arguments: argparse.Namespace) -> argparse.Namespace:
     parser.add_argument("--label", type=label)
     load_options.add_arguments(parser)
     request_options.add_arguments(parser)
+    parser.add_opposites()
     other = copy.copy(arguments)
     found, unknown = parser.parse_known_args(words, other)
     if unknown:

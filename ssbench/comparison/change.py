@@ -231,7 +231,7 @@ def interval_of_mean(figure: Figure, scaled: Sequence[float]) -> tuple[float, fl
     """Return the 95 % interval of the mean of two runs or more, by Student's t; ``scaled`` are logarithms."""
     half = t_quantile(1 - LEVEL / 2, len(scaled) - 1.0) * math.sqrt(variance(scaled) / len(scaled))
     low, high = fmean(scaled) - half, fmean(scaled) + half
-    return (max(0.0, low), high) if figure.more_is_faster is None else (math.exp(low), math.exp(high))
+    return (max(0.0, low), high) if figure.is_share else (math.exp(low), math.exp(high))
 
 
 def _half_of_mean(side: Sequence[Sample]) -> float | None:

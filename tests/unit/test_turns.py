@@ -38,6 +38,7 @@ def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() 
     assert changed == {"scenario_file", "policy", "block_size", "label"}
     assert (other.user_count, other.label, other.block_size) == (7, "two", 4096)
     assert first.label == "one"
+    assert not turns.second(arguments("--verify", "--versus=--no-verify")).verify
     same = arguments("--versus=")
     assert vars(turns.second(same)) == vars(same)
 
