@@ -506,11 +506,12 @@ def test_a_proxy_that_goes_and_comes_again_takes_all_tokens_with_it(
 
 
 def test_tokens_that_expire_all_the_time(fleet: Fleet, tmp_path: Path, container_base: str) -> None:
-    scenario = write_scenario(tmp_path, container_base=container_base, user_count=2)
+    scenario = write_scenario(tmp_path, container_base=container_base, user_count=16)
     with LocalSwift(token_life=2) as swift:
         began = time.monotonic()
         run = fleet.run(scenario, "-r", 5, "--rate", 25, "--workers", 2, *credentials(swift))
-        assert run.end() == ExitCode.OK, run.err
+        # Whether the rate is kept is up to the machine.
+        assert run.end() in {ExitCode.OK, ExitCode.NOT_DELIVERED}, run.err
         seconds = time.monotonic() - began
     found = outcome(fleet.stats)
     assert set(found.causes) == {None}
