@@ -33,6 +33,7 @@ from ssbench.statistics import (
     Slowest,
     StageStatistics,
 )
+from ssbench.statistics.censored import Censored
 from ssbench.statistics.figures import intervals, merge_figures, rates
 from ssbench.verdict import Load, Verdict
 
@@ -284,6 +285,7 @@ class _Maker:
             pausing=_part(figures.parts.pausing),
             vanished=figures.parts.vanished,
             response=self._latency(figures.due.response),
+            since_due=self._since_due(figures.due.since_due),
             lateness=self._latency(figures.due.lateness),
             late=figures.due.late,
             held_up=figures.held_up.count,
@@ -313,6 +315,17 @@ class _Maker:
             container=_number_or_name(slowest.container),
             object=_number_or_name(slowest.object),
             trans_id=slowest.trans_id,
+        )
+
+    def _since_due(self, latencies: Censored) -> records.SinceDue | None:
+        if not latencies.count:
+            return None
+        found = {rank(each): (latencies.percentile(each), latencies.most(each)) for each in self._ranks}
+        return records.SinceDue(
+            count=latencies.count,
+            never_begun=latencies.waited.count,
+            percentiles={name: low for name, (low, _) in found.items()},
+            at_least=[name for name, (low, most) in found.items() if most > low],
         )
 
     def _latency(self, latencies: Latencies) -> records.Latency:

@@ -60,6 +60,19 @@ class Latency(Record, frozen=True, kw_only=True):
     slowest: Slowest | None
 
 
+class SinceDue(Record, frozen=True, kw_only=True):
+    """Latencies since operations of an open loop were due, with those that never began.
+
+    These are in ``count`` and ``percentiles`` with what they had waited by the end; the percentiles whose
+    ranks are in ``at_least`` are therefore lower bounds.
+    """
+
+    count: Count
+    never_begun: Count
+    percentiles: dict[str, Seconds]
+    at_least: list[str]
+
+
 class Slowest(Record, frozen=True, kw_only=True):
     """The slowest operation of some. ``container`` and ``object`` are the numbers in their names.
 
@@ -84,10 +97,11 @@ class Figures(Record, frozen=True, kw_only=True):
     connection was stale.
     ``connecting`` and ``pausing`` (between attempts) are parts of the latencies. ``vanished`` counts deletes
     that found nothing after an answer or a worker was lost, which are successes. ``response`` is the time of
-    successes from when they were due, ``lateness`` the time of all until they began, ``late`` how many began
-    over 1 ms late; of open loops only. ``held_up`` successes are in no latency, because their worker stood
-    still. ``last_attempt`` is what last attempts took, without connecting, of all in ``last_byte``;
-    ``connecting_times`` is of those that connected.
+    successes from when they were due, ``since_due`` the same with operations that never began,
+    ``lateness`` the time of all until they began, ``late`` how many began over 1 ms late; of open loops only.
+    ``held_up`` successes are in no latency, because their worker stood still. ``last_attempt`` is what last
+    attempts took, without connecting, of all in ``last_byte``; ``connecting_times`` is of those that
+    connected.
     """
 
     count: Count
@@ -107,6 +121,7 @@ class Figures(Record, frozen=True, kw_only=True):
     pausing: Part
     vanished: Count
     response: Latency
+    since_due: SinceDue | None
     lateness: Latency
     late: Count
     held_up: Count

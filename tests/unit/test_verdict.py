@@ -118,6 +118,13 @@ def test_percentiles_are_of_response_times_and_say_at_least() -> None:
         assert re.fullmatch(r">217\d +>41\d\d +>4[23]\d\d +>43\d\d +>43\d\d", row.strip())
     assert "| \u2265 217" in markdown.report(numbers, ReportOptions())
     assert "<td>\u2265 217" in re.sub(r"<td [^>]*>", "<td>", html.report(numbers, ReportOptions()))
+    whole = json.loads(json_report.report(numbers, ReportOptions()))["operations"][0]["figures"]
+    since_due = whole["since_due"]
+    assert (since_due["count"], since_due["never_begun"]) == (10_000, numbers.not_begun)
+    assert since_due["percentiles"]["99"] == pytest.approx(4.3, rel=0.01)
+    assert "99" in since_due["at_least"]
+    other = json.loads(json_report.report(closed(), ReportOptions()))["operations"][0]["figures"]
+    assert other["since_due"] is None
     good = summary.report(kept(), ReportOptions())
     assert re.search(r"^READ .*\| +11\.4 +11\.4 +11\.4 +- +11\.4$", good, re.MULTILINE)
 
