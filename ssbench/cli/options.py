@@ -120,7 +120,8 @@ class Parser(argparse.ArgumentParser):
         """Parse; see :class:`argparse.ArgumentParser`."""
         self._given = set()
         found, rest = super().parse_known_args(args, namespace)
-        found.given = frozenset(self._given | getattr(found, "given", frozenset()))
+        if not hasattr(found, "given"):  # a sub-command's parser has said it already
+            found.given = frozenset(self._given)
         together = [group._group_actions for group in self._mutually_exclusive_groups]
         for group in (*together, *self.alternatives):
             ranks = {each: self._rank(each) for each in group}
