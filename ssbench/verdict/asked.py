@@ -34,7 +34,7 @@ def asked_of(statistics: RunStatistics) -> Load:
         rate=scenario.rate,
         users=float(scenario.user_count),
         seconds=scenario.run_seconds,
-        operations=delivery.due if by_rate and delivery else scenario.operation_count,
+        operations=delivery.due if by_rate and delivery else scenario.operation_count or None,
         mix=mix_of(scenario),
     )
 
