@@ -164,7 +164,8 @@ def _row(key: str, text: str) -> Figure:
     if found is None:
         raise ValueError(
             f"{text!r}: {key!r} is not a figure ({', '.join(figures.FIGURES)}; before a latency, first_: to"
-            f" the first byte, response_: since it was due){did_you_mean(key, figures.LIKELY)}"
+            f" the first byte, response_: since it was due, service_: since it was sent)"
+            f"{did_you_mean(key, figures.LIKELY)}"
         )
     return found
 

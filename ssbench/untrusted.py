@@ -2,8 +2,8 @@
 
 A stat file, a log, a ring, a key file or an answer may be damaged, or made to do harm. Files are read as
 streams that end where they expand beyond reason (:mod:`ssbench.run_results.stream`). What is kept of them
-as plain data passes through :func:`plain`. Small files are read by :func:`read_small`. Where somebody else's
-code reads a file, it does so in a process of its own, which begins with :func:`limit_this_process`.
+as plain data passes through :func:`plain`. Small files are read by :func:`read_small`. Where the code of
+others reads a file, it does so in a process of its own, which begins with :func:`limit_this_process`.
 """
 
 from __future__ import annotations

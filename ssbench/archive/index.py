@@ -1,7 +1,7 @@
 """The database of the index: opened only where it is ours, and what is in it is checked.
 
 The folder may be shared, and the file may have been put there, or damaged, by others: a link would lead to
-somebody else's database, a view or a trigger would be run, and any column of SQLite may hold any type.
+another program's database, a view or a trigger would be run, and any column of SQLite may hold any type.
 """
 
 from __future__ import annotations

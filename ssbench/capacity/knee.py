@@ -96,9 +96,9 @@ def knee(values: Sequence[float], rates: Sequence[float], errors: Sequence[float
     value = float(best.knees[int(np.argmin(best.rest))])
     highest = float(x.max())
     low, high = float(likely.min()), float(likely.max())
-    # Of a knee beyond the steps only is known that it is there.
     error = math.sqrt(least / float(weights.sum()))
     if high > highest:
+        # Where a knee beyond all steps is cannot be known.
         return Knee(value if value <= highest else math.inf, min(low, highest), math.inf, best.name, error)
     return Knee(value, low, high, best.name, error)
 

@@ -48,7 +48,7 @@ class EndedEarlyError(Exception):
 
 
 class Runs:
-    """Carries out the steps, and keeps what came of them."""
+    """Carries out the steps, and keeps their figures."""
 
     def __init__(self, setting: Setting, variable: Variable, bench: Bench, observer: Observer | None) -> None:
         self.steps: list[Step] = []

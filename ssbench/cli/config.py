@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 from collections.abc import Iterator, Mapping
 
@@ -19,8 +18,6 @@ DESCRIPTION = (
     "Show the options that ssbench.toml, pyproject.toml or variables set, and where each is from. The command"
     " line wins over a variable, that over a file, that over the default; see doc/configuration.rst."
 )
-
-_log = logging.getLogger(__name__)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -46,12 +46,12 @@ class Reduction(Generic[_Reduced]):
 
 
 def group() -> Reduction[RunFigures]:
-    """Return what becomes of runs of one kind: by how much they differ."""
+    """Return the reduction for runs of one kind: by how much they differ."""
     return Reduction((), figures_of, lambda found: groups.text([*found.values()]))
 
 
 def sided() -> Reduction[SidedRun]:
-    """Return what becomes of runs with two sides: how the sides compare."""
+    """Return the reduction for runs with two sides: how the sides compare."""
     return Reduction(("side",), sided_run, lambda found: formats.text(compare_sided([*found.values()])))
 
 

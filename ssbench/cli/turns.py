@@ -127,7 +127,7 @@ def place(number: int) -> tuple[int, int]:
 
 
 def _of_both_sides() -> Reduction[RunFigures]:
-    """Return what becomes of the runs of both sides: how they compare."""
+    """Return the reduction for the runs of both sides: how they compare."""
 
     def summary(found: Mapping[int, RunFigures]) -> str:
         before, after = (

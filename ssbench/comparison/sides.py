@@ -67,7 +67,7 @@ def compare_sides(
 
 
 def _floor_in_words(floors: Floors | None) -> str:
-    """Say what is reckoned with that no single run shows."""
+    """Say what the intervals allow for that no single run shows."""
     if floors is not None and floors.of_sides((("ALL", None), "p50")) is not None:
         return f"What differs from run to run is that of {floors.runs} earlier equal runs"
     return (

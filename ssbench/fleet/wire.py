@@ -201,7 +201,7 @@ class Result(Brief, array_like=True, frozen=True, gc=False):
     then the seconds spent so far. ``storage_url`` is the place, in the run's list of storage URLs, of the one
     that was used. ``found`` is the size of the object that UPLOAD_IF_MISSING found, None where there was
     none; ``size`` is that of the object that is there now, and ``detail`` says whose the one was that it
-    found, where that was somebody else's. ``status`` is that of the last answer, 0 where there was none.
+    found, where that was another scenario's. ``status`` is that of the last answer, 0 where there was none.
     ``spent`` is what a failure took, in seconds from the first attempt on; None where that is not known, and
     for a success. ``resent`` counts requests that were sent again at once because a kept connection had gone
     stale. ``late`` is how many seconds after it was due the job began; None in a closed loop.

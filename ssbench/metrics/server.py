@@ -1,7 +1,7 @@
 """The HTTP server of ``--metrics-port``: few connections, each for a short time, whoever connects.
 
-A run must not end because somebody else opens connections to it. Each is closed after some seconds, whatever
-came of it, and when there are many the oldest gives way to the next.
+A run must not end because others open connections to it. Each connection is closed after some seconds, and
+when there are many the oldest gives way to the next.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class MetricsServer(ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def end(self) -> None:
-        """Stop to serve, and close all connections."""
+        """Stop serving, and close all connections."""
         self.shutdown()
         self.server_close()
         self._close_those_of(float("inf"))

@@ -18,8 +18,6 @@ from ssbench.statistics.censored import Censored, known
 RANKS = (50, 95, 99, 99.9, 100)
 
 _LABEL = 8
-_MEGABYTE = 1e6
-
 #: More workers than this are counted; --csv and an export have all of them.
 _MOST_ROWS = 64
 

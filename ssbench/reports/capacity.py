@@ -30,7 +30,7 @@ _GAP = "  "
 class Capacity:
     """What was found.
 
-    ``words`` say of each step what it was judged by, and ``findings`` what came of each condition, none
+    ``words`` say of each step what it was judged by, and ``findings`` the judgment of each condition, none
     where the step was not judged; both are empty in a sweep. ``conclusion`` is the result of all steps,
     ``notes`` are further remarks. ``knee`` is that of a sweep, where there were enough steps, ``answer`` that
     of a search.

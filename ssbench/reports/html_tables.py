@@ -25,7 +25,6 @@ _MOST_CELL = 200
 _MOST_WARNINGS = 50
 _MOST_WARNING = 1000
 
-_MEGABYTE = 1e6
 _FIGURES = ("ops", "ops/s", "MB/s", "errors", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
 
 

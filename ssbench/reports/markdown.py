@@ -15,8 +15,6 @@ from ssbench.reports.verdict import Tone, judged, verdict
 from ssbench.statistics import RunStatistics
 
 _MARKS = {Tone.GOOD: "\u2705", Tone.DOUBTFUL: "\u26a0\ufe0f", Tone.BAD: "\u274c"}
-_MEGABYTE = 1e6
-
 #: What Markdown or HTML would take for more than a character.
 _SPECIAL = re.compile(r"([\\`*_\[\]#|<>&~$])")
 

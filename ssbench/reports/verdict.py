@@ -14,8 +14,6 @@ from ssbench.statistics import RunStatistics, Section
 from ssbench.statistics.censored import Censored
 from ssbench.verdict import Load, Outcome
 
-_MEGABYTE = 1e6
-
 #: An operation whose share of all is this near to what was asked for is as asked.
 _SAME_MIX = 0.02
 

@@ -41,7 +41,7 @@ class RunOutcome:
 
     @property
     def ending_code(self) -> ExitCode:
-        """The exit code of how it ended, whatever came of its operations."""
+        """The exit code of how it ended, whether or not operations failed."""
         found = [ExitCode.FAILED] if self.trouble else []
         if self.interrupted:
             found.append(ExitCode.INTERRUPTED)

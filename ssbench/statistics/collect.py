@@ -36,7 +36,7 @@ class Collector:
     """Counts results as they come; what was counted can be asked for after :meth:`settle`, at any time.
 
     Results are kept apart by :data:`ALWAYS` and by the fields named in ``by``, which must be
-    numbers (stage, account, worker, storage_url, ...); raises ValueError for others. Results of the
+    numbers (stage, side, worker, storage_url, ...); raises ValueError for others. Results of the
     warm-up are only counted, in ``warmed_up``; so are those sent before ``begin``. ``due`` counts
     those that were due in an open loop, in the warm-up too. ``current`` tells that
     the results are of today's format; without it there is no ``timeline``, and ``seconds`` counts the

@@ -39,7 +39,7 @@ Waits = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What came of the operations that were due in an open loop, or in the stages of a run with a rate.
+    """How many operations were due and begun, in an open loop or in the stages of a run with a rate.
 
     ``due`` counts them, with those of the warm-up, ``not_begun`` those that never began, ``late`` those that
     began over 1 ms late. ``behind`` tells that in the second half of some stage fewer operations ended than
@@ -63,7 +63,7 @@ class Delivery:
 
 
 def together(parts: Iterable[Delivery]) -> Delivery | None:
-    """Return what came of several stages together; None without any."""
+    """Return the delivery of several stages together; None without any."""
     parts = list(parts)
     if not parts:
         return None

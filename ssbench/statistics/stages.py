@@ -62,7 +62,7 @@ def _stage(
 def delivery(
     numbers: RunStatistics, load: Stage, known: StageFacts, begun_at: float, not_begun: int
 ) -> Delivery | None:
-    """Return what came of the operations that were due in a stage, or in a run without stages.
+    """Return the delivery of a stage, or of a run without stages.
 
     ``begun_at`` is when the run began. None in a closed loop.
     """

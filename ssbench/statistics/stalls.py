@@ -1,7 +1,7 @@
 """Stalls: times in which operations were under way and none ended, for longer than chance explains.
 
 ``doc/numbers.rst`` defines them. Memory grows with the time of the run only, by four entries a second:
-the operations that a gap may have held up are kept where no operation ended just before, few of each gap.
+the operations that a gap may have delayed are kept where no operation ended just before, few of each gap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ssbench.statistics.latencies import Latencies
 #: A gap without a completion is a stall when it is longer than this (seconds) ...
 STALL_SECONDS = 0.5
 
-#: ... and than this many times the 99th percentile of latency, of operations that stalls did not hold up ...
+#: ... and than this many times the 99th percentile of latency, of operations that stalls did not delay ...
 STALL_PERCENTILES = 10
 
 #: ... or than this many times the median, where at most this share of runs whose operations do not wait for
@@ -26,8 +26,8 @@ STALL_PERCENTILES = 10
 STALL_MEDIANS = 3
 _CHANCE = 0.02
 
-#: Several stalls that only the percentile shows may not have held up more than this share of the operations;
-#: one may have held up half.
+#: Several stalls that only the percentile shows may not have delayed more than this share of the operations;
+#: one may have delayed half.
 _HELD_UP = 0.05
 
 #: The first and the last completion of each such part of a second are kept. A gap that is longer than two of
@@ -56,7 +56,7 @@ class Stall:
 class _Gap:
     """A time without a completion, in seconds since 1970.
 
-    ``sent`` are the moments at which operations that it held up were sent, of the first to end; ``held_up``
+    ``sent`` are the moments at which operations that it delayed were sent, of the first to end; ``held_up``
     is how many there were, about; ``unknown`` tells that there were some of which the moment is not known.
     """
 
@@ -198,7 +198,7 @@ class _Survival:
 
 
 def _stalls(gaps: Sequence[_Gap], latencies: Latencies, users: int) -> list[_Gap]:
-    """Return the gaps that are stalls, in order. Each of them held up ``users`` or more."""
+    """Return the gaps that are stalls, in order. Each of them delayed ``users`` or more."""
     if not latencies.count or not gaps:
         return [*gaps]
     survival = _Survival(latencies)
@@ -226,10 +226,10 @@ def _expected(gap: _Gap, survival: _Survival) -> float:
 
 
 def _bound(gaps: Sequence[tuple[float, int]], latencies: Latencies, waited: int) -> float:
-    """Return what gaps have to exceed to be stalls: (seconds, operations held up), the longest first.
+    """Return what gaps have to exceed to be stalls: (seconds, operations delayed), the longest first.
 
-    An operation that a stall held up took as long as the stall, and in a short run one in a hundred may have.
-    So the slowest are left out: as many as the stalls that are known held up (``waited``), and as many as the
+    An operation that a stall delayed took as long as the stall, and in a short run one in a hundred may have.
+    So the slowest are left out: as many as the stalls that are known delayed (``waited``), and as many as the
     longest gap did, then the two longest, the four longest and so on, for as long as these are stalls then.
     """
     bound = STALL_PERCENTILES * latencies.percentile(99, without=min(waited, latencies.count - 1))

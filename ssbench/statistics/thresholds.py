@@ -71,7 +71,7 @@ class Judgment:
 
 
 def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> tuple[Judgment, ...]:
-    """Return what came of each condition; none of them may be a change."""
+    """Judge each condition; none of them may be a change."""
     return tuple(_judgment(statistics, condition) for condition in conditions)
 
 
@@ -107,7 +107,7 @@ def _clear(line: Line, condition: Condition) -> bool:
 
 
 def judge_run(statistics: RunStatistics, more: Iterable[Condition] = ()) -> tuple[Judgment, ...]:
-    """Return what came of the conditions of the run's scenario, and of more."""
+    """Judge the conditions of the run's scenario, and more."""
     conditions = {condition.text: condition for condition in (*_of_scenario(statistics), *more)}
     return judge(statistics, conditions.values())
 

@@ -30,8 +30,6 @@ _CHANCE = 4.0
 
 _CAUSES_NAMED = 3
 
-TROUBLE = "something besides the operations failed; a warning says what"
-
 
 class Kind(Enum):
     """What a reason is about."""

@@ -37,7 +37,7 @@ _OUTCOMES = {
 class Verdict:
     """The verdict on a run. ``reasons`` are those for its outcome, the worst first; none where it is good.
 
-    ``judgments`` are what came of its conditions; ``asked`` and ``delivered`` are set beside each other.
+    ``judgments`` are the results of its conditions; ``asked`` and ``delivered`` are set beside each other.
     """
 
     reasons: tuple[Reason, ...]
