@@ -59,7 +59,7 @@ _EXIT_CODES = {
     ExitCode.WORKERS: "no worker connected, or all were lost",
     ExitCode.THRESHOLD: "a condition of --fail-if holds, or more operations failed than run-scenario"
     " --max-errors allows",
-    ExitCode.UNDECIDED: "a condition of --fail-if is undecided",
+    ExitCode.UNDECIDED: "a condition of --fail-if, or of run-scenario --find, is undecided",
     ExitCode.NOT_DELIVERED: "an open loop did not get the rate that was asked for",
     ExitCode.INTERRUPTED: "interrupted",
 }
@@ -71,6 +71,7 @@ _MORE = {
     "report-scenario": {ExitCode.THRESHOLD, ExitCode.UNDECIDED, ExitCode.NOT_DELIVERED},
     "compare": {ExitCode.THRESHOLD, ExitCode.UNDECIDED},
     "cleanup-containers": {ExitCode.FAILED, ExitCode.CLUSTER},
+    "kill-workers": {ExitCode.FAILED},
     "local-swift": {ExitCode.CLUSTER},
 }
 _TOPICS = "'ssbench-master help auth' lists the options of authentication. "

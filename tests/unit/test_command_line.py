@@ -122,13 +122,14 @@ def test_urls_of_a_variable_that_the_shell_did_not_split(capsys):
 
 def test_a_help_has_the_exit_codes_of_its_command(capsys):
     codes = {}
-    for command in ("list", "compare", "run-scenario"):
+    for command in ("list", "compare", "kill-workers", "run-scenario"):
         call("help", command)
         last = " ".join(capsys.readouterr().out.partition("Exit codes: ")[2].split())
         codes[command] = re.findall(r"(\d+): ", last)
     assert codes == {
         "list": ["0", "2", "130"],
         "compare": ["0", "2", "5", "6", "130"],
+        "kill-workers": ["0", "1", "2", "130"],
         "run-scenario": ["0", "1", "2", "3", "4", "5", "6", "7", "130"],
     }
 
