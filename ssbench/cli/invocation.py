@@ -19,3 +19,10 @@ def program() -> str:
     except OSError:
         on_path = False
     return shlex.quote(Path(called).name if on_path else called)
+
+
+def report_command(name: str) -> str:
+    """Return what prints the report on a stat file again; ``name`` is its path, or ``last`` and the like."""
+    # A name like an option needs the equals sign.
+    option = shlex.quote(f"--stats-file={name}") if name.startswith("-") else shlex.quote(name)
+    return f"{program()} report-scenario {option}"

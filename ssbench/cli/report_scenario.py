@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import shlex
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -71,9 +70,11 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         from ssbench.reports.verdict import judged
         from ssbench.statistics import summarize
 
-    named = str(arguments.file or arguments.stats_file)
+    named = arguments.file or arguments.stats_file
     arguments.stats_file = archives.stat_file(arguments)
-    command = None if arguments.report else f"{invocation.program()} report-scenario {shlex.quote(named)}"
+    # In another folder "last" is another run.
+    again = arguments.stats_file if arguments.results_dir else named
+    command = None if arguments.report else invocation.report_command(str(again))
     files = report_files.chosen(arguments)
     report_file = arguments.report_file or (None if files.on_standard_output else Path("-"))
     files.check([report_file, arguments.rps_histogram], arguments.stats_file)

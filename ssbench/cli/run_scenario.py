@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -356,7 +355,4 @@ class _Report:
 
 def _report_command(path: Path, last_in: Path | None = None) -> str:
     """Return what reports on a run that has just ended; ``last_in`` is the folder where ``last`` finds it."""
-    name = "last" if last_in is not None and path.parent == last_in else str(path)
-    # A name like an option needs the equals sign.
-    option = shlex.quote(f"--stats-file={name}") if name.startswith("-") else shlex.quote(name)
-    return f"{invocation.program()} report-scenario {option}"
+    return invocation.report_command("last" if last_in is not None and path.parent == last_in else str(path))

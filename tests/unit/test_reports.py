@@ -15,6 +15,7 @@ import pytest
 from old_formats import failure, msgpack_file, success
 from result_rows import block
 
+from ssbench.cli import report_width
 from ssbench.cli.master import main
 from ssbench.reports import ReportOptions, csv, markdown, summary, text, write_report
 from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultRow
@@ -711,3 +712,17 @@ def test_export_to_where_it_cannot_go(known: Path, output: str, capsys: pytest.C
     assert main(["export", "-s", str(known), "-o", output.replace("KNOWN", str(known))]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith("ERROR:")
     assert numbers(known).total.count == 3
+
+
+def test_the_hint_of_a_narrow_terminal_names_the_run_that_was_reported(
+    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(report_width, "_columns", lambda: 80)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    file = known.rename(folder / "-x.stat.gz")
+    assert main(["report-scenario", "last", "--results-dir", str(folder)]) == 0
+    assert capsys.readouterr().out.endswith(f"report-scenario {file} --report table\n")
+    monkeypatch.chdir(folder)
+    assert main(["report-scenario", f"--stats-file={file.name}"]) == 0
+    assert capsys.readouterr().out.endswith(f"report-scenario --stats-file={file.name} --report table\n")
