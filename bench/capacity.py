@@ -97,45 +97,79 @@ SWEEPS: tuple[tuple[str, Callable[[float], float], float], ...] = (
 )
 
 
+@dataclass(frozen=True)
+class Searched:
+    """How often the answer was within a tenth of the truth, and the truth within the answer's interval."""
+
+    near: int
+    covered: int
+    requests: float
+    steps: float
+
+
+def search(store: Store, seeds: int) -> Searched:
+    """Search the limit of a store this many times; requests are the median, steps the mean."""
+    truth, near, covered, requests, steps = store.truth(), 0, 0, [], []
+    for seed in range(seeds):
+        random = np.random.default_rng(seed)
+        searching = Search(50 if store.is_open else 4, 20.0, most=10**6)
+        requests.append(0)
+        steps.append(0)
+        while (trial := searching.next()) is not None:
+            evidence, count = store.trial(trial.value, trial.seconds, random)
+            searching.record([evidence])
+            requests[-1] += count
+            steps[-1] += 1
+        answer = searching.answer()
+        near += abs((answer.value or 0) - truth) <= max(1.0, 0.1 * truth)
+        covered += answer.low <= truth <= answer.high + 1
+    return Searched(near, covered, float(np.median(requests)), float(np.mean(steps)))
+
+
+@dataclass(frozen=True)
+class Swept:
+    """How often the knee was within 15 %, its interval had the truth, and the sweep was said to pass it."""
+
+    near: int
+    covered: int
+    certain: int
+
+
+def sweep(rate: Callable[[float], float], truth: float, seeds: int) -> Swept:
+    """Look for the knee this many times, in sweeps from 1 to 64."""
+    values = [1, 2, 4, 8, 16, 32, 64]
+    near = covered = certain = 0
+    for seed in range(seeds):
+        random = np.random.default_rng(seed)
+        rates = [rate(value) * math.exp(0.02 * random.standard_normal()) for value in values]
+        found = knee(values, rates, [0.03] * len(values))
+        assert found is not None
+        near += found.value == truth or abs(found.value / truth - 1) <= 0.15
+        covered += found.low <= truth <= found.high
+        certain += found.reached
+    return Swept(near, covered, certain)
+
+
 def searches(seeds: int) -> None:
     """Print a line for each store."""
     print(f"{'--find':<20}{'limit':>8}{'within 10 %':>13}{'in interval':>13}{'requests':>10}{'steps':>7}")
     for store in STORES:
-        truth, near, covered, requests, steps = store.truth(), 0, 0, [], []
-        for seed in range(seeds):
-            random = np.random.default_rng(seed)
-            search = Search(50 if store.is_open else 4, 20.0, most=10**6)
-            requests.append(0)
-            steps.append(0)
-            while (trial := search.next()) is not None:
-                evidence, count = store.trial(trial.value, trial.seconds, random)
-                search.record([evidence])
-                requests[-1] += count
-                steps[-1] += 1
-            answer = search.answer()
-            near += abs((answer.value or 0) - truth) <= max(1.0, 0.1 * truth)
-            covered += answer.low <= truth <= answer.high + 1
+        found = search(store, seeds)
         print(
-            f"{store.name:<20}{truth:>8.1f}{near:>9} of {seeds}{covered:>9} of {seeds}"
-            f"{np.median(requests):>10.0f}{np.mean(steps):>7.1f}"
+            f"{store.name:<20}{store.truth():>8.1f}{found.near:>9} of {seeds}{found.covered:>9} of {seeds}"
+            f"{found.requests:>10.0f}{found.steps:>7.1f}"
         )
 
 
 def sweeps(seeds: int) -> None:
     """Print a line for each store."""
-    values = [1, 2, 4, 8, 16, 32, 64]
     print(f"\n{'--sweep':<20}{'knee':>8}{'within 15 %':>13}{'in interval':>13}{'called certain':>16}")
     for name, rate, truth in SWEEPS:
-        near = covered = certain = 0
-        for seed in range(seeds):
-            random = np.random.default_rng(seed)
-            rates = [rate(value) * math.exp(0.02 * random.standard_normal()) for value in values]
-            found = knee(values, rates, [0.03] * len(values))
-            assert found is not None
-            near += found.value == truth or abs(found.value / truth - 1) <= 0.15
-            covered += found.low <= truth <= found.high
-            certain += found.reached
-        print(f"{name:<20}{truth:>8.1f}{near:>9} of {seeds}{covered:>9} of {seeds}{certain:>12} of {seeds}")
+        found = sweep(rate, truth, seeds)
+        print(
+            f"{name:<20}{truth:>8.1f}{found.near:>9} of {seeds}{found.covered:>9} of {seeds}"
+            f"{found.certain:>12} of {seeds}"
+        )
 
 
 def main() -> None:

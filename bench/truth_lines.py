@@ -6,12 +6,16 @@ To add a line: write a function that returns a :class:`Line` (or several) and ad
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+import numpy as np
+from capacity import STORES, SWEEPS, search, sweep
+from comparing import grouped
 from simulated_intervals import coverage, warm_ups
 from simulated_stalls import all_found, stalls_of
 
@@ -69,5 +73,34 @@ def warm_up(runs: int) -> Iterable[Line]:
         yield at_least(f"{seconds} s, start -50 %, fading in 15 s: left out", 0.9, found, len(seeds))
 
 
+def searches(runs: int) -> Iterable[Line]:
+    """The limits that --find finds, and the knees of --sweep, of stores of which both are known."""
+    for store in STORES:
+        near = search(store, 2 * runs).near
+        yield at_least(f"--find, {store.name}: within a tenth of the limit", 0.9, near, 2 * runs)
+    for name, rate, truth in SWEEPS:
+        found = sweep(rate, truth, 2 * runs)
+        yield at_least(f"--sweep, {name}: truth in the interval of the knee", 0.85, found.covered, 2 * runs)
+        if truth == math.inf:
+            yield at_most(f"--sweep, {name}: a knee is called certain", 0.05, found.certain, 2 * runs)
+
+
+def comparisons(runs: int) -> Iterable[Line]:
+    """What compare calls different: of four operations with two size classes, 8 and 8 runs of 20 s."""
+    random, way = np.random.default_rng(1), grouped(8, mixed=True)
+    for change, share in ((1.0, 0.05), (1.1, 0.9)):
+        called = sum(any(each.differs for *_, each in way(random, change).changes()) for _ in range(runs))
+        if change == 1:
+            yield at_most("compare, equal stores: any figure is called different", share, called, runs)
+        else:
+            yield at_least("compare, 10 % slower: any figure is called different", share, called, runs)
+
+
 #: Functions that return the lines of the table, in its order.
-LINES: tuple[Callable[[int], Iterable[Line]], ...] = (stalls, intervals, warm_up)
+LINES: tuple[Callable[[int], Iterable[Line]], ...] = (
+    stalls,
+    intervals,
+    warm_up,
+    searches,
+    comparisons,
+)
