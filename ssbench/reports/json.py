@@ -17,6 +17,7 @@ from ssbench import __version__
 from ssbench.gates import Result
 from ssbench.operations import OPERATIONS
 from ssbench.reports import json_records as records
+from ssbench.reports import json_verdict_records as judgments
 from ssbench.reports.figures import rank
 from ssbench.reports.json_course import course_of, interval_of, number_of, over_time_of, seconds_of
 from ssbench.reports.json_run import load_of, run_of
@@ -116,12 +117,12 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
     )
 
 
-def _verdict(found: Verdict) -> records.Verdict:
-    return records.Verdict(
+def _verdict(found: Verdict) -> judgments.Verdict:
+    return judgments.Verdict(
         outcome=found.outcome.value,
         exit_code=int(found.exit_code),
         reasons=[
-            records.Reason(about=each.kind.value, text=each.text, exit_code=int(each.exit_code))
+            judgments.Reason(about=each.kind.value, text=each.text, exit_code=int(each.exit_code))
             for each in found.reasons
         ],
         asked=_asked(found.asked),
@@ -129,8 +130,8 @@ def _verdict(found: Verdict) -> records.Verdict:
     )
 
 
-def _asked(load: Load) -> records.Load:
-    return records.Load(
+def _asked(load: Load) -> judgments.Load:
+    return judgments.Load(
         ops_per_second=load.rate,
         users=load.users,
         seconds=load.seconds,
@@ -146,9 +147,9 @@ _RESULTS: dict[Result, Literal["ok", "failed", "undecided"]] = {
 }
 
 
-def _thresholds(found: Verdict) -> Iterator[records.Threshold]:
+def _thresholds(found: Verdict) -> Iterator[judgments.Threshold]:
     for judgment in found.judgments:
-        yield records.Threshold(
+        yield judgments.Threshold(
             condition=judgment.condition.text,
             limit=judgment.condition.limit,
             unit=judgment.condition.unit.value,
