@@ -23,7 +23,6 @@ from ssbench.fleet.pace import Pace
 from ssbench.fleet.phase import Phase, give_back
 from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.wire import LOST_AFTER, Result
-from ssbench.fleet.worker_state import WorkerState
 from ssbench.names import side_of
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run import garbage, texts
@@ -293,7 +292,8 @@ class Loop:
                 result = history.add_to(result)
             if result.cause is not None:
                 if len(urls) > 1:
-                    result = _with_storage_url(result, urls)
+                    detail = texts.at_storage_url(result, urls)
+                    result = msgspec.structs.replace(result, detail=detail)
                 if result.unauthorized and self._send_again_with_token(task, result, history, arrival):
                     ended[place] = None
                     self._standstill.failed(UNAUTHORIZED, result.detail, 0.0, now)
@@ -388,7 +388,7 @@ class Loop:
 
     def _settle_lost(self, phase: Phase, now: float) -> None:
         for task, worker in self.fleet.dispatcher.take_lost():
-            self._standstill.failed(LOST, _whose(worker), LOST_AFTER, now)
+            self._standstill.failed(LOST, texts.holder(worker), LOST_AFTER, now)
             for again in phase.lost([task], abandoned=None, worker=worker):
                 self.fleet.dispatcher.send_again(again, History(1, now, {LOST: 1}))
 
@@ -398,13 +398,3 @@ class Loop:
         self.news.warnings.extend(
             texts.strange_results(fleet.dispatcher.workers.values(), fleet.invalid_messages)
         )
-
-
-def _whose(worker: WorkerState) -> str:
-    return f"with worker {worker.worker_id} on {worker.host}"
-
-
-def _with_storage_url(result: Result, urls: Sequence[str]) -> Result:
-    """Name the storage URL that a failure came from, where there are several."""
-    url = urls[result.storage_url] if result.storage_url < len(urls) else "an unknown storage URL"
-    return msgspec.structs.replace(result, detail=f"{url}: {result.detail}")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from ssbench.fleet import events
 from ssbench.fleet.dispatch import MOST_WORKERS, NotReady
 from ssbench.fleet.standstill import Standstill
-from ssbench.fleet.wire import LOST_AFTER
+from ssbench.fleet.wire import LOST_AFTER, Result
 from ssbench.fleet.worker_state import WorkerState
 
 #: Most ranges of worker ids, most workers with strange results, most workers that hold jobs, and most
@@ -218,3 +218,14 @@ def abandoned(standstill: Standstill, now: float) -> str:
 def authentication_failed(failures: int, error: str) -> str:
     """Return what to say when there is no new token after this many failures."""
     return f"Authenticating again has failed ({failures} x), and is tried again: {error}"
+
+
+def holder(worker: WorkerState) -> str:
+    """Name the worker with which a job was lost."""
+    return f"with worker {worker.worker_id} on {worker.host}"
+
+
+def at_storage_url(result: Result, urls: Sequence[str]) -> str:
+    """Return the detail of a failure with the storage URL that it came from, where there are several."""
+    url = urls[result.storage_url] if result.storage_url < len(urls) else "an unknown storage URL"
+    return f"{url}: {result.detail}"
