@@ -146,11 +146,11 @@ class Bench:
 
     def workers(self) -> tuple[int, int]:
         """Return how many workers the run that goes on can use, and how many are expected."""
-        return self._run.workers() if self._run is not None else (0, 0)
+        return self._run.workers.counts() if self._run is not None else (0, 0)
 
     def worker_views(self) -> list[WorkerView]:
         """Return how busy each worker is that the run that goes on uses, or used."""
-        return self._run.worker_views() if self._run is not None else []
+        return self._run.workers.views() if self._run is not None else []
 
     def capacity(self) -> int:
         """Return how many operations the workers that are there can run at once."""

@@ -18,7 +18,7 @@ from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.arriving import wait_for_workers
 from ssbench.run.leftovers import delete_leftovers, what_deletes
 from ssbench.run.load import Load
-from ssbench.run.local_workers import LocalWorkers, note_ended
+from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.options import BenchOptions, RunOptions
@@ -27,11 +27,11 @@ from ssbench.run.ownership import Ownership
 from ssbench.run.parameters import run_parameters
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.preparation import make_containers, upload_initial_objects
+from ssbench.run.run_workers import RunWorkers
 from ssbench.run.summary import describe, late_warnings, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
-from ssbench.screen.live_frame import WorkerView
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import Population
 
@@ -53,7 +53,7 @@ class Run:
 
     The fleet, the local workers and the token are those of the bench; ``tokens`` is None in a no-op run.
     ``work_port`` is for messages, ``advice`` says what to do while workers are missing. ``observer``
-    watches the cluster. ``goal`` ends the benchmark when it is reached.
+    watches the cluster. ``goal`` ends the benchmark when it is reached. ``workers`` counts those of the run.
     """
 
     def __init__(
@@ -73,7 +73,6 @@ class Run:
         self._scenario = scenario
         self._options = options
         self._bench = bench
-        self._local = local_workers
         self._tokens = tokens
         self._advice = advice
         self._observer = observer
@@ -82,7 +81,7 @@ class Run:
         self._mark = run_mark(self._run_id) if options.mark_transactions else None
         self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
         self._fleet = fleet
-        self._former = fleet.begin(
+        former = fleet.begin(
             run_parameters(self._run_id, self._mark, scenario, options, tokens.sessions if tokens else ()),
             [each.size_max for each in scenario.size_classes],
         )
@@ -97,7 +96,9 @@ class Run:
             tokens.renewals() if tokens is not None else [TokenRenewal(None)],
             options.give_up_after,
         )
-        self._loop.on_tick = self._look_after_local_workers
+        asked = options.expect_workers or bench.workers or 1
+        self.workers = RunWorkers(fleet, former, local_workers, asked)
+        self._loop.on_tick = self.workers.look_after_local
         self._workload = Workload(scenario, self._seed)
         self._state = Population(scenario, self._workload)
         self._uploads: InitialUploads | None = None
@@ -105,7 +106,7 @@ class Run:
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
         self._ownership: Ownership | None = None
-        self._interrupted, self._trouble, self._died, self._kept = False, False, 0, 0
+        self._interrupted, self._trouble, self._kept = False, False, 0
         self._if_interrupted = "the run ends before its benchmark. Ctrl-C again ends it at once"
 
     # -- interruption, from a signal handler or another thread ---------------------------------
@@ -212,7 +213,7 @@ class Run:
         Raises WorkerError when no worker comes or all vanish, ClusterError when Swift takes no
         container or not one of the initial objects.
         """
-        wait_for_workers(self._loop, self._expected_workers, self._options.worker_timeout, self._advice)
+        wait_for_workers(self._loop, self.workers.expected, self._options.worker_timeout, self._advice)
         capacity, users = self._fleet.dispatcher.capacity, self._scenario.user_count
         if capacity < users and not self._stop():
             self._news.warn(
@@ -246,34 +247,6 @@ class Run:
             self._state.owns_initial = True
             classes = [tagged(each.name, tag) for each in self._scenario.size_classes]
             self._fleet.change(size_classes=classes)
-
-    def workers(self) -> tuple[int, int]:
-        """Return how many workers can get jobs, and how many are expected: asked for, or in use before."""
-        dispatcher = self._fleet.dispatcher
-        asked = self._options.expect_workers or self._bench.workers or 1
-        return len(dispatcher.living()), max(
-            asked, sum(worker.used for worker in dispatcher.workers.values())
-        )
-
-    def worker_views(self) -> list[WorkerView]:
-        """Return how busy each worker is that is used, or was."""
-        return [
-            WorkerView(
-                worker.worker_id,
-                worker.host,
-                worker.ready and not worker.ended,
-                worker.load.cpu_share,
-                worker.load.lag_percentile(99),
-                worker.outstanding,
-            )
-            for worker in self._fleet.dispatcher.workers.values()
-            if worker.used
-        ]
-
-    def _expected_workers(self) -> int:
-        """How many workers to wait for: those asked for, and those that the run before had and that live."""
-        asked = self._options.expect_workers or self._bench.workers or 1
-        return max(asked - self._died, sum(worker.alive for worker in self._former))
 
     def _begin_observation(self) -> None:
         if self._observer is not None:
@@ -409,11 +382,3 @@ class Run:
             advice=self._what_deletes(),
         )
         self._trouble |= not deleted
-
-    def _look_after_local_workers(self, _now: float) -> None:
-        if self._local is None:
-            return
-        dispatcher = self._fleet.dispatcher
-        self._died += note_ended(self._local, dispatcher)
-        if not self._local.running and not dispatcher.living():
-            raise WorkerError("all local workers have ended")

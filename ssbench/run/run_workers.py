@@ -1,0 +1,63 @@
+"""The workers of one run: how many there are and are expected, how busy they are; local ones that end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ssbench.errors import WorkerError
+from ssbench.fleet.fleet import Fleet
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.run.local_workers import LocalWorkers, note_ended
+from ssbench.screen.live_frame import WorkerView
+
+
+class RunWorkers:
+    """Counts the workers of a run.
+
+    ``former`` are those of the run before, ``local`` those that this program started (None: it started
+    none), ``asked`` is how many the user wants.
+    """
+
+    def __init__(
+        self, fleet: Fleet, former: Sequence[WorkerState], local: LocalWorkers | None, asked: int
+    ) -> None:
+        self._fleet = fleet
+        self._former = former
+        self._local = local
+        self._asked = asked
+        #: How many local workers have ended.
+        self._ended = 0
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many workers can get jobs, and how many are expected: asked for, or in use before."""
+        dispatcher = self._fleet.dispatcher
+        used = sum(worker.used for worker in dispatcher.workers.values())
+        return len(dispatcher.living()), max(self._asked, used)
+
+    def views(self) -> list[WorkerView]:
+        """Return how busy each worker is that is used, or was."""
+        return [
+            WorkerView(
+                worker.worker_id,
+                worker.host,
+                worker.ready and not worker.ended,
+                worker.load.cpu_share,
+                worker.load.lag_percentile(99),
+                worker.outstanding,
+            )
+            for worker in self._fleet.dispatcher.workers.values()
+            if worker.used
+        ]
+
+    def expected(self) -> int:
+        """Return how many to wait for: those asked for, and those that the run before had and that live."""
+        return max(self._asked - self._ended, sum(worker.alive for worker in self._former))
+
+    def look_after_local(self, _now: float) -> None:
+        """Note which local workers have ended; raises WorkerError where these were all workers."""
+        if self._local is None:
+            return
+        dispatcher = self._fleet.dispatcher
+        self._ended += note_ended(self._local, dispatcher)
+        if not self._local.running and not dispatcher.living():
+            raise WorkerError("all local workers have ended")
