@@ -41,6 +41,9 @@ _INSTEAD = (("run-seconds", "op-count"), ("stats-file", "results-dir"))
 #: Their variables are older than this module, and read where they are used.
 _READ_ELSEWHERE = {"results-dir", "zmq-key"}
 
+#: Bytes of a file of others in which a table is looked for, only to say that it is ignored.
+_LOOKED_AT = 1 << 20
+
 _TRUE, _FALSE = {"true", "1", "yes", "on"}, {"false", "0", "no", "off", ""}
 
 #: A variable is a mistyped one when its name is so much like another one's.
@@ -153,16 +156,23 @@ def _files(environ: Mapping[str, str]) -> Iterator[_File]:
 
 
 def _has_table(path: Path) -> bool:
+    """Whether settings are in a file, which is read to its end only if it is the user's own."""
     try:
-        return b"tool.ssbench" in path.read_bytes()
+        with path.open("rb") as file:
+            return b"tool.ssbench" in file.read(-1 if _is_own(path) else _LOOKED_AT)
     except OSError:
         return False
 
 
-def _is_trusted(path: Path) -> bool:
+def _is_own(path: Path) -> bool:
     """Whether only the user, or root, can have written a file that happens to be in the current folder."""
     users = {0, os.geteuid()}
-    if path.lstat().st_uid in users and path.stat().st_uid in users and not path.stat().st_mode & 0o002:
+    return path.lstat().st_uid in users and path.stat().st_uid in users and not path.stat().st_mode & 0o002
+
+
+def _is_trusted(path: Path) -> bool:
+    """Whether a file is the user's own; warn where it is not."""
+    if _is_own(path):
         return True
     _log.warning("%s is ignored: others own it or may write to it (%s=FILE reads it)", path, VARIABLE)
     return False

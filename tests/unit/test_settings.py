@@ -196,6 +196,17 @@ def test_a_file_of_strangers_is_ignored(
     assert (run_scenario().workers is None) is bool(user)
 
 
+def test_an_endless_project_of_strangers_costs_nothing(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    project = folder / "pyproject.toml"
+    project.write_text("[tool.ssbench]\nworkers = 2\n")
+    os.truncate(project, 1 << 40)  # it takes no room on the disk
+    project.chmod(0o666)
+    assert run_scenario().workers is None
+    assert "pyproject.toml is ignored" in caplog.text
+
+
 def test_the_worker_has_a_table_too(monkeypatch: pytest.MonkeyPatch) -> None:
     write('[worker]\nzmq-host = "master"\n')
     monkeypatch.setenv("SSBENCH_CONCURRENCY", "9")
