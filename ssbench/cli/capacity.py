@@ -57,8 +57,13 @@ def prepare(arguments: argparse.Namespace) -> None:
         "--ab": arguments.ab,
         "--until": arguments.until if arguments.find else None,
     }
-    if given := [name for name, value in single.items() if value]:
-        raise UsageError(f"{given[0]} is for single runs; leave it out with {option}")
+    for name in [name for name, value in single.items() if value]:
+        field = name[2:].replace("-", "_")
+        if field in arguments.given:
+            raise UsageError(f"{name} is for single runs; leave it out with {option}")
+        # A file or a variable has it for all runs, which cannot be left out for this one.
+        _log.info("%s is for single runs: what is set is not used with %s", name, option)
+        setattr(arguments, field, [] if isinstance(getattr(arguments, field), list) else None)
     wanted = [name for name, _ in report_files.chosen(arguments).wanted]
     products.check(Product.CAPACITY, wanted, option)
     if arguments.find_within is not None and not arguments.find:
@@ -69,12 +74,12 @@ def prepare(arguments: argparse.Namespace) -> None:
 
 def _prepare_sweep(arguments: argparse.Namespace, sweep: Sweep) -> None:
     varied = {
-        Variable.USERS: ("-u/--user-count", arguments.user_count),
-        Variable.RATE: ("--rate", arguments.rate),
-        Variable.WORKERS: ("--workers", arguments.workers),
+        Variable.USERS: ("-u/--user-count", "user_count"),
+        Variable.RATE: ("--rate", "rate"),
+        Variable.WORKERS: ("--workers", "workers"),
     }
-    name, value = varied.get(sweep.variable, ("", None))
-    if value is not None:
+    name, field = varied.get(sweep.variable, ("", ""))
+    if field in arguments.given:  # the values of the sweep win over one of a file or a variable
         raise UsageError(f"--sweep varies what {name} sets; leave out one of them")
     if sweep.variable is Variable.WORKERS:
         if zmq_options.any_given(arguments) or arguments.expect_workers:

@@ -168,8 +168,10 @@ def _table(arguments: argparse.Namespace, names: Sequence[str], conditions: Sequ
 
     if arguments.format != "text":
         raise UsageError("a table of many runs is text: give --to to compare two groups")
-    if conditions:
+    if conditions and "fail_if" in arguments.given:
         raise UsageError("--fail-if needs --to, or two files alone")
+    if conditions:  # those of a file or a variable
+        _log.info("--fail-if needs --to, or two files alone: what is set is not used")
     for warning in _more_than_once(names):
         _log.warning("%s", warning)
     return listing.as_text(listing.listing(_read(names)))

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ssbench.cli import master, settings, worker, zmq_options
+from ssbench.cli import capacity, master, settings, worker, zmq_options
 from ssbench.cli.options import Parser
+from ssbench.errors import UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -249,3 +250,18 @@ def test_every_option_but_those_of_authentication_can_be_set() -> None:
     names = settings.settable(master.parsers()["run-scenario"])
     assert {"workers", "stats-file", "no-default-report", "live", "quiet"} <= names.keys()
     assert not {"help", "help-all", "list-scenarios", "os-password", "key", "auth-url"} & names.keys()
+
+
+def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptureFixture) -> None:
+    write('[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8')
+    caplog.set_level("INFO")
+    found = run_scenario("-r", "1", "--sweep", "users=1..8")
+    capacity.prepare(found)
+    assert (found.fail_if, found.report, found.workers) == ([], None, 4)
+    for option in ("--fail-if", "--report"):
+        assert f"{option} is for single runs: what is set is not used with --sweep" in caplog.text
+    capacity.prepare(run_scenario("-r", "1", "--sweep", "workers=1..4"))
+    with pytest.raises(UsageError, match="--fail-if is for single runs; leave it out with --sweep"):
+        capacity.prepare(run_scenario("-r", "1", "--sweep", "users=1..8", "--fail-if", "errors > 1%"))
+    with pytest.raises(UsageError, match="--workers"):
+        capacity.prepare(run_scenario("-r", "1", "--sweep", "workers=1..4", "--workers", "2"))
