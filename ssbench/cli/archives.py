@@ -56,6 +56,8 @@ def add_stat_file(parser: argparse.ArgumentParser) -> None:
 def stat_file(arguments: argparse.Namespace) -> Path:
     """Return the stat file that was named; raises UsageError where it is not one."""
     given = [each for each in (arguments.file, arguments.stats_file) if each is not None]
+    if len(given) == 2 and "stats_file" not in arguments.given:
+        given.pop()  # of a file or a variable: what the command line names wins
     if len(given) != 1:
         raise UsageError(
             "a stat file is given twice, as FILE and with -s; one is expected"

@@ -333,7 +333,7 @@ def test_an_entry(monkeypatch):
         assert entry_of(changed, "f", 1, 2).verdict == verdict
 
 
-def arguments(**given):
+def arguments(**values):
     return argparse.Namespace(
         **{
             "results_dir": None,
@@ -343,7 +343,7 @@ def arguments(**given):
             "number": 50,
             "trend": False,
             "verbose": True,
-            **given,
+            **values,
         }
     )
 
@@ -424,7 +424,7 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
     assert archives.stat_file(arguments(stats_file=Path("last-1"))) == folder.path / "1.stat.gz"
     assert archives.stat_file(arguments(file=Path("last-1"), stats_file=None)) == folder.path / "1.stat.gz"
     with pytest.raises(UsageError, match="given twice"):
-        archives.stat_file(arguments(file=Path("last"), stats_file=Path("last")))
+        archives.stat_file(arguments(file=Path("last"), stats_file=Path("last"), given={"stats_file"}))
     with pytest.raises(UsageError, match="a stat file is expected: FILE, last, last-1 or @LABEL"):
         archives.stat_file(arguments(stats_file=None))
     assert archives.stat_file(arguments(stats_file=Path("x/y.stat"))) == Path("x/y.stat")

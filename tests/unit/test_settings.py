@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ssbench.cli import capacity, master, settings, worker, zmq_options
+from ssbench.cli import archives, capacity, master, settings, worker, zmq_options
 from ssbench.cli.options import Parser
 from ssbench.errors import UsageError
 
@@ -265,3 +265,15 @@ def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptur
         capacity.prepare(run_scenario("-r", "1", "--sweep", "users=1..8", "--fail-if", "errors > 1%"))
     with pytest.raises(UsageError, match="--workers"):
         capacity.prepare(run_scenario("-r", "1", "--sweep", "workers=1..4", "--workers", "2"))
+
+
+def test_the_file_of_the_command_line_wins_over_one_that_is_set(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSBENCH_STATS_FILE", "set.stat.gz")
+    for name in ("set", "mine"):
+        (folder / f"{name}.stat.gz").touch()
+    assert archives.stat_file(parse("report-scenario")) == Path("set.stat.gz")
+    assert archives.stat_file(parse("report-scenario", "mine.stat.gz")) == Path("mine.stat.gz")
+    with pytest.raises(UsageError, match="given twice"):
+        archives.stat_file(parse("report-scenario", "mine.stat.gz", "-s", "set.stat.gz"))
