@@ -31,6 +31,9 @@ _CHANGE = re.compile(r"([+-])\s*(\d{1,6}(?:\.\d{1,6})?)\s*%\Z", re.ASCII)
 _TOTAL = ("total", "all")
 _MOST_CHARACTERS = 200
 
+#: What is between two conditions where several are allowed.
+_AND = re.compile(r"\s+and\s+")
+
 EXAMPLES = "such as 'read.p99 > 200ms', 'errors > 0.1%', 'rate < 500' or 'create.mb_per_s < 100'"
 
 
@@ -103,6 +106,8 @@ def parse(text: str, *, relative: bool = False) -> Condition:
     parts = _PARTS.match(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if parts is None or not parts["subject"]:
         raise ValueError(f"{text[:_MOST_CHARACTERS]!r} is not a condition, {EXAMPLES}")
+    if _AND.search(text):
+        raise ValueError(f"{text!r}: one condition is expected; give each by itself")
     names, percentile, rank = _split(parts["subject"].strip())
     operation, size_class = _subject(names, text)
     row = _row(percentile + rank, text)
@@ -130,7 +135,7 @@ def unknown_class(condition: Condition, size_classes: Iterable[str]) -> str | No
 
 def parse_all(text: str, *, relative: bool = False) -> tuple[Condition, ...]:
     """Return conditions with ``and`` between them; raises ValueError."""
-    return tuple(parse(part, relative=relative) for part in re.split(r"\s+and\s+", text.strip()))
+    return tuple(parse(part, relative=relative) for part in _AND.split(text.strip()))
 
 
 def _split(subject: str) -> tuple[list[str], str, str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ssbench.cli.options import completes
 from ssbench.errors import UsageError
+from ssbench.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from ssbench.archive import Archive, Entry
@@ -66,6 +67,8 @@ def stat_file(arguments: argparse.Namespace) -> Path:
         )
     named = str(given[0])
     found = resolve(arguments, [named])
+    if (hint := did_you_mean(named, ["last"])) and not Path(found[0]).exists():
+        raise UsageError(f"{named}: there is no such file{hint}")
     if len(found) > 1:
         raise UsageError(f"{named}: {len(found)} runs have this label; one is expected")
     return Path(found[0])

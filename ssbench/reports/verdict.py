@@ -142,17 +142,23 @@ def _typical(latencies: Censored) -> str:
     text = f"half took {_bound(latencies, 50)}"
     for rank in (99, 95, 90):
         if latencies.supports(rank):
-            return f"{text}, {rank} % {_bound(latencies, rank)}"
+            share = 100 - rank if _is_least(latencies, rank) else rank
+            return f"{text}, {share} % {_bound(latencies, rank)}"
     return f"{text}, the slowest {_milliseconds(latencies, 100)}"
 
 
 def _bound(latencies: Censored, rank: float) -> str:
-    """Return up to what the fastest took, or of how many of them only the least is known."""
-    if latencies.most(rank) > latencies.percentile(rank):
+    """Return what the fastest took at most; where only the least of that is known, what the others took."""
+    if _is_least(latencies, rank):
         return f"{milliseconds(latencies.percentile(rank))} ms or more"
     return f"at most {milliseconds(latencies.percentile(rank))} ms"
 
 
+def _is_least(latencies: Censored, rank: float) -> bool:
+    """Whether a percentile may be higher, because operations that were due never began."""
+    return latencies.most(rank) > latencies.percentile(rank)
+
+
 def _milliseconds(latencies: Censored, rank: float) -> str:
-    low = latencies.percentile(rank)
-    return f"{AT_LEAST if latencies.most(rank) > low else ''}{milliseconds(low)} ms"
+    least = AT_LEAST if _is_least(latencies, rank) else ""
+    return f"{least}{milliseconds(latencies.percentile(rank))} ms"

@@ -38,6 +38,9 @@ from ssbench.statistics.timeline import Window
 #: Longer stretches without a completion do not go into the requests of each second one by one.
 _MAX_GAP_SECONDS = 86400
 
+#: Operations that could not be sent, up to this share of the results, leave users no time to be idle.
+_FEW = 0.01
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -167,8 +170,9 @@ def numbers_of(
     course = course_of(timeline, window, total, users, idle=idle) if timeline and window else None
     unsteady = course.steadiness.warning() if course and not scenario.stages else None
     errors = collector.errors()
-    # How long users were busy with these is not known.
-    timed = not total.lost and UNFINISHED not in errors
+    # How long users were busy with these is not known; where no object existed they had nothing to do.
+    lacking = sum(times for *_, times in summary.not_sendable) if summary else 0
+    timed = not total.lost and UNFINISHED not in errors and lacking <= _FEW * collector.results
     measured = _measured(course, total, idle=idle or not timed) if course else None
     own_part = generator(summary, measured) if measured else Generator()
     return RunStatistics(

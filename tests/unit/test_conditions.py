@@ -75,6 +75,7 @@ def test_what_is_read(text, subject, figure, relation, limit, unit):
         ("", "is not a condition, such as 'read.p99 > 200ms'"),
         ("read.p99", "is not a condition"),
         ("p99 = 3s", "is not a condition"),
+        ("p99>200ms and errors>1%", "one condition is expected; give each by itself"),
         (
             "reed.p99 > 1s",
             "'reed' is not an operation (create, read, update, delete, total); did you mean read?",

@@ -94,6 +94,16 @@ def test_users_whose_operations_have_no_known_time_are_not_called_idle(
     assert any("users were busy" in limit for limit in numbers.generator.limits) == told
 
 
+@pytest.mark.parametrize(("lacking", "told"), [(0, True), (3, False)])
+def test_users_who_had_no_object_to_use_are_not_called_idle(tmp_path: Path, lacking: int, told: bool) -> None:
+    rows = [row(last=0.1, completed=100.0 + second) for second in range(20)]
+    summary = RunSummary(
+        ended=120.0, sent_until=119.5, workers=(WorkerFacts(1),), not_sendable=((1, 1, lacking),)
+    )
+    numbers = count(tmp_path, rows, {}, summary)
+    assert any("users were busy" in limit for limit in numbers.generator.limits) == told
+
+
 def test_successes_are_spread_over_workers(tmp_path: Path) -> None:
     rows = [row(worker=1), row(worker=1), row(worker=2**40), row(worker=3, last=NOT_MEASURED)]
     numbers = count(tmp_path, rows, {3: Failure("HTTP 500", "", {})})

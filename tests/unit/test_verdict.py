@@ -118,6 +118,10 @@ def test_percentiles_are_of_response_times_and_say_at_least() -> None:
         assert re.fullmatch(r">217\d +>41\d\d +>4[23]\d\d +>43\d\d +>43\d\d", row.strip())
     assert "| \u2265 217" in markdown.report(numbers, ReportOptions())
     assert "<td>\u2265 217" in re.sub(r"<td [^>]*>", "<td>", html.report(numbers, ReportOptions()))
+    # Those beyond a percentile took at least so long, not those below it.
+    assert re.search(
+        r"READ: half took 217\d ms or more, 1 % 4[23]\d\d ms or more", html.report(numbers, ReportOptions())
+    )
     whole = json.loads(json_report.report(numbers, ReportOptions()))["operations"][0]["figures"]
     since_due = whole["since_due"]
     assert (since_due["count"], since_due["never_begun"]) == (10_000, numbers.not_begun)
