@@ -93,10 +93,18 @@ class Join:
             count += len(block)
             latency = np.where(block.failed, np.nan, block.last_byte)
             parts.append(
-                (block.operation, block.size, latency, _subjects(block), block.retries, block.failed.copy())
+                (
+                    block.operation,
+                    block.size,
+                    latency,
+                    _subjects(block),
+                    block.retries,
+                    block.failed.copy(),
+                    block.completed,
+                )
             )
         if not parts:
-            parts.append(tuple(np.zeros(0, kind) for kind in ("u1", "i8", "f8", "u8", "i8", "?")))
+            parts.append(tuple(np.zeros(0, kind) for kind in ("u1", "i8", "f8", "u8", "i8", "?", "f8")))
         return Operations(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def add(self, file: LogFile, proxy: ProxyParser | None = None) -> None:

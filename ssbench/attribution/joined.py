@@ -48,6 +48,7 @@ class Operations:
     """The results of the run as columns, one place for each.
 
     ``subject`` is the same for operations on the same object. Latencies are seconds, NaN for failures.
+    ``ended`` is when each ended, in seconds since 1970 by the master's clock; NaN where it is not known.
     """
 
     code: npt.NDArray[np.uint8]
@@ -56,6 +57,7 @@ class Operations:
     subject: npt.NDArray[np.uint64]
     retries: npt.NDArray[np.int64]
     failed: npt.NDArray[np.bool_]
+    ended: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ssbench.operations import CREATE, READ
 
 
 def successes(write: np.ndarray, size: Places, latency: Floats, subject: Places) -> Operations:
-    """Creations where ``write`` is True, reads elsewhere."""
+    """Creations where ``write`` is True, reads elsewhere; one ends every 20 ms."""
     count = len(write)
     return Operations(
         code=np.where(write, CREATE.code, READ.code).astype(np.uint8),
@@ -21,6 +21,7 @@ def successes(write: np.ndarray, size: Places, latency: Floats, subject: Places)
         subject=subject.astype(np.uint64),
         retries=np.zeros(count, np.int64),
         failed=np.zeros(count, np.bool_),
+        ended=1_795_300_893.0 + np.arange(count) / 50,
     )
 
 
