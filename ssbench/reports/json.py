@@ -1,42 +1,37 @@
 """The report as JSON: every number of a run under a name that stays.
 
-:mod:`ssbench.reports.json_records` has the names, ``doc/json-report.rst`` tells how to read them, and
-:func:`schema` makes ``doc/report-schema.json``. Fields are added without a change of the version; it rises
-when one is renamed, removed or changes its meaning. What is not known, not defined or infinite is null.
+:mod:`ssbench.reports.json_records` has the names, ``doc/json-report.rst`` tells how to read them, and their
+schema is ``doc/report-schema.json``. Fields are added without a change of the version; it rises when one is
+renamed, removed or changes its meaning. What is not known, not defined or infinite is null.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from inspect import cleandoc
-from typing import Any, Literal, cast
+from typing import Literal
 
-import msgspec
-
-from ssbench import __version__
+from ssbench import __version__, record
 from ssbench.gates import Result
 from ssbench.operations import OPERATIONS
 from ssbench.reports import json_records as records
-from ssbench.reports import json_verdict_records as judgments
 from ssbench.reports.figures import rank
-from ssbench.reports.json_course import course_of, interval_of, number_of, over_time_of, seconds_of
+from ssbench.reports.json_over_time import over_time_of, seconds_of
 from ssbench.reports.json_run import load_of, run_of
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged
-from ssbench.results import NO_WORKER, MasterFacts, WorkerFacts
+from ssbench.results import NO_WORKER, WorkerFacts
 from ssbench.statistics import (
     Cause,
     Figures,
     Groups,
     Latencies,
-    Part,
     RunStatistics,
     Slowest,
     StageStatistics,
 )
 from ssbench.statistics.censored import Censored
 from ssbench.statistics.figures import intervals, merge_figures, rates
-from ssbench.verdict import Load, Verdict
+from ssbench.verdict import Verdict
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
 RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
@@ -44,31 +39,7 @@ RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 def report(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report as one JSON document, indented, with a line feed at its end."""
-    document = _encodable(msgspec.to_builtins(make(statistics, options)))
-    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of reports."""
-    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(records.Report)}
-    return cast(dict[str, Any], _without_indents(found))
-
-
-def _without_indents(part: Any) -> Any:
-    """Return a part of a schema whose descriptions are not indented, as docstrings are before Python 3.13."""
-    if isinstance(part, list):
-        return [_without_indents(each) for each in part]
-    if not isinstance(part, dict):
-        return part
-    return {
-        name: cleandoc(value) if name == "description" and isinstance(value, str) else _without_indents(value)
-        for name, value in part.items()
-    }
-
-
-def schema_text() -> str:
-    """Return the content of ``doc/report-schema.json``, but for the line feed at its end."""
-    return msgspec.json.format(msgspec.json.encode(schema()), indent=1).decode()
+    return record.text(make(statistics, options))
 
 
 def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
@@ -81,7 +52,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         verdict=_verdict(found),
         run=run_of(statistics),
         operations=list(maker.operations()),
-        course=course_of(statistics.course),
+        course=statistics.course,
         requests_by_second=list(seconds_of(statistics)),
         over_time=over_time_of(statistics.over_time),
         slowest=[maker.slow(each) for each in statistics.slowest],
@@ -91,17 +62,9 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         stages=[_stage(stage, options) for stage in statistics.stages],
         workers=list(maker.workers()),
         worker_count=statistics.worker_count,
-        spread_over_workers=records.Spread(
-            min=statistics.workers.minimum,
-            max=statistics.workers.maximum,
-            mean=statistics.workers.mean,
-            deviation=statistics.workers.deviation,
-        ),
-        master=_master(statistics.generator.master),
-        gaps=[
-            records.Gap(worker_id=gap.worker_id, start=gap.start, seconds=gap.seconds)
-            for gap in statistics.generator.gaps
-        ],
+        spread_over_workers=statistics.workers,
+        master=statistics.generator.master,
+        gaps=statistics.generator.gaps,
         storage_urls=list(maker.storage_urls()),
         sides=list(maker.sides()),
         errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
@@ -112,31 +75,18 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
             for operation, size_class, count in statistics.not_sendable
         ],
         counters=statistics.counters,
-        warnings=list(statistics.warnings),
+        warnings=statistics.warnings,
         cluster=statistics.cluster,
     )
 
 
-def _verdict(found: Verdict) -> judgments.Verdict:
-    return judgments.Verdict(
-        outcome=found.outcome.value,
-        exit_code=int(found.exit_code),
-        reasons=[
-            judgments.Reason(about=each.kind.value, text=each.text, exit_code=int(each.exit_code))
-            for each in found.reasons
-        ],
-        asked=_asked(found.asked),
-        delivered=_asked(found.delivered),
-    )
-
-
-def _asked(load: Load) -> judgments.Load:
-    return judgments.Load(
-        ops_per_second=load.rate,
-        users=load.users,
-        seconds=load.seconds,
-        operations=load.operations,
-        mix=load.mix,
+def _verdict(found: Verdict) -> records.Verdict:
+    return records.Verdict(
+        outcome=found.outcome,
+        exit_code=found.exit_code,
+        reasons=found.reasons,
+        asked=found.asked,
+        delivered=found.delivered,
     )
 
 
@@ -147,13 +97,13 @@ _RESULTS: dict[Result, Literal["ok", "failed", "undecided"]] = {
 }
 
 
-def _thresholds(found: Verdict) -> Iterator[judgments.Threshold]:
+def _thresholds(found: Verdict) -> Iterator[records.Threshold]:
     for judgment in found.judgments:
-        yield judgments.Threshold(
+        yield records.Threshold(
             condition=judgment.condition.text,
             limit=judgment.condition.limit,
             unit=judgment.condition.unit.value,
-            value=None if judgment.value is None else number_of(judgment.value),
+            value=judgment.value,
             at_least=judgment.at_least,
             result=_RESULTS[judgment.result],
             failed=judgment.failed,
@@ -171,7 +121,7 @@ def _stage(stage: StageStatistics, options: ReportOptions) -> records.StageFigur
         not_begun=numbers.not_begun,
         warmed_up=numbers.warmed_up,
         operations=list(_Maker(numbers, options).operations()),
-        course=course_of(numbers.course),
+        course=numbers.course,
     )
 
 
@@ -263,7 +213,6 @@ class _Maker:
         )
 
     def _figures(self, figures: Figures) -> records.Figures:
-        within = figures.within
         operations, moved = rates(figures, self._window)
         ops_interval, bytes_interval = intervals(figures, self._window)
         return records.Figures(
@@ -273,17 +222,15 @@ class _Maker:
             retries=figures.retries,
             resent=figures.resent,
             bytes=figures.moved,
-            ops_per_second=number_of(operations),
-            bytes_per_second=number_of(moved) if figures.moved else None,
-            ops_interval=interval_of(ops_interval),
-            bytes_interval=interval_of(bytes_interval),
-            window=records.Within(
-                count=within.count, failed=within.failed, bytes=within.moved, busy=within.busy
-            ),
+            ops_per_second=operations,
+            bytes_per_second=moved if figures.moved else None,
+            ops_interval=ops_interval,
+            bytes_interval=bytes_interval,
+            window=figures.within,
             first_byte=self._latency(figures.first_byte),
             last_byte=self._latency(figures.last_byte),
-            connecting=_part(figures.parts.connecting),
-            pausing=_part(figures.parts.pausing),
+            connecting=figures.parts.connecting,
+            pausing=figures.parts.pausing,
             vanished=figures.parts.vanished,
             response=self._latency(figures.due.response),
             since_due=self._since_due(figures.due.since_due),
@@ -298,8 +245,8 @@ class _Maker:
         urls = self._statistics.run.storage_urls
         return records.SlowOperation(
             slowest=self._slowest(each),
-            first_byte=number_of(each.first_byte),
-            started=number_of(each.started),
+            first_byte=each.first_byte,
+            started=each.started,
             bytes=each.size if each.size >= 0 else None,
             retries=each.retries,
             storage_url=urls[each.storage_url] if 0 <= each.storage_url < len(urls) else None,
@@ -333,19 +280,15 @@ class _Maker:
         supported = [each for each in self._ranks if latencies.supports(each)]
         return records.Latency(
             count=latencies.count,
-            min=number_of(latencies.minimum),
-            max=number_of(latencies.maximum),
-            mean=number_of(latencies.mean),
-            deviation=number_of(latencies.deviation),
+            min=latencies.minimum,
+            max=latencies.maximum,
+            mean=latencies.mean,
+            deviation=latencies.deviation,
             percentiles={
                 **dict.fromkeys(map(rank, self._ranks if latencies.count else ())),
                 **dict(zip(map(rank, supported), latencies.percentiles(supported), strict=True)),
             },
-            intervals={
-                rank(each): interval
-                for each in supported
-                if (interval := interval_of(latencies.interval(each)))
-            },
+            intervals={rank(each): interval for each in supported if (interval := latencies.interval(each))},
             supported=max(supported, default=None),
             slowest=self._slowest(latencies.slowest) if latencies.slowest else None,
         )
@@ -356,27 +299,5 @@ def _by(groups: Groups, key: str) -> dict[int, Figures]:
     return {value: figures for (value,), figures in groups.by(key).items()} if key in groups.keys else {}
 
 
-def _encodable(value: Any) -> Any:
-    """Return plain data with what UTF-8 cannot express, as in names from old stat files, replaced."""
-    match value:
-        case str():
-            return value if value.isascii() else value.encode("utf-8", "replace").decode()
-        case dict():
-            return {_encodable(key): _encodable(each) for key, each in value.items()}
-        case list() | tuple():
-            return [_encodable(each) for each in value]
-    return value
-
-
 def _number_or_name(value: int | str | None) -> str | None:
     return None if value is None else str(value)
-
-
-def _master(facts: MasterFacts | None) -> records.Master | None:
-    if facts is None:
-        return None
-    return records.Master(cpu_share=facts.cpu_share, lag_max=facts.lag_max, unread=facts.unread)
-
-
-def _part(part: Part) -> records.Part:
-    return records.Part(count=part.count, seconds=part.seconds, max=part.longest)

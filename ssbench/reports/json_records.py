@@ -1,7 +1,9 @@
 """The records that make up a report in JSON. Their names and units are what other programs rely on.
 
-A field that may be missing in a run, or in a stat file of an older version, is null then. What was run is in
-:mod:`ssbench.reports.json_run_records`, how it was judged in :mod:`ssbench.reports.json_verdict_records`.
+A field that may be missing in a run, or in a stat file of an older version, is null then. Parts that are
+records of the statistics, of the verdict or of the stat file are these records themselves. What is here is
+made for the report: with percentiles of the ranks that were asked for, with names instead of codes.
+What was run is in :mod:`ssbench.reports.json_run`.
 """
 
 from __future__ import annotations
@@ -11,35 +13,28 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ssbench.cluster.observation import Observation
-from ssbench.reports.json_run_records import Run, Stage
-from ssbench.reports.json_units import (
+from ssbench.measures import (
     Bytes,
-    BytesPerSecond,
     Count,
     Moment,
     Offset,
     Percent,
-    PerSecond,
-    Record,
+    PerhapsBytesPerSecond,
+    PerhapsMoment,
+    PerhapsNumber,
+    PerhapsPerSecond,
+    PerhapsSeconds,
     Seconds,
     Share,
 )
-from ssbench.reports.json_verdict_records import Threshold, Verdict
+from ssbench.record import Record
+from ssbench.reports.json_run import Run, Stage
+from ssbench.results import Gap, MasterFacts
+from ssbench.statistics import Course, Interval, Part, Spread, Within
+from ssbench.verdict import Load, Outcome, Reason
 
 #: The version of the format.
 VERSION = 1
-
-
-# The schema names it by its module, as observations have an Interval too. So it stays in this one.
-class Interval(Record, frozen=True, kw_only=True):
-    """A 95 % interval in the unit of its figure. ``high`` is null where too few values lie beyond to tell.
-
-    ``effective_size`` is how many independent values would have said as much.
-    """
-
-    low: float
-    high: float | None
-    effective_size: float
 
 
 class Latency(Record, frozen=True, kw_only=True):
@@ -51,10 +46,10 @@ class Latency(Record, frozen=True, kw_only=True):
     """
 
     count: Count
-    min: Seconds | None
-    max: Seconds | None
-    mean: Seconds | None
-    deviation: Seconds | None
+    min: PerhapsSeconds
+    max: PerhapsSeconds
+    mean: PerhapsSeconds
+    deviation: PerhapsSeconds
     percentiles: dict[str, Seconds | None]
     intervals: dict[str, Interval]
     supported: Percent | None
@@ -111,8 +106,8 @@ class Figures(Record, frozen=True, kw_only=True):
     retries: Count
     resent: Count
     bytes: Bytes
-    ops_per_second: PerSecond | None
-    bytes_per_second: BytesPerSecond | None
+    ops_per_second: PerhapsPerSecond
+    bytes_per_second: PerhapsBytesPerSecond | None
     ops_interval: Interval | None
     bytes_interval: Interval | None
     window: Within
@@ -128,23 +123,6 @@ class Figures(Record, frozen=True, kw_only=True):
     held_up: Count
     last_attempt: Latency
     connecting_times: Latency
-
-
-class Part(Record, frozen=True, kw_only=True):
-    """A part of the time of operations: how many had it, how much of it, the most of one."""
-
-    count: Count
-    seconds: Seconds
-    max: Seconds
-
-
-class Within(Record, frozen=True, kw_only=True):
-    """What ended in the window: successes, failures, bytes, and the time with an operation under way."""
-
-    count: Count
-    failed: Count
-    bytes: Bytes
-    busy: Seconds
 
 
 class ClassFigures(Record, frozen=True, kw_only=True):
@@ -199,8 +177,8 @@ class SlowOperation(Record, frozen=True, kw_only=True):
     """A slow operation with what finds it in logs."""
 
     slowest: Slowest
-    first_byte: Seconds | None
-    started: Moment | None
+    first_byte: PerhapsSeconds
+    started: PerhapsMoment
     bytes: Bytes | None
     retries: Count
     storage_url: str | None
@@ -213,9 +191,9 @@ class SeriesOverTime(Record, frozen=True, kw_only=True):
     count: list[Count]
     failed: list[Count]
     bytes: list[Bytes]
-    p50: list[Seconds | None]
-    p99: list[Seconds | None]
-    max: list[Seconds | None]
+    p50: list[PerhapsSeconds]
+    p99: list[PerhapsSeconds]
+    max: list[PerhapsSeconds]
 
 
 class OverTime(Record, frozen=True, kw_only=True):
@@ -231,56 +209,6 @@ class Side(Record, frozen=True, kw_only=True):
 
     side: str
     operations: list[OperationFigures]
-
-
-class Window(Record, frozen=True, kw_only=True):
-    """What rates are counted in. ``whole``: it reaches to the last completion."""
-
-    start: Moment
-    end: Moment
-    seconds: Seconds
-    whole: bool
-
-
-class EachSecond(Record, frozen=True, kw_only=True):
-    """Operations, or bytes, in the whole seconds of the window; ``..._at`` is where a second begins."""
-
-    median: float
-    slowest: float
-    slowest_at: Offset
-    fastest: float
-    fastest_at: Offset
-
-
-class Stall(Record, frozen=True, kw_only=True):
-    """A time without a completion."""
-
-    start: Offset
-    seconds: Seconds
-
-
-class Course(Record, frozen=True, kw_only=True):
-    """How the run went over time; ``operations`` and ``bytes`` are null without a whole second."""
-
-    window: Window
-    drain: Seconds
-    busy: Share | None
-    operations: EachSecond | None
-    bytes: EachSecond | None
-    stalls: list[Stall]
-    steadiness: Steadiness
-
-
-class Steadiness(Record, frozen=True, kw_only=True):
-    """Whether the rate was steady.
-
-    ``drift`` is its change a minute, as a share of the mean, null in runs under 30 s. ``warm_up`` is what
-    MSER-5 would leave out at the beginning, null where the run was under a minute or not steady by its half.
-    """
-
-    drift: Interval | None
-    steady: bool
-    warm_up: Seconds | None
 
 
 class ErrorCause(Record, frozen=True, kw_only=True):
@@ -309,15 +237,6 @@ class NotSendable(Record, frozen=True, kw_only=True):
     count: Count
 
 
-class Spread(Record, frozen=True, kw_only=True):
-    """How evenly successes are spread over the workers."""
-
-    min: float
-    max: float
-    mean: float
-    deviation: float
-
-
 class StageFigures(Record, frozen=True, kw_only=True):
     """A stage by itself; ``begins``, ``ends`` and ``due`` are null where the run was killed."""
 
@@ -332,20 +251,33 @@ class StageFigures(Record, frozen=True, kw_only=True):
     course: Course | None
 
 
-class Gap(Record, frozen=True, kw_only=True):
-    """A time in which a worker, or the master (null), stood still."""
+class Threshold(Record, frozen=True, kw_only=True):
+    """A condition under which the run fails, and what came, in its unit (a share is a part of 1).
 
-    worker_id: int | None
-    start: Moment
-    seconds: Seconds
+    ``value`` is null where it was not measured, which fails too; with ``at_least`` it is a lower bound.
+    ``result`` is "undecided" where too few operations, or a lower bound, do not tell.
+    """
+
+    condition: str
+    limit: float
+    unit: str
+    value: PerhapsNumber | None
+    at_least: bool
+    result: Literal["ok", "failed", "undecided"]
+    failed: bool
 
 
-class Master(Record, frozen=True, kw_only=True):
-    """What the master used. ``unread`` is for how long standard error waited for its reader."""
+class Verdict(Record, frozen=True, kw_only=True):
+    """The verdict on the run, its reasons, the worst first, and the exit code of ``run-scenario``.
 
-    cpu_share: Share | None
-    lag_max: Seconds | None
-    unread: Seconds
+    ``delivered`` has operations that ended, those of the warm-up and failed ones too.
+    """
+
+    outcome: Outcome
+    exit_code: int
+    reasons: tuple[Reason, ...]
+    asked: Load
+    delivered: Load
 
 
 class Second(Record, frozen=True, kw_only=True):
@@ -379,8 +311,8 @@ class Report(Record, frozen=True, kw_only=True):
     due: Count | None
     not_begun: Count | None
     stages: list[StageFigures]
-    master: Master | None
-    gaps: list[Gap]
+    master: MasterFacts | None
+    gaps: tuple[Gap, ...]
     workers: list[Worker]
     worker_count: Count
     spread_over_workers: Spread
@@ -391,5 +323,5 @@ class Report(Record, frozen=True, kw_only=True):
     thresholds: list[Threshold]
     not_sendable: list[NotSendable]
     counters: dict[str, float]
-    warnings: list[str]
+    warnings: tuple[str, ...]
     cluster: Observation | None

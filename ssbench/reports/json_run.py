@@ -1,18 +1,94 @@
-"""What was run in the report as JSON: the scenario, what the command line made of it, and when."""
+"""What was run in the report as JSON: the scenario, what the command line made of it, and when.
+
+A scenario has other names here than in :mod:`ssbench.scenario.model`: these are public, and older.
+"""
 
 from __future__ import annotations
 
-from ssbench.reports import json_run_records as records
-from ssbench.reports.json_course import number_of
-from ssbench.scenario.model import Stage
+import math
+from typing import Any
+
+from ssbench.measures import Bytes, Count, Moment, PerSecond, Seconds
+from ssbench.record import Record
+from ssbench.scenario import model
 from ssbench.statistics import RunStatistics
 
 
-def run_of(statistics: RunStatistics) -> records.Run:
+class SizeClass(Record, frozen=True, kw_only=True):
+    """A size class of the scenario; ``weights`` are relative, by operation."""
+
+    name: str
+    size_min: Bytes
+    size_max: Bytes
+    initial_files: Count
+    weights: dict[str, float]
+
+
+class Stage(Record, frozen=True, kw_only=True):
+    """A part of a run with a load of its own, which changes evenly from the first number to the second.
+
+    ``users`` may be in flight at most. ``rate`` is operations a second, null in a closed loop. ``seconds`` is
+    null in a run that ends with a number of operations.
+    """
+
+    seconds: Seconds | None
+    users: tuple[int, int] | None
+    rate: tuple[float, float] | None
+
+
+class Scenario(Record, frozen=True, kw_only=True):
+    """What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
+
+    ``rate`` is operations a second in an open loop, null in a closed one. ``plan`` has the stages, or one for
+    the whole run.
+    """
+
+    name: str
+    users: Count
+    operation_count: Count | None
+    run_seconds: Seconds | None
+    rate: PerSecond | None
+    arrivals: str
+    warmup: Seconds
+    think_time: Seconds
+    plan: list[Stage]
+    containers: Count
+    container_base: str
+    container_concurrency: Count
+    delete_after: Seconds | None
+    policy: str | None
+    size_classes: list[SizeClass]
+    file: dict[str, Any] | None
+
+
+class Run(Record, frozen=True, kw_only=True):
+    """What was run, where and how. ``run_id`` is a decimal number with up to 19 digits.
+
+    ``complete`` is false where a run was killed before its end.
+    """
+
+    scenario: Scenario
+    ssbench_version: str
+    run_id: str | None
+    seed: int | None
+    host: str | None
+    started: Moment | None
+    interrupted: bool
+    complete: bool
+    first_sent: Moment | None
+    last_ended: Moment | None
+    seconds: Seconds
+    noop: bool
+    options: dict[str, Any]
+    storage_urls: list[str]
+    stages: list[str]
+
+
+def run_of(statistics: RunStatistics) -> Run:
     """Return what was run."""
     run, scenario = statistics.run, statistics.run.scenario
-    return records.Run(
-        scenario=records.Scenario(
+    return Run(
+        scenario=Scenario(
             name=scenario.name,
             users=scenario.user_count,
             operation_count=scenario.operation_count,
@@ -28,7 +104,7 @@ def run_of(statistics: RunStatistics) -> records.Run:
             delete_after=scenario.delete_after,
             policy=scenario.policy,
             size_classes=[
-                records.SizeClass(
+                SizeClass(
                     name=each.name,
                     size_min=each.size_min,
                     size_max=each.size_max,
@@ -56,6 +132,8 @@ def run_of(statistics: RunStatistics) -> records.Run:
     )
 
 
-def load_of(stage: Stage) -> records.Stage:
+def load_of(stage: model.Stage) -> Stage:
     """Return what the scenario asks for in a stage."""
-    return records.Stage(seconds=number_of(stage.seconds), users=stage.users, rate=stage.rate)
+    return Stage(
+        seconds=stage.seconds if math.isfinite(stage.seconds) else None, users=stage.users, rate=stage.rate
+    )

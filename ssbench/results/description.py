@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ssbench.cluster.observation import Observation
+from ssbench.measures import Moment, Seconds, Share
 from ssbench.names import container_name, object_name, side_of, tagged
 from ssbench.scenario.model import Scenario
 
@@ -26,13 +27,13 @@ class WorkerFacts:
     worker_id: int
     host: str = ""
     version: str = ""
-    cpu_share: float | None = None
-    lag_p99: float | None = None
-    clock_offset: float | None = None
-    lag_p50: float | None = None
-    lag_max: float | None = None
-    clock_slope: float | None = None
-    wall_offset: float | None = None
+    cpu_share: Share | None = None
+    lag_p99: Seconds | None = None
+    clock_offset: Seconds | None = None
+    lag_p50: Seconds | None = None
+    lag_max: Seconds | None = None
+    clock_slope: Share | None = None
+    wall_offset: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,9 @@ class MasterFacts:
     many seconds text for standard error waited for its reader.
     """
 
-    cpu_share: float | None = None
-    lag_max: float | None = None
-    unread: float = 0.0
+    cpu_share: Share | None = None
+    lag_max: Seconds | None = None
+    unread: Seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class Gap:
     """A time in which a worker, or the master (``worker_id`` is None), stood still; ``start`` since 1970."""
 
     worker_id: int | None
-    start: float
-    seconds: float
+    start: Moment
+    seconds: Seconds
 
 
 @dataclass(frozen=True, slots=True)

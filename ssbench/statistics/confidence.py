@@ -16,6 +16,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.measures import PerhapsNumber
+
 Series = npt.NDArray[np.float64]
 
 #: Of fewer seconds nothing is said.
@@ -53,13 +55,14 @@ _LEAST_SIZE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A 95 % interval. ``high`` is infinite where too few values lie beyond to tell.
+    """A 95 % interval in the unit of its figure.
 
-    ``effective_size`` is how many independent measurements would have said as much.
+    ``high`` is infinite (null in JSON) where too few values lie beyond to tell. ``effective_size`` is how
+    many independent measurements would have said as much.
     """
 
     low: float
-    high: float
+    high: PerhapsNumber
     effective_size: float
 
     @property

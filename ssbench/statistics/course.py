@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import msgspec
+
+from ssbench.measures import PerhapsShare, Seconds
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.stalls import Stall
 from ssbench.statistics.steadiness import Steadiness, steadiness
 from ssbench.statistics.timeline import EachSecond, Timeline, Window
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(msgspec.Struct, frozen=True, kw_only=True, rename={"moved": "bytes"}):
     """How a run went over time.
 
-    ``drain`` is the time from the end of the window to the last completion, in seconds. ``busy`` is the
-    share of the users' time in the window in which they had an operation under way. ``operations`` and
-    ``moved`` (bytes) are of its whole seconds, None where it has none.
+    ``drain`` is the time from the end of the window to the last completion. ``busy`` is the share of the
+    users' time in the window in which they had an operation under way. The numbers of operations and of
+    bytes are of its whole seconds, null where it has none.
     """
 
     window: Window
-    drain: float
-    busy: float
+    drain: Seconds
+    busy: PerhapsShare
     operations: EachSecond | None
     moved: EachSecond | None
     stalls: tuple[Stall, ...]

@@ -6,23 +6,24 @@ Few operations have any of it, so blocks that say nothing of it cost nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.measures import Count, Seconds
 from ssbench.results import ResultBlock
 
 _NOT_FOUND = 404
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, rename={"longest": "max"}):
     """A part of the time of operations: how many had it, their seconds of it, the most of one."""
 
-    count: int = 0
-    seconds: float = 0.0
-    longest: float = 0.0
+    count: Count = 0
+    seconds: Seconds = 0.0
+    longest: Seconds = 0.0
 
     def __add__(self, other: Part) -> Part:
         """Return both together."""
@@ -37,8 +38,8 @@ class Parts:
     earlier attempt that had got no answer or by a worker that was lost.
     """
 
-    connecting: Part = Part()
-    pausing: Part = Part()
+    connecting: Part = field(default_factory=Part)
+    pausing: Part = field(default_factory=Part)
     vanished: int = 0
 
     def __add__(self, other: Parts) -> Parts:

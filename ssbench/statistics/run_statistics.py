@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
+import msgspec
 import numpy as np
 
 from ssbench.cluster.observation import Observation
@@ -42,8 +43,7 @@ _MAX_GAP_SECONDS = 86400
 _FEW = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum": "max"}):
     """How evenly something is spread."""
 
     minimum: float

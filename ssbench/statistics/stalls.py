@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.measures import Offset, Seconds
 from ssbench.statistics.latencies import Latencies
 
 #: A gap without a completion is a stall when it is longer than this (seconds) ...
@@ -46,10 +47,10 @@ _PER_OCTAVE = 16
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A time without a completion: seconds, and how many after the first send it began."""
+    """A time without a completion."""
 
-    start: float
-    seconds: float
+    start: Offset
+    seconds: Seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ssbench.measures import Seconds
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import Interval, Series, drift, is_steady, mean_interval, warm_up
 
@@ -29,7 +30,7 @@ class Steadiness:
 
     drift: Interval | None
     steady: bool
-    warm_up: int | None
+    warm_up: Seconds | None
 
     def warning(self) -> str | None:
         """Say that the run was not steady; None where it was, or nothing is known."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.measures import Moment, Offset, Seconds
 from ssbench.results import ResultBlock
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.stalls import Gaps, Stall
@@ -31,14 +32,13 @@ class Window:
     while others were still sent.
     """
 
-    start: float
-    end: float
+    start: Moment
+    end: Moment
+    seconds: Seconds = field(init=False)
     whole: bool = False
 
-    @property
-    def seconds(self) -> float:
-        """Its length."""
-        return self.end - self.start
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seconds", self.end - self.start)
 
     def per_second(self, count: float) -> float:
         """Return a count as a rate; infinite where no time passed."""
@@ -47,13 +47,13 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class EachSecond:
-    """What was done in the whole seconds of a window; the slowest and fastest begin at ``..._at``."""
+    """Operations, or bytes, in the whole seconds of the window; ``..._at`` is where a second begins."""
 
     median: float
     slowest: float
-    slowest_at: int
+    slowest_at: Offset
     fastest: float
-    fastest_at: int
+    fastest_at: Offset
 
 
 class Timeline:

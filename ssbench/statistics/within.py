@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.measures import Bytes, Count, Seconds
 from ssbench.results import ResultBlock
 from ssbench.statistics.timeline import Window
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
+class Within(msgspec.Struct, frozen=True, rename={"moved": "bytes"}):
     """What ended within a window: successes, failures (lost operations too), bytes that successes moved.
 
-    ``busy`` is the time, in seconds, that operations were under way within it.
+    ``busy`` is the time that operations were under way within it.
     """
 
-    count: int = 0
-    failed: int = 0
-    moved: int = 0
-    busy: float = 0.0
+    count: Count = 0
+    failed: Count = 0
+    moved: Bytes = 0
+    busy: Seconds = 0.0
 
 
 class WithinCollector:

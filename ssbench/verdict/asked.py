@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
+import msgspec
+
+from ssbench.measures import Count, PerSecond, Seconds, Share
 from ssbench.operations import OPERATIONS
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import RunStatistics
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    """A load, as it was asked for or as it was; None for what was not asked for, or is not known.
+class Load(msgspec.Struct, frozen=True, rename={"rate": "ops_per_second"}):
+    """A load, as it was asked for or as it was; null for what was not asked for, or is not known.
 
-    ``rate`` is operations a second, ``users`` how many operations were under way at once (of an open loop,
-    and of a run with stages: at most), ``seconds`` for how long operations were sent, ``operations`` how
-    many. ``mix`` is the share of each operation, by its name.
+    ``users`` is how many operations were under way at once, of an open loop and of stages at most,
+    ``seconds`` for how long operations were sent. ``mix`` is the share of each operation.
     """
 
-    rate: float | None = None
+    rate: PerSecond | None = None
     users: float | None = None
-    seconds: float | None = None
-    operations: int | None = None
-    mix: dict[str, float] = field(default_factory=dict)
+    seconds: Seconds | None = None
+    operations: Count | None = None
+    mix: dict[str, Share] = {}
 
 
 def asked_of(statistics: RunStatistics) -> Load:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from ssbench.errors import ExitCode
 from ssbench.figures.units import share
@@ -41,9 +42,11 @@ class Kind(Enum):
     WARNINGS = "warnings"
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """A reason: one sentence without a full stop. ``warns`` is False of what was allowed."""
+class Reason(msgspec.Struct, frozen=True, rename={"kind": "about"}):
+    """A reason for the verdict, one sentence without a full stop, with the exit code that it leads to.
+
+    The code is 0 for a warning or a remark; ``warns`` is false of what was allowed.
+    """
 
     kind: Kind
     text: str

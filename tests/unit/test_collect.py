@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -81,6 +82,8 @@ def plain(value: Any) -> Any:
         own = [value.percentile(rank) for rank in RANKS] if value.count else []
         table = [column.tolist() for column in value.by_second._rows()]
         return value.count, own, plain(value.mean), plain(value.deviation), plain(value.slowest), table
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, float):
