@@ -15,6 +15,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import why_replaced
 from ssbench.screen.bars import Bar
+from ssbench.stores import STORE
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import Population
 
@@ -32,8 +33,6 @@ def make_containers(
 
     ``mark`` is what the requests carry in their transaction ids. Raises ClusterError.
     """
-    # Only here, because python-swiftclient takes long to import and a no-op run does not need it.
-    from ssbench.swift.containers import ensure_containers  # noqa: PLC0415
 
     def check() -> None:
         loop.fleet.look_after_descriptors(time.monotonic())
@@ -50,7 +49,7 @@ def make_containers(
     try:
         with Bar("Containers", len(places) * scenario.container_count) as bar:
             for place in places:
-                ensure_containers(
+                STORE.prepare(
                     place.session,
                     [
                         container_name(scenario.container_base, number, place.policy)
@@ -63,6 +62,7 @@ def make_containers(
                     check=check,
                     renew=place.renew,
                     trans_id_extra=mark,
+                    headers={},
                 )
     except _InterruptedError:
         return

@@ -16,6 +16,7 @@ from ssbench.errors import SsbenchError, UsageError
 from ssbench.fleet.dispatch import Task
 from ssbench.fleet.history import History, after_failure
 from ssbench.fleet.wire import Result
+from ssbench.stores import STORE
 from ssbench.swift.credentials import Credentials, Session
 from ssbench.swift.renewal import INTERVAL, pause_after, send_again
 
@@ -41,11 +42,10 @@ class TokenSource:
 
     def __init__(self, credentials: Sequence[Credentials]) -> None:
         # Here, because it brings python-swiftclient and keystoneauth, 0.3 s that a no-op run does without.
-        from ssbench.swift.auth import authenticate, warn_of_proxy  # noqa: PLC0415
+        from ssbench.swift.auth import warn_of_proxy  # noqa: PLC0415
 
         self._credentials = credentials
-        self._authenticate = authenticate
-        self.sessions = [authenticate(each) for each in credentials]
+        self.sessions = [STORE.authenticate(each) for each in credentials]
         for each, session in zip(credentials, self.sessions, strict=True):
             warn_of_proxy(each, session)
         if len({(session.insecure, session.ca_file) for session in self.sessions}) > 1:
@@ -63,7 +63,7 @@ class TokenSource:
             return None
 
         def renew() -> Session:
-            token = self._authenticate(self._credentials[place]).token or ""
+            token = STORE.authenticate(self._credentials[place]).token or ""
             self.sessions[place] = replace(self.sessions[place], token=token)
             return self.sessions[place]
 

@@ -201,6 +201,7 @@ class Connection(Sender):
                 None,
                 self._wrong_etag(raw, None),
                 owner,
+                raw,
             )
         return Answer(
             status,
@@ -333,6 +334,7 @@ class Connection(Sender):
             None if good else reader.retry_after,
             self._wrong_etag(b"", reader.etag) if good and whole else None,
             reader.owner if method == "HEAD" else None,
+            reader.head,
         )
 
     def _wrong_etag(self, raw: bytes, etag: str | None) -> str | None:
@@ -344,6 +346,8 @@ class Connection(Sender):
         if self.digest is not None:
             expected, what = self.digest.hexdigest(), "the bytes that were sent"
         elif self.check is not None:
+            if self.check.md5 is None:
+                return None
             expected, what = self.check.md5.hexdigest(), "the bytes that came"
         if expected.encode() in raw:
             return None  # nearly always

@@ -13,7 +13,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 import swiftclient
@@ -96,18 +96,20 @@ def ensure_containers(
     check: Callable[[], None] = lambda: None,
     renew: Callable[[], Session] | None = None,
     trans_id_extra: str | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> None:
     """Make sure that the containers are there, ``concurrency`` at once.
 
     ``advance`` is called in this thread for each that is, ``check`` some times a second; what they raise
     ends it at once. ``renew`` is called after a 401 and returns a session with a new token.
-    ``trans_id_extra`` is what transaction ids are to end in. ``timeouts`` are those of
+    ``trans_id_extra`` is what transaction ids are to end in. ``headers`` are sent where a container is made.
+    ``timeouts`` are those of
     connecting and of each wait for an answer, in seconds; one container takes at most twice as long as
     both together and 16 s more. Raises ClusterError, which names the containers that could not be made or
     that exist with another policy (after the first one no further one is begun), and what ``renew`` raises.
     """
     extra = {"X-Trans-Id-Extra": trans_id_extra} if trans_id_extra else {}
-    makers = _Makers(session, names, policy, timeouts, renew, extra)
+    makers = _Makers(session, names, policy, timeouts, renew, extra, dict(headers or {}))
     try:
         makers.start(concurrency)
         failures = makers.wait(advance, check)
@@ -131,13 +133,15 @@ class _Makers:
         timeouts: tuple[float, float],
         renew: Callable[[], Session] | None,
         headers: dict[str, str],
+        new_headers: dict[str, str],
     ) -> None:
         self.stop = threading.Event()
         self.retried: Counter[str] = Counter()
         self._session = SessionInUse(session, renew, threading.Lock())
         self._policy = policy
         self._timeouts = timeouts
-        self._headers = headers
+        #: Those of every request, and those with which containers are made.
+        self._headers = headers, new_headers | headers
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._total = 0
@@ -249,7 +253,7 @@ def _ensure(
     token: str | None,
     name: str,
     policy: str | None,
-    headers: dict[str, str],
+    headers: tuple[dict[str, str], dict[str, str]],
     on_retry: Callable[[Exception], None],
 ) -> str | None:
     """Make one container; return why it will not do, or raise what is in CLIENT_ERRORS."""
@@ -258,7 +262,7 @@ def _ensure(
     def head() -> dict[str, str] | None:
         try:
             found: dict[str, str] = swiftclient.head_container(
-                url, token, name, http_conn=place, headers=headers
+                url, token, name, http_conn=place, headers=headers[0]
             )
             return found
         except swiftclient.ClientException as error:
@@ -266,7 +270,7 @@ def _ensure(
                 return None
             raise
 
-    new = headers | ({"X-Storage-Policy": policy} if policy else {})
+    new = headers[1] | ({"X-Storage-Policy": policy} if policy else {})
 
     def put() -> None:
         swiftclient.put_container(url, token, name, headers=new, http_conn=place)

@@ -18,9 +18,6 @@ from ssbench.swift.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
 from ssbench.swift.etags import Received
 from ssbench.swift.verify import Check
 
-#: What looks at the body of a read as it comes.
-BodyCheck = Check | Received
-
 #: Maximum length of a head in bytes, and of all interim responses together.
 HEAD_LIMIT = 65536
 
@@ -40,6 +37,28 @@ _FIELDS = re.compile(
     rb"|(content-length|transfer-encoding|connection(?!: keep-alive\r)|[ \t\r\n]))"
 )
 
+
+class Kept:
+    """The body of an answer that is kept; ``wrong`` where it has more than ``limit`` bytes."""
+
+    md5 = None
+
+    def __init__(self, limit: int) -> None:
+        self.wrong: int | None = None
+        self.body = bytearray()
+        self._limit = limit
+
+    def feed(self, data: bytes) -> None:
+        """Take in the next bytes of the body."""
+        if len(self.body) + len(data) > self._limit:
+            self.wrong = self._limit
+        else:
+            self.body += data
+
+
+#: What looks at the body of an answer as it comes.
+BodyCheck = Check | Received | Kept
+
 # Answers and outcomes are made for every request: as msgspec's records they take 0.1 µs each, as named
 # tuples 0.3.
 
@@ -49,7 +68,7 @@ class Answer(Struct, frozen=True, gc=False):
 
     ``detail`` and ``retry_after`` are filled for statuses other than 2xx only, ``owner`` (the value of
     :data:`OWNER_FIELD`) for a HEAD only. ``wrong_etag`` says what is wrong with the ETag, where that is
-    known.
+    known. ``head`` is that of a success, without its last empty line.
     """
 
     status: int
@@ -63,6 +82,7 @@ class Answer(Struct, frozen=True, gc=False):
     retry_after: str | None
     wrong_etag: str | None = None
     owner: str | None = None
+    head: bytes = b""
 
 
 class Head(Struct, frozen=True, gc=False):
@@ -130,6 +150,12 @@ def field_value(head: bytes, name: bytes) -> str | None:
     return found[1].decode("latin-1").strip() if found else None
 
 
+def fields_in(head: bytes) -> dict[str, str]:
+    """Return the fields of a head by their names in lower case; of repeated ones the last."""
+    lines = (line.partition(":") for line in head.decode("latin-1").splitlines()[1:])
+    return {name.strip().lower(): value.strip() for name, colon, value in lines if colon}
+
+
 def announced_length(content_length: str | None) -> int:
     """Return the number of bytes that a Content-Length announces; 0 where there is none."""
     return int(content_length) if content_length is not None and content_length.isdecimal() else 0
@@ -164,6 +190,7 @@ class CarefulReader:
         self.reason = ""
         self.retry_after: str | None = None
         self.owner: str | None = None
+        self.head = b""
 
     def feed(self, data: bytes) -> bool:
         """Take what came, ``b""`` for the end of the connection; True when the answer is whole.
@@ -209,3 +236,4 @@ class CarefulReader:
         self.retry_after = fields.get(b"retry-after")
         self.owner = fields.get(OWNER_NAME)
         self.announced = announced_length(fields.get(b"content-length"))
+        self.head = b"\n" + b"".join(b"%b: %b\n" % field for field in response.headers)

@@ -24,7 +24,9 @@ from email.utils import parsedate_to_datetime
 from time import monotonic
 
 import gevent
+from msgspec import structs
 
+from ssbench.store.contract import NOTHING_BEFORE, Header, Outcome, Prior, Reply, Request
 from ssbench.swift.causes import (
     CLOSED,
     NOT_FOUND,
@@ -39,8 +41,8 @@ from ssbench.swift.causes import (
 )
 from ssbench.swift.connection import Connection
 from ssbench.swift.etags import Received, Sample
-from ssbench.swift.http_response import Answer, BodyCheck
-from ssbench.swift.outcome import NOTHING_BEFORE, Effort, Outcome, Prior
+from ssbench.swift.http_response import Answer, BodyCheck, Kept, fields_in
+from ssbench.swift.outcome import Effort
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
 from ssbench.swift.request_options import RequestOptions
@@ -62,8 +64,8 @@ _STALE = frozenset({CLOSED, RESET})
 
 _MISSING = 404
 
-#: The only success of a read: a part of an object (206) was not asked for.
 _WHOLE = 200
+_PARTIAL = 206
 
 
 class ClientSettings(RequestOptions, frozen=True, kw_only=True):
@@ -125,23 +127,43 @@ class Client:
         prior: Prior = NOTHING_BEFORE,
         begun: Connection | None = None,
     ) -> Outcome:
-        """Do one request: ``method`` is GET, PUT, DELETE or HEAD; ``size`` the bytes to PUT.
+        """Do one request for an object, see :meth:`perform`."""
+        return self.perform(
+            storage_url,
+            Request(
+                method=method,
+                container=container,
+                name=name,
+                size=size,
+                delete_after=delete_after,
+                missing_ok=missing_ok,
+                expected=expected,
+                owner=owner,
+            ),
+            token,
+            prior,
+            begun,
+        )
 
-        With ``missing_ok`` a 404 is a success; so it is for a DELETE of which an earlier attempt was sent and
-        not answered, because that one may have deleted the object. A body of other than ``expected`` bytes
-        is an error, unless that is 0. ``owner`` is what a PUT says of whose the object is, in its metadata.
-        ``prior`` is what was spent on the request before its token was refused. ``begun`` is a connection on
-        which this very request was sent, and is to be resumed. A wrong storage URL or token raises
-        UsageError.
+    def perform(
+        self,
+        storage_url: str,
+        request: Request,
+        token: str | None = None,
+        prior: Prior = NOTHING_BEFORE,
+        begun: Connection | None = None,
+    ) -> Outcome:
+        """Do one request; see :class:`~ssbench.store.contract.Client`.
+
+        A 404 is a success too for a DELETE of which an earlier attempt was sent and not answered, because
+        that one may have deleted the object. ``begun`` is a connection on which this very request was sent,
+        and is to be resumed. A storage URL, a token or a field that cannot be used raises UsageError.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
-        head = target.head(method, container, name, token, size=size, delete_after=delete_after, owner=owner)
+        method, size = request.method, request.size
+        head = target.head(request, None if request.anonymous else token)
         effort = Effort.after(prior)
-        if self._shared.verifier is not None:
-            effort.name = f"{container}/{name}".encode()
-            effort.checked = method == "GET"
-        elif method == "GET" and begun is None:
-            effort.checked = self.sample()
+        self._choose_check(request, effort, begun)
         while True:
             asked = None
             try:
@@ -154,21 +176,29 @@ class Client:
                 fault = error.with_traceback(None)  # else a cycle: it refers to this frame
             else:
                 status = answer.status
-                if not 200 <= status < 300 and not (
-                    status == _MISSING and (missing_ok or (method == "DELETE" and effort.unanswered))
+                if not _is_success(status, request) and not (
+                    status == _MISSING and (request.missing_ok or (method == "DELETE" and effort.unanswered))
                 ):
-                    fault, asked = _refused(answer), answer.retry_after
-                elif method == "GET" and status != _WHOLE:
-                    fault = _fault(status_cause(status), f"{status}, which is no whole object", answer)
-                elif (wrong := _wrong_body(answer, expected, effort.check)) is not None:
+                    fault, asked = _refused(answer, request), answer.retry_after
+                elif (wrong := _wrong_body(answer, request, effort.check)) is not None:
                     fault = wrong
                 else:
-                    return effort.success(answer, size if method == "PUT" else None)
+                    outcome = effort.success(answer, size if method == "PUT" else None)
+                    return outcome if not request.keep else _with_reply(outcome, answer, effort.check)
             if not self._worth_a_retry(method, fault.cause, effort) or self._pause(effort, asked):
                 return effort.failure(fault)
             effort.retries += 1
             effort.retried = effort.retried or {}
             effort.retried[fault.cause] = effort.retried.get(fault.cause, 0) + 1
+
+    def _choose_check(self, request: Request, effort: Effort, begun: Connection | None) -> None:
+        """Decide how the body of the answer is looked at."""
+        if request.keep:
+            effort.keeps = request.keep
+        elif request.method == "GET" and request.part is None and not request.query:
+            effort.checked = self._shared.verifier is not None or (begun is None and self.sample())
+        if self._shared.verifier is not None:
+            effort.name = f"{request.container}/{request.name}".encode()
 
     def template(
         self,
@@ -179,13 +209,14 @@ class Client:
         token: str | None,
         delete_after: int | None = None,
         owner: str | None = None,
+        headers: tuple[Header, ...] = (),
     ) -> tuple[bytes, Pool]:
         """Return what makes requests for objects whose names differ in their numbers, and where they go.
 
         See :meth:`Target.template`. Raises UsageError, as :meth:`request` does.
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
-        return target.template(method, container, stem, token, delete_after, owner), target.pool
+        return target.template(method, container, stem, token, delete_after, owner, headers), target.pool
 
     @property
     def payload(self) -> Payload:
@@ -257,7 +288,9 @@ class Client:
 
     def _begin_check(self, connection: Connection, effort: Effort) -> None:
         connection.name = effort.name
-        if effort.checked:
+        if effort.keeps:
+            effort.check = Kept(effort.keeps)
+        elif effort.checked:
             verifier = self._shared.verifier
             effort.check = Received() if verifier is None else verifier.check(effort.name)
         connection.check = effort.check
@@ -297,20 +330,42 @@ def _unless_stale(connection: Connection, effort: Effort, exchange: Callable[[],
     return None
 
 
-def _refused(answer: Answer) -> AttemptError:
+def _is_success(status: int, request: Request) -> bool:
+    if request.success:
+        return status in request.success
+    if request.part is not None:
+        return status == _PARTIAL
+    # The only success of a read: a part of an object (206) was not asked for.
+    return 200 <= status < 300 and (status == _WHOLE or request.method != "GET" or not request.name)
+
+
+def _refused(answer: Answer, request: Request) -> AttemptError:
     """Return the fault of an answer whose status is no success."""
-    return _fault(status_cause(answer.status), answer.detail, answer)
+    status = answer.status
+    detail = answer.detail or (
+        f"{status}, which is no whole object" if request.part is None else f"{status}, which is no part"
+    )
+    return _fault(request.causes.get(status) or status_cause(status), detail, answer)
 
 
-def _wrong_body(answer: Answer, expected: int, check: BodyCheck | None) -> AttemptError | None:
+def _wrong_body(answer: Answer, request: Request, check: BodyCheck | None) -> AttemptError | None:
     """Return the fault of an answer of which the body or the ETag is not that of the object; else None."""
+    expected = request.expected
     if expected and answer.size != expected:
         return _fault(WRONG_SIZE, f"{answer.size} bytes of an object of {expected}", answer)
     if check is not None and check.wrong is not None:
-        return _fault(WRONG_CONTENT, f"other bytes than were written from byte {check.wrong} on", answer)
+        what = f"other bytes than were written from byte {check.wrong} on"
+        if request.keep:
+            return _fault(WRONG_SIZE, f"more than {request.keep} bytes", answer)
+        return _fault(WRONG_CONTENT, what, answer)
     if answer.wrong_etag is not None:
         return _fault(WRONG_ETAG, answer.wrong_etag, answer)
     return None
+
+
+def _with_reply(outcome: Outcome, answer: Answer, check: BodyCheck | None) -> Outcome:
+    body = bytes(check.body) if isinstance(check, Kept) else b""
+    return structs.replace(outcome, reply=Reply(fields_in(answer.head), body))
 
 
 def _fault(cause: str, detail: str, answer: Answer) -> AttemptError:

@@ -1,4 +1,4 @@
-"""How a request ends: one record for successes and failures, and what its attempts come to until then."""
+"""From the attempts of a request to its :class:`~ssbench.store.contract.Outcome`."""
 
 from __future__ import annotations
 
@@ -6,54 +6,11 @@ from time import monotonic
 
 from msgspec import Struct
 
+from ssbench.store.contract import Outcome, Prior
 from ssbench.swift.causes import AttemptError, status_cause
 from ssbench.swift.http_response import Answer, BodyCheck
 
 _REFUSED = status_cause(401)
-
-
-class Outcome(Struct, frozen=True, gc=False):
-    """How a request ended.
-
-    ``first_byte`` and ``last_byte`` are seconds from the start of the first attempt, connecting included, to
-    the first and the last byte of the last answer; None for a failure, and first_byte None for a PUT.
-    ``completed`` is when it ended. ``size``: bytes of body moved by a success, of a HEAD the object's.
-    ``retries`` counts all attempts but one, ``retried`` the causes of those before the last. ``cause`` is
-    None for a success, ``detail`` one line for people. ``unauthorized``: a 401 for which a new token may
-    help; then ``last_byte`` is the time spent so far. ``found``: of an initial object, the size of what was
-    there under its name, None where nothing was. ``status`` is that of the last answer, 0 where there was
-    none; ``spent`` what a failure took, in seconds from the first attempt on; ``resent`` counts requests
-    that were sent again at once because a kept connection had gone stale, which are no retries.
-    ``connecting`` and ``pausing`` are how many of the seconds went into new connections and into our own
-    pauses before retries; ``last_attempt`` is what the last attempt took, connecting aside, None where it
-    was the only one. ``owner`` is whose the object is that a HEAD found, as its metadata says.
-    """
-
-    first_byte: float | None
-    last_byte: float | None
-    completed: float
-    size: int
-    retries: int
-    trans_id: str | None
-    cause: str | None = None
-    detail: str = ""
-    retried: dict[str, int] | None = None
-    unauthorized: bool = False
-    found: int | None = None
-    status: int = 0
-    spent: float | None = None
-    resent: int = 0
-    connecting: float = 0.0
-    pausing: float = 0.0
-    last_attempt: float | None = None
-    owner: str | None = None
-
-
-#: What was spent on a request before its token was refused: (retries, when the first attempt began, when the
-#: last one ended, whether it may have been done). Moments are of the monotonic clock, None where not known.
-Prior = tuple[int, float | None, float | None, bool]
-
-NOTHING_BEFORE: Prior = (0, None, None, False)
 
 
 class Effort(Struct, gc=False):
@@ -62,7 +19,7 @@ class Effort(Struct, gc=False):
     ``began`` is when the first one began, None before. The others are as in :class:`Outcome`.
     ``unanswered``: a request was sent of which no answer came, so that it may have been carried out. ``name``
     is that of the object where bodies are verified, ``checked`` whether the body of a read is to be
-    looked at, and ``check`` that of the last answer.
+    looked at, ``keeps`` how many of its bytes are kept, and ``check`` that of the last answer.
     """
 
     retries: int
@@ -74,6 +31,7 @@ class Effort(Struct, gc=False):
     unanswered: bool = False
     name: bytes = b""
     checked: bool = False
+    keeps: int = 0
     check: BodyCheck | None = None
 
     @classmethod

@@ -12,13 +12,29 @@ from urllib.parse import quote
 from ssbench import __version__
 from ssbench.errors import UsageError
 from ssbench.names import OBJECT_NUMBER
+from ssbench.store.contract import Header, Request
 from ssbench.swift.http_response import OWNER_FIELD
 from ssbench.swift.pool import Pool
 
 #: Kept prefixes of requests, some 150 bytes each.
 _MAX_PREFIXES = 65536
 
+#: Methods of which a server expects the length of a body, though it be 0.
+_WITH_LENGTH = frozenset({"PUT", "POST", "COPY"})
+
 _UNQUOTED = re.compile(r"[A-Za-z0-9_.~/-]+").fullmatch
+
+#: Names and values of header fields (RFC 9110, 5.5 and 5.6.2).
+_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+_FIELD_VALUE = re.compile(r"[^\x00-\x1f\x7f]*").fullmatch
+
+
+def fields_of(headers: tuple[Header, ...]) -> bytes:
+    """Return header fields as they are sent; raises UsageError for one that cannot be sent."""
+    for name, value in headers:
+        if not _FIELD_NAME(name) or not _FIELD_VALUE(value):
+            raise UsageError(f"{name!r}: {value!r} is no header field that can be sent")
+    return "".join([f"{name}: {value}\r\n" for name, value in headers]).encode()
 
 
 class Target:
@@ -34,34 +50,39 @@ class Target:
         self._after: dict[str | None, bytes] = {}
         self._owners: dict[str, bytes] = {}
 
-    def head(
-        self,
-        method: str,
-        container: str,
-        name: str,
-        token: str | None,
-        *,
-        size: int,
-        delete_after: int | None,
-        owner: str | None,
-    ) -> bytes:
-        """Return what a request begins with, up to its body; raises UsageError where a field cannot be."""
-        before = self._before.get((method, container)) or self._keep_before(method, container)
+    def head(self, request: Request, token: str | None) -> bytes:
+        """Return a request up to the body that the client makes up; raises UsageError for a wrong field."""
+        method = request.method
+        if request.name and not request.path:
+            container = request.container
+            before = self._before.get((method, container)) or self._keep_before(method, container)
+            quoted = (request.name if _UNQUOTED(request.name) else quote(request.name, "/~")).encode()
+            if request.query:
+                quoted += b"?" + request.query.encode()
+        else:
+            before, quoted = self._other_line(request), b""
         after = self._after.get(token) or self._keep_after(token)
-        quoted = (name if _UNQUOTED(name) else quote(name, "/~")).encode()
-        if method != "PUT":
+        if request.headers:
+            after += fields_of(request.headers)
+        if request.part is not None:
+            after += b"Range: bytes=%d-%d\r\n" % request.part
+        if method not in _WITH_LENGTH:
             return before + quoted + after + b"\r\n"
-        if owner is not None:
-            after += self._owners.get(owner) or self._keep_owner(owner)
-        if delete_after is None:
-            return b"%b%b%bContent-Length: %d\r\n\r\n" % (before, quoted, after, size)
-        return b"%b%b%bContent-Length: %d\r\nX-Delete-After: %d\r\n\r\n" % (
-            before,
-            quoted,
-            after,
-            size,
-            delete_after,
-        )
+        if request.owner is not None:
+            after += self._owners.get(request.owner) or self._keep_owner(request.owner)
+        size = request.size if request.body is None else len(request.body)
+        if request.delete_after is not None:
+            ending = b"X-Delete-After: %d\r\n\r\n" % request.delete_after
+        else:
+            ending = b"\r\n"
+        head = b"%b%b%bContent-Length: %d\r\n%b" % (before, quoted, after, size, ending)
+        return head + request.body if request.body else head
+
+    def _other_line(self, request: Request) -> bytes:
+        """Return the beginning of the request line of what is no object of a container."""
+        path = request.path or self._path + (f"/{quote(request.container, '')}" if request.container else "")
+        query = f"?{request.query}" if request.query else ""
+        return f"{request.method} {path}{query}".encode()
 
     def template(
         self,
@@ -71,13 +92,22 @@ class Target:
         token: str | None,
         delete_after: int | None,
         owner: str | None,
+        headers: tuple[Header, ...] = (),
     ) -> bytes:
         """Return what makes a request of an object's number, of a PUT also of its size and its body.
 
         That is with the ``%`` operator. ``stem`` is what the name begins with. A request that it makes is the
         one that :meth:`head` begins.
         """
-        head = self.head(method, container, stem, token, size=0, delete_after=delete_after, owner=owner)
+        request = Request(
+            method=method,
+            container=container,
+            name=stem,
+            delete_after=delete_after,
+            owner=owner,
+            headers=headers,
+        )
+        head = self.head(request, token)
         name = quote(stem, "/~").encode() + b" HTTP/1.1\r\n"
         before, found, after = head.replace(b"%", b"%%").partition(name.replace(b"%", b"%%"))
         template = before + found.replace(b" ", OBJECT_NUMBER.encode() + b" ", 1) + after
@@ -95,7 +125,8 @@ class Target:
     def _keep_after(self, token: str | None) -> bytes:
         if token is not None and not (token.isascii() and token.isprintable()):
             raise UsageError("the token holds characters that no header field may hold")
-        self._after.clear()  # an old token is of no more use
+        if len(self._after) > 1:
+            self._after.clear()  # an old token is of no more use; there may be requests without any, too
         after = f"{self._fields}X-Auth-Token: {token}\r\n" if token else self._fields
         self._after[token] = after.encode()
         return self._after[token]

@@ -18,10 +18,10 @@ from ssbench.errors import SsbenchError, WireError
 from ssbench.fleet.wire import Job, Rare, Result, RunParameters, Spent
 from ssbench.names import container_name, object_name, object_stem, side_of
 from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING, Operation
+from ssbench.store.contract import Outcome
 from ssbench.swift.causes import NOT_FOUND
 from ssbench.swift.connection import Connection
 from ssbench.swift.objects import Client, ClientSettings
-from ssbench.swift.outcome import Outcome
 from ssbench.swift.pool import Pool
 
 _log = logging.getLogger(__name__)

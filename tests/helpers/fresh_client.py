@@ -6,8 +6,8 @@ from typing import Any
 
 import gevent
 
+from ssbench.store.contract import Outcome
 from ssbench.swift.objects import Client
-from ssbench.swift.outcome import Outcome
 
 
 class FreshClient(Client):

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 from ssbench.errors import UsageError
 from ssbench.local_swift import LocalSwift
+from ssbench.store.contract import Outcome
 from ssbench.swift import objects, payload, pool, sender
 from ssbench.swift.objects import Client, ClientSettings
-from ssbench.swift.outcome import Outcome
 from ssbench.swift.pool import Pool
 
 MakeClient = Callable[..., Client]

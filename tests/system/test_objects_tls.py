@@ -17,8 +17,8 @@ from fault_server import Certificates, FaultServer, Reply
 from fresh_client import FreshClient
 
 from ssbench.errors import UsageError
+from ssbench.store.contract import Outcome
 from ssbench.swift.objects import Client, ClientSettings
-from ssbench.swift.outcome import Outcome
 
 MakeClient = Callable[..., Client]
 

@@ -26,6 +26,7 @@ FORBIDDEN = {
     "results": {"fleet", "run_results", "screen"},
     "run": {"cli", "reports", "statistics", "worker"},
     "run_results": {"fleet", "run", "screen", "statistics"},
+    "store": {"fleet", "run", "scenario", "swift", "worker"},
     "statistics": {"fleet", "run", "run_results", "screen", "reports"},
     "swift": {"fleet", "run", "screen", "worker"},
     "worker": {"run", "scenario", "screen", "workload"},

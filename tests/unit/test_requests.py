@@ -21,7 +21,7 @@ from ssbench.operations import (
     Effect,
     Operation,
 )
-from ssbench.swift.outcome import Outcome
+from ssbench.store.contract import Outcome
 from ssbench.swift.request_options import RequestOptions
 from ssbench.worker import requests
 from ssbench.worker.requests import Run, Target, as_result, builder

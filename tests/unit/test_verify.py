@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from ssbench.fleet.wire import RunParameters
 from ssbench.operations import UPLOAD_IF_MISSING
+from ssbench.store.contract import Outcome
 from ssbench.swift.objects import Client, ClientSettings
-from ssbench.swift.outcome import Outcome
 from ssbench.swift.payload import BLOCK_BYTES, STAMP_BYTES, Payload
 from ssbench.swift.verify import Verifier
 from ssbench.worker.requests import Run

@@ -1,0 +1,1 @@
+"""What ssbench expects of a store; :mod:`ssbench.swift` is the first one, :mod:`ssbench.stores` chooses."""

@@ -1,0 +1,198 @@
+"""What ssbench expects of a store, and what a store tells ssbench.
+
+A store has two sides. The master's (:class:`Store`) authenticates, says what the store can do and prepares
+the places of a run. The workers' (:class:`Client`) carries out requests, thousands a second. What passes from
+one to the other is a :class:`Session`: addresses, and credentials that nothing outside the store looks into.
+
+A request is a :class:`Request` for a target: an object, a container or the account. It says what is wanted;
+the store decides how that is sent (headers, signatures, quoting). It ends as an :class:`Outcome`, a success
+or a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+#: A header field of a request.
+Header = tuple[str, str]
+
+#: What was spent on a request before its credentials were refused: (retries, when the first attempt began,
+#: when the last one ended, whether it may have been done). Moments are of the monotonic clock, None where
+#: they are not known.
+Prior = tuple[int, float | None, float | None, bool]
+
+NOTHING_BEFORE: Prior = (0, None, None, False)
+
+#: Causes of failures that have names of their own, by the status of the answer.
+Causes = Mapping[int, str]
+
+_NO_CAUSES: Causes = {}
+
+
+class Request(Struct, frozen=True, gc=False, kw_only=True):
+    """One request of an operation.
+
+    The target is an object; without a ``name`` a container; without a ``container`` the account. ``path`` is
+    the path of a request for something else, from the root of the server on, as it is sent.
+    ``query`` is as it is sent, without the question mark. ``headers`` come after those that the store sends
+    by itself.
+
+    The body is ``body``, or ``size`` bytes that the client makes up; not both. ``delete_after`` is in how
+    many seconds an object that is written is to expire, ``owner`` what it says of whose it is.
+
+    A status from 200 to 299 is a success, unless ``success`` says which are. With ``missing_ok`` 404 is one
+    too. ``causes`` names failures. ``expected`` is how many bytes of body a success has, 0 for any number.
+    ``part`` is the first and the last byte of the object that are asked for, which sets the header for that.
+    ``keep`` is how many bytes of the answer's body are kept, 0 for none: a longer one is a failure.
+    ``anonymous``: without credentials.
+    """
+
+    method: str
+    container: str = ""
+    name: str = ""
+    path: str = ""
+    query: str = ""
+    headers: tuple[Header, ...] = ()
+    body: bytes | None = None
+    size: int = 0
+    delete_after: int | None = None
+    owner: str | None = None
+    success: frozenset[int] = frozenset()
+    causes: Causes = _NO_CAUSES
+    missing_ok: bool = False
+    expected: int = 0
+    part: tuple[int, int] | None = None
+    keep: int = 0
+    anonymous: bool = False
+
+
+class Reply(Struct, frozen=True, gc=False):
+    """What an answer said: its header ``fields`` by their names in lower case, and the ``body``."""
+
+    fields: dict[str, str]
+    body: bytes
+
+
+class Outcome(Struct, frozen=True, gc=False):
+    """How a request ended, or an operation of several.
+
+    ``first_byte`` and ``last_byte`` are seconds from the start of the first attempt, connecting included, to
+    the first and the last byte of the last answer; None for a failure, and first_byte None for a PUT.
+    ``completed`` is when it ended. ``size``: bytes of body moved by a success, of a HEAD the object's.
+    ``retries`` counts all attempts but one, ``retried`` the causes of those before the last. ``cause`` is
+    None for a success, ``detail`` one line for people. ``unauthorized``: a 401 for which new credentials may
+    help; then ``last_byte`` is the time spent so far. ``found``: of an initial object, the size of what was
+    there under its name, None where nothing was. ``status`` is that of the last answer, 0 where there was
+    none; ``spent`` what a failure took, in seconds from the first attempt on; ``resent`` counts requests
+    that were sent again at once because a kept connection had gone stale, which are no retries.
+    ``connecting`` and ``pausing`` are how many of the seconds went into new connections and into our own
+    pauses before retries; ``last_attempt`` is what the last attempt took, connecting aside, None where it
+    was the only one. ``owner`` is whose the object is that a HEAD found, as its metadata says. ``reply`` is
+    what the answer to a request that keeps it said.
+    """
+
+    first_byte: float | None
+    last_byte: float | None
+    completed: float
+    size: int
+    retries: int
+    trans_id: str | None
+    cause: str | None = None
+    detail: str = ""
+    retried: dict[str, int] | None = None
+    unauthorized: bool = False
+    found: int | None = None
+    status: int = 0
+    spent: float | None = None
+    resent: int = 0
+    connecting: float = 0.0
+    pausing: float = 0.0
+    last_attempt: float | None = None
+    owner: str | None = None
+    reply: Reply | None = None
+
+
+class Client(Protocol):
+    """The workers' side: requests from any number of greenlets of one thread."""
+
+    def perform(
+        self, address: str, request: Request, credentials: str | None = None, prior: Prior = NOTHING_BEFORE
+    ) -> Outcome:
+        """Carry out a request at one of the addresses of a session, with its credentials.
+
+        Whatever the store does is an outcome. A request that cannot be sent as it is raises UsageError.
+        ``prior`` is what was spent on it before.
+        """
+
+    def close(self) -> None:
+        """Close all connections; requests end at once as errors."""
+
+
+class Session(Protocol):
+    """What requests need, made by :meth:`Store.authenticate`: addresses, and credentials for workers."""
+
+    @property
+    def storage_urls(self) -> tuple[str, ...]:
+        """The addresses, each as good as the others."""
+
+    @property
+    def token(self) -> str | None:
+        """The credentials: a text that only this store's clients look into, and that may expire."""
+
+
+class Capabilities(Struct, frozen=True):
+    """What a store can do: features, each with its limits. ``known`` is False where it does not tell."""
+
+    features: Mapping[str, Mapping[str, object]] = {}
+    known: bool = False
+
+    def lacks(self, feature: str) -> bool:
+        """Whether it is known that the store does not have a feature."""
+        return self.known and feature not in self.features
+
+
+CredentialsT_contra = TypeVar("CredentialsT_contra", contravariant=True)
+SessionT = TypeVar("SessionT", bound=Session)
+
+
+class Store(Protocol[CredentialsT_contra, SessionT]):
+    """The master's side. Methods make requests and wait for them, and raise ClusterError where they fail.
+
+    ``timeouts`` are those of connecting and of each wait for an answer, in seconds. Objects are deleted by
+    requests of the workers, as they are written.
+    """
+
+    def authenticate(self, credentials: CredentialsT_contra) -> SessionT:
+        """Return a session, or a later one with new credentials for workers.
+
+        Raises AuthenticationError, and UsageError for credentials that cannot be used.
+        """
+
+    def capabilities(self, session: SessionT, timeouts: tuple[float, float]) -> Capabilities:
+        """Ask what the store can do; one that does not answer is not known. Raises nothing."""
+
+    def prepare(
+        self,
+        session: SessionT,
+        containers: Iterable[str],
+        policy: str | None,
+        concurrency: int,
+        advance: Callable[[], None],
+        *,
+        timeouts: tuple[float, float],
+        check: Callable[[], None],
+        renew: Callable[[], SessionT] | None,
+        trans_id_extra: str | None,
+        headers: Mapping[str, str],
+    ) -> None:
+        """Make sure that containers are there, ``concurrency`` at once.
+
+        ``advance`` is called for each that is, ``check`` some times a second. ``renew`` returns a session
+        with new credentials. ``headers`` are sent where a container is made.
+        """
+
+    def wrong_name(self, container: str, name: str) -> str | None:
+        """Say why no object can have this name in a container of this name; None where one can."""

@@ -1,0 +1,98 @@
+"""Swift as a :class:`~ssbench.store.contract.Store`.
+
+This is the master's side; that of workers is :mod:`ssbench.swift.objects`. python-swiftclient and
+keystoneauth are imported where they are first needed: they bring 0.3 s that a no-op run does without.
+"""
+
+# ruff: noqa: D102, PLC0415 - the methods are documented in Store; see above
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from urllib.parse import urlsplit, urlunsplit
+
+from ssbench.store.contract import Capabilities
+from ssbench.swift.credentials import Credentials, Session
+
+#: Limits of Swift's default configuration, in bytes of UTF-8.
+_LONGEST_CONTAINER = 256
+_LONGEST_NAME = 1024
+
+#: The largest answer that is read for what a cluster can do.
+_MOST_BYTES = 1_000_000
+
+
+class Swift:
+    """OpenStack Swift, and other stores that have its API."""
+
+    def authenticate(self, credentials: Credentials) -> Session:
+        from ssbench.swift.auth import authenticate
+
+        return authenticate(credentials)
+
+    def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
+        """Read ``/info``, which is at the root of the server, or beside the storage URL (Ceph)."""
+        import requests
+
+        verify: str | bool = False if session.insecure else (session.ca_file or True)
+        for url in info_urls(session.storage_url):
+            try:
+                with requests.get(url, timeout=timeouts, verify=verify, stream=True) as answer:
+                    content = answer.raw.read(_MOST_BYTES, decode_content=True)
+                    found = json.loads(content) if answer.status_code == requests.codes.ok else None
+            except (requests.RequestException, OSError, ValueError, RecursionError):
+                continue
+            if isinstance(found, dict) and isinstance(found.get("swift"), dict):
+                features = {
+                    name: limits if isinstance(limits, dict) else {} for name, limits in found.items()
+                }
+                return Capabilities(features, known=True)
+        return Capabilities()
+
+    def prepare(
+        self,
+        session: Session,
+        containers: Iterable[str],
+        policy: str | None,
+        concurrency: int,
+        advance: Callable[[], None],
+        *,
+        timeouts: tuple[float, float],
+        check: Callable[[], None],
+        renew: Callable[[], Session] | None,
+        trans_id_extra: str | None,
+        headers: Mapping[str, str],
+    ) -> None:
+        from ssbench.swift.containers import ensure_containers
+
+        ensure_containers(
+            session,
+            containers,
+            policy,
+            concurrency,
+            advance,
+            timeouts=timeouts,
+            check=check,
+            renew=renew,
+            trans_id_extra=trans_id_extra,
+            headers=headers,
+        )
+
+    def wrong_name(self, container: str, name: str) -> str | None:
+        if "/" in container:
+            return f"the container name {container!r} has a slash"
+        for what, text, longest in (
+            ("container", container, _LONGEST_CONTAINER),
+            ("object", name, _LONGEST_NAME),
+        ):
+            if not 0 < len(text.encode()) <= longest:
+                return f"the {what} name {text[:40]!r} has other than 1 to {longest} bytes"
+        return None
+
+
+def info_urls(storage_url: str) -> list[str]:
+    """Return where a cluster may say what it can do."""
+    parts = urlsplit(storage_url)
+    folders = dict.fromkeys(["/", parts.path.partition("/v1")[0].rstrip("/") + "/"])
+    return [urlunsplit((parts.scheme, parts.netloc, f"{folder}info", "", "")) for folder in folders]
