@@ -24,7 +24,7 @@ from ssbench.capacity.sweep import (
     why_stop,
 )
 from ssbench.capacity.variables import LARGEST, Sweep, Variable
-from ssbench.cli import output_file, report_files, zmq_options
+from ssbench.cli import output_file, report_files, unfit, zmq_options
 from ssbench.cli.capacity_runs import EndedEarlyError, Runs, Setting
 from ssbench.conditions import Condition
 from ssbench.errors import ExitCode, SsbenchError, UsageError
@@ -48,26 +48,15 @@ _STEP_OVERHEAD = 1.0
 def prepare(arguments: argparse.Namespace) -> None:
     """Check the options that do not go together; raises UsageError."""
     option = "--sweep" if arguments.sweep else "--find"
-    single = {
-        "--report": arguments.report,
-        "--pctile": arguments.pctile,
-        "--fail-if": arguments.fail_if,
-        "--repeat": arguments.repeat,
-        "--versus": arguments.versus is not None,
-        "--ab": arguments.ab,
-        "--until": arguments.until if arguments.find else None,
-    }
-    for name in [name for name, value in single.items() if value]:
-        field = name[2:].replace("-", "_")
-        if field in arguments.given:
-            raise UsageError(f"{name} is for single runs; leave it out with {option}")
-        # A file or a variable has it for all runs, which cannot be left out for this one.
-        _log.info("%s is for single runs: what is set is not used with %s", name, option)
-        setattr(arguments, field, [] if isinstance(getattr(arguments, field), list) else None)
+    single = ["--report", "--pctile", "--fail-if", "--repeat", "--versus", "--ab"]
+    unfit.refuse(arguments, f"{option} makes many runs", *single, *(["--until"] if arguments.find else []))
+    wanted = [name for name, _ in report_files.chosen(arguments).wanted]
+    lacking = [name for name in wanted if name not in products.names(Product.CAPACITY)]
+    unfit.forgo(arguments, f"{option} has no such report", *map(products.option, lacking))
     wanted = [name for name, _ in report_files.chosen(arguments).wanted]
     products.check(Product.CAPACITY, wanted, option)
-    if arguments.find_within is not None and not arguments.find:
-        raise UsageError("--find-within needs --find")
+    if not arguments.find:
+        unfit.refuse(arguments, "--find-within needs --find", "--find-within")
     if arguments.sweep:
         _prepare_sweep(arguments, arguments.sweep)
 
@@ -82,6 +71,7 @@ def _prepare_sweep(arguments: argparse.Namespace, sweep: Sweep) -> None:
     if field in arguments.given:  # the values of the sweep win over one of a file or a variable
         raise UsageError(f"--sweep varies what {name} sets; leave out one of them")
     if sweep.variable is Variable.WORKERS:
+        unfit.forgo(arguments, "--sweep workers= starts local workers", "--expect-workers")
         if zmq_options.any_given(arguments) or arguments.expect_workers:
             raise UsageError(
                 "--sweep workers= starts local workers; leave out --expect-workers and the options for others"

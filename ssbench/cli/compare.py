@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import printable, products
-from ssbench.cli import archives, output_file, report_files
+from ssbench.cli import archives, output_file, report_files, unfit
 from ssbench.cli.options import (
     add_force,
     add_output,
@@ -110,13 +110,17 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if not after and len(before) == 2 and not arguments.sides:
         before, after = before[:1], before[1:]
     output: Path = arguments.output
+    if not (after or len(before) == 1 or arguments.sides):
+        _refuse_for_table(arguments)
     conditions = _conditions(arguments.fail_if)
-    pages = _pages(arguments, groups=bool(after) or len(before) == 1 or arguments.sides)
+    if arguments.html:
+        report_files.check_bokeh()
+    pages: list[Path] = [arguments.html] if arguments.html else []
     output_file.check_all([output, *pages], None, force=arguments.force)
     curves: tuple[list[RunCurves], list[RunCurves]] = ([], [])
     comparison = _comparison(arguments, before, after, curves if pages else None)
     if comparison is None:
-        text = _table(arguments, before, conditions)
+        text = _table(before)
     else:
         comparison = _judged(comparison, conditions, chosen_undecided(arguments))
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
@@ -162,16 +166,19 @@ def _judged(comparison: Comparison, conditions: Sequence[Condition], undecided: 
     return replace(comparison, conditions=tuple(judged))
 
 
-def _table(arguments: argparse.Namespace, names: Sequence[str], conditions: Sequence[Condition]) -> str:
-    """Return a table of many runs; raises UsageError for what only a comparison has."""
-    from ssbench.comparison import listing
-
+def _refuse_for_table(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for what only a comparison has."""
+    unfit.forgo(arguments, "a table of many runs is text", "--format")
     if arguments.format != "text":
         raise UsageError("a table of many runs is text: give --to to compare two groups")
-    if conditions and "fail_if" in arguments.given:
-        raise UsageError("--fail-if needs --to, or two files alone")
-    if conditions:  # those of a file or a variable
-        _log.info("--fail-if needs --to, or two files alone: what is set is not used")
+    why = "a table of many runs is no comparison, which --to or two files alone make"
+    unfit.refuse(arguments, why, "--fail-if", "--html")
+
+
+def _table(names: Sequence[str]) -> str:
+    """Return a table of many runs."""
+    from ssbench.comparison import listing
+
     for warning in _more_than_once(names):
         _log.warning("%s", warning)
     return listing.as_text(listing.listing(_read(names)))
@@ -181,16 +188,6 @@ def _more_than_once(names: Sequence[str]) -> list[str]:
     """Say which files were given more than once."""
     counts = Counter(Path(name).resolve() for name in names)
     return [f"{path.name} was given {count} times" for path, count in counts.items() if count > 1]
-
-
-def _pages(arguments: argparse.Namespace, *, groups: bool) -> list[Path]:
-    """Return the file for a page in a list, which is empty without one; raises UsageError."""
-    if not arguments.html:
-        return []
-    report_files.check_bokeh()
-    if not groups:
-        raise UsageError("--html needs --to, or two files alone")
-    return [arguments.html]
 
 
 def _write_page(

@@ -39,7 +39,7 @@ def _add_pace(group: argparse._ArgumentGroup) -> None:
         "--run-seconds",
         metavar="SECONDS",
         type=seconds,
-        help="run for this long; overrides a number of operations",
+        help="run for this long; overrides a number of operations, that of -o too",
     )
     group.add_argument(
         "--rate",

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache
 
 from ssbench import __version__
-from ssbench.cli import first_screen, logs, settings
+from ssbench.cli import first_screen, logs, settings, unfit
 from ssbench.cli.options import Parser
 from ssbench.cli.output_file import ReaderGoneError, standard_output
 from ssbench.errors import ExitCode, SsbenchError, UsageError
@@ -183,7 +183,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         code: ExitCode = arguments.run(arguments)
     except SsbenchError as error:
-        _log.error("%s", error)
+        more = unfit.sources(arguments, str(error)) if isinstance(error, UsageError) else ""
+        _log.error("%s%s", error, more)
         return error.exit_code
     except KeyboardInterrupt:
         _log.error("Interrupted")

@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
 
     Options that are set elsewhere are :meth:`preset`. ``alternatives`` are options of which one makes the
     other meaningless. After parsing, the attribute ``given`` of the namespace holds the names of what the
-    command line has.
+    command line has, and ``set_elsewhere`` the default and the source of each value that is preset.
     """
 
     def __init__(
@@ -76,14 +76,16 @@ class Parser(argparse.ArgumentParser):
         self._given: set[str] = set()
         #: Of what is preset: the default that it replaces, and how near to the command line it is.
         self._preset: dict[argparse.Action, tuple[Any, int]] = {}
+        self._sources: dict[argparse.Action, str] = {}
         if self.add_help:
             self.add_argument(
                 "--help-all", action=_HelpAll, help="show all options" if brief else argparse.SUPPRESS
             )
 
-    def preset(self, action: argparse.Action, value: Any, rank: int) -> None:
+    def preset(self, action: argparse.Action, value: Any, rank: int, source: str) -> None:
         """Let a value, which is already parsed, be what an option has that is not given."""
         self._preset[action] = action.default, rank
+        self._sources[action] = source
         for each in self._actions:  # several may be for one value, as --progress and --live
             if each.dest == action.dest and each.default != argparse.SUPPRESS:
                 each.default = value
@@ -122,6 +124,11 @@ class Parser(argparse.ArgumentParser):
         found, rest = super().parse_known_args(args, namespace)
         if not hasattr(found, "given"):  # a sub-command's parser has said it already
             found.given = frozenset(self._given)
+            found.set_elsewhere = {
+                action.dest: (default, self._sources[action])
+                for action, (default, _) in self._preset.items()
+                if action.dest not in self._given
+            }
         together = [group._group_actions for group in self._mutually_exclusive_groups]
         for group in (*together, *self.alternatives):
             ranks = {each: self._rank(each) for each in group}

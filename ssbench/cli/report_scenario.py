@@ -68,6 +68,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         from ssbench.cli.stat_file import reading
         from ssbench.reports import ReportOptions, groups_for, write_report
         from ssbench.reports.verdict import judged
+        from ssbench.screen import terminal
         from ssbench.statistics import summarize
 
     named = arguments.file or arguments.stats_file
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     again = arguments.stats_file if arguments.results_dir else named
     command = None if arguments.report else invocation.report_command(str(again))
     files = report_files.chosen(arguments)
-    report_file = arguments.report_file or (None if files.on_standard_output else Path("-"))
+    report_file: Path | None = arguments.report_file or (None if files.on_standard_output else Path("-"))
     files.check([report_file, arguments.rps_histogram], arguments.stats_file)
     name, verbose = chosen_report(arguments)
     options = ReportOptions(
@@ -89,20 +90,23 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         with reading(arguments.stats_file) as results:
             by = (*files.by, *groups_for(options))
             statistics = summarize(results, by, over_time=files.over_time)
-        for warning in statistics.warnings:
-            _log.warning("%s: %s", arguments.stats_file, warning)
         thresholds.check(arguments.fail_if, statistics)
         found = judged(statistics, options)
+        printed = report_file is not None and output_file.is_standard_output(report_file)
+        name, note = fitting(name, statistics, options, command) if printed else (name, "")
+        in_report = report_file is not None and name in thresholds.WITH_SUMMARY
+        # What stands in the summary is not said beside it a second time.
+        seen = in_report and printed and terminal.is_standard_output()
+        for warning in () if seen else statistics.warnings:
+            _log.warning("%s: %s", arguments.stats_file, warning)
         files.write(statistics, options)
         if report_file:
-            note = ""
-            if output_file.is_standard_output(report_file):
-                name, note = fitting(name, statistics, options, command)
             with output_file.writing(report_file, force=arguments.force) as out:
                 write_report(name, statistics, options, out)
                 out.write(note)
         if arguments.rps_histogram:
             with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
                 write_report("requests_per_second", statistics, options, out)
-    thresholds.log(found, in_report=report_file is not None and name in thresholds.WITH_SUMMARY)
+    if not seen:
+        thresholds.log(found, in_report=in_report)
     return found.gate_code

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import __version__
+from ssbench import __version__, products
 from ssbench.cli import (
     archives,
     invocation,
@@ -24,6 +24,7 @@ from ssbench.cli import (
     report_files,
     sides,
     thresholds,
+    unfit,
     zmq_options,
 )
 from ssbench.cli.loading import loading
@@ -141,13 +142,15 @@ def _plans(arguments: argparse.Namespace, scenario: Scenario) -> list[turns.Plan
 def _repetition(arguments: argparse.Namespace) -> repeat.Repetition | None:
     """How often to run; None for once."""
     if arguments.repeat is None:
+        unfit.forgo(arguments, "it needs --repeat", "--versus")
         if arguments.versus is not None:
             raise UsageError("--versus needs --repeat, which says how often both are run")
         return None
-    if report_files.chosen(arguments).wanted:
-        raise UsageError(
-            "--repeat prints a summary of all runs; report-scenario writes reports of each, compare of groups"
-        )
+    unfit.refuse(
+        arguments,
+        "--repeat prints a summary of all runs (report-scenario writes reports of each, compare of groups)",
+        *map(products.option, products.FILES),
+    )
     from ssbench.cli import repeat
 
     return repeat.Repetition(arguments.repeat, arguments.pause, prints=not arguments.no_default_report)
@@ -178,6 +181,10 @@ def _goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:
     """What ends the run before its time, where that was asked for."""
     if arguments.until is None:
         return None
+    if scenario.run_seconds is None or scenario.is_open or scenario.stages:
+        unfit.forgo(arguments, "this run has a rate, or no limit of time", "--until")
+        if arguments.until is None:
+            return None
     if scenario.run_seconds is None:
         raise UsageError("--until needs a limit of time: -r/--run-seconds")
     if scenario.is_open or scenario.stages:
@@ -223,8 +230,13 @@ def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -
 
 def _scenario(arguments: argparse.Namespace) -> Scenario:
     limited = arguments.run_seconds is not None or arguments.op_count is not None
+    scenario = load(arguments.scenario_file, limited=limited)
+    if scenario.stages:
+        unfit.forgo(arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate")
+    if arguments.rate is not None or scenario.is_open:
+        unfit.forgo(arguments, "no user decides when operations of a rate are due", "--think-time")
     scenario = override(
-        load(arguments.scenario_file, limited=limited),
+        scenario,
         user_count=arguments.user_count,
         operation_count=arguments.op_count,
         run_seconds=arguments.run_seconds,

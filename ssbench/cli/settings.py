@@ -202,7 +202,7 @@ def apply(parser: Parser, found: Mapping[str, Setting]) -> None:
             text = error.message if isinstance(error, argparse.ArgumentError) else str(error)
             what = setting.source if setting.source == variable(name) else f"{setting.source}: {name}"
             raise UsageError(f"{what}: {text}") from None
-        parser.preset(action, value, setting.rank)
+        parser.preset(action, value, setting.rank, setting.source)
         action.required = False
     parser.alternatives = tuple(tuple(known[name] for name in names if name in known) for names in _INSTEAD)
 

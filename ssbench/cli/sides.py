@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ssbench.cli import auth_options
+from ssbench.cli import auth_options, unfit
 from ssbench.cli.output_file import standard_output
 from ssbench.errors import StatFileError, UsageError
 from ssbench.run.options import Side
@@ -43,6 +43,8 @@ def parse(arguments: argparse.Namespace) -> tuple[Side, ...]:
         raise UsageError("--ab with storage URLs is not for --local-swift; two policies are, gold and silver")
     if sides[0].storage_url and arguments.auth_storage_urls:
         raise UsageError("--ab names the storage URLs: leave out -S/--storage-url")
+    if sides[0].policy:
+        unfit.forgo(arguments, "--ab names the policies", "--policy")
     if sides[0].policy and arguments.policy:
         raise UsageError("--ab names the policies: leave out -p/--policy")
     return tuple(sides)

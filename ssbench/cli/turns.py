@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from ssbench.cli import load_options, repeat, request_options
+from ssbench.cli import load_options, repeat, request_options, unfit
 from ssbench.cli.invocation import program
 from ssbench.cli.options import Parser, label
 from ssbench.cli.repeat import Reduction, Repetition
@@ -42,8 +42,7 @@ def second(arguments: argparse.Namespace) -> argparse.Namespace:
     """
     if arguments.ab:
         raise UsageError("--ab compares two sides within each run; leave out --versus")
-    if arguments.metrics_port or arguments.statsd:
-        raise UsageError("--metrics-port and --statsd are for runs of one kind; leave out --versus")
+    unfit.refuse(arguments, "--versus is for runs of two kinds", "--metrics-port", "--statsd")
     try:
         words = shlex.split(arguments.versus)
     except ValueError as error:
@@ -55,6 +54,7 @@ def second(arguments: argparse.Namespace) -> argparse.Namespace:
     request_options.add_arguments(parser)
     parser.add_opposites()
     other = copy.copy(arguments)
+    del other.given
     found, unknown = parser.parse_known_args(words, other)
     if unknown:
         raise UsageError(
@@ -63,6 +63,10 @@ def second(arguments: argparse.Namespace) -> argparse.Namespace:
     for name in _SHARED:
         if getattr(found, name) != getattr(arguments, name):
             raise UsageError(f"--versus: --{name.replace('_', '-')} is for both sides")
+    if "op_count" in found.given and "run_seconds" not in found.given:
+        found.run_seconds = None  # of the first side, which would win
+    found.given |= arguments.given
+    found.set_elsewhere = arguments.set_elsewhere
     return found
 
 

@@ -43,6 +43,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
     cases = [
         _case("the run went on to its end", found, Kind.ENDING),
         _case("all operations succeeded", found, Kind.OPERATIONS, _causes(statistics)),
+        *([_case("the mix was as asked", found, Kind.MIX)] if statistics.current else []),
         *([_case("the rate was delivered", found, Kind.DELIVERY)] if statistics.delivery else []),
         *_thresholds(found),
     ]

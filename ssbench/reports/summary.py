@@ -47,8 +47,8 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     found = judged(statistics, options)
     yield from wrap(title_parts(found, statistics))
     for reason in found.reasons:
-        if reason.kind is Kind.DELIVERY:
-            yield from paragraph(f"! {reason.text}")
+        if reason.kind in {Kind.DELIVERY, Kind.MIX}:
+            yield from paragraph(f"! {reason.text}" if reason.warns else reason.text)
     yield from breakdown.table(
         ((_name(each), breakdown.of_section(each, statistics)) for each in _sections(statistics)),
     )
@@ -230,12 +230,6 @@ def _failures(statistics: RunStatistics) -> Iterator[str]:
     if statistics.retries:
         texts = [f"{times:,} x {printable(name)}" for name, times in statistics.retries.items()]
         yield from paragraph("retries: " + ", ".join(texts[:_MOST_CAUSES]), indent)
-    not_sent: dict[str, int] = {}
-    for operation, _, times in statistics.not_sendable:
-        not_sent[operation.name.upper()] = not_sent.get(operation.name.upper(), 0) + times
-    if not_sent:
-        texts = [f"{times:,} x {name}" for name, times in not_sent.items()]
-        yield from paragraph(f"not sent, because no object existed: {', '.join(texts)}", indent)
     if statistics.warmed_up:
         yield f"left out: {plural(statistics.warmed_up, 'result')} of the warm-up"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ssbench.names import container_name
 from ssbench.operations import OPERATIONS
 from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.stock import running_out
 
 #: What the guess at the time takes for granted: seconds a request, and bytes a second in all.
 _SECONDS_A_REQUEST = 0.02
@@ -37,6 +38,7 @@ def outlook(scenario: Scenario) -> Iterator[str]:
     for name, share in shares.items():
         times = f"about {share * count:,.0f} x " if count else ""
         yield f"    {times}{name} ({share:.1%})"
+    yield from _running_out(scenario)
     if scenario.delete_after:
         yield f"  objects expire {scenario.delete_after:,} s after they were written"
     for condition in scenario.fail_if:
@@ -61,6 +63,18 @@ def _load(scenario: Scenario) -> Iterator[str]:
         yield f"    a user waits {scenario.think_time:g} s after each"
     if scenario.warmup:
         yield f"    those of the first {scenario.warmup:g} s are left out of the report (warm-up)"
+
+
+def _running_out(scenario: Scenario) -> Iterator[str]:
+    """Warn of operations that will have no object to work on."""
+    found = list(running_out(scenario))
+    for each in found:
+        when = f"after about {each.operations:,} operations" if each.operations else "at times"
+        left = "no object is left" if each.certain else "no object may be left"
+        yield f"  ! {each.size_class}: {left} {when}:"
+        yield f"      {each.deleted:.1%} of its operations delete, {each.created:.1%} create"
+    if found:
+        yield "    operations that need an object of such a class are then not sent"
 
 
 def _mean_size(size_class: SizeClass) -> float:

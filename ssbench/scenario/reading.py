@@ -107,6 +107,8 @@ def override(
         for key in changes.keys() & {"run_seconds", "operation_count", "rate"}:
             raise UsageError(f"{key}: the scenario has stages, which say how long it runs and at which load")
     elif run_seconds is not None:
+        if operation_count is not None:
+            _log.warning("Both -r/--run-seconds and -o/--op-count are given; -r wins")
         changes["operation_count"] = None
     elif operation_count is not None:
         changes["run_seconds"] = None

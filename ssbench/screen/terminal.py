@@ -115,7 +115,7 @@ def let_remain() -> None:
     one terminal, and with ``-v``.
     """
     global _passing  # noqa: PLW0603 - there is one standard error
-    _passing = can_redraw() and _is_standard_output() and not logging.getLogger().isEnabledFor(logging.DEBUG)
+    _passing = can_redraw() and is_standard_output() and not logging.getLogger().isEnabledFor(logging.DEBUG)
 
 
 def passes() -> bool:
@@ -129,14 +129,16 @@ def write_passing(text: str) -> None:
     redraw(text.encode("ascii", "replace").decode()[: (columns() or _COLUMNS) - 1])
 
 
-def _is_standard_output() -> bool:
+def is_standard_output() -> bool:
+    """Return whether standard output and standard error are one terminal, or one file (``2>&1``)."""
     try:
-        return (
-            sys.stdout.isatty()
-            and os.fstat(sys.stdout.fileno()).st_rdev == os.fstat(sys.stderr.fileno()).st_rdev
-        )
+        out, err = (os.fstat(stream.fileno()) for stream in (sys.stdout, sys.stderr))
     except (AttributeError, OSError, ValueError):  # it is closed, or replaced by a test
         return False
+    # A terminal may be open under two names.
+    if out.st_rdev:
+        return out.st_rdev == err.st_rdev
+    return (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino)
 
 
 def shows_progress() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
@@ -38,6 +39,7 @@ class Kind(Enum):
     ENDING = "ending"
     CONDITION = "condition"
     OPERATIONS = "operations"
+    MIX = "mix"
     DELIVERY = "delivery"
     WARNINGS = "warnings"
 
@@ -110,7 +112,7 @@ def of_conditions(judgments: Sequence[Judgment], undecided: Undecided) -> Iterat
 
 
 def of_operations(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:
-    """Yield what failed, and what could not be sent."""
+    """Yield what failed."""
     total = statistics.total
     ended = total.count + total.failed
     if total.failed:
@@ -124,13 +126,23 @@ def of_operations(statistics: RunStatistics, judgments: Sequence[Judgment]) -> I
         yield Reason(Kind.OPERATIONS, text, ExitCode.OK if allowed else ExitCode.FAILED, warns=not allowed)
     if not total.count and statistics.start is not None:
         yield Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED)
+
+
+def of_mix(statistics: RunStatistics) -> Iterator[Reason]:
+    """Yield how operations were others than the scenario asks for, and which had no object to work on."""
     if statistics.current and (other := _other_mix(statistics)):
-        yield Reason(Kind.OPERATIONS, f"the mix was not as asked: {other}")
-    missing = sum(times for _, _, times in statistics.not_sendable)
-    if missing > _NOT_SENDABLE_SHARE * (ended + missing):
+        yield Reason(Kind.MIX, f"the mix was not as asked: {other}")
+    lacking: Counter[str] = Counter()
+    for operation, _, times in statistics.not_sendable:
+        lacking[operation.name.upper()] += times
+    if missing := lacking.total():
+        drawn = statistics.total.count + statistics.total.failed + missing
+        names = ", ".join(f"{times:,} x {name}" for name, times in lacking.items())
         yield Reason(
-            Kind.OPERATIONS,
-            f"{missing:,} of {ended + missing:,} operations were not sent, because no object existed",
+            Kind.MIX,
+            f"{missing:,} of {drawn:,} operations ({share(missing, drawn)}) were not sent, because no object"
+            f" existed: {names}",
+            warns=missing > _NOT_SENDABLE_SHARE * drawn,
         )
 
 

@@ -87,6 +87,7 @@ def verdict_of(
         *reasons.of_ending(statistics),
         *reasons.of_conditions(judgments, undecided or reasons.undecided_as(statistics)),
         *reasons.of_operations(statistics, judgments),
+        *reasons.of_mix(statistics),
         *reasons.of_delivery(statistics, judgments),
         *reasons.of_warnings(statistics),
     ]

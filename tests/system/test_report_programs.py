@@ -116,3 +116,15 @@ def test_reading_that_takes_long_shows_a_bar_on_a_terminal(known: Path, report: 
         os.close(stderr)
     assert process.stdout == report
     assert (b"Reading known.stat.gz" in shown) is not quiet
+
+
+def test_a_condition_is_said_once_where_report_and_messages_go_to_one_place(known: Path) -> None:
+    words = [*command(known, "report-scenario"), "--fail-if", "read.p99 > 1s"]
+    run = subprocess.run(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 5
+    assert run.stdout.count("fail-if read.p99 > 1s") == 1
+    assert run.stdout.count("worker 1 was busy") == 1
+    apart = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert "ERROR:fail-if read.p99 > 1s" in apart.stderr

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from ssbench.cli.master import main
+from ssbench.scenario.reading import load
 from ssbench.scenario.shipped import shipped
+from ssbench.scenario.stock import running_out
+from ssbench.workload.draws import Workload
+from ssbench.workload.population import Population, Target
 
 SCENARIO = """
 name: Two kinds
@@ -40,6 +46,9 @@ Two kinds: 8 operations at once
     about 1,000 x create (25.0%)
     about 2,250 x read (56.2%)
     about 750 x delete (18.8%)
+  ! tiny: no object is left after about 160 operations:
+      25.0% of its operations delete, 0.0% create
+    operations that need an object of such a class are then not sent
   objects expire 3,600 s after they were written
   an operation sends 250 kB and receives 1.12 kB on average
   time, at a guess: 1 s for the uploads, 10 s for the operations
@@ -108,3 +117,63 @@ def test_faults_are_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "user_cuont: unknown key" in said
     assert "did you mean user_count?" in said
     assert "user_count: missing" in said
+
+
+def test_classes_whose_objects_run_out_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "drain.yaml"
+    path.write_text(DRAIN)
+    assert main(["check-scenario", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "  ! drain: no object is left after about " in said
+    assert "      25.0% of its operations delete, 5.0% create\n" in said
+    assert "  ! even: no object may be left after about " in said
+    assert "  ! few: no object may be left at times:\n" in said
+    assert "are then not sent" in said
+    assert "! reads" not in said
+    assert "! grows" not in said
+
+
+DRAIN = """
+name: Drain
+sizes:
+  - {name: drain, size_min: 1, size_max: 1, crud_profile: {create: 1, delete: 5, read: 14}}
+  - {name: even, size_min: 1, size_max: 1, crud_profile: {create: 2, delete: 2, read: 6}}
+  - {name: few, size_min: 1, size_max: 1, crud_profile: {create: 3, delete: 2, read: 6}}
+  - {name: reads, size_min: 1, size_max: 1, crud_profile: {read: 1}}
+  - {name: grows, size_min: 1, size_max: 1, crud_profile: {create: 3, delete: 2, read: 6}}
+initial_files: {drain: 300, even: 10, few: 2, reads: 1, grows: 100}
+run_seconds: 40
+user_count: 8
+container_count: 5
+"""
+
+
+def test_they_run_out_when_that_was_said(tmp_path: Path) -> None:
+    path = tmp_path / "drain.yaml"
+    path.write_text(DRAIN)
+    scenario = load(path)
+    said = {each.size_class: each for each in running_out(scenario)}
+    names = [each.name for each in scenario.size_classes]
+    first: dict[str, list[int]] = {name: [] for name in names}
+    for seed in range(30):
+        population = Population(scenario, Workload(scenario, seed))
+        for index, each in enumerate(scenario.size_classes):
+            for number in range(1, each.initial_files + 1):
+                population.add_initial(index, number, 1)
+        flying: deque[Target] = deque()
+        missing: set[int] = set()
+        while population.drawn < 4000:
+            flying.extend(population.next_jobs(scenario.user_count - len(flying)))
+            for _, index in population.not_sendable:
+                if index not in missing:
+                    missing.add(index)
+                    first[names[index]].append(population.drawn)
+            code, index, container, number, _ = flying.popleft()
+            population.finished(code, index, container, number, True)
+    assert len(first["drain"]) == 30
+    assert median(first["drain"]) == pytest.approx(said["drain"].operations, rel=0.1)
+    assert 0 < len(first["even"]) < 30
+    assert min(first["even"]) > said["even"].operations / 2
+    assert first["few"]
+    assert not first["reads"]
+    assert not first["grows"]

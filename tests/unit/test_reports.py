@@ -161,6 +161,8 @@ http://a/v1/x, policy gold, 100 containers, 4 users, 2 workers;
 FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
   CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %;
   2 errors
+! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
+  DELETE
                ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
 CREATE           1  20       0     1.00   0.00 |       -     -     -     - 250.0
 READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
@@ -171,7 +173,6 @@ by size: tiny CREATE 1.00/s | huge READ 0.00/s
 errors: 1 x lost worker DELETE, first tx4
         1 x short body READ, first tx3
 retries: 2 x HTTP 503, 1 x HTTP 408
-not sent, because no object existed: 2 x DELETE
 slowest READ 1500 ms: tx2, at 00:01, worker 2, ssbench_000002_gold/huge_000001
 ! worker 1 was busy
 """
@@ -182,6 +183,8 @@ http://a/v1/x, policy gold, 100 containers, 4 users, 2 workers;
 FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
   CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %;
   2 errors
+! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
+  DELETE
                ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
 CREATE           1  20       0     1.00   0.00 |       -     -     -     - 250.0
 READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
@@ -204,7 +207,6 @@ http://a/v1/x
 errors: 1 x lost worker DELETE, first tx4
         1 x short body READ, first tx3
 retries: 2 x HTTP 503, 1 x HTTP 408
-not sent, because no object existed: 2 x DELETE
 slowest READ 1500 ms: tx2, at 00:01, worker 2, ssbench_000002_gold/huge_000001
 ! worker 1 was busy
 """

@@ -475,7 +475,7 @@ def test_a_file_need_not_say_how_long_it_runs_where_the_command_line_does(write)
     assert (scenario.run_seconds, scenario.operation_count) == (None, 7)
 
 
-def test_override():
+def test_override(caplog):
     assert override(EXPECTED) == EXPECTED
     changed = override(EXPECTED, user_count=3, container_count=9, policy="gold", delete_after=5)
     assert (changed.user_count, changed.container_count, changed.policy, changed.delete_after) == (
@@ -487,6 +487,7 @@ def test_override():
     assert override(changed, delete_after=0).delete_after is None
     assert override(changed, operation_count=8).operation_count == 8
     timed = override(EXPECTED, operation_count=8, run_seconds=2.5)
+    assert "Both -r/--run-seconds and -o/--op-count are given; -r wins" in caplog.text
     assert (timed.run_seconds, timed.operation_count) == (2.5, None)
     counted = override(timed, operation_count=8)
     assert (counted.run_seconds, counted.operation_count) == (None, 8)

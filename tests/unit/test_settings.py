@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.cli import archives, capacity, master, settings, worker, zmq_options
+from ssbench.cli import run_scenario as command
 from ssbench.cli.options import Parser
 from ssbench.errors import UsageError
 
@@ -243,10 +244,10 @@ def test_config_shows_what_is_set_and_where(
 
 
 def test_every_option_but_those_of_authentication_can_be_set() -> None:
-    for command, parser in master.parsers().items():
+    for name_of_command, parser in master.parsers().items():
         assert isinstance(parser, Parser)
         for name, action in settings.settable(parser).items():
-            assert action.option_strings, (command, name)
+            assert action.option_strings, (name_of_command, name)
     names = settings.settable(master.parsers()["run-scenario"])
     assert {"workers", "stats-file", "no-default-report", "live", "quiet"} <= names.keys()
     assert not {"help", "help-all", "list-scenarios", "os-password", "key", "auth-url"} & names.keys()
@@ -259,12 +260,71 @@ def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptur
     capacity.prepare(found)
     assert (found.fail_if, found.report, found.workers) == ([], None, 4)
     for option in ("--fail-if", "--report"):
-        assert f"{option} is for single runs: what is set is not used with --sweep" in caplog.text
+        said = f"ssbench.toml [run-scenario]: {option} is ignored: --sweep makes many runs"
+        assert said in caplog.text
     capacity.prepare(run_scenario("-r", "1", "--sweep", "workers=1..4"))
-    with pytest.raises(UsageError, match="--fail-if is for single runs; leave it out with --sweep"):
+    with pytest.raises(UsageError, match="--sweep makes many runs: leave out --fail-if"):
         capacity.prepare(run_scenario("-r", "1", "--sweep", "users=1..8", "--fail-if", "errors > 1%"))
     with pytest.raises(UsageError, match="--workers"):
         capacity.prepare(run_scenario("-r", "1", "--sweep", "workers=1..4", "--workers", "2"))
+
+
+STAGED = """
+name: staged
+sizes: [{name: tiny, size_min: 1, size_max: 1}]
+initial_files: {tiny: 1}
+crud_profile: {read: 1}
+user_count: 2
+stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "words", "said"),
+    [
+        ('html = "x.html"', ["--repeat", "2"], "--html is ignored: --repeat prints a summary of all runs"),
+        ("metrics-port = 9102", ["--repeat", "2", "--versus="], "--metrics-port is ignored: --versus is for"),
+        ('until = "2%"', ["--rate", "5"], "--until is ignored: this run has a rate"),
+        ("think-time = 1", ["--rate", "5"], "--think-time is ignored: no user decides"),
+        ('versus = "-u 2"', [], "--versus is ignored: it needs --repeat"),
+        ("run-seconds = 60", ["-f", "staged.yaml"], "--run-seconds is ignored: the scenario has stages"),
+        ('policy = "gold"', ["--ab", "a=gold", "b=silver"], "--policy is ignored: --ab names the policies"),
+    ],
+)
+def test_what_is_set_and_does_not_fit_is_ignored(
+    setting: str, words: list[str], said: str, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "staged.yaml").write_text(STAGED)
+    write(f"[run-scenario]\n{setting}")
+    caplog.set_level("INFO")
+    arguments = parse("run-scenario", *([] if "-f" in words else ["-f", "small"]), *words)
+    field = setting.partition(" ")[0].replace("-", "_")
+    assert getattr(arguments, field)
+    command._check(arguments)
+    scenario = command._scenario(arguments)
+    if command._repetition(arguments):
+        command._plans(arguments, scenario)
+    command._goal(arguments, scenario)
+    assert not getattr(arguments, field)
+    assert f"ssbench.toml [run-scenario]: {said}" in caplog.text
+
+
+def test_a_table_of_runs_ignores_what_is_set_for_comparisons(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSBENCH_FORMAT", "json")
+    known = str(Path(__file__).parents[1] / "data" / "version-1-known.stat.gz")
+    assert master.main(["compare", known, known, known]) == 0
+    assert "Known results" in capsys.readouterr().out
+    assert master.main(["compare", known, known, known, "--format", "json"]) == 2
+
+
+def test_an_error_says_where_what_it_names_is_set(capsys: pytest.CaptureFixture[str]) -> None:
+    write("[run-scenario]\nrepeat = 3\nwarmup = 9")
+    for words, name in (["--html", "x.html"], "repeat"), (["-r", "5", "--no-default-report"], "warmup"):
+        assert master.main(["run-scenario", "-f", "small", "--noop", "--workers", "1", *words]) == 2
+        said = f"(--{name} is set by ssbench.toml [run-scenario]; the command line, or SSBENCH_CONFIG= for"
+        assert said in capsys.readouterr().err
 
 
 def test_the_file_of_the_command_line_wins_over_one_that_is_set(

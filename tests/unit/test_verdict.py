@@ -14,6 +14,7 @@ from planted_load import play
 from ssbench.conditions import parse
 from ssbench.errors import ExitCode
 from ssbench.gates import Undecided
+from ssbench.operations import OPERATIONS
 from ssbench.reports import ReportOptions, html, junit, markdown, summary
 from ssbench.reports import json as json_report
 from ssbench.scenario.model import Stage
@@ -174,6 +175,24 @@ def test_a_mix_that_is_clearly_another_one_is_a_warning() -> None:
         "the mix was not as asked: create 0 of 25 %, read 100 of 75 %"
     ]
     assert found.asked.mix == {"create": 0.25, "read": 0.75}
+
+
+@pytest.mark.parametrize(("missing", "outcome"), [(40, Outcome.GOOD), (400, Outcome.WARNED)])
+def test_what_had_no_object_is_a_reason_in_every_output(missing: int, outcome: Outcome) -> None:
+    numbers = closed(not_sendable=((OPERATIONS.named("delete"), "tiny", missing),))
+    found = verdict_of(numbers)
+    assert (found.outcome, found.exit_code) == (outcome, ExitCode.OK)
+    share = {40: "0.83", 400: "7.69"}[missing]
+    text = (
+        f"{missing} of {4804 + missing:,} operations ({share} %) were not sent, because no object existed:"
+        f" {missing} x DELETE"
+    )
+    assert [each.text for each in found.reasons] == [text]
+    options = ReportOptions()
+    mark = "! " if outcome is Outcome.WARNED else ""
+    assert f" errors {mark}{text}" in " ".join(summary.report(numbers, options).split())
+    for report in (html.report, json_report.report, junit.report):
+        assert text in report(numbers, options)
 
 
 def test_stages_are_delivered_each_at_its_own_rate() -> None:
