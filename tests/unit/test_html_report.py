@@ -237,7 +237,7 @@ def test_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "0: w </script> @all" in made.texts
     assert main([*files, "--html", str(page_file)]) == 2
     assert main(["compare", *map(str, runs), "--html", str(tmp_path / "x.html")]) == 2
-    assert "--html needs --to, or two files alone" in capsys.readouterr().err
+    assert "leave out --html" in capsys.readouterr().err
 
 
 def test_two_sides_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
