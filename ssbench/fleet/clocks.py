@@ -5,9 +5,40 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+#: Seconds over which the smallest difference of two hosts' clocks is sought.
+CLOCK_WINDOW = 30.0
+
+#: Due times count from another moment of a worker's clock when that differs by this many seconds.
+_DRIFT = 0.01
+
 #: The slope of a clock is that between the first and the last this many seconds, if these are so far apart.
 SLOPE_WINDOW = 5.0
 SLOPE_SECONDS = 10.0
+
+
+class ClockOffset:
+    """The number of seconds to add to a worker's clock to get the master's.
+
+    Each message says when it was sent; arrival less sending is the true offset plus the time on
+    the way, so the smallest difference seen is the best estimate, and errs by the shortest time on
+    the way. Only the last one or two :data:`CLOCK_WINDOW` count, because clocks drift.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = math.inf
+        self._smallest = math.inf
+        self._smallest_before = math.inf
+        self._window_ends = -math.inf
+
+    def observe(self, sent: float, received: float) -> None:
+        """Take note of a message: when it was sent (worker's clock) and received (master's)."""
+        difference = received - sent
+        if received >= self._window_ends:
+            self._window_ends = received + CLOCK_WINDOW
+            self._smallest_before, self._smallest = self._smallest, math.inf
+        if difference < self._smallest:
+            self._smallest = difference
+            self.seconds = min(self._smallest_before, difference)
 
 
 @dataclass(slots=True)
@@ -81,3 +112,32 @@ class Clocks:
         least = (self._last.least - self._first.most) / seconds
         most = (self._last.most - self._first.least) / seconds
         return min(max(least, 0.0), most)
+
+
+class WorkerClock:
+    """The clocks of one worker by the master's: offset and slope of the monotonic one, the time of day.
+
+    ``start`` is the moment of the worker's clock from which due times count.
+    """
+
+    __slots__ = ("course", "offset", "start")
+
+    def __init__(self) -> None:
+        self.offset = ClockOffset()
+        self.course = Clocks()
+        self.start = -math.inf
+
+    def begin(self) -> None:
+        """Another run begins: what is shown of the clocks counts from now on."""
+        self.course = Clocks()
+
+    def forget(self) -> None:
+        """The worker's clock may have stood still: a machine that was suspended has such a one."""
+        self.offset, self.course = ClockOffset(), Clocks()
+
+    def start_of(self, moment: float) -> float:
+        """Return a moment of the master's clock by the worker's; the same until the clocks drift apart."""
+        start = moment - self.offset.seconds
+        if abs(start - self.start) > _DRIFT:
+            self.start = start
+        return self.start

@@ -11,7 +11,7 @@ import zmq
 
 from ssbench.errors import ProtocolError, WireError
 from ssbench.fleet import packing, wire
-from ssbench.fleet.dispatch import MOST_WORKERS
+from ssbench.fleet.roster import MOST_WORKERS
 from ssbench.fleet.sockets import MasterSockets
 
 _log = logging.getLogger(__name__)

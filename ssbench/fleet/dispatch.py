@@ -1,102 +1,59 @@
-"""Which worker holds which job, which jobs are to be sent again.
+"""The three accounts of a master put together: who is there, how many each may have, which job is where.
 
-Pure: the dispatcher knows no socket and is told the time, so that "the worker dies at this moment" is a
-unit test. The fleet feeds it what arrives and asks it what to do. Who is there is the business of
-:mod:`ssbench.fleet.membership`, who is to get how many that of :mod:`ssbench.fleet.shares`. The rules, which
-make every job end exactly once:
+Pure. What concerns one account only is asked of it; here is what concerns several. The fleet feeds in what
+arrives and asks what to do.
 
-* A job gets a new number each time it is sent. A result settles the number it names, if it comes from
-  the worker that the job was sent to. A number that is not in flight (a late result, one of another
-  run, an invented one), and one that another worker has, settles nothing and is counted.
 * A worker runs no more jobs at once than its share of the limit, and than it says it has room for. It holds
   some ahead (:mod:`ssbench.fleet.ahead`), so that none of its users is idle. One that hangs keeps what it was
   sent, and takes nothing from the others.
-* A worker begins jobs in the order in which they were sent, and its results say which was the last one.
-* A worker claims a batch that it was sent in a heartbeat, or with a result or a handback. It sends its
-  results before the heartbeat that no longer lists their batch, so a batch that it has claimed and
-  leaves out is dropped; all are when it serves no run, or another one.
-* A batch that has not been claimed within :data:`~ssbench.fleet.wire.LOST_AFTER` seconds after it was sent
-  was dropped: its connection broke.
-* Of jobs that were dropped, or were with a worker that was lost, those are lost that may have begun: the
-  first ones, as many as its share, and those up to the last one that it said had begun. The others go to the
-  head of the backlog.
-* A worker that holds a job for longer than any can take, from when it can have begun, is not used any more,
-  whatever it says. When each job began is not kept, but what had begun at one look must have ended at the
-  next, so it is found after twice that time at most.
 """
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Container, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 
 from ssbench.fleet import events
-from ssbench.fleet.history import History, tried
-from ssbench.fleet.membership import MOST_WORKERS, NotReady
-from ssbench.fleet.shares import Shares
-from ssbench.fleet.wire import LOST_AFTER, Job
-from ssbench.fleet.worker_state import Batch, Task, WorkerState
+from ssbench.fleet.allocation import Allocation
+from ssbench.fleet.history import History
+from ssbench.fleet.ledger import Ledger
+from ssbench.fleet.roster import Roster
+from ssbench.fleet.wire import Heartbeat, Job
+from ssbench.fleet.worker_state import Task, WorkerState
 
-__all__ = ["MOST_WORKERS", "Batch", "Dispatcher", "NotReady", "Task"]
 
-
-class Dispatcher(Shares):
+class Dispatcher:
     """Keeps account of the jobs and the workers of one master.
 
     ``limit`` is how many jobs at once the workers run among them.
     """
 
     def __init__(self, limit: int = 0) -> None:
-        super().__init__(limit)
-        #: The batch of each job.
-        self.in_flight: dict[int, Batch] = {}
-        self.backlog: deque[tuple[Task, History | None]] = deque()
-        self.late_results = 0
-        #: Results and jobs handed back that were with another worker than the one that named them.
-        self.foreign_results = 0
-        #: Results with impossible figures.
-        self.invalid_results = 0
-        #: Seconds after which a worker that still holds a job is not used any more; no job takes that long.
-        self.longest_job = math.inf
-        self.handed_back = 0
-        #: Jobs of lost workers that had not begun and went to others.
-        self.passed_on = 0
-        self._batches: dict[int, Batch] = {}
-        self._next_id = 1
-        #: No worker counts as overdue before that.
-        self._heard_by = -math.inf
-        #: Tasks that were lost and not taken yet, each with the worker that had it.
-        self.lost: list[tuple[Task, WorkerState]] = []
+        self.events: list[events.Event] = []
+        self.allocation = Allocation(limit)
+        self.ledger = Ledger(self.tell)
+        self.roster = Roster(self.tell, self.allocation.add, self._withdraw)
+
+    def tell(self, event: events.Event) -> None:
+        """Keep an event until it is taken."""
+        self.events.append(event)
 
     def begin(self, limit: int, now: float) -> list[WorkerState]:
         """Begin another run with a limit of its own; call it while no job is in flight.
 
-        Counts start from 0, and every worker has to answer a ping again before it is used. Returns the
-        workers that were ready before.
+        Counts start from 0, and every worker has to answer a ping again before it is used. Events that were
+        not taken are dropped. Returns the workers that were ready before.
         """
-        self.limit = limit
-        self.in_hand, self.keeps_ahead = None, True
-        self.late_results = self.foreign_results = self.invalid_results = 0
-        self.handed_back = self.passed_on = 0
-        return self._begin(now)
+        self.events.clear()
+        self.allocation.begin(limit)
+        self.ledger.begin()
+        return self.roster.begin(now)
+
+    def _withdraw(self, worker: WorkerState) -> int:
+        self.allocation.remove(worker)
+        return self.ledger.lose(worker)
 
     # -- jobs ---------------------------------------------------------------------------------
-
-    @property
-    def oldest_begun(self) -> float | None:
-        """When the job in flight that began first can have begun, to a batch."""
-        batches = self._batches.values()
-        first = next((batch.began_at for batch in batches), None)
-        return min((batch.began_at for batch in batches if self._has_begun(batch)), default=first)
-
-    @staticmethod
-    def _has_begun(batch: Batch) -> bool:
-        """Whether a job of the batch has begun, as far as is known."""
-        worker = batch.worker
-        return batch.first <= worker.begun or worker.outstanding <= worker.share_told
 
     def send(
         self,
@@ -111,81 +68,12 @@ class Dispatcher(Shares):
         ``histories`` are those of tasks that are sent again, one for each task, or empty; ``dues`` are when
         they are due.
         """
-        if self._changed:
-            self._share_out()
-        first = self._next_id
-        self._next_id = end = first + len(tasks)
-        batch = self._batches[first] = Batch(first, tasks, now, worker, histories, dues)
-        worker.unacknowledged.append(batch)
-        worker.unbegun.append(batch)
-        worker.share_told = worker.share
-        worker.recalled = False
-        worker.outstanding += len(tasks)
-        self.in_flight.update(dict.fromkeys(range(first, end), batch))
-        # (number, *task) takes twice as long.
-        return first, [
-            (number, kind, size_class, container, object_number, size)
-            for number, (kind, size_class, container, object_number, size) in enumerate(tasks, first)
-        ]
+        self.allocation.share_out()
+        return self.ledger.send(tasks, now, worker, worker.allowance.share, histories, dues)
 
     def unsend(self, first: int) -> None:
-        """Take back a batch that could not be sent; its tasks go to the head of the backlog."""
-        batch = self._batches.pop(first)
-        worker = batch.worker
-        worker.unacknowledged.pop()
-        worker.unbegun.pop()
-        worker.outstanding -= batch.size
-        for number in reversed(range(first, first + batch.size)):
-            del self.in_flight[number]
-            self.backlog.appendleft(_to_send(number, batch))
-
-    def settle(self, job_id: int, worker: WorkerState) -> Batch | None:
-        """Take note that a worker says a job has ended.
-
-        Returns its batch, or None if that worker does not have the job.
-        """
-        batch = self.in_flight.pop(job_id, None)
-        if batch is None or batch.worker is not worker:
-            self.put_back(job_id, batch, worker)
-            return None
-        self.settled(batch, 1)
-        return batch
-
-    def settled(self, batch: Batch, count: int) -> None:
-        """Take note that this many jobs of a batch have ended, and were taken out of ``in_flight``."""
-        worker = batch.worker
-        worker.outstanding -= count
-        batch.remaining -= count
-        if not batch.remaining:
-            self._close(batch)
-        elif worker.ready:
-            # As _claim does; the call would cost as much as all else here.
-            worker.batches.add(batch.first)
-
-    def put_back(self, job_id: int, batch: Batch | None, worker: WorkerState) -> None:
-        """Count a job that a worker named and does not have; ``batch`` was taken out of ``in_flight``."""
-        if batch is None:
-            self.late_results += 1
-        else:
-            self.in_flight[job_id] = batch
-            self._note_foreign(worker)
-
-    def _note_foreign(self, worker: WorkerState) -> None:
-        self.foreign_results += 1
-        worker.foreign_results += 1
-        if worker.foreign_results == 1:
-            self.events.append(events.Foreign(worker))
-
-    def note_invalid(self, worker: WorkerState, why: str) -> None:
-        """Count a result of a worker with impossible figures; ``why`` they are."""
-        self.invalid_results += 1
-        worker.invalid_results += 1
-        if worker.invalid_results == 1:
-            self.events.append(events.Invalid(worker, why))
-
-    def send_again(self, task: Task, history: History | None) -> None:
-        """Put a settled task at the end of the backlog, to be sent once more."""
-        self.backlog.append((task, history))
+        """Take back the last batch of a worker that is not connected now (:meth:`Ledger.unsend`)."""
+        self.ledger.unsend(first).allowance.away = True
 
     def hand_back(
         self, job_ids: Sequence[int], worker: WorkerState, capacity: int, *, asked: bool = False
@@ -194,166 +82,55 @@ class Dispatcher(Shares):
 
         ``asked``: it was asked to.
         """
-        self._set_capacity(worker, capacity)
+        self.allocation.set_capacity(worker, capacity)
         if not asked:
             # Whatever it says: one that hands back all it gets is tried no more than ten times a second.
-            worker.away = True
-        for job_id in reversed(job_ids):
-            if job_id in self.in_flight:
-                batch = self.settle(job_id, worker)
-                if batch is not None:
-                    self.handed_back += not asked
-                    self.backlog.appendleft(_to_send(job_id, batch))
-        worker.forget_ended()
-        self.note_room(worker)
+            worker.allowance.away = True
+        self.ledger.hand_back(job_ids, worker, asked=asked)
+        self.allocation.note_room(worker)
 
-    def take_lost(self) -> list[tuple[Task, WorkerState]]:
-        """The tasks that were lost since the last call, each with the worker that had it.
+    def note_progress(
+        self, worker: WorkerState, ended: int, begun: int, received: tuple[int, float], now: float
+    ) -> None:
+        """Take note of a message with results, ``ended`` of which settled jobs.
 
-        Each was in flight and is no longer.
+        ``begun`` is the last job that it says has begun, ``received`` the last batch and for how long it had
+        had that, with the time for which the message then waited.
         """
-        lost, self.lost = self.lost, []
-        return lost
+        batch_id, seconds_held = received
+        turn = self.ledger.note_progress(worker, ended, begun, batch_id, now)
+        if turn is not None:
+            self.allocation.observe(worker, *turn, seconds_held)
+        self.allocation.note_room(worker)
 
     def abandon(self) -> tuple[list[Task], list[tuple[Task, History | None]]]:
-        """Forget all that is in flight or in the backlog, because the phase ends.
+        """Forget all jobs; see :meth:`Ledger.abandon`."""
+        abandoned = self.ledger.abandon()
+        self.allocation.tick()
+        return abandoned
 
-        Returns what may have begun, and what has not as far as is known.
+    # -- workers ------------------------------------------------------------------------------
+
+    def heartbeat(self, beat: Heartbeat, run_id: int, now: float, wall: float = 0.0) -> None:
+        """Receive a heartbeat: its worker is alive, holds batches and has received a ping.
+
+        ``wall`` is the master's time of day, 0 where it does not matter.
         """
-        passed_on = self.passed_on
-        for worker in dict.fromkeys(batch.worker for batch in self._batches.values()):
-            self._lose(worker)
-        self.passed_on = passed_on
-        begun = [task for task, _ in self.take_lost()]
-        begun += [task for task, history in self.backlog if tried(history)]
-        not_begun = [(task, history) for task, history in self.backlog if not tried(history)]
-        self.backlog.clear()
-        return begun, not_begun
-
-    def _close(self, batch: Batch) -> None:
-        del self._batches[batch.first]
-        batch.remaining = 0
-        batch.worker.batches.discard(batch.first)
-
-    def _lose(self, worker: WorkerState, firsts: Container[int] | None = None) -> int:
-        """A worker no longer has some batches (None: all). Return how many jobs were lost."""
-        lost, place, not_begun = 0, 0, []
-        for batch in [batch for batch in self._batches.values() if batch.worker is worker]:
-            if firsts is not None and batch.first not in firsts:
-                place += batch.remaining
-                continue
-            for number in range(batch.first, batch.first + batch.size):
-                if self.in_flight.pop(number, None) is None:
-                    continue
-                worker.outstanding -= 1
-                if number <= worker.begun or place < worker.share_told:
-                    self.lost.append((batch.task(number), worker))
-                    lost += 1
-                else:
-                    # It told of all that it had begun, but not of what it began after that.
-                    not_begun.append(_to_send(number, batch, in_doubt=True))
-                place += 1
-            self._close(batch)
-        self.passed_on += len(not_begun)
-        self.backlog.extendleft(reversed(not_begun))
-        self.note_room(worker)
-        return lost
-
-    @staticmethod
-    def _claim(worker: WorkerState, batch: Batch) -> None:
-        # A worker that counts as lost claims nothing: nobody would look after it.
-        if worker is batch.worker and worker.ready:
-            worker.batches.add(batch.first)
-
-    # -- time passes --------------------------------------------------------------------------
+        worker = self.roster.heartbeat(beat, now, wall)
+        if worker is not None:
+            self.allocation.set_capacity(worker, beat.capacity)
+            self.ledger.compare(worker, beat.held if beat.run_id == run_id else [])
+            self.allocation.note_room(worker)
 
     def tick(self, now: float) -> None:
         """Find the workers and batches that are lost by now; call it several times a second."""
-        super().tick(now)
+        if gap := self.roster.tick(now):
+            self.ledger.forgive(gap, now)
         self._find_overdue(now)
-        self._find_unconfirmed(now)
-        if not self._changed:
-            for worker in self.living():
-                self.note_room(worker)  # it may have been away
-
-    def _forgive(self, gap: float) -> None:
-        super()._forgive(gap)
-        for batch in self._batches.values():
-            batch.waits_since += gap
-        # What ended meanwhile is to be heard first.
-        self._heard_by = max(self._heard_by, (self._ticked or 0.0) + gap + LOST_AFTER)
+        self.ledger.find_unconfirmed(now)
+        self.allocation.tick()
 
     def _find_overdue(self, now: float) -> None:
-        if now < self._heard_by:
-            return
-        seen: set[WorkerState] = set()
-        late: dict[WorkerState, None] = {}
-        for batch in self._batches.values():
-            worker = batch.worker
-            began = batch.began_at
-            if batch.first > worker.begun:
-                if worker in seen:
-                    continue
-                # Its oldest batch begins, whatever it says, once the jobs before it have ended.
-                began = max(began, worker.progressed_at)
-            seen.add(worker)
-            if now - began > self.longest_job:
-                late[worker] = None
-        for worker in [*late, *self._never_done(now)]:
-            self._end(worker, partial(events.Overdue, worker, self.longest_job))
-
-    def _never_done(self, now: float) -> list[WorkerState]:
-        """Find the workers that still hold a job that had begun when they were looked at before."""
-        found = []
-        for worker in self.living():
-            if now - worker.looked_at > self.longest_job:
-                if self._holds_up_to(worker, worker.begun_then):
-                    found.append(worker)
-                worker.looked_at, worker.begun_then = now, worker.begun
-        return found
-
-    def _holds_up_to(self, worker: WorkerState, last: int) -> bool:
-        """Whether a worker has a job of that number or a smaller one."""
-        return any(
-            number in self.in_flight
-            for batch in self._batches.values()
-            if batch.worker is worker
-            for number in range(batch.first, min(batch.first + batch.size, last + 1))
-        )
-
-    def _find_unconfirmed(self, now: float) -> None:
-        unclaimed: dict[WorkerState, set[int]] = {}
-        for batch in self._batches.values():
-            if now - batch.waits_since > LOST_AFTER and batch.first not in batch.worker.batches:
-                unclaimed.setdefault(batch.worker, set()).add(batch.first)
-        for worker, firsts in unclaimed.items():
-            if jobs := self._lose(worker, firsts):
-                self.events.append(events.Unconfirmed(worker, jobs))
-
-    # -- what Membership asks for -------------------------------------------------------------
-
-    def _compare(self, worker: WorkerState, held: Sequence[int]) -> None:
-        for first in held:
-            batch = self._batches.get(first)
-            if batch is not None:
-                self._claim(worker, batch)
-        dropped = worker.batches.difference(held)
-        if dropped and (jobs := self._lose(worker, dropped)):
-            self.events.append(events.Dropped(worker, jobs))
-
-    def _withdraw(self, worker: WorkerState) -> int:
-        super()._withdraw(worker)
-        return self._lose(worker)
-
-
-def _to_send(number: int, batch: Batch, *, in_doubt: bool = False) -> tuple[Task, History | None]:
-    """Return what goes into the backlog for a job that has not begun: it is still due when it was.
-
-    ``in_doubt``: as far as is known it has not.
-    """
-    history, due = batch.history(number), batch.due(number)
-    if history is None and (in_doubt or due is not None):
-        history = History(0, 0.0, {}, due=due)
-    if history is not None and in_doubt:
-        history = replace(history, in_doubt=True)
-    return batch.task(number), history
+        longest = self.ledger.longest_job
+        for worker in self.ledger.overdue(self.roster.living(), now):
+            self.roster.end(worker, partial(events.Overdue, worker, longest))

@@ -16,13 +16,13 @@ import zmq
 
 from ssbench.errors import ProtocolError, WireError
 from ssbench.fleet import packing, wire
-from ssbench.fleet.dispatch import Batch, Dispatcher, Task
+from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.events import Event, InvalidMessage, Scarce
 from ssbench.fleet.history import History, spent
 from ssbench.fleet.plausible import Bounds
 from ssbench.fleet.sockets import MasterSockets, has_message
 from ssbench.fleet.wire import Result, RunParameters, Spent
-from ssbench.fleet.worker_state import WorkerState
+from ssbench.fleet.worker_state import Batch, Task, WorkerState
 from ssbench.results import INVALID
 from ssbench.swift.timing import longest_job
 
@@ -72,6 +72,9 @@ class Fleet:
 
     def __init__(self, sockets: MasterSockets, clock: Callable[[], float] = time.monotonic) -> None:
         self.dispatcher = Dispatcher()
+        self.roster = self.dispatcher.roster
+        self.allocation = self.dispatcher.allocation
+        self.ledger = self.dispatcher.ledger
         self.parameters = RunParameters(run_id=0)
         #: Messages of this run that could not be decoded.
         self.invalid_messages = 0
@@ -125,7 +128,7 @@ class Fleet:
             max(self._bounds.largest, default=0),
         )
         # Between two jobs a user thinks, and the next one has not begun meanwhile.
-        self.dispatcher.longest_job = longest + parameters.think_time
+        self.ledger.longest_job = longest + parameters.think_time
 
     def forget_jobs(self, **changes: object) -> None:
         """Begin a new run with changed parameters: workers drop their jobs and close their connections."""
@@ -151,17 +154,23 @@ class Fleet:
         moments: Sequence[float | None] = dues
         again: list[Spent] = []
         if histories:
-            again = [spent(each, worker.offset.seconds) for each in histories]
+            again = [spent(each, worker.clock.offset.seconds) for each in histories]
             moments = [None if each is None else each.due for each in histories]
         start, seconds = self._to_worker(worker, moments)
         first, jobs = dispatcher.send(tasks, now, worker, histories, moments if seconds else ())
         batch = wire.JobBatch(
-            first, jobs, again, worker.share, worker.ahead.low, start, seconds, worker.heard
+            first,
+            jobs,
+            again,
+            worker.allowance.share,
+            worker.allowance.ahead.low,
+            start,
+            seconds,
+            worker.presence.heard,
         )
         if self._send_message(worker, self._header + packing.pack(batch)):
             return True
         dispatcher.unsend(first)
-        worker.away = True
         return False
 
     def _to_worker(
@@ -174,7 +183,7 @@ class Fleet:
         if self._start is None:
             self._start = first
         start = self._start
-        return worker.start_of(start), [
+        return worker.clock.start_of(start), [
             None if moment is None else max(0.0, moment - start) for moment in moments
         ]
 
@@ -183,12 +192,12 @@ class Fleet:
 
         One that may run none is asked for those that have not begun: with it they never would.
         """
-        for worker in self.dispatcher.living():
-            if worker.share != worker.share_told and worker.outstanding:
-                notice = packing.pack_notice(wire.Share(self.parameters.run_id, worker.share))
+        for worker in self.roster.living():
+            if worker.allowance.share != worker.held.users_told and worker.held.outstanding:
+                notice = packing.pack_notice(wire.Share(self.parameters.run_id, worker.allowance.share))
                 if self._send_message(worker, notice):
-                    worker.share_told = worker.share
-            if not worker.share and not worker.share_told:
+                    worker.held.users_told = worker.allowance.share
+            if not worker.allowance.share and not worker.held.users_told:
                 self._recall(worker)
 
     def let_hold(self, in_hand: int | None) -> None:
@@ -197,11 +206,10 @@ class Fleet:
         Where jobs are due at moments of their own from now on, those that users were to begin next would
         delay them: workers are asked for these.
         """
-        dispatcher = self.dispatcher
-        if in_hand is not None and dispatcher.in_hand is None:
+        if in_hand is not None and self.allocation.in_hand is None:
             self.recall()
-            dispatcher.keeps_ahead = True
-        dispatcher.in_hand = in_hand
+            self.allocation.keeps_ahead = True
+        self.allocation.in_hand = in_hand
 
     def recall(self) -> None:
         """Ask all workers for the jobs that have not begun, and send no more than can begin at once.
@@ -209,14 +217,14 @@ class Fleet:
         Call it again some times a second: a worker that is not connected at the moment is asked later.
         What they hand back comes into the backlog.
         """
-        self.dispatcher.keeps_ahead = False
-        for worker in self.dispatcher.living():
+        self.allocation.keeps_ahead = False
+        for worker in self.roster.living():
             self._recall(worker)
 
     def _recall(self, worker: WorkerState) -> None:
-        if worker.outstanding and not worker.recalled:
+        if worker.held.outstanding and not worker.held.recalled:
             notice = packing.pack_notice(wire.Recall(self.parameters.run_id))
-            worker.recalled = self._send_message(worker, notice)
+            worker.held.recalled = self._send_message(worker, notice)
 
     def _send_message(self, worker: WorkerState, message: bytes) -> bool:
         try:
@@ -257,21 +265,21 @@ class Fleet:
                 self._take_news(message, self._clock())
                 continue
             ended += len(message.results)
-            worker = self.dispatcher.known(message.instance)
+            worker = self.roster.known(message.instance)
             if message.run_id != self.parameters.run_id or worker is None:
-                self.dispatcher.late_results += len(message.results)
+                self.ledger.late_results += len(message.results)
                 continue
             now = self._clock()
-            worker.offset.observe(message.clock, now)
+            worker.clock.offset.observe(message.clock, now)
             arrival = self._settle(message, worker, now)
             if arrival is not None:
                 arrivals.append(arrival)
         return arrivals
 
     def _settle(self, message: wire.Results, worker: WorkerState, now: float) -> Arrival | None:
-        dispatcher, to_master = self.dispatcher, worker.offset.seconds
+        dispatcher, to_master = self.dispatcher, worker.clock.offset.seconds
         earliest, latest = now - to_master - 1.0, now - to_master + 1.0
-        take, largest = dispatcher.in_flight.pop, self._bounds.largest
+        take, largest = self.ledger.in_flight.pop, self._bounds.largest
         tasks: Sequence[Task] = ()
         histories: Sequence[History | None] = ()
         ended: list[tuple[Task, Result]] = []
@@ -286,10 +294,10 @@ class Fleet:
             batch = take(job_id, None)
             if batch is not last_batch or batch is None:
                 if batch is None or batch.worker is not worker:
-                    dispatcher.put_back(job_id, batch, worker)
+                    self.ledger.put_back(job_id, batch, worker)
                     continue
                 if last_batch is not None:
-                    dispatcher.settled(last_batch, count)
+                    self.ledger.settled(last_batch, count)
                 last_batch, count, age = batch, 0, now - batch.sent_at
                 first, tasks, histories = batch.first, batch.tasks, batch.histories
                 begun = max(begun, first)
@@ -312,13 +320,13 @@ class Fleet:
             ):
                 history = batch.history(job_id)
                 if (wrong := self._bounds.fault(batch, result, to_master, now)) is not None:
-                    dispatcher.note_invalid(worker, wrong)
+                    self.ledger.note_invalid(worker, wrong)
                     result = _invalid(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it
                 if result.cause is not None or history is not None:
                     special.append((len(ended), batch.sent_at, history))
             ended.append((task, result))
         if last_batch is not None:
-            dispatcher.settled(last_batch, count)
+            self.ledger.settled(last_batch, count)
         # More jobs ahead would make messages wait for a busy master only for longer.
         waited = now - message.clock - to_master
         dispatcher.note_progress(worker, len(ended), begun, (message.received, message.held + waited), now)
@@ -329,18 +337,18 @@ class Fleet:
         if isinstance(message, wire.Heartbeat):
             dispatcher.heartbeat(message, self.parameters.run_id, now, time.time())
         elif isinstance(message, wire.Goodbye):
-            dispatcher.leave(message.instance, message.reason)
+            self.roster.leave(message.instance, message.reason)
         elif isinstance(message, wire.Handback):
-            worker = dispatcher.known(message.instance)
+            worker = self.roster.known(message.instance)
             if worker is not None and message.run_id == self.parameters.run_id:
                 dispatcher.hand_back(message.job_ids, worker, message.capacity, asked=message.asked)
 
     def _drop(self, error: WireError) -> None:
-        few = len(self.dispatcher.refused()) < _MOST_REFUSED
+        few = len(self.roster.refused()) < _MOST_REFUSED
         if isinstance(error, ProtocolError) and error.worker is not None and few:
             worker_id, instance = error.worker
             reason = f"speaks protocol {error.protocol}, this master {wire.PROTOCOL}"
-            self.dispatcher.refuse(instance, worker_id, "?", reason, self._clock())
+            self.roster.refuse(instance, worker_id, "?", reason, self._clock())
             return
         self.invalid_messages += 1
         if self.invalid_messages <= _REPORTED_MESSAGES:
@@ -355,17 +363,17 @@ class Fleet:
         self.dispatcher.tick(now)
         self._send_pings(now)
         if now - self._told_at >= _TELL_SECONDS:
-            for worker in self.dispatcher.refused()[:_MOST_REFUSED]:
+            for worker in self.roster.refused()[:_MOST_REFUSED]:
                 self._told_at = now
-                self._send_message(worker, packing.pack_notice(wire.Refusal(worker.refusal or "")))
+                self._send_message(worker, packing.pack_notice(wire.Refusal(worker.presence.refusal or "")))
 
     def _send_pings(self, now: float) -> None:
-        due = self.dispatcher.to_ping(now)
+        due = self.roster.to_ping(now)
         for worker in due:
-            ping = packing.pack_notice(wire.Ping(self.dispatcher.master, now, worker.heard))
+            ping = packing.pack_notice(wire.Ping(self.roster.master, now, worker.presence.heard))
             # One that has just come may not be connected yet and is tried again soon.
-            if self._send_message(worker, ping) or now - worker.since > wire.LOST_AFTER:
-                worker.pinged = now
+            if self._send_message(worker, ping) or now - worker.presence.since > wire.LOST_AFTER:
+                worker.presence.pinged = now
 
     def look_after_descriptors(self, now: float) -> None:
         """See to it that files can be opened; call it several times a second where nothing else ticks."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ssbench.fleet.dispatch import Task
 from ssbench.fleet.history import History
 from ssbench.fleet.wire import Result
-from ssbench.fleet.worker_state import WorkerState
+from ssbench.fleet.worker_state import Task, WorkerState
 
 
 class Phase(Protocol):

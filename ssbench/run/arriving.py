@@ -17,14 +17,14 @@ def wait_for_workers(loop: Loop, expected: Callable[[], int], timeout: float, ad
 
     Says every few seconds what it waits for. Raises WorkerError if there is none in the end.
     """
-    dispatcher, news = loop.fleet.dispatcher, loop.news
+    roster, news = loop.fleet.roster, loop.news
     now = loop.clock()
     deadline = now + timeout
     said_at = now - SAY_SECONDS + 1.0
     while True:
         now = loop.clock()
         loop.tick(now)
-        there = len(dispatcher.living())
+        there = len(roster.living())
         if there >= max(1, expected()) or loop.interrupted.is_set():
             return
         if now >= deadline:
@@ -36,10 +36,10 @@ def wait_for_workers(loop: Loop, expected: Callable[[], int], timeout: float, ad
                 there,
                 expected(),
                 deadline - now,
-                texts.not_ready(dispatcher.not_ready(now), news.work_port) or advice,
+                texts.not_ready(roster.not_ready(now), news.work_port) or advice,
             )
         loop.fleet.receive(min(TICK, deadline - now))
-    why = texts.not_ready(dispatcher.not_ready(now), news.work_port)
+    why = texts.not_ready(roster.not_ready(now), news.work_port)
     if not there:
         raise WorkerError(f"no worker was ready within {timeout:g} s. {why or advice}")
     news.warn(

@@ -154,7 +154,7 @@ class Bench:
 
     def capacity(self) -> int:
         """Return how many operations the workers that are there can run at once."""
-        return self._fleet.dispatcher.capacity if self._fleet is not None else 0
+        return self._fleet.allocation.capacity if self._fleet is not None else 0
 
     def use_local_workers(self, count: int) -> None:
         """Have this many local workers from the next run on; possible where some were started."""
@@ -195,7 +195,7 @@ class Bench:
             )
             started = self._local.workers
         else:
-            note_ended(self._local, fleet.dispatcher)
+            note_ended(self._local, fleet.roster)
             started = self._local.start_ended()
         for worker in started:
             _log.info(
@@ -222,7 +222,7 @@ class Bench:
             self._local.stop()
             if self._fleet is not None:
                 for worker in self._local.workers:
-                    leave(worker, self._fleet.dispatcher, "it was told to")
+                    leave(worker, self._fleet.roster, "it was told to")
             self._local = None
 
     def _advice(self, options: RunOptions) -> str:

@@ -25,7 +25,7 @@ from ssbench.run.own_folder import own_folder
 from ssbench.swift.credentials import SECRET_VARIABLES
 
 if TYPE_CHECKING:
-    from ssbench.fleet.dispatch import Dispatcher
+    from ssbench.fleet.roster import Roster
 
 _log = logging.getLogger(__name__)
 
@@ -184,8 +184,8 @@ class LocalWorkers:
         self.stop()
 
 
-def note_ended(local: LocalWorkers, dispatcher: Dispatcher) -> int:
-    """Log which workers ended since the last call, and tell the dispatcher; returns how many they are."""
+def note_ended(local: LocalWorkers, roster: Roster) -> int:
+    """Log which workers ended since the last call, and tell the roster; returns how many they are."""
     ended = local.newly_ended()
     for worker in ended:
         if worker.ended:
@@ -196,12 +196,12 @@ def note_ended(local: LocalWorkers, dispatcher: Dispatcher) -> int:
                 worker.log,
                 worker.log_tail(),
             )
-        leave(worker, dispatcher, f"exit code {worker.ended}")
+        leave(worker, roster, f"exit code {worker.ended}")
     return len(ended)
 
 
-def leave(worker: LocalWorker, dispatcher: Dispatcher, reason: str) -> None:
-    """Tell the dispatcher that a worker is no longer there."""
-    for known in dispatcher.living():
+def leave(worker: LocalWorker, roster: Roster, reason: str) -> None:
+    """Tell the roster that a worker is no longer there."""
+    for known in roster.living():
         if known.pid == worker.process.pid and known.worker_id == worker.worker_id:
-            dispatcher.leave(known.instance, reason)
+            roster.leave(known.instance, reason)

@@ -16,13 +16,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ssbench.errors import ClusterError, WorkerError
-from ssbench.fleet.dispatch import Task
 from ssbench.fleet.fleet import Arrival, Fleet
 from ssbench.fleet.history import History, tried
 from ssbench.fleet.pace import Pace
 from ssbench.fleet.phase import Phase, give_back
 from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.wire import LOST_AFTER, Result
+from ssbench.fleet.worker_state import Task
 from ssbench.names import side_of
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run import garbage, texts
@@ -116,7 +116,7 @@ class Loop:
         ClusterError when the phase is abandoned (WorkerError if that is because workers are lost again
         and again). However it ends, every task that was sent has been reported to the phase.
         """
-        fleet, dispatcher = self.fleet, self.fleet.dispatcher
+        fleet, ledger = self.fleet, self.fleet.ledger
         began = self.clock()
         self._begin(began, self.give_up_after if give_up_after is None else give_up_after)
         drain_began: float | None = None
@@ -131,14 +131,14 @@ class Loop:
                     self.tick(now)
                     phase.tick(now)
                     self._check(now, phase)
-                if dispatcher.lost:
+                if ledger.lost:
                     self._settle_lost(phase, now)
                 if phase.exhausted(now):
                     if drain_began is None:
                         drain_began = self._said_at = now
                         self._draining = True
                         self._recall(phase, now)
-                    if dispatcher.backlog and phase.cut_short(now):
+                    if ledger.backlog and phase.cut_short(now):
                         self._take_back(phase, lambda history: not tried(history))
                     if self._drained(phase, now - drain_began):
                         return self._standstill
@@ -162,16 +162,16 @@ class Loop:
         self._sent = 0
         self._draining = False
         self._said_at = now
-        self.fleet.dispatcher.limit = self.pace.users(now)
-        self.fleet.dispatcher.keeps_ahead = True
-        self.fleet.dispatcher.measure_anew()
-        if self.fleet.dispatcher.living():
+        self.fleet.allocation.limit = self.pace.users(now)
+        self.fleet.allocation.keeps_ahead = True
+        self.fleet.allocation.measure_anew()
+        if self.fleet.roster.living():
             self._somebody_at = now
 
     def _drained(self, phase: Phase, seconds: float) -> bool:
         """Whether a phase that sends no more is over after this many seconds."""
-        dispatcher = self.fleet.dispatcher
-        if not dispatcher.in_flight and not dispatcher.backlog and not self._unauthorized:
+        fleet = self.fleet
+        if not fleet.ledger.in_flight and not fleet.ledger.backlog and not self._unauthorized:
             return True
         drain_timeout = phase.drain_timeout
         return drain_timeout is not None and seconds > drain_timeout
@@ -186,7 +186,7 @@ class Loop:
 
     def _take_back(self, phase: Phase, which: Callable[[History | None], bool]) -> None:
         """Give back to a phase what has not begun and has such a history; the rest is sent again."""
-        backlog = self.fleet.dispatcher.backlog
+        backlog = self.fleet.ledger.backlog
         not_begun = [each for each in backlog if which(each[1])]
         if not_begun:
             rest = [each for each in backlog if not which(each[1])]
@@ -196,16 +196,16 @@ class Loop:
 
     def _abandon(self, phase: Phase) -> None:
         """Report to the phase what has not ended."""
-        dispatcher = self.fleet.dispatcher
-        for task, worker in dispatcher.take_lost():
+        fleet = self.fleet
+        for task, worker in fleet.ledger.take_lost():
             phase.lost([task], abandoned=LOST, worker=worker)
         unauthorized = [task for task, _ in self._unauthorized.take()]
         if unauthorized:
             phase.lost(unauthorized, abandoned=UNAUTHORIZED)
-        begun, not_begun = dispatcher.abandon()
+        begun, not_begun = fleet.dispatcher.abandon()
         give_back(phase, not_begun)
         if begun:
-            phase.lost(begun, abandoned=UNFINISHED if dispatcher.living() else LOST)
+            phase.lost(begun, abandoned=UNFINISHED if fleet.roster.living() else LOST)
         if begun or not_begun:
             # Workers drop what they still have of it, and have their slots free for the next phase.
             self.fleet.forget_jobs()
@@ -216,19 +216,20 @@ class Loop:
 
         Returns how many seconds to wait for results at most.
         """
-        dispatcher, pace = self.fleet.dispatcher, self.pace
+        fleet, pace = self.fleet, self.pace
+        ledger, allocation = fleet.ledger, fleet.allocation
         self._resent = False
         if self._renews:
             return TICK
-        self.fleet.let_hold(pace.in_hand(now))
-        if dispatcher.backlog:
-            if dispatcher.in_hand is not None and phase is not None:
+        fleet.let_hold(pace.in_hand(now))
+        if ledger.backlog:
+            if allocation.in_hand is not None and phase is not None:
                 self._take_back(phase, lambda history: history is None)
             self._send_backlog()
         if phase is None:
             return TICK
-        in_flight = len(dispatcher.in_flight) - dispatcher.ahead - dispatcher.beyond
-        room = pace.room(now, self._sent, in_flight, dispatcher.capacity)
+        in_flight = len(ledger.in_flight) - allocation.ahead - allocation.beyond
+        room = pace.room(now, self._sent, in_flight, allocation.capacity)
         if room > 0:
             timeout = self._send_new(phase, room, now)
             if timeout is not None:
@@ -237,25 +238,25 @@ class Loop:
         return wait if wait < TICK else TICK
 
     def _send_backlog(self) -> None:
-        dispatcher = self.fleet.dispatcher
-        while dispatcher.backlog and (worker := dispatcher.next_worker()) is not None:
-            tasks, histories = self._from_backlog(min(self.pace.batch_size, dispatcher.room(worker)))
+        ledger, allocation = self.fleet.ledger, self.fleet.allocation
+        while ledger.backlog and (worker := allocation.next_worker()) is not None:
+            tasks, histories = self._from_backlog(min(self.pace.batch_size, allocation.room(worker)))
             self._resent |= self.fleet.send(worker, tasks, self.clock(), histories)
 
     def _send_new(self, phase: Phase, room: int, now: float) -> float | None:
         """Send ``room`` new tasks; returns how many seconds to wait for results if it cannot."""
-        fleet, dispatcher, pace = self.fleet, self.fleet.dispatcher, self.pace
+        fleet, allocation, pace = self.fleet, self.fleet.allocation, self.pace
         batch_size = pace.batch_size
-        if dispatcher.in_hand is not None:
+        if allocation.in_hand is not None:
             # What is due together goes to all workers.
-            batch_size = min(batch_size, -(-room // max(1, len(dispatcher.living()))))
+            batch_size = min(batch_size, -(-room // max(1, len(fleet.roster.living()))))
         while room > 0:
-            worker = dispatcher.next_worker()
+            worker = allocation.next_worker()
             if worker is None:
                 return TICK
-            tasks = phase.next_tasks(min(batch_size, dispatcher.room(worker), room))
+            tasks = phase.next_tasks(min(batch_size, allocation.room(worker), room))
             if not tasks:
-                return _NO_TASKS if worker.outstanding < worker.share else _NO_TASKS_AHEAD
+                return _NO_TASKS if worker.held.outstanding < worker.allowance.share else _NO_TASKS_AHEAD
             dues = pace.dues(self._sent, len(tasks))
             self._sent += len(tasks)
             # Not the time of the turn: sending to many workers takes a while.
@@ -265,7 +266,7 @@ class Loop:
         return None
 
     def _from_backlog(self, most: int) -> tuple[list[Task], list[History | None]]:
-        backlog = self.fleet.dispatcher.backlog
+        backlog = self.fleet.ledger.backlog
         taken = [backlog.popleft() for _ in range(min(most, len(backlog)))]
         histories = [history for _, history in taken]
         return [task for task, _ in taken], histories if any(histories) else []
@@ -308,7 +309,7 @@ class Loop:
     ) -> bool:
         renewals = self._renewals
         renewal = renewals[side_of(task[3]) if len(renewals) > 1 else 0]
-        ended = min(result.completed + arrival.worker.offset.seconds, arrival.at)
+        ended = min(result.completed + arrival.worker.clock.offset.seconds, arrival.at)
         if not self._unauthorized.add(task, result, history, renewal, ended):
             return False
         # A job that began with an earlier token is sent again with the one that is there by now.
@@ -338,9 +339,9 @@ class Loop:
         for renewal in self._renewals:
             self._look_after(renewal, now)
         if not self._renews:
-            self.fleet.dispatcher.keeps_ahead = not self._draining
+            self.fleet.allocation.keeps_ahead = not self._draining
             for task, history in self._unauthorized.take():
-                self.fleet.dispatcher.send_again(task, history)
+                self.fleet.ledger.send_again(task, history)
 
     def _look_after(self, renewal: TokenRenewal, now: float) -> None:
         before = renewal.failures
@@ -365,36 +366,41 @@ class Loop:
 
     def _check(self, now: float, phase: Phase) -> None:
         """Raise what ends the phase early; say what it waits for."""
-        dispatcher, standstill = self.fleet.dispatcher, self._standstill
-        dispatcher.limit = self.pace.users(now)
-        self.fleet.tell_shares()
+        fleet, standstill = self.fleet, self._standstill
+        fleet.allocation.limit = self.pace.users(now)
+        fleet.tell_shares()
         if self._draining:
             self._recall(phase, now)
-        if dispatcher.living():
+        if fleet.roster.living():
             self._somebody_at = now
         elif now - self._somebody_at > _NOBODY_LEFT:
             raise WorkerError("all workers are gone")
-        if standstill.hopeless(now, dispatcher.oldest_begun):
+        if standstill.hopeless(now, fleet.ledger.oldest_begun):
             why = texts.abandoned(standstill, now)
             raise WorkerError(why) if standstill.main_cause == LOST else ClusterError(why)
         stands_still = self._draining or now - standstill.succeeded_at >= SAY_SECONDS
         if stands_still and now - self._said_at >= SAY_SECONDS:
             self._said_at = now
-            holders = [worker for worker in dispatcher.living() if worker.outstanding]
+            holders = [worker for worker in fleet.roster.living() if worker.held.outstanding]
             text = texts.waiting_for_jobs(
-                phase.what, len(dispatcher.in_flight), holders, len(self._unauthorized), standstill, now
+                phase.what,
+                len(fleet.ledger.in_flight),
+                holders,
+                len(self._unauthorized),
+                standstill,
+                now,
             )
             _log.info("%s", text)
 
     def _settle_lost(self, phase: Phase, now: float) -> None:
-        for task, worker in self.fleet.dispatcher.take_lost():
+        for task, worker in self.fleet.ledger.take_lost():
             self._standstill.failed(LOST, texts.holder(worker), LOST_AFTER, now)
             for again in phase.lost([task], abandoned=None, worker=worker):
-                self.fleet.dispatcher.send_again(again, History(1, now, {LOST: 1}))
+                self.fleet.ledger.send_again(again, History(1, now, {LOST: 1}))
 
     def note_strange_results(self) -> None:
         """Add to the warnings, for the report, what was ignored or counted as an error, and whose it was."""
         fleet = self.fleet
         self.news.warnings.extend(
-            texts.strange_results(fleet.dispatcher.workers.values(), fleet.invalid_messages)
+            texts.strange_results(fleet.roster.workers.values(), fleet.invalid_messages)
         )

@@ -12,10 +12,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from ssbench.fleet.dispatch import Task
 from ssbench.fleet.stages import LEAD
 from ssbench.fleet.wire import Result
-from ssbench.fleet.worker_state import WorkerState
+from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
 from ssbench.results import LOST, Sink
 from ssbench.run.error_limit import ErrorLimit

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssbench.fleet.dispatch import Task
 from ssbench.fleet.wire import Rare, Result
-from ssbench.fleet.worker_state import WorkerState
+from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results import NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, Mark, ResultBlock, ResultRow, Rows
 
 #: A result of whose time the worker stood still for this share or more is marked.
@@ -41,7 +40,7 @@ class RowMaker:
         """Collect results that came in one message."""
         rows = self._rows
         add, pack = rows.rows.append, rows.pack
-        to_epoch = worker.offset.seconds + self._epoch
+        to_epoch = worker.clock.offset.seconds + self._epoch
         worker_id, more = worker.worker_id, self._urls or self._with_due
         self.count += len(ended)
         for (operation, size_class, container, number, size), result in ended:

@@ -214,7 +214,7 @@ class Run:
         container or not one of the initial objects.
         """
         wait_for_workers(self._loop, self.workers.expected, self._options.worker_timeout, self._advice)
-        capacity, users = self._fleet.dispatcher.capacity, self._scenario.user_count
+        capacity, users = self._fleet.allocation.capacity, self._scenario.user_count
         if capacity < users and not self._stop():
             self._news.warn(
                 f"The workers run {capacity} operations at once, less than the {users} users"
@@ -260,7 +260,7 @@ class Run:
     def _measure(self, writer: RunResultsWriter, more_sinks: Sequence[Sink]) -> None:
         """Run the benchmark; results go to the sinks, which are ended whatever happens."""
         _log.info("Starting the benchmark (up to %d operations at once)", self._scenario.user_count)
-        for worker in self._fleet.dispatcher.living():
+        for worker in self._fleet.roster.living():
             worker.load.clear()
         sinks = [*more_sinks, writer]
         goal = self._goal

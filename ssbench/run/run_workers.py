@@ -30,9 +30,9 @@ class RunWorkers:
 
     def counts(self) -> tuple[int, int]:
         """Return how many workers can get jobs, and how many are expected: asked for, or in use before."""
-        dispatcher = self._fleet.dispatcher
-        used = sum(worker.used for worker in dispatcher.workers.values())
-        return len(dispatcher.living()), max(self._asked, used)
+        roster = self._fleet.roster
+        used = sum(worker.presence.used for worker in roster.workers.values())
+        return len(roster.living()), max(self._asked, used)
 
     def views(self) -> list[WorkerView]:
         """Return how busy each worker is that is used, or was."""
@@ -40,24 +40,24 @@ class RunWorkers:
             WorkerView(
                 worker.worker_id,
                 worker.host,
-                worker.ready and not worker.ended,
+                worker.presence.ready and not worker.presence.ended,
                 worker.load.cpu_share,
                 worker.load.lag_percentile(99),
-                worker.outstanding,
+                worker.held.outstanding,
             )
-            for worker in self._fleet.dispatcher.workers.values()
-            if worker.used
+            for worker in self._fleet.roster.workers.values()
+            if worker.presence.used
         ]
 
     def expected(self) -> int:
         """Return how many to wait for: those asked for, and those that the run before had and that live."""
-        return max(self._asked - self._ended, sum(worker.alive for worker in self._former))
+        return max(self._asked - self._ended, sum(worker.presence.alive for worker in self._former))
 
     def look_after_local(self, _now: float) -> None:
         """Note which local workers have ended; raises WorkerError where these were all workers."""
         if self._local is None:
             return
-        dispatcher = self._fleet.dispatcher
-        self._ended += note_ended(self._local, dispatcher)
-        if not self._local.running and not dispatcher.living():
+        roster = self._fleet.roster
+        self._ended += note_ended(self._local, roster)
+        if not self._local.running and not roster.living():
             raise WorkerError("all local workers have ended")

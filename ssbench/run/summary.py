@@ -54,7 +54,7 @@ def describe(
         run_id=run_id,
         started=time.time(),
         workers=tuple(
-            WorkerFacts(worker.worker_id, worker.host, worker.version) for worker in fleet.dispatcher.living()
+            WorkerFacts(worker.worker_id, worker.host, worker.version) for worker in fleet.roster.living()
         ),
         storage_urls=tuple(parameters.storage_urls),
         sides=tuple(side.name for side in options.sides),
@@ -87,7 +87,7 @@ def summarize(
     stages: tuple[StageFacts, ...] = (),
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended. ``uploads`` is None in a no-op run."""
-    dispatcher = fleet.dispatcher
+    ledger = fleet.ledger
     used = own.used(time.monotonic(), terminal.seconds_unread())
     return RunSummary(
         ended=time.time(),
@@ -96,17 +96,19 @@ def summarize(
         warnings=tuple(warnings),
         interrupted=interrupted,
         workers=tuple(
-            _facts(worker, benchmark.epoch) for worker in dispatcher.workers.values() if worker.used
+            _facts(worker, benchmark.epoch)
+            for worker in fleet.roster.workers.values()
+            if worker.presence.used
         ),
         counters={
-            "late_results": dispatcher.late_results,
-            "foreign_results": dispatcher.foreign_results,
-            "invalid_results": dispatcher.invalid_results,
-            "handed_back": dispatcher.handed_back,
-            "passed_on": dispatcher.passed_on,
+            "late_results": ledger.late_results,
+            "foreign_results": ledger.foreign_results,
+            "invalid_results": ledger.invalid_results,
+            "handed_back": ledger.handed_back,
+            "passed_on": ledger.passed_on,
             "taken_back": benchmark.taken_back,
             "drawn": state.drawn,
-            "capacity": dispatcher.capacity,
+            "capacity": fleet.allocation.capacity,
             "waited": state.waits,
             "not_begun": state.waiting,
             "expired": state.expired,
@@ -114,7 +116,7 @@ def summarize(
         },
         sent_until=benchmark.sent_until,
         master=MasterFacts(used.cpu_share, own.longest, used.unread),
-        gaps=tuple(_gaps(own, dispatcher.workers.values(), benchmark.epoch)),
+        gaps=tuple(_gaps(own, fleet.roster.workers.values(), benchmark.epoch)),
         cluster=observation,
         ended_early=None if error is None else str(error),
         error_code=0 if error is None else int(error.exit_code),
@@ -130,17 +132,17 @@ def _facts(worker: WorkerState, epoch: float) -> WorkerFacts:
         worker.version,
         worker.load.cpu_share,
         worker.load.lag_percentile(99),
-        worker.offset.seconds + epoch,
+        worker.clock.offset.seconds + epoch,
         worker.load.lag_percentile(50),
         worker.load.lag_max,
-        worker.clocks.slope,
-        worker.clocks.wall_offset,
+        worker.clock.course.slope,
+        worker.clock.course.wall_offset,
     )
 
 
 def _gaps(own: OwnPart, workers: Iterable[WorkerState], epoch: float) -> Iterator[Gap]:
     """Yield the times in which the master or a worker stood still, in order."""
     of: list[tuple[int | None, list[tuple[float, float]]]] = [(None, own.gaps)]
-    of += [(worker.worker_id, worker.load.gaps) for worker in workers if worker.used]
+    of += [(worker.worker_id, worker.load.gaps) for worker in workers if worker.presence.used]
     gaps = [Gap(who, begin + epoch, end - begin) for who, each in of for begin, end in each]
     yield from sorted(gaps, key=lambda gap: gap.start)

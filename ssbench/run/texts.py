@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ssbench.fleet import events
-from ssbench.fleet.dispatch import MOST_WORKERS, NotReady
+from ssbench.fleet.roster import MOST_WORKERS, NotReady
 from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.wire import LOST_AFTER, Result
 from ssbench.fleet.worker_state import WorkerState
@@ -141,11 +141,11 @@ def strange_results(workers: Iterable[WorkerState], invalid_messages: int = 0) -
     lines = []
     for counts, text in (
         (
-            [(worker, worker.foreign_results) for worker in workers if worker.foreign_results],
+            [(worker, worker.held.foreign_results) for worker in workers if worker.held.foreign_results],
             "named jobs that other workers had and were ignored",
         ),
         (
-            [(worker, worker.invalid_results) for worker in workers if worker.invalid_results],
+            [(worker, worker.held.invalid_results) for worker in workers if worker.held.invalid_results],
             "had impossible figures and count as errors",
         ),
     ):
@@ -190,7 +190,7 @@ def waiting_for_jobs(
 ) -> str:
     """Return what a phase waits for: how many ``what``, which workers have them, what failed meanwhile."""
     text = f"Waiting for {in_flight} {what} to end"
-    named = [f"worker {each.worker_id} on {each.host} has {each.outstanding}" for each in holders]
+    named = [f"worker {each.worker_id} on {each.host} has {each.held.outstanding}" for each in holders]
     if len(named) > _MOST_HOLDERS:
         named[_MOST_HOLDERS:] = [f"{len(named) - _MOST_HOLDERS} more workers have the rest"]
     if named:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from functools import partial
 
 from ssbench.errors import SsbenchError, UsageError
-from ssbench.fleet.dispatch import Task
 from ssbench.fleet.history import History, after_failure
 from ssbench.fleet.wire import Result
+from ssbench.fleet.worker_state import Task
 from ssbench.stores import STORE
 from ssbench.swift.credentials import Credentials, Session
 from ssbench.swift.renewal import INTERVAL, pause_after, send_again

@@ -17,10 +17,9 @@ from history import Entry, Row
 from simulated import Network, SimulatedWorker
 
 from ssbench.fleet import packing, wire
-from ssbench.fleet.dispatch import Task
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.fleet.wire import LOST_AFTER, PROTOCOL, Brief, Job, Result, RunParameters
-from ssbench.fleet.worker_state import WorkerState
+from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import OPERATIONS
 from ssbench.results import LOST
 from ssbench.run.arriving import wait_for_workers
@@ -373,7 +372,7 @@ class Operations:
     def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         self._state.ended(ended)
         for task, result in ended:
-            completed = result.completed + worker.offset.seconds
+            completed = result.completed + worker.clock.offset.seconds
             started = None if result.last_byte is None else completed - result.last_byte
             self._add(task, result.trans_id, result.cause, started, completed, result.retries)
 
@@ -465,7 +464,7 @@ class Simulation:
             case "kill":
                 worker.kill()
                 if self.numbers.random() < 0.5:  # one that was started here is known to have ended
-                    self.fleet.dispatcher.leave(worker.instance, "it was killed")
+                    self.fleet.roster.leave(worker.instance, "it was killed")
                 self.network.at(self.numbers.uniform(0.0, 3.0), lambda: self._replace(place))
             case "stop":
                 worker.freeze()

@@ -14,13 +14,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec import structs
 
 from ssbench.fleet import events
-from ssbench.fleet.clocks import Clocks
-from ssbench.fleet.dispatch import MOST_WORKERS, Dispatcher, NotReady, Task
+from ssbench.fleet.clocks import CLOCK_WINDOW, ClockOffset, Clocks
+from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.history import History
-from ssbench.fleet.membership import MOST_GAPS_OF_ALL
 from ssbench.fleet.pace import ClosedLoop
+from ssbench.fleet.roster import MOST_GAPS_OF_ALL, MOST_WORKERS, NotReady
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat, Job
-from ssbench.fleet.worker_state import CLOCK_WINDOW, ClockOffset, Load, WorkerState
+from ssbench.fleet.worker_load import Load
+from ssbench.fleet.worker_state import Task, WorkerState
 
 RUN = 77
 
@@ -64,7 +65,7 @@ def beat(
 def hear(dispatcher: Dispatcher, message: Heartbeat, now: float, *, answers: bool = True) -> None:
     """A heartbeat comes, as the answer to a ping of just now or unasked."""
     if answers:
-        message = structs.replace(message, master=dispatcher.master, ping=now)
+        message = structs.replace(message, master=dispatcher.roster.master, ping=now)
     dispatcher.heartbeat(message, RUN, now)
 
 
@@ -84,13 +85,13 @@ def send(
     to: int | None = None,
 ) -> tuple[int, list[Job]]:
     """Send to one worker, or to whoever's turn it is."""
-    worker = dispatcher.next_worker() if to is None else worker_of(dispatcher, to)
+    worker = dispatcher.allocation.next_worker() if to is None else worker_of(dispatcher, to)
     assert worker is not None
     return dispatcher.send(batch, now, worker, histories)
 
 
 def lost_numbers(dispatcher: Dispatcher) -> list[tuple[int, int | None]]:
-    return [(each[3], worker and worker.worker_id) for each, worker in dispatcher.take_lost()]
+    return [(each[3], worker and worker.worker_id) for each, worker in dispatcher.ledger.take_lost()]
 
 
 def kinds(dispatcher: Dispatcher) -> list[type[events.Event]]:
@@ -100,12 +101,12 @@ def kinds(dispatcher: Dispatcher) -> list[type[events.Event]]:
 
 def room(dispatcher: Dispatcher) -> int:
     """How many more jobs may be sent in a closed loop of as many users as the limit."""
-    pace = ClosedLoop(dispatcher.limit)
-    return pace.room(0.0, 0, len(dispatcher.in_flight), dispatcher.capacity)
+    pace = ClosedLoop(dispatcher.allocation.limit)
+    return pace.room(0.0, 0, len(dispatcher.ledger.in_flight), dispatcher.allocation.capacity)
 
 
 def reasons(dispatcher: Dispatcher, now: float) -> list[NotReady]:
-    return [why for _, why in dispatcher.not_ready(now)]
+    return [why for _, why in dispatcher.roster.not_ready(now)]
 
 
 def joined(*instances: int, limit: int = 100) -> Dispatcher:
@@ -118,7 +119,7 @@ def joined(*instances: int, limit: int = 100) -> Dispatcher:
 
 
 def worker_of(dispatcher: Dispatcher, instance: int) -> WorkerState:
-    worker = dispatcher.known(instance)
+    worker = dispatcher.roster.known(instance)
     assert worker is not None
     return worker
 
@@ -161,61 +162,71 @@ def test_a_result_settles_the_number_it_names_once() -> None:
     first, jobs = send(dispatcher, tasks(2), 0.0)
     assert [job[0] for job in jobs] == [first, first + 1]
     worker = worker_of(dispatcher, 1)
-    batch = dispatcher.settle(first, worker)
+    batch = dispatcher.ledger.settle(first, worker)
     assert batch is not None
     assert batch.task(first) == task(0)
-    assert dispatcher.settle(first, worker) is None
-    assert dispatcher.settle(12345, worker) is None
-    assert dispatcher.late_results == 2
-    assert list(dispatcher.in_flight) == [first + 1]
+    assert dispatcher.ledger.settle(first, worker) is None
+    assert dispatcher.ledger.settle(12345, worker) is None
+    assert dispatcher.ledger.late_results == 2
+    assert list(dispatcher.ledger.in_flight) == [first + 1]
 
 
 def test_a_job_is_settled_by_nobody_but_the_worker_that_has_it() -> None:
     dispatcher = joined(1, 2)
     first, _ = send(dispatcher, tasks(2), 0.0, to=1)
     thief = worker_of(dispatcher, 2)
-    assert dispatcher.settle(first, thief) is None
+    assert dispatcher.ledger.settle(first, thief) is None
     dispatcher.hand_back([first, first + 1], thief, 10)
-    assert (dispatcher.foreign_results, thief.foreign_results, dispatcher.late_results) == (3, 3, 0)
+    assert (
+        dispatcher.ledger.foreign_results,
+        thief.held.foreign_results,
+        dispatcher.ledger.late_results,
+    ) == (
+        3,
+        3,
+        0,
+    )
     assert kinds(dispatcher) == [events.Foreign]
-    assert sorted(dispatcher.in_flight) == [first, first + 1]
-    assert not dispatcher.backlog
-    assert worker_of(dispatcher, 1).outstanding == 2
-    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is not None
+    assert sorted(dispatcher.ledger.in_flight) == [first, first + 1]
+    assert not dispatcher.ledger.backlog
+    assert worker_of(dispatcher, 1).held.outstanding == 2
+    assert dispatcher.ledger.settle(first, worker_of(dispatcher, 1)) is not None
 
 
 def test_workers_that_come_and_go_under_new_ids_are_forgotten() -> None:
     dispatcher = Dispatcher(10)
     for instance in range(1, 2 * MOST_WORKERS):
         hear(dispatcher, beat(instance), 0.0)
-        dispatcher.leave(instance, "has ended")
+        dispatcher.roster.leave(instance, "has ended")
         dispatcher.events.clear()
-    assert len(dispatcher._holders) <= MOST_WORKERS
+    assert len(dispatcher.roster._holders) <= MOST_WORKERS
 
 
 def test_when_a_batch_was_sent_stays_true_when_the_master_was_stopped() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(1), 0.0)
     dispatcher.tick(60.0)
-    assert dispatcher.in_flight[first].sent_at == 0.0
+    assert dispatcher.ledger.in_flight[first].sent_at == 0.0
 
 
 def test_a_job_sent_again_has_a_new_number() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(1), 0.0)
     dispatcher.unsend(first)
-    assert list(dispatcher.backlog) == [(task(0), None)]
-    again, _ = send(dispatcher, [dispatcher.backlog.popleft()[0]], 0.0)
+    assert list(dispatcher.ledger.backlog) == [(task(0), None)]
+    assert dispatcher.allocation.next_worker() is None  # it is tried again at the next tick
+    dispatcher.tick(0.1)
+    again, _ = send(dispatcher, [dispatcher.ledger.backlog.popleft()[0]], 0.1)
     assert again != first
 
 
 def test_unsent_tasks_keep_their_place_and_their_past() -> None:
     dispatcher = joined(1)
-    dispatcher.send_again(task(9), None)
+    dispatcher.ledger.send_again(task(9), None)
     history = History(2, 1.5, {"HTTP 401": 2})
     first, _ = send(dispatcher, tasks(2), 0.0, [history, None])
     dispatcher.unsend(first)
-    assert list(dispatcher.backlog) == [(task(0), history), (task(1), None), (task(9), None)]
+    assert list(dispatcher.ledger.backlog) == [(task(0), history), (task(1), None), (task(9), None)]
 
 
 def test_of_a_lost_worker_only_what_may_have_begun_is_lost() -> None:
@@ -223,18 +234,20 @@ def test_of_a_lost_worker_only_what_may_have_begun_is_lost() -> None:
     worker = worker_of(dispatcher, 1)
     first, _ = send(dispatcher, tasks(2), 0.0, to=1)
     second, _ = send(dispatcher, [task(number) for number in range(2, 6)], 0.0, to=1)
-    assert worker.share == 2
-    dispatcher.settle(first, worker)
+    assert worker.allowance.share == 2
+    dispatcher.ledger.settle(first, worker)
     # Two more than its share: it says that it has begun the third.
     dispatcher.note_progress(worker, 1, second, (second, 0.0), 0.1)
-    dispatcher.leave(1, "has ended")
+    dispatcher.roster.leave(1, "has ended")
     assert lost_numbers(dispatcher) == [(1, 1), (2, 1)]
-    assert [(each[3], history is not None and history.in_doubt) for each, history in dispatcher.backlog] == [
+    assert [
+        (each[3], history is not None and history.in_doubt) for each, history in dispatcher.ledger.backlog
+    ] == [
         (3, True),
         (4, True),
         (5, True),
     ]
-    assert (dispatcher.passed_on, dispatcher.in_flight) == (3, {})
+    assert (dispatcher.ledger.passed_on, dispatcher.ledger.in_flight) == (3, {})
 
 
 def test_of_a_dropped_batch_only_what_may_have_begun_is_lost() -> None:
@@ -248,26 +261,26 @@ def test_of_a_dropped_batch_only_what_may_have_begun_is_lost() -> None:
     assert dispatcher.events == [events.Dropped(worker_of(dispatcher, 1), 1)]
     # It may have begun them after it last told what it had begun.
     in_doubt = replace(history, in_doubt=True)
-    assert list(dispatcher.backlog) == [(task(number), in_doubt) for number in (2, 3, 4)]
+    assert list(dispatcher.ledger.backlog) == [(task(number), in_doubt) for number in (2, 3, 4)]
 
 
 def test_a_job_that_waits_ahead_is_not_overdue() -> None:
     dispatcher = joined(1, limit=1)
-    dispatcher.longest_job = 50.0
+    dispatcher.ledger.longest_job = 50.0
     worker = worker_of(dispatcher, 1)
     first, _ = send(dispatcher, tasks(1), 0.0)
     second, _ = send(dispatcher, tasks(2), 0.0, to=1)
     for now in range(1, 136):
-        held = [batch for batch in (first, second) if batch in dispatcher._batches]
+        held = [batch for batch in (first, second) if batch in dispatcher.ledger._batches]
         hear(dispatcher, beat(1, held), now)
         dispatcher.tick(now)
         if now == 40:
-            dispatcher.settle(first, worker)
+            dispatcher.ledger.settle(first, worker)
             dispatcher.note_progress(worker, 1, second, (second, 39.0), now)
         if now == 85:
-            dispatcher.settle(second, worker)
+            dispatcher.ledger.settle(second, worker)
             dispatcher.note_progress(worker, 1, second + 1, (second, 84.0), now)
-    assert dispatcher.oldest_begun == 85.0
+    assert dispatcher.ledger.oldest_begun == 85.0
     assert kinds(dispatcher) == []
     hear(dispatcher, beat(1, [second]), 135.5)
     dispatcher.tick(135.5)
@@ -276,20 +289,28 @@ def test_a_job_that_waits_ahead_is_not_overdue() -> None:
 
 def test_without_jobs_ahead_a_worker_gets_what_it_can_begin() -> None:
     dispatcher = joined(1, limit=4)
-    dispatcher.keeps_ahead = False
+    dispatcher.allocation.keeps_ahead = False
     worker = worker_of(dispatcher, 1)
-    assert (dispatcher.next_worker(), dispatcher.room(worker), dispatcher.ahead) == (worker, 4, 0)
+    assert (
+        dispatcher.allocation.next_worker(),
+        dispatcher.allocation.room(worker),
+        dispatcher.allocation.ahead,
+    ) == (worker, 4, 0)
     send(dispatcher, tasks(4), 0.0)
-    assert dispatcher.next_worker() is None
-    dispatcher.keeps_ahead = True
-    assert (dispatcher.next_worker(), dispatcher.room(worker), dispatcher.ahead) == (worker, 2, 2)
+    assert dispatcher.allocation.next_worker() is None
+    dispatcher.allocation.keeps_ahead = True
+    assert (
+        dispatcher.allocation.next_worker(),
+        dispatcher.allocation.room(worker),
+        dispatcher.allocation.ahead,
+    ) == (worker, 2, 2)
 
 
 def test_all_workers_together_may_have_a_given_number_in_hand() -> None:
     dispatcher = joined(1, 2, limit=4)
-    dispatcher.in_hand = 20
-    assert dispatcher.ahead == 16
-    assert [each.most for each in dispatcher.living()] == [10, 10]
+    dispatcher.allocation.in_hand = 20
+    assert dispatcher.allocation.ahead == 16
+    assert [each.allowance.most for each in dispatcher.roster.living()] == [10, 10]
 
 
 def test_the_batches_of_a_silent_worker_are_lost_with_it() -> None:
@@ -301,9 +322,9 @@ def test_the_batches_of_a_silent_worker_are_lost_with_it() -> None:
     pass_time(dispatcher, 0.5, LOST_AFTER + 0.2, beat(2, [second]))
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
     assert kinds(dispatcher) == [events.Lost]
-    assert [worker.instance for worker in dispatcher.living()] == [2]
-    assert list(dispatcher.in_flight) == [second]
-    assert dispatcher.capacity == 10
+    assert [worker.instance for worker in dispatcher.roster.living()] == [2]
+    assert list(dispatcher.ledger.in_flight) == [second]
+    assert dispatcher.allocation.capacity == 10
 
 
 def test_a_batch_that_is_not_claimed_is_lost() -> None:
@@ -323,33 +344,39 @@ def test_what_was_on_its_way_to_a_silent_worker_is_lost_with_it() -> None:
     now = pass_time(dispatcher, now, 1.0, beat(2))
     assert kinds(dispatcher) == [events.Lost]
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
-    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
-    assert not dispatcher.in_flight
-    assert worker_of(dispatcher, 1).outstanding == 0
+    assert dispatcher.ledger.settle(first, worker_of(dispatcher, 1)) is None
+    assert not dispatcher.ledger.in_flight
+    assert worker_of(dispatcher, 1).held.outstanding == 0
 
 
 def test_a_worker_gets_its_share_and_no_more_than_it_has_room_for() -> None:
     dispatcher = Dispatcher(20)
     for instance, capacity in ((1, 64), (2, 3), (3, 64)):
         hear(dispatcher, beat(instance, capacity=capacity), 0.0)
-    assert dispatcher.capacity == 131
-    assert [worker.share for worker in dispatcher.living()] == [9, 3, 8]
+    assert dispatcher.allocation.capacity == 131
+    assert [worker.allowance.share for worker in dispatcher.roster.living()] == [9, 3, 8]
     sent: Counter[int] = Counter()
-    while sent.total() < 20 and (worker := dispatcher.next_worker()) is not None:
+    while sent.total() < 20 and (worker := dispatcher.allocation.next_worker()) is not None:
         dispatcher.send(tasks(1), 0.0, worker)
         sent[worker.instance] += 1
     assert sent == {1: 9, 2: 3, 3: 8}
     # Then all get jobs ahead.
-    while (worker := dispatcher.next_worker()) is not None:
+    while (worker := dispatcher.allocation.next_worker()) is not None:
         dispatcher.send(tasks(1), 0.0, worker)
-    assert [worker.outstanding - worker.share for worker in dispatcher.living()] == [2, 2, 2]
+    assert [worker.held.outstanding - worker.allowance.share for worker in dispatcher.roster.living()] == [
+        2,
+        2,
+        2,
+    ]
     # One that stands still gets nothing more, and the others all that they can do.
-    for first in [first for first, batch in dispatcher.in_flight.items() if batch.worker.instance != 1]:
-        worker = dispatcher.in_flight[first].worker
-        dispatcher.settle(first, worker)
-        dispatcher.note_room(worker)
+    for first in [
+        first for first, batch in dispatcher.ledger.in_flight.items() if batch.worker.instance != 1
+    ]:
+        worker = dispatcher.ledger.in_flight[first].worker
+        dispatcher.ledger.settle(first, worker)
+        dispatcher.allocation.note_room(worker)
     sent.clear()
-    while (worker := dispatcher.next_worker()) is not None:
+    while (worker := dispatcher.allocation.next_worker()) is not None:
         dispatcher.send(tasks(1), 0.0, worker)
         sent[worker.instance] += 1
     assert sent == {2: 5, 3: 10}
@@ -358,35 +385,35 @@ def test_a_worker_gets_its_share_and_no_more_than_it_has_room_for() -> None:
 def test_a_worker_that_is_not_connected_is_passed_over_for_a_while() -> None:
     dispatcher = joined(1, 2)
     away = worker_of(dispatcher, 1)
-    away.away = True
-    assert {dispatcher.next_worker() for _ in range(4)} == {worker_of(dispatcher, 2)}
+    away.allowance.away = True
+    assert {dispatcher.allocation.next_worker() for _ in range(4)} == {worker_of(dispatcher, 2)}
     dispatcher.tick(0.1)
-    assert {dispatcher.next_worker() for _ in range(4)} == {away, worker_of(dispatcher, 2)}
+    assert {dispatcher.allocation.next_worker() for _ in range(4)} == {away, worker_of(dispatcher, 2)}
 
 
 def test_a_worker_that_claims_its_jobs_for_ever_is_used_no_more() -> None:
     dispatcher = joined(1, 2)
-    dispatcher.longest_job = 50.0
+    dispatcher.ledger.longest_job = 50.0
     first, _ = send(dispatcher, tasks(2), 0.0, to=1)
     for now in range(1, 51):
         hear(dispatcher, beat(1, [first]), now)
         hear(dispatcher, beat(2), now)
         dispatcher.tick(now)
-    assert dispatcher.oldest_begun == 0.0
+    assert dispatcher.ledger.oldest_begun == 0.0
     assert kinds(dispatcher) == []
     dispatcher.tick(50.5)
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
     assert dispatcher.events == [events.Overdue(worker_of(dispatcher, 1), 50.0, 2)]
     hear(dispatcher, beat(1, [first]), 51.0)
-    assert [worker.worker_id for worker in dispatcher.living()] == [2]
-    assert dispatcher.oldest_begun is None
+    assert [worker.worker_id for worker in dispatcher.roster.living()] == [2]
+    assert dispatcher.ledger.oldest_begun is None
 
 
 def test_a_batch_that_its_owner_leaves_out_is_lost() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(3), 0.0)
     hear(dispatcher, beat(1, [first]), 1.0)
-    dispatcher.settle(first, worker_of(dispatcher, 1))
+    dispatcher.ledger.settle(first, worker_of(dispatcher, 1))
     hear(dispatcher, beat(1, []), 2.0)
     assert lost_numbers(dispatcher) == [(1, 1), (2, 1)]
     assert dispatcher.events == [events.Dropped(worker_of(dispatcher, 1), 2)]
@@ -404,7 +431,7 @@ def test_a_worker_that_serves_another_run_has_lost_this_ones_batches(run_id: int
 def test_a_batch_stays_with_its_first_claimant() -> None:
     dispatcher = joined(1, 2)
     first, _ = send(dispatcher, tasks(2), 0.0)
-    dispatcher.settle(first, worker_of(dispatcher, 1))
+    dispatcher.ledger.settle(first, worker_of(dispatcher, 1))
     hear(dispatcher, beat(2, [first]), 0.5)
     hear(dispatcher, beat(2, []), 0.6)
     assert lost_numbers(dispatcher) == []
@@ -414,12 +441,12 @@ def test_a_batch_stays_with_its_first_claimant() -> None:
 
 def test_handed_back_jobs_go_to_the_head_of_the_line() -> None:
     dispatcher = joined(1)
-    dispatcher.send_again(task(9), None)
+    dispatcher.ledger.send_again(task(9), None)
     first, _ = send(dispatcher, tasks(3), 0.0)
     dispatcher.hand_back([first + 2, 424242], worker_of(dispatcher, 1), 10)
-    assert list(dispatcher.backlog) == [(task(2), None), (task(9), None)]
-    assert sorted(dispatcher.in_flight) == [first, first + 1]
-    assert dispatcher.late_results == 0
+    assert list(dispatcher.ledger.backlog) == [(task(2), None), (task(9), None)]
+    assert sorted(dispatcher.ledger.in_flight) == [first, first + 1]
+    assert dispatcher.ledger.late_results == 0
     hear(dispatcher, beat(1, []), 0.5)  # it owned the rest by handing back a part
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
 
@@ -429,12 +456,12 @@ def test_after_a_handback_a_worker_is_sent_no_more_than_it_has_room_for() -> Non
     first, _ = send(dispatcher, tasks(10), 0.0)
     worker = worker_of(dispatcher, 1)
     dispatcher.hand_back(range(first + 3, first + 10), worker, 3)
-    assert (room(dispatcher), worker.outstanding, worker.share) == (0, 3, 3)
-    assert dispatcher.next_worker() is None
-    dispatcher.settle(first, worker)
-    assert dispatcher.next_worker() is None  # not before the next tick
+    assert (room(dispatcher), worker.held.outstanding, worker.allowance.share) == (0, 3, 3)
+    assert dispatcher.allocation.next_worker() is None
+    dispatcher.ledger.settle(first, worker)
+    assert dispatcher.allocation.next_worker() is None  # not before the next tick
     dispatcher.tick(0.1)
-    assert (dispatcher.next_worker(), room(dispatcher)) == (worker, 1)
+    assert (dispatcher.allocation.next_worker(), room(dispatcher)) == (worker, 1)
     hear(dispatcher, beat(1, [first], capacity=10), 1.0)
     assert room(dispatcher) == 8
 
@@ -444,8 +471,8 @@ def test_what_a_worker_hands_back_goes_to_others() -> None:
     first, _ = send(dispatcher, tasks(6), 0.0, to=1)
     dispatcher.hand_back(range(first, first + 6), worker_of(dispatcher, 1), 0)
     other = worker_of(dispatcher, 2)
-    assert {dispatcher.next_worker() for _ in range(3)} == {other}
-    assert other.share == 10
+    assert {dispatcher.allocation.next_worker() for _ in range(3)} == {other}
+    assert other.allowance.share == 10
 
 
 def test_a_lost_worker_that_speaks_is_used_again_and_its_late_results_are_dropped() -> None:
@@ -454,22 +481,22 @@ def test_a_lost_worker_that_speaks_is_used_again_and_its_late_results_are_droppe
     hear(dispatcher, beat(1, [first]), 0.0)
     now = pass_time(dispatcher, 0.0, LOST_AFTER + 0.2, beat(2))
     assert lost_numbers(dispatcher) == [(0, 1)]
-    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
+    assert dispatcher.ledger.settle(first, worker_of(dispatcher, 1)) is None
     hear(dispatcher, beat(1, []), now)
     assert kinds(dispatcher) == [events.Lost, events.Back]
-    assert dispatcher.capacity == 20
+    assert dispatcher.allocation.capacity == 20
 
 
 def test_a_worker_that_leaves_is_gone_for_good() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(1), 0.0)
     hear(dispatcher, beat(1, [first]), 0.0)
-    dispatcher.leave(1, "has ended")
-    dispatcher.leave(1, "has ended")
+    dispatcher.roster.leave(1, "has ended")
+    dispatcher.roster.leave(1, "has ended")
     hear(dispatcher, beat(1, [first]), 0.1)  # was on its way
     assert lost_numbers(dispatcher) == [(0, 1)]
     assert kinds(dispatcher) == [events.Left]
-    assert dispatcher.living() == []
+    assert dispatcher.roster.living() == []
     assert room(dispatcher) == 0
 
 
@@ -487,12 +514,12 @@ def test_the_gap_of_a_master_that_was_stopped_is_nobodys_silence() -> None:
 
 def test_what_ended_while_the_master_was_stopped_is_heard_before_its_worker_is_overdue() -> None:
     dispatcher = joined(1)
-    dispatcher.longest_job = 10.0
+    dispatcher.ledger.longest_job = 10.0
     first, _ = send(dispatcher, tasks(2), 0.0)
     dispatcher.tick(0.1)
     dispatcher.tick(60.1)
     assert kinds(dispatcher) == []
-    dispatcher.settle(first, worker_of(dispatcher, 1))
+    dispatcher.ledger.settle(first, worker_of(dispatcher, 1))
     pass_time(dispatcher, 60.1, LOST_AFTER + 0.2, beat(1, [first]))
     assert kinds(dispatcher) == [events.Overdue]
     assert lost_numbers(dispatcher) == [(1, 1)]
@@ -501,30 +528,34 @@ def test_what_ended_while_the_master_was_stopped_is_heard_before_its_worker_is_o
 def test_a_worker_is_ready_once_it_has_answered_a_ping_of_this_master() -> None:
     dispatcher = Dispatcher(10)
     hear(dispatcher, beat(1), 0.0, answers=False)
-    assert [worker.instance for worker in dispatcher.to_ping(0.0)] == [1]
-    dispatcher.heartbeat(structs.replace(beat(1), master=dispatcher.master + 1, ping=0.1), RUN, 0.1)
+    assert [worker.instance for worker in dispatcher.roster.to_ping(0.0)] == [1]
+    dispatcher.heartbeat(structs.replace(beat(1), master=dispatcher.roster.master + 1, ping=0.1), RUN, 0.1)
     dispatcher.heartbeat(
-        structs.replace(beat(1), master=dispatcher.master, ping=9.0), RUN, 0.2
+        structs.replace(beat(1), master=dispatcher.roster.master, ping=9.0), RUN, 0.2
     )  # not sent yet
-    assert (dispatcher.living(), room(dispatcher), dispatcher.next_worker()) == ([], 0, None)
+    assert (dispatcher.roster.living(), room(dispatcher), dispatcher.allocation.next_worker()) == (
+        [],
+        0,
+        None,
+    )
     assert kinds(dispatcher) == []
-    dispatcher.heartbeat(structs.replace(beat(1), master=dispatcher.master, ping=0.2), RUN, 0.3)
+    dispatcher.heartbeat(structs.replace(beat(1), master=dispatcher.roster.master, ping=0.2), RUN, 0.3)
     assert kinds(dispatcher) == [events.Joined]
     assert room(dispatcher) == 10
     worker = worker_of(dispatcher, 1)
-    assert (worker.echo, worker.reached) == (0.2, 0.3)
+    assert (worker.presence.echo, worker.presence.reached) == (0.2, 0.3)
 
 
 def test_a_ping_is_due_each_heartbeat_interval_and_never_to_the_refused_or_silent() -> None:
     dispatcher = joined(1, 2, 3)
-    for worker in dispatcher.to_ping(0.0):
-        worker.pinged = 0.0
-    dispatcher.refuse(2, 2, "h", "is wrong", 0.1)
-    dispatcher.leave(3, "has ended")
-    assert dispatcher.to_ping(HEARTBEAT_SECONDS - 0.1) == []
-    assert [worker.instance for worker in dispatcher.to_ping(HEARTBEAT_SECONDS)] == [1]
+    for worker in dispatcher.roster.to_ping(0.0):
+        worker.presence.pinged = 0.0
+    dispatcher.roster.refuse(2, 2, "h", "is wrong", 0.1)
+    dispatcher.roster.leave(3, "has ended")
+    assert dispatcher.roster.to_ping(HEARTBEAT_SECONDS - 0.1) == []
+    assert [worker.instance for worker in dispatcher.roster.to_ping(HEARTBEAT_SECONDS)] == [1]
     pass_time(dispatcher, 0.0, LOST_AFTER + 0.2)
-    assert dispatcher.to_ping(60.0) == []
+    assert dispatcher.roster.to_ping(60.0) == []
 
 
 def test_a_worker_that_receives_nothing_is_lost_although_its_heartbeats_arrive() -> None:
@@ -539,7 +570,7 @@ def test_a_worker_that_receives_nothing_is_lost_although_its_heartbeats_arrive()
     assert event.jobs == 2
     assert event.seconds > LOST_AFTER
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
-    assert [worker.instance for worker in dispatcher.living()] == [2]
+    assert [worker.instance for worker in dispatcher.roster.living()] == [2]
     dispatcher.events.clear()
     now = pass_time(dispatcher, now, 3 * LOST_AFTER, beat(2), unreached=blocked)
     assert kinds(dispatcher) == []  # once is enough
@@ -556,7 +587,7 @@ def test_a_worker_that_is_never_reached_is_named_once() -> None:
     now = pass_time(dispatcher, 0.0, 3 * LOST_AFTER, unreached=beat(1))
     assert dispatcher.events == [events.Unreachable(worker_of(dispatcher, 1))]
     assert reasons(dispatcher, now) == [NotReady.UNREACHABLE]
-    assert dispatcher.living() == []
+    assert dispatcher.roster.living() == []
 
 
 @pytest.mark.parametrize("last_unasked", [0.0, 1.4])
@@ -587,22 +618,22 @@ def test_the_second_worker_with_an_id_is_refused_before_it_is_used() -> None:
     (event,) = dispatcher.events
     assert isinstance(event, events.Refused)
     assert "has the id of the worker on h (pid 1)" in event.reason
-    assert [worker.instance for worker in dispatcher.refused()] == [2]
-    assert [worker.instance for worker in dispatcher.living()] == [1]
-    assert not worker_of(dispatcher, 2).used
+    assert [worker.instance for worker in dispatcher.roster.refused()] == [2]
+    assert [worker.instance for worker in dispatcher.roster.living()] == [1]
+    assert not worker_of(dispatcher, 2).presence.used
     dispatcher.events.clear()
     hear(dispatcher, beat(2, worker_id=1), 2.6)
     hear(dispatcher, beat(1), 2.7)
-    dispatcher.leave(2, "the master refuses this worker")
+    dispatcher.roster.leave(2, "the master refuses this worker")
     assert kinds(dispatcher) == []
-    assert dispatcher.refused() == []
+    assert dispatcher.roster.refused() == []
 
 
 def test_of_three_workers_with_one_id_one_stays() -> None:
     dispatcher = joined(1)
     pass_time(dispatcher, 0.0, 4.0, beat(1), beat(2, worker_id=1), beat(3, worker_id=1))
-    assert [worker.instance for worker in dispatcher.refused()] == [2, 3]
-    assert [worker.instance for worker in dispatcher.living()] == [1]
+    assert [worker.instance for worker in dispatcher.roster.refused()] == [2, 3]
+    assert [worker.instance for worker in dispatcher.roster.living()] == [1]
 
 
 def test_a_worker_started_again_at_once_with_its_old_id_is_welcome() -> None:
@@ -612,12 +643,12 @@ def test_a_worker_started_again_at_once_with_its_old_id_is_welcome() -> None:
     hear(dispatcher, beat(1), 0.2)
     pass_time(dispatcher, 0.2, LOST_AFTER + 1.1, beat(2, worker_id=1))
     assert kinds(dispatcher) == [events.Lost, events.Joined]
-    assert [worker.instance for worker in dispatcher.living()] == [2]
+    assert [worker.instance for worker in dispatcher.roster.living()] == [2]
 
 
 def test_a_worker_started_again_after_its_end_is_used_at_once() -> None:
     dispatcher = joined(1)
-    dispatcher.leave(1, "has ended")
+    dispatcher.roster.leave(1, "has ended")
     hear(dispatcher, beat(2, worker_id=1), 0.1)
     assert kinds(dispatcher) == [events.Left, events.Joined]
 
@@ -627,13 +658,13 @@ def test_a_stopped_worker_whose_id_was_taken_meanwhile_is_refused_when_it_wakes(
     now = pass_time(dispatcher, 0.0, LOST_AFTER + 0.2, beat(9))
     hear(dispatcher, beat(2, worker_id=1), now)
     pass_time(dispatcher, now, 3.0, beat(2, worker_id=1), beat(1), beat(9))
-    assert [worker.instance for worker in dispatcher.refused()] == [1]
-    assert [worker.instance for worker in dispatcher.living()] == [9, 2]
+    assert [worker.instance for worker in dispatcher.roster.refused()] == [1]
+    assert [worker.instance for worker in dispatcher.roster.living()] == [9, 2]
 
 
 def test_a_refused_worker_that_dies_and_speaks_again_owns_nothing_for_ever() -> None:
     dispatcher = joined(1)
-    dispatcher.refuse(2, 2, "h", "refused", 0.0)
+    dispatcher.roster.refuse(2, 2, "h", "refused", 0.0)
     first, _ = send(dispatcher, tasks(1), 0.0)
     now = pass_time(dispatcher, 0.0, LOST_AFTER, beat(1))
     hear(dispatcher, beat(2, [first]), now)
@@ -643,12 +674,12 @@ def test_a_refused_worker_that_dies_and_speaks_again_owns_nothing_for_ever() -> 
 
 def test_whoever_is_refused_is_named_once() -> None:
     dispatcher = joined(1)
-    dispatcher.refuse(3, 3, "?", "speaks protocol 9", 0.0)
-    dispatcher.refuse(3, 3, "?", "speaks protocol 9", 0.1)
+    dispatcher.roster.refuse(3, 3, "?", "speaks protocol 9", 0.0)
+    dispatcher.roster.refuse(3, 3, "?", "speaks protocol 9", 0.1)
     hear(dispatcher, beat(3), 0.2)
     assert dispatcher.events == [events.Refused(worker_of(dispatcher, 3), "speaks protocol 9")]
-    assert [worker.instance for worker in dispatcher.refused()] == [3]
-    assert dispatcher.capacity == 10
+    assert [worker.instance for worker in dispatcher.roster.refused()] == [3]
+    assert dispatcher.allocation.capacity == 10
 
 
 def test_the_book_has_room_for_so_many_workers() -> None:
@@ -659,22 +690,22 @@ def test_the_book_has_room_for_so_many_workers() -> None:
     hear(dispatcher, beat(MOST_WORKERS + 1), 0.0)
     hear(dispatcher, beat(MOST_WORKERS + 2), 0.0)
     assert kinds(dispatcher) == [events.Full]
-    assert len(dispatcher.workers) == MOST_WORKERS
-    dispatcher.leave(5, "has ended")
+    assert len(dispatcher.roster.workers) == MOST_WORKERS
+    dispatcher.roster.leave(5, "has ended")
     hear(dispatcher, beat(MOST_WORKERS + 1), 0.0)
     assert kinds(dispatcher) == [events.Left, events.Joined]
-    assert len(dispatcher.workers) == MOST_WORKERS
+    assert len(dispatcher.roster.workers) == MOST_WORKERS
 
 
 def test_abandoning_returns_all_that_is_in_flight_or_in_line() -> None:
     dispatcher = joined(1)
     first, _ = send(dispatcher, tasks(2), 0.0)
-    dispatcher.send_again(task(7), None)
+    dispatcher.ledger.send_again(task(7), None)
     hear(dispatcher, beat(1, [first]), 0.1)
     assert dispatcher.abandon() == ([task(0), task(1)], [(task(7), None)])
     hear(dispatcher, beat(1, []), 0.2)
     assert lost_numbers(dispatcher) == []
-    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
+    assert dispatcher.ledger.settle(first, worker_of(dispatcher, 1)) is None
 
 
 def test_the_clock_offset_is_the_smallest_difference_of_late() -> None:
@@ -736,7 +767,7 @@ def test_gaps_are_kept_of_workers_that_were_used_and_not_without_end() -> None:
         gaps = [(second + place / 20, second + (place + 0.5) / 20) for place in range(20)]
         for instance in range(1, 21):
             still(dispatcher, instance, gaps, second + 1.0)
-    loads = [worker.load for worker in dispatcher.workers.values()]
+    loads = [worker.load for worker in dispatcher.roster.workers.values()]
     assert sum(len(load.gaps) for load in loads) == MOST_GAPS_OF_ALL
     assert sum(load.gaps_dropped for load in loads) == 60 * 20 * 20 - MOST_GAPS_OF_ALL
     dispatcher.begin(10, 100.0)
@@ -749,61 +780,61 @@ def test_batches_that_ended_are_forgotten_whatever_their_worker_says_of_them() -
     worker = worker_of(dispatcher, 1)
     for number in range(10):
         first, _ = send(dispatcher, [task(number)], 0.0)
-        dispatcher.settle(first, worker)
+        dispatcher.ledger.settle(first, worker)
         dispatcher.note_progress(worker, 1, 0, (0, 0.0), 0.0)
         first, _ = send(dispatcher, [task(number)], 0.0)
         dispatcher.hand_back([first], worker, 10, asked=True)
-        dispatcher.backlog.clear()
-    assert (list(worker.unacknowledged), list(worker.unbegun)) == ([], [])
+        dispatcher.ledger.backlog.clear()
+    assert (list(worker.held.unacknowledged), list(worker.held.unbegun)) == ([], [])
 
 
 @pytest.mark.parametrize("says", ["the same", "one more each time"])
 def test_a_worker_that_keeps_a_job_and_always_has_just_begun_one_is_overdue(says: str) -> None:
     dispatcher = joined(1, limit=2)
-    dispatcher.longest_job = 50.0
+    dispatcher.ledger.longest_job = 50.0
     worker = worker_of(dispatcher, 1)
     first, _ = send(dispatcher, tasks(20), 0.0)
     for turn in range(1, 11):
         now = turn * 20.0
         if says == "one more each time":
-            dispatcher.settle(first + turn, worker)
+            dispatcher.ledger.settle(first + turn, worker)
         begun = first + (turn + 1 if says == "one more each time" else 0)
         dispatcher.note_progress(worker, 0, begun, (first, 0.0), now)
-        worker.reached = worker.last_seen = now
+        worker.presence.reached = worker.presence.last_seen = now
         dispatcher._find_overdue(now)
         if happened := kinds(dispatcher):
             break
     assert happened == [events.Overdue]
     # It may have begun just after one look.
-    assert now <= 2 * dispatcher.longest_job + 40.0
-    assert not worker.ready
+    assert now <= 2 * dispatcher.ledger.longest_job + 40.0
+    assert not worker.presence.ready
 
 
 def test_a_worker_that_is_never_done_and_keeps_no_job_is_not_overdue() -> None:
     dispatcher = joined(1, limit=1)
-    dispatcher.longest_job = 50.0
+    dispatcher.ledger.longest_job = 50.0
     worker = worker_of(dispatcher, 1)
     first, _ = send(dispatcher, tasks(20), 0.0)
     for number in range(first, first + 20):
         now = (number - first) * 45.0
         dispatcher.note_progress(worker, 0, number, (first, 0.0), now)
         dispatcher._find_overdue(now + 44.0)
-        dispatcher.settle(number, worker)
+        dispatcher.ledger.settle(number, worker)
         assert kinds(dispatcher) == []
 
 
 def test_a_worker_whose_users_think_is_not_overdue() -> None:
     dispatcher = joined(1, limit=1)
-    dispatcher.longest_job = 50.0
+    dispatcher.ledger.longest_job = 50.0
     worker = worker_of(dispatcher, 1)
     first, _ = send(dispatcher, tasks(4), 0.0)
     second, _ = send(dispatcher, tasks(4), 0.0, to=1)
     now = 0.0
     for number in range(first, second):
         now += 40.0
-        dispatcher.settle(number, worker)
+        dispatcher.ledger.settle(number, worker)
         dispatcher.note_progress(worker, 1, number, (second, 0.0), now)
-    worker.reached = worker.last_seen = now + 49.0
+    worker.presence.reached = worker.presence.last_seen = now + 49.0
     dispatcher._find_overdue(now + 49.0)  # the user thinks, and the second batch has not begun
     assert kinds(dispatcher) == []
     dispatcher._find_overdue(now + 51.0)
@@ -877,31 +908,33 @@ class AnyOrder(RuleBasedStateMachine):
     def job_ids(self) -> list[int]:
         return [first + place for first, size in self.batches for place in range(size)]
 
-    @precondition(lambda self: self.dispatcher.workers)
+    @precondition(lambda self: self.dispatcher.roster.workers)
     @rule(size=st.integers(1, 5), with_history=st.booleans(), data=st.data())
     def send(self, size: int, with_history: bool, data: st.DataObject) -> None:
         dispatcher = self.dispatcher
         batch: list[Task] = []
         histories: list[History | None] = []
         while len(batch) < size:
-            if dispatcher.backlog:
-                again, history = dispatcher.backlog.popleft()
+            if dispatcher.ledger.backlog:
+                again, history = dispatcher.ledger.backlog.popleft()
             else:
                 again, history = task(self.made), History(1, self.now, {}) if with_history else None
                 self.made += 1
             batch.append(again)
             histories.append(history)
-        worker = worker_of(dispatcher, data.draw(st.sampled_from(sorted(dispatcher.workers)), "worker"))
+        worker = worker_of(
+            dispatcher, data.draw(st.sampled_from(sorted(dispatcher.roster.workers)), "worker")
+        )
         first, jobs = dispatcher.send(batch, self.now, worker, histories if any(histories) else ())
         assert [job[1:] for job in jobs] == batch
         assert all(
-            dispatcher.in_flight[number].history(number) == history
+            dispatcher.ledger.in_flight[number].history(number) == history
             for number, history in enumerate(histories, first)
         )
         if data.draw(st.sampled_from([False, False, True]), "refused by the socket"):
-            before = list(dispatcher.backlog)
+            before = list(dispatcher.ledger.backlog)
             dispatcher.unsend(first)
-            assert list(dispatcher.backlog) == [*zip(batch, histories, strict=True), *before]
+            assert list(dispatcher.ledger.backlog) == [*zip(batch, histories, strict=True), *before]
         else:
             self.batches.append((first, size))
 
@@ -919,59 +952,61 @@ class AnyOrder(RuleBasedStateMachine):
         message = beat(instance, held, worker_id=worker_id, run_id=run_id, capacity=capacity, clock=self.now)
         if answered is not None:
             # Unasked, or the answer to a ping that was sent so long ago.
-            message = structs.replace(message, master=self.dispatcher.master, ping=self.now - answered)
+            message = structs.replace(message, master=self.dispatcher.roster.master, ping=self.now - answered)
             self.answered.add(instance)
-        before = self.dispatcher.known(instance)
-        was_ready = before is not None and before.ready
+        before = self.dispatcher.roster.known(instance)
+        was_ready = before is not None and before.presence.ready
         self.dispatcher.heartbeat(message, RUN, self.now)
         worker = worker_of(self.dispatcher, instance)
-        assert worker.alive != (instance in self.leavers)
-        assert worker.batches <= (set(held) if run_id == RUN else set())
-        assert worker.ready <= (was_ready or instance in self.answered)
+        assert worker.presence.alive != (instance in self.leavers)
+        assert worker.held.batches <= (set(held) if run_id == RUN else set())
+        assert worker.presence.ready <= (was_ready or instance in self.answered)
 
     @precondition(lambda self: self.batches)
     @rule(instance=instances, data=st.data(), again=st.booleans())
     def result(self, instance: int, data: st.DataObject, again: bool) -> None:
-        worker = self.dispatcher.known(instance)
+        worker = self.dispatcher.roster.known(instance)
         if worker is None:
             return
         job_id = data.draw(st.sampled_from(self.job_ids()), "job")
-        expected = self.dispatcher.in_flight.get(job_id)
-        late = self.dispatcher.late_results
-        foreign = self.dispatcher.foreign_results
-        batch = self.dispatcher.settle(job_id, worker)
+        expected = self.dispatcher.ledger.in_flight.get(job_id)
+        late = self.dispatcher.ledger.late_results
+        foreign = self.dispatcher.ledger.foreign_results
+        batch = self.dispatcher.ledger.settle(job_id, worker)
         if expected is not None and expected.worker is not worker:
             assert batch is None
-            assert self.dispatcher.foreign_results == foreign + 1
-            assert self.dispatcher.in_flight[job_id] is expected
+            assert self.dispatcher.ledger.foreign_results == foreign + 1
+            assert self.dispatcher.ledger.in_flight[job_id] is expected
             return
         assert batch is expected
         if batch is None:
-            assert self.dispatcher.late_results == late + 1
+            assert self.dispatcher.ledger.late_results == late + 1
         elif again:
-            self.dispatcher.send_again(batch.task(job_id), batch.history(job_id))
+            self.dispatcher.ledger.send_again(batch.task(job_id), batch.history(job_id))
         else:
             self.ended.append(batch.task(job_id)[3])
 
     @precondition(lambda self: self.batches)
     @rule(instance=instances, data=st.data())
     def hand_back(self, instance: int, data: st.DataObject) -> None:
-        worker = self.dispatcher.known(instance)
+        worker = self.dispatcher.roster.known(instance)
         if worker is not None:
             job_ids = data.draw(st.lists(st.sampled_from(self.job_ids()), max_size=6), "jobs")
-            others = {job for job, batch in self.dispatcher.in_flight.items() if batch.worker is not worker}
+            others = {
+                job for job, batch in self.dispatcher.ledger.in_flight.items() if batch.worker is not worker
+            }
             self.dispatcher.hand_back(job_ids, worker, data.draw(st.integers(0, 8), "capacity"))
-            assert set(job_ids) & set(self.dispatcher.in_flight) == set(job_ids) & others
+            assert set(job_ids) & set(self.dispatcher.ledger.in_flight) == set(job_ids) & others
 
     @rule(instance=instances)
     def leave(self, instance: int) -> None:
-        if self.dispatcher.known(instance):
+        if self.dispatcher.roster.known(instance):
             self.leavers.add(instance)
-        self.dispatcher.leave(instance, "has ended")
+        self.dispatcher.roster.leave(instance, "has ended")
 
     @rule(instance=instances)
     def refuse(self, instance: int) -> None:
-        self.dispatcher.refuse(instance, (instance + 1) // 2, "h", "is refused", self.now)
+        self.dispatcher.roster.refuse(instance, (instance + 1) // 2, "h", "is refused", self.now)
 
     @rule(seconds=st.floats(0.01, HEARTBEAT_SECONDS))
     def time_passes(self, seconds: float) -> None:
@@ -980,12 +1015,16 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(seconds=st.floats(HEARTBEAT_SECONDS + 0.01, 100.0))
     def master_was_stopped(self, seconds: float) -> None:
-        alive = {worker.instance for worker in self.dispatcher.workers.values() if worker.alive}
-        in_flight = set(self.dispatcher.in_flight)
+        alive = {
+            worker.instance for worker in self.dispatcher.roster.workers.values() if worker.presence.alive
+        }
+        in_flight = set(self.dispatcher.ledger.in_flight)
         self.now += seconds
         self.dispatcher.tick(self.now)
-        assert alive == {worker.instance for worker in self.dispatcher.workers.values() if worker.alive}
-        assert in_flight == set(self.dispatcher.in_flight)
+        assert alive == {
+            worker.instance for worker in self.dispatcher.roster.workers.values() if worker.presence.alive
+        }
+        assert in_flight == set(self.dispatcher.ledger.in_flight)
 
     @rule()
     def abandon(self) -> None:
@@ -994,9 +1033,9 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(again=st.booleans())
     def take_lost(self, again: bool) -> None:
-        for each, _ in self.dispatcher.take_lost():
+        for each, _ in self.dispatcher.ledger.take_lost():
             if again:
-                self.dispatcher.send_again(each, None)
+                self.dispatcher.ledger.send_again(each, None)
             else:
                 self.ended.append(each[3])
 
@@ -1007,9 +1046,9 @@ class AnyOrder(RuleBasedStateMachine):
         dispatcher = self.dispatcher
         places = (
             self.ended
-            + [batch.task(job)[3] for job, batch in dispatcher.in_flight.items()]
-            + [each[3] for each, _ in dispatcher.backlog]
-            + [each[3] for each, _ in dispatcher.lost]
+            + [batch.task(job)[3] for job, batch in dispatcher.ledger.in_flight.items()]
+            + [each[3] for each, _ in dispatcher.ledger.backlog]
+            + [each[3] for each, _ in dispatcher.ledger.lost]
         )
         assert sorted(places) == list(range(self.made))
 
@@ -1018,42 +1057,52 @@ class AnyOrder(RuleBasedStateMachine):
         if not hasattr(self, "dispatcher"):
             return
         dispatcher = self.dispatcher
-        living = [each for each in dispatcher.workers.values() if each.ready]
-        assert dispatcher.living() == living
-        assert all(each.alive and each.used and not each.refused for each in living)
+        living = [each for each in dispatcher.roster.workers.values() if each.presence.ready]
+        assert dispatcher.roster.living() == living
+        assert all(
+            each.presence.alive and each.presence.used and not each.presence.refused for each in living
+        )
         assert len({each.worker_id for each in living}) == len(living)
         assert {each.instance for each in living} <= self.answered
-        capacity = sum(worker.capacity for worker in living)
-        assert dispatcher.capacity == capacity
-        assert room(dispatcher) == min(dispatcher.limit, capacity) - len(dispatcher.in_flight)
-        outstanding = Counter(batch.worker.instance for batch in dispatcher.in_flight.values())
+        capacity = sum(worker.allowance.capacity for worker in living)
+        assert dispatcher.allocation.capacity == capacity
+        assert room(dispatcher) == min(dispatcher.allocation.limit, capacity) - len(
+            dispatcher.ledger.in_flight
+        )
+        outstanding = Counter(batch.worker.instance for batch in dispatcher.ledger.in_flight.values())
         assert {
-            each.instance: each.outstanding for each in dispatcher.workers.values() if each.outstanding
+            each.instance: each.held.outstanding
+            for each in dispatcher.roster.workers.values()
+            if each.held.outstanding
         } == (outstanding)
-        assert all(each.share <= each.capacity for each in living)
-        assert sum(each.share for each in living) == min(dispatcher.limit, capacity)
-        assert dispatcher.ahead == sum(each.most - each.share for each in living)
-        following = dispatcher.next_worker()
-        able = [each for each in living if each.outstanding < each.most and not each.away]
+        assert all(each.allowance.share <= each.allowance.capacity for each in living)
+        assert sum(each.allowance.share for each in living) == min(dispatcher.allocation.limit, capacity)
+        assert dispatcher.allocation.ahead == sum(
+            each.allowance.most - each.allowance.share for each in living
+        )
+        following = dispatcher.allocation.next_worker()
+        able = [
+            each for each in living if each.held.outstanding < each.allowance.most and not each.allowance.away
+        ]
         assert following is None or following in able
-        if any(each.outstanding < each.share for each in able):
+        if any(each.held.outstanding < each.allowance.share for each in able):
             assert following is not None
-        open_batches = dispatcher._batches
-        assert set(map(id, dispatcher.in_flight.values())) == set(map(id, open_batches.values()))
+        open_batches = dispatcher.ledger._batches
+        assert set(map(id, dispatcher.ledger.in_flight.values())) == set(map(id, open_batches.values()))
         for first, batch in open_batches.items():
-            members = [job for job, each in dispatcher.in_flight.items() if each is batch]
+            members = [job for job, each in dispatcher.ledger.in_flight.items() if each is batch]
             assert batch.remaining == len(members)
             assert all(first <= job < first + batch.size for job in members)
-        for worker in dispatcher.workers.values():
-            assert worker.ready or not worker.batches
-            assert not (worker.alive and worker.ended)
-            assert all(open_batches[first].worker is worker for first in worker.batches)
+        for worker in dispatcher.roster.workers.values():
+            assert worker.presence.ready or not worker.held.batches
+            assert not (worker.presence.alive and worker.presence.ended)
+            assert all(open_batches[first].worker is worker for first in worker.held.batches)
 
     @invariant()
     def each_loss_names_its_worker(self) -> None:
         if hasattr(self, "dispatcher"):
             named = {event.worker.instance for event in self.dispatcher.events if isinstance(event, LOSSES)}
-            assert {worker.instance for _, worker in self.dispatcher.lost} <= named
+            assert {worker.instance for _, worker in self.dispatcher.ledger.lost} <= named
 
     def teardown(self) -> None:
         if not hasattr(self, "dispatcher"):
@@ -1061,9 +1110,9 @@ class AnyOrder(RuleBasedStateMachine):
         for _ in range(40):
             self.now += LOST_AFTER / 30
             self.dispatcher.tick(self.now)
-        assert not self.dispatcher.in_flight
-        assert not self.dispatcher._batches
-        assert not any(worker.alive for worker in self.dispatcher.workers.values())
+        assert not self.dispatcher.ledger.in_flight
+        assert not self.dispatcher.ledger._batches
+        assert not any(worker.presence.alive for worker in self.dispatcher.roster.workers.values())
         self.every_task_is_in_one_place()
         self.the_book_agrees_with_itself()
 
@@ -1077,26 +1126,26 @@ def test_another_run_uses_only_workers_that_answer_again_and_counts_from_zero() 
     for instance in (1, 2):
         hear(dispatcher, beat(instance), 0.0)
     first, _ = send(dispatcher, tasks(1), 0.0, to=1)
-    assert dispatcher.settle(first, worker_of(dispatcher, 2)) is None
-    assert dispatcher.settle(first, worker_of(dispatcher, 1))
-    assert dispatcher.settle(first, worker_of(dispatcher, 1)) is None
-    assert (dispatcher.late_results, dispatcher.foreign_results) == (1, 1)
+    assert dispatcher.ledger.settle(first, worker_of(dispatcher, 2)) is None
+    assert dispatcher.ledger.settle(first, worker_of(dispatcher, 1))
+    assert dispatcher.ledger.settle(first, worker_of(dispatcher, 1)) is None
+    assert (dispatcher.ledger.late_results, dispatcher.ledger.foreign_results) == (1, 1)
     kinds(dispatcher)
 
     # Nobody listened for an hour; one worker went away meanwhile.
     assert [each.instance for each in dispatcher.begin(12, 3600.0)] == [1, 2]
-    assert (dispatcher.late_results, dispatcher.foreign_results) == (0, 0)
-    assert worker_of(dispatcher, 2).foreign_results == 0
+    assert (dispatcher.ledger.late_results, dispatcher.ledger.foreign_results) == (0, 0)
+    assert worker_of(dispatcher, 2).held.foreign_results == 0
     assert room(dispatcher) == 0
     dispatcher.tick(3600.1)
     hear(dispatcher, beat(2), 3600.2, answers=False)  # said long ago
-    assert dispatcher.next_worker() is None
+    assert dispatcher.allocation.next_worker() is None
     hear(dispatcher, beat(1), 3600.3)
     assert room(dispatcher) == 10
-    assert worker_of(dispatcher, 1).share == 10
+    assert worker_of(dispatcher, 1).allowance.share == 10
     for quarters in range(1, int(4 * LOST_AFTER) + 2):
         hear(dispatcher, beat(1), 3600.3 + quarters / 4)
         dispatcher.tick(3600.3 + quarters / 4)
-    assert not worker_of(dispatcher, 2).alive
-    assert [each.instance for each in dispatcher.living()] == [1]
+    assert not worker_of(dispatcher, 2).presence.alive
+    assert [each.instance for each in dispatcher.roster.living()] == [1]
     assert kinds(dispatcher) == [events.Joined]

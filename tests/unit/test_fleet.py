@@ -6,11 +6,10 @@ import pytest
 from simulated import Network, SimulatedWorker, failure, success
 
 from ssbench.fleet import events, packing, wire
-from ssbench.fleet.dispatch import Task
 from ssbench.fleet.fleet import Arrival, Fleet
 from ssbench.fleet.history import History, tried
 from ssbench.fleet.wire import LAG_BUCKETS, Refusal, Result, RunParameters
-from ssbench.fleet.worker_state import WorkerState
+from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results import INVALID
 
 CREATE = 0
@@ -28,7 +27,7 @@ def tasks(count: int) -> list[Task]:
 def ready(network: Network, *workers: int, parameters: RunParameters | None = None) -> Fleet:
     """A fleet whose workers have answered a ping."""
     fleet = network.fleet(parameters)
-    fleet.dispatcher.limit = 100
+    fleet.allocation.limit = 100
     for instance in workers:
         network.worker(instance)
     turn(fleet, network)
@@ -43,7 +42,7 @@ def turn(fleet: Fleet, network: Network, seconds: float = 0.1) -> list[Arrival]:
 
 
 def state(fleet: Fleet, instance: int = 1) -> WorkerState:
-    worker = fleet.dispatcher.known(instance)
+    worker = fleet.roster.known(instance)
     assert worker is not None
     return worker
 
@@ -58,7 +57,7 @@ def test_a_worker_is_used_once_it_has_answered_a_ping(network: Network) -> None:
     fleet = network.fleet()
     network.worker(1, capacity=7)
     fleet.receive(0.1)
-    assert not fleet.dispatcher.living()
+    assert not fleet.roster.living()
     fleet.tick(network.now)
     fleet.receive(0.1)
     assert fleet.take_events() == [events.Joined(state(fleet), 7)]
@@ -70,7 +69,7 @@ def test_tasks_go_out_and_come_back_as_results(network: Network) -> None:
     arrival = run_jobs(fleet, network, tasks(1), [])
     assert [(task, result.cause) for task, result in arrival.ended] == [(tasks(1)[0], None)]
     assert (arrival.worker, arrival.special, arrival.generation) == (state(fleet), [], 0)
-    assert not fleet.dispatcher.in_flight
+    assert not fleet.ledger.in_flight
 
 
 def test_failures_and_jobs_sent_again_are_marked(network: Network) -> None:
@@ -92,8 +91,8 @@ def test_what_cannot_be_sent_is_kept_for_another_worker(network: Network) -> Non
     network.workers[wire.work_address(1)].connected = False
     history = History(1, 0.0, {})
     assert not fleet.send(state(fleet, 1), tasks(2), network.now, [history, None])
-    assert list(fleet.dispatcher.backlog) == [(tasks(2)[0], history), (tasks(2)[1], None)]
-    assert {fleet.dispatcher.next_worker() for _ in range(4)} == {state(fleet, 2)}
+    assert list(fleet.ledger.backlog) == [(tasks(2)[0], history), (tasks(2)[1], None)]
+    assert {fleet.allocation.next_worker() for _ in range(4)} == {state(fleet, 2)}
 
 
 def test_results_of_another_run_are_counted_and_dropped(network: Network) -> None:
@@ -102,8 +101,8 @@ def test_results_of_another_run_are_counted_and_dropped(network: Network) -> Non
     fleet.forget_jobs(think_time=2.0)
     assert fleet.parameters.run_id != 1
     assert fleet.receive(1.0) == []
-    assert fleet.dispatcher.late_results == 3
-    assert len(fleet.dispatcher.in_flight) == 3
+    assert fleet.ledger.late_results == 3
+    assert len(fleet.ledger.in_flight) == 3
 
 
 def test_workers_see_changed_parameters_with_their_next_batch(network: Network) -> None:
@@ -124,7 +123,7 @@ def test_an_impossible_result_ends_its_job_as_an_error(network: Network) -> None
     assert arrival.ended[0][1].cause == INVALID
     assert len(arrival.special) == 1
     assert [type(event) for event in fleet.take_events()] == [events.Invalid]
-    assert fleet.dispatcher.invalid_results == 1
+    assert fleet.ledger.invalid_results == 1
 
 
 @pytest.mark.parametrize("fields", [{"cause": "x", "spent": 1e9}, {"late": 1e9}])
@@ -139,9 +138,9 @@ def test_failures_and_lateness_are_checked_too(network: Network, fields: dict[st
 
 def test_the_longest_job_allows_for_what_users_think(network: Network) -> None:
     fleet = network.fleet()
-    before = fleet.dispatcher.longest_job
+    before = fleet.ledger.longest_job
     fleet.change(think_time=300.0)
-    assert fleet.dispatcher.longest_job == before + 300.0
+    assert fleet.ledger.longest_job == before + 300.0
 
 
 def test_a_worker_that_keeps_a_job_and_says_that_none_has_begun_is_overdue(network: Network) -> None:
@@ -154,7 +153,7 @@ def test_a_worker_that_keeps_a_job_and_says_that_none_has_begun_is_overdue(netwo
         return success(job, parameters) if job[4] else None
 
     worker.answer = answer
-    fleet.dispatcher.longest_job = 10.0
+    fleet.ledger.longest_job = 10.0
     assert fleet.send(state(fleet), tasks(1), network.now)
     for _ in range(30):
         assert fleet.send(state(fleet), tasks(2)[1:], network.now)
@@ -199,10 +198,10 @@ def test_what_a_worker_hands_back_is_sent_to_another(network: Network) -> None:
     worker = network.workers[wire.work_address(1)]
     worker.stopped = True
     fleet.send(state(fleet), tasks(2), network.now)
-    worker.send(wire.Handback(1, 1, 1, 0, list(fleet.dispatcher.in_flight)))
+    worker.send(wire.Handback(1, 1, 1, 0, list(fleet.ledger.in_flight)))
     fleet.receive(0.1)
-    assert sorted(task for task, _ in fleet.dispatcher.backlog) == tasks(2)
-    assert fleet.dispatcher.handed_back == 2
+    assert sorted(task for task, _ in fleet.ledger.backlog) == tasks(2)
+    assert fleet.ledger.handed_back == 2
 
 
 def test_a_worker_that_says_goodbye_has_left(network: Network) -> None:
@@ -219,27 +218,27 @@ def test_a_second_run_counts_from_zero_with_the_same_workers(network: Network) -
     fleet.receive(1.0)
     network.arrives(0.0, b"nonsense")
     fleet.receive(0.1)
-    assert (fleet.dispatcher.late_results, fleet.invalid_messages) == (1, 1)
+    assert (fleet.ledger.late_results, fleet.invalid_messages) == (1, 1)
     fleet.dispatcher.abandon()
     assert fleet.begin(RunParameters(run_id=99), [10]) == [state(fleet)]
-    assert (fleet.dispatcher.late_results, fleet.invalid_messages) == (0, 0)
-    fleet.dispatcher.limit = 1
-    assert not fleet.dispatcher.living()
+    assert (fleet.ledger.late_results, fleet.invalid_messages) == (0, 0)
+    fleet.allocation.limit = 1
+    assert not fleet.roster.living()
     turn(fleet, network)
-    assert fleet.dispatcher.living() == [state(fleet)]
+    assert fleet.roster.living() == [state(fleet)]
     assert run_jobs(fleet, network, tasks(1), []).ended
 
 
 def test_due_times_are_of_the_workers_clock_and_stay_when_a_job_is_handed_back(network: Network) -> None:
     fleet = ready(network, 1, 2)
     now = network.now
-    state(fleet).offset.observe(now + 5000.0, now)
+    state(fleet).clock.offset.observe(now + 5000.0, now)
     assert fleet.send(state(fleet), tasks(3), now, (), [now + 1.0, now + 1.5, now + 2.0])
     batch = network.workers[state(fleet).address].batches[-1]
     assert batch.start == pytest.approx(now + 1.0 + 5000.0)
     assert batch.dues == pytest.approx([0.0, 0.5, 1.0])
     fleet.dispatcher.hand_back([batch.batch_id + 1], state(fleet), 10, asked=True)
-    ((task, history),) = fleet.dispatcher.backlog
+    ((task, history),) = fleet.ledger.backlog
     assert not tried(history)
     assert fleet.send(state(fleet, 2), [task], now, [history])
     other = network.workers[state(fleet, 2).address].batches[-1]

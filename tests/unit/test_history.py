@@ -23,8 +23,8 @@ def simulate(seed: int, *, careless: bool = False) -> tuple[Simulation, Findings
     phase = simulation.run()
     dispatcher = simulation.fleet.dispatcher
     assert len(phase.rows) + sum(simulation.state.not_sendable.values()) == 3000
-    assert not dispatcher.invalid_results
-    again = dispatcher.passed_on + dispatcher.handed_back
+    assert not dispatcher.ledger.invalid_results
+    again = dispatcher.ledger.passed_on + dispatcher.ledger.handed_back
     return simulation, check(simulation.store.log, phase.rows, 0.0, twice=again)
 
 

@@ -13,11 +13,10 @@ from simulated import Network, SimulatedWorker, failure, never, success
 
 from ssbench.errors import ClusterError, WorkerError
 from ssbench.fleet import packing, wire
-from ssbench.fleet.dispatch import Task
 from ssbench.fleet.pace import ClosedLoop, Pace
 from ssbench.fleet.stages import StagedPace
 from ssbench.fleet.wire import LOST_AFTER, Job, Result, RunParameters
-from ssbench.fleet.worker_state import WorkerState
+from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.names import side_of
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run.arriving import wait_for_workers
@@ -143,8 +142,8 @@ class Bench:
             self.loop.run(phase)
         finally:
             assert phase.ended.total() + phase.taken_back == phase.given
-            assert not self.fleet.dispatcher.in_flight
-            assert not self.fleet.dispatcher.backlog
+            assert not self.fleet.ledger.in_flight
+            assert not self.fleet.ledger.backlog
         return self.network.now - began
 
 
@@ -187,14 +186,14 @@ def test_users_are_never_idle_across_a_slow_link() -> None:
     assert phase.ended[None] == pytest.approx(20.0 * 8 / 0.005, rel=0.05)
     # What had not begun was taken back.
     assert phase.taken_back > 10
-    assert bench.fleet.dispatcher.handed_back == 0
+    assert bench.fleet.ledger.handed_back == 0
 
 
 def test_where_the_master_is_the_limit_workers_hold_no_more_ahead_for_that() -> None:
     bench = Bench(ClosedLoop(8, 8))
     bench.each(seconds=1e-4)
     bench.run(Slow(4000, bench.network))
-    assert [state.ahead.low < 400 for state in bench.fleet.dispatcher.living()] == [True, True]
+    assert [state.allowance.ahead.low < 400 for state in bench.fleet.roster.living()] == [True, True]
 
 
 def test_what_one_worker_has_too_much_of_keeps_the_others_from_nothing() -> None:
@@ -206,7 +205,7 @@ def test_what_one_worker_has_too_much_of_keeps_the_others_from_nothing() -> None
     bench.network.at(2.0, lambda: setattr(fast, "seconds", 0.1))
     ended = []
     for seconds in (2.5, 11.5):
-        bench.network.at(seconds, lambda: ended.append(bench.fleet.dispatcher.workers[2].completed))
+        bench.network.at(seconds, lambda: ended.append(bench.fleet.roster.workers[2].held.completed))
     bench.run(phase)
     # Its four users have 40 jobs a second, in these nine.
     assert ended[1] - ended[0] >= 350
@@ -254,7 +253,7 @@ def test_a_killed_worker_loses_only_what_it_had_begun() -> None:
     bench.network.at(5.0, lambda: setattr(bench.workers[0], "stopped", True))
     phase = Tasks(10_000)
     bench.run(phase)
-    passed_on = bench.fleet.dispatcher.passed_on
+    passed_on = bench.fleet.ledger.passed_on
     # It had begun some more than it had said: what its last message was on its way.
     assert 4 <= phase.ended[LOST] <= 60
     assert passed_on > 10
@@ -313,8 +312,8 @@ def test_workers_without_a_share_keep_no_jobs() -> None:
 
     def look() -> None:
         # The only user is busy all the time, and nobody else holds a job.
-        holders = [worker for worker in bench.fleet.dispatcher.living() if worker.outstanding]
-        assert [worker.share for worker in holders] == [1]
+        holders = [worker for worker in bench.fleet.roster.living() if worker.held.outstanding]
+        assert [worker.allowance.share for worker in holders] == [1]
         bench.network.at(0.5, look)
 
     bench.each(answer=answer)

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ssbench.fleet.dispatch import Task
 from ssbench.fleet.wire import Result
-from ssbench.fleet.worker_state import WorkerState
+from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import REMOVE
 from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp, InitialUploads
 from ssbench.scenario.model import Scenario, SizeClass

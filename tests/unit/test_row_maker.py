@@ -13,8 +13,8 @@ EPOCH = 1e9
 
 
 def worker() -> WorkerState:
-    state = WorkerState(instance=1, worker_id=7, host="box", pid=5, version="1", capacity=9, last_seen=0.0)
-    state.offset.seconds = 100.0
+    state = WorkerState(instance=1, worker_id=7, host="box", pid=5, version="1", capacity=9, now=0.0)
+    state.clock.offset.seconds = 100.0
     return state
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from ssbench.fleet import events
-from ssbench.fleet.dispatch import NotReady
+from ssbench.fleet.roster import NotReady
 from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.run import texts
@@ -71,7 +71,7 @@ def test_what_a_phase_waits_for() -> None:
     standstill.succeeded(10.0)
     holders = [worker(number) for number in range(7)]
     for each in holders:
-        each.outstanding = 2
+        each.held.outstanding = 2
     assert texts.waiting_for_jobs("deletions", 14, holders[:1], 0, standstill, 15.0) == (
         "Waiting for 14 deletions to end (worker 0 on host0 has 2); nothing has ended for 5 s"
     )
@@ -94,8 +94,8 @@ def test_strange_results_are_counted_for_the_report() -> None:
     assert texts.strange_results([worker()]) == []
     strange = [worker(number) for number in range(5)]
     for each in strange:
-        each.foreign_results = 500
-    strange[2].invalid_results = 1
+        each.held.foreign_results = 500
+    strange[2].held.invalid_results = 1
     assert texts.strange_results(strange, 7) == [
         "2,500 results named jobs that other workers had and were ignored:"
         " 500 of worker 0 on host0 (pid 100),"

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import deque
 
 from ssbench.fleet.ahead import MOST_AHEAD, Ahead
-from ssbench.fleet.membership import Membership
 from ssbench.fleet.pace import share_out
 from ssbench.fleet.worker_state import WorkerState
 
 
-class Shares(Membership):
-    """The workers of one master, and what each may have.
+class Allocation:
+    """How many jobs each worker may have, of those that are ready.
 
     ``limit`` is how many jobs at once the workers run among them; it may be changed. ``in_hand`` is how many
     they may have in all, with those ahead; None: what each needs. ``keeps_ahead`` is False while they
@@ -23,7 +22,11 @@ class Shares(Membership):
     """
 
     def __init__(self, limit: int = 0) -> None:
-        super().__init__()
+        #: The workers that may get jobs, in the order in which they came.
+        self._workers: dict[WorkerState, None] = {}
+        #: Whether something changed on which shares depend: they are counted when they are asked for,
+        #: because thousands of workers may come between two questions.
+        self._stale = False
         #: The workers in line for more jobs: those that have less than their share, and the others.
         self._short: deque[WorkerState] = deque()
         self._turn: deque[WorkerState] = deque()
@@ -34,6 +37,33 @@ class Shares(Membership):
         #: Workers that had more than they may have by now, when that was last changed.
         self._over: set[WorkerState] = set()
 
+    def begin(self, limit: int) -> None:
+        """Begin another run, in which no worker is ready yet."""
+        for worker in [*self._workers]:
+            self.remove(worker)
+        self._limit, self._in_hand, self._keeps_ahead = limit, None, True
+        self._over.clear()
+        self._stale = True
+
+    def add(self, worker: WorkerState) -> None:
+        """Let a worker have jobs from now on; nothing is known of how many it needs ahead."""
+        worker.allowance.ahead = Ahead()
+        worker.allowance.away = False
+        self._workers[worker] = None
+        self._stale = True
+
+    def remove(self, worker: WorkerState) -> None:
+        """Let a worker have no jobs any more."""
+        self._workers.pop(worker, None)
+        worker.allowance.share = worker.allowance.most = 0
+        self._stale = True
+
+    def set_capacity(self, worker: WorkerState, capacity: int) -> None:
+        """Take note of how many jobs a worker says that it can run at once."""
+        if worker.allowance.capacity != capacity:
+            worker.allowance.capacity = capacity
+            self._stale = True
+
     @property
     def limit(self) -> int:
         """How many jobs at once the workers run among them."""
@@ -43,7 +73,7 @@ class Shares(Membership):
     def limit(self, limit: int) -> None:
         if limit != self._limit:
             self._limit = limit
-            self._changed = True
+            self._stale = True
 
     @property
     def in_hand(self) -> int | None:
@@ -54,7 +84,7 @@ class Shares(Membership):
     def in_hand(self, in_hand: int | None) -> None:
         if in_hand != self._in_hand:
             self._in_hand = in_hand
-            self._changed = True
+            self._stale = True
 
     @property
     def keeps_ahead(self) -> bool:
@@ -65,20 +95,18 @@ class Shares(Membership):
     def keeps_ahead(self, keeps_ahead: bool) -> None:
         if keeps_ahead != self._keeps_ahead:
             self._keeps_ahead = keeps_ahead
-            self._changed = True
+            self._stale = True
 
     @property
     def capacity(self) -> int:
         """How many jobs the workers that are ready can run at once."""
-        if self._changed:
-            self._share_out()
+        self.share_out()
         return self._capacity
 
     @property
     def ahead(self) -> int:
         """How many jobs the workers that are ready may have beyond those that they run."""
-        if self._changed:
-            self._share_out()
+        self.share_out()
         return self._ahead
 
     @property
@@ -87,102 +115,105 @@ class Shares(Membership):
 
         Others are not to wait until those have ended.
         """
-        if self._over:
-            self._over = {worker for worker in self._over if worker.outstanding > worker.most}
-        return sum(worker.outstanding - worker.most for worker in self._over)
+        over = self._over
+        if over:
+            self._over = over = {each for each in over if each.held.outstanding > each.allowance.most}
+        return sum(each.held.outstanding - each.allowance.most for each in over)
 
     def measure_anew(self) -> None:
         """Forget how many jobs each worker is to have ahead: those that come now may take another time."""
-        for worker in self.workers.values():
-            worker.ahead = Ahead()
-        self._changed = True
+        for worker in self._workers:
+            worker.allowance.ahead = Ahead()
+        self._stale = True
 
     def next_worker(self) -> WorkerState | None:
         """Return the worker whose turn it is of those that are to be sent more; None if there is none.
 
         It is to be sent :meth:`room` jobs.
         """
-        if self._changed:
-            self._share_out()
+        if self._stale:
+            self.share_out()
         short, turn = self._short, self._turn
         while short:
             worker = short[0]
-            if worker.ready and worker.outstanding < worker.share and not worker.away:
+            allowance, outstanding = worker.allowance, worker.held.outstanding
+            if outstanding < allowance.share and not allowance.away:
                 short.rotate(-1)
                 return worker
             short.popleft()
-            worker.in_turn = worker.outstanding >= worker.share
-            if worker.in_turn:
+            allowance.in_turn = outstanding >= allowance.share
+            if allowance.in_turn:
                 turn.append(worker)
         while turn:
             worker = turn[0]
-            if worker.ready and worker.outstanding < worker.most and not worker.away:
+            allowance = worker.allowance
+            if worker.held.outstanding < allowance.most and not allowance.away:
                 turn.rotate(-1)
                 return worker
-            worker.in_turn = False
+            allowance.in_turn = False
             turn.popleft()
         return None
 
     @staticmethod
     def room(worker: WorkerState) -> int:
         """How many jobs to send to a worker now: first all get their share, and then what they hold ahead."""
-        return (worker.share if worker.outstanding < worker.share else worker.most) - worker.outstanding
+        allowance, outstanding = worker.allowance, worker.held.outstanding
+        return (allowance.share if outstanding < allowance.share else allowance.most) - outstanding
 
     def note_room(self, worker: WorkerState) -> None:
         """Put a worker in line for jobs if it has few; call it when some of its jobs have ended."""
-        if worker.in_turn:
+        allowance = worker.allowance
+        if allowance.in_turn:
             return
-        outstanding = worker.outstanding
-        if outstanding < worker.share:
-            worker.in_turn = True
+        outstanding, share = worker.held.outstanding, allowance.share
+        if outstanding < share:
+            allowance.in_turn = True
             self._short.append(worker)
-        elif outstanding < worker.most and (
-            self._in_hand is not None or outstanding <= worker.share + worker.ahead.low
+        elif outstanding < allowance.most and (
+            self._in_hand is not None or outstanding <= share + allowance.ahead.low
         ):
-            worker.in_turn = True
+            allowance.in_turn = True
             self._turn.append(worker)
 
-    def note_progress(
-        self, worker: WorkerState, ended: int, begun: int, received: tuple[int, float], now: float
-    ) -> None:
-        """Take note of a message with results, ``ended`` of which settled jobs.
-
-        ``begun`` is the last job that it says has begun, ``received`` the last batch and for how long it had
-        had that, with the time for which the message then waited.
-        """
-        worker.completed += ended
-        if ended:
-            worker.progressed_at = now
-        worker.has_begun(begun, now)
-        if worker.acknowledged(*received, now) and not self._changed and worker.ready:
-            before = worker.most
+    def observe(self, worker: WorkerState, ended: int, seconds: float, held: float) -> None:
+        """Take note of a turn of a batch, as :meth:`~ssbench.fleet.ahead.Ahead.observe` does."""
+        allowance = worker.allowance
+        if allowance.ahead.observe(ended, seconds, held) and not self._stale:
+            before = allowance.most
             self._set_most(worker)
-            self._ahead += worker.most - before
-        worker.forget_ended()
-        self.note_room(worker)
+            self._ahead += allowance.most - before
 
-    def _share_out(self) -> None:
-        # Only when somebody asks: thousands of workers may join between two questions.
-        self._changed = False
-        living = self.living()
-        capacities = [worker.capacity for worker in living]
+    def tick(self) -> None:
+        """Try workers again that were not there; call it several times a second."""
+        for worker in self._workers:
+            worker.allowance.away = False
+            if not self._stale:
+                self.note_room(worker)
+
+    def share_out(self) -> None:
+        """Count the shares anew, if something has changed."""
+        if not self._stale:
+            return
+        self._stale = False
+        capacities = [worker.allowance.capacity for worker in self._workers]
         self._capacity = sum(capacities)
         for line in (self._short, self._turn):
             for worker in line:
-                worker.in_turn = False
+                worker.allowance.in_turn = False
             line.clear()
         self._ahead = 0
-        for worker, share in zip(living, share_out(self._limit, capacities), strict=True):
-            worker.share = share
+        for worker, share in zip(self._workers, share_out(self._limit, capacities), strict=True):
+            worker.allowance.share = share
             self._set_most(worker)
-            self._ahead += worker.most - share
+            self._ahead += worker.allowance.most - share
             self.note_room(worker)
 
     def _set_most(self, worker: WorkerState) -> None:
-        share = worker.share
-        ahead = worker.ahead.high if self._keeps_ahead and share else 0
+        allowance = worker.allowance
+        share = allowance.share
+        ahead = allowance.ahead.high if self._keeps_ahead and share else 0
         if ahead and self._in_hand is not None:
             ahead = max(0, min(-(-self._in_hand * share // max(self._limit, 1)) - share, MOST_AHEAD))
-        worker.most = share + ahead
-        if worker.outstanding > worker.most:
+        allowance.most = share + ahead
+        if worker.held.outstanding > allowance.most:
             self._over.add(worker)

@@ -19,9 +19,8 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from ssbench.fleet import events
-from ssbench.fleet.clocks import Clocks
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, UNNUMBERED, Heartbeat
-from ssbench.fleet.worker_state import ClockOffset, WorkerState
+from ssbench.fleet.worker_state import WorkerState
 
 #: Most workers that are kept; strangers can pretend to be any number.
 MOST_WORKERS = 4096
@@ -44,19 +43,24 @@ class NotReady(enum.Enum):
     UNREACHABLE = enum.auto()
 
 
-class Membership:
+class Roster:
     """The workers of one master. ``master`` is the number that the pings of this master carry.
 
-    What a subclass does with their jobs: :meth:`_withdraw` is called when a worker can no longer be used,
-    :meth:`_compare` with what each heartbeat says that the worker holds.
+    ``tell`` is called with each event, ``admit`` with a worker that is to get jobs from now on, ``withdraw``
+    with one that is to get none any more; it returns how many jobs are lost with it.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        tell: Callable[[events.Event], None],
+        admit: Callable[[WorkerState], None],
+        withdraw: Callable[[WorkerState], int],
+    ) -> None:
         self.master = secrets.randbits(62) + 1
         self.workers: dict[int, WorkerState] = {}
-        self.events: list[events.Event] = []
-        #: Whether workers came, went or changed, so that shares have to be counted again.
-        self._changed = False
+        self._tell = tell
+        self._use = admit
+        self._no_longer_use = withdraw
         self._holders: dict[int, WorkerState] = {}
         self._full = False
         self._gaps_kept = 0
@@ -64,33 +68,26 @@ class Membership:
         self._numbered = 0
         self._ticked: float | None = None
 
-    def _begin(self, now: float) -> list[WorkerState]:
+    def begin(self, now: float) -> list[WorkerState]:
         """Begin another run; returns the workers that were ready before.
 
-        Every worker has to answer a ping again before it is used: it may have gone while nobody listened.
-        Events that nobody took are dropped.
+        Every worker has to answer a ping again before it is used: it may have gone between the runs.
         """
-        self.events.clear()
         self._ticked = now
         self._gaps_kept = 0
         former = self.living()
         for worker in self.workers.values():
             worker.begin(now)
-        self._changed = True
         return former
 
     def _withdraw(self, worker: WorkerState) -> int:
         """Use a worker no more; return how many jobs are lost with it."""
-        worker.ready = False
-        self._changed = True
-        return 0
-
-    def _compare(self, worker: WorkerState, held: Sequence[int]) -> None:
-        """Take note of the batches that a worker says it holds."""
+        worker.presence.ready = False
+        return self._no_longer_use(worker)
 
     def living(self) -> list[WorkerState]:
         """Return the workers that can be given work."""
-        return [worker for worker in self.workers.values() if worker.ready]
+        return [worker for worker in self.workers.values() if worker.presence.ready]
 
     def known(self, instance: int) -> WorkerState | None:
         """Return the worker of that instance, if anything has come from it."""
@@ -98,7 +95,9 @@ class Membership:
 
     def refused(self) -> list[WorkerState]:
         """Return the refused workers that still send something."""
-        return [worker for worker in self.workers.values() if worker.refused and worker.alive]
+        return [
+            worker for worker in self.workers.values() if worker.presence.refused and worker.presence.alive
+        ]
 
     def to_ping(self, now: float) -> list[WorkerState]:
         """Return the workers whose next ping is due."""
@@ -106,44 +105,44 @@ class Membership:
         return [
             worker
             for worker in self.workers.values()
-            if worker.alive and worker.pinged <= due and not worker.refused
+            if worker.presence.alive and worker.presence.pinged <= due and not worker.presence.refused
         ]
 
-    def heartbeat(self, beat: Heartbeat, run_id: int, now: float, wall: float = 0.0) -> None:
-        """Take in a heartbeat: its worker is alive, holds batches and has received a ping.
+    def heartbeat(self, beat: Heartbeat, now: float, wall: float = 0.0) -> WorkerState | None:
+        """Receive a heartbeat: its worker is alive and has received a ping. Return the worker.
 
-        ``wall`` is the master's time of day, 0 where it does not matter.
+        None: it is not used, whatever it says. ``wall`` is the master's time of day, 0 where it does not
+        matter.
         """
         worker = self.workers.get(beat.instance) or self._enter(
             WorkerState(
                 self._number(beat), beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now
             )
         )
-        if worker is None or worker.ended:
-            return
-        if not worker.alive:
-            worker.alive, worker.since = True, now
+        if worker is None or worker.presence.ended:
+            return None
+        if not worker.presence.alive:
+            worker.presence.alive, worker.presence.since = True, now
             # A machine that was suspended has a clock that stood still meanwhile.
-            worker.offset, worker.clocks = ClockOffset(), Clocks()
-        worker.last_seen = now
-        if worker.refused:
-            return
+            worker.clock.forget()
+        worker.presence.last_seen = now
+        if worker.presence.refused:
+            return None
         if beat.master == self.master:
-            worker.answered(beat.ping, beat.clock, now)
-        self._set_capacity(worker, beat.capacity)
-        worker.offset.observe(beat.clock, now)
+            worker.presence.answered(beat.ping, beat.clock, now)
+        worker.clock.offset.observe(beat.clock, now)
         worker.load.observe(beat.clock, beat.cpu, beat.lag, beat.lag_max)
-        worker.clocks.observe(
+        worker.clock.course.observe(
             beat.clock,
             now,
             beat.ping if beat.master == self.master else None,
             wall - beat.wall if wall and beat.wall else None,
         )
-        if not worker.ready and now - worker.reached <= LOST_AFTER:
-            self._admit(worker)
-        if worker.used and beat.gaps:
+        if not worker.presence.ready and now - worker.presence.reached <= LOST_AFTER:
+            self._admit(worker, beat.capacity)
+        if worker.presence.used and beat.gaps:
             self._keep_gaps(worker, beat.gaps, now)
-        self._compare(worker, beat.held if beat.run_id == run_id else [])
+        return worker
 
     def _number(self, beat: Heartbeat) -> int:
         """Return the id of a worker, a new one where it was given none."""
@@ -154,9 +153,9 @@ class Membership:
 
     def _keep_gaps(self, worker: WorkerState, gaps: Sequence[tuple[float, float]], now: float) -> None:
         """Keep the times in which a worker stood still, by its own clock, as far as they are in this run."""
-        to_master = worker.offset.seconds
+        to_master = worker.clock.offset.seconds
         for began, ended in gaps:
-            gap = (max(began + to_master, worker.known_since), min(ended + to_master, now))
+            gap = (max(began + to_master, worker.presence.known_since), min(ended + to_master, now))
             if gap[0] < gap[1]:
                 self._gaps_kept += worker.load.stood_still(began, gap, MOST_GAPS_OF_ALL - self._gaps_kept)
 
@@ -167,56 +166,54 @@ class Membership:
         )
         if worker is None:
             return
-        worker.last_seen = now
-        worker.alive = not worker.ended
-        if not worker.refused:
+        worker.presence.last_seen = now
+        worker.presence.alive = not worker.presence.ended
+        if not worker.presence.refused:
             self._withdraw(worker)
-            worker.refusal = reason
-            self.events.append(events.Refused(worker, reason))
+            worker.presence.refusal = reason
+            self._tell(events.Refused(worker, reason))
 
     def leave(self, instance: int, reason: str) -> None:
         """Take note that a worker ends, or that its process has ended; ``reason`` is for the user."""
         worker = self.workers.get(instance)
         if worker is not None:
-            self._end(worker, lambda _jobs: events.Left(worker, reason))
+            self.end(worker, lambda _jobs: events.Left(worker, reason))
 
-    def _end(self, worker: WorkerState, event: Callable[[int], events.Event]) -> None:
+    def end(self, worker: WorkerState, event: Callable[[int], events.Event]) -> None:
         """Use a worker no more, for good; ``event`` is told how many jobs are lost with it."""
-        if worker.ended:
+        if worker.presence.ended:
             return
-        worker.ended = True
-        worker.alive = False
-        if worker.ready:
-            self.events.append(event(self._withdraw(worker)))
+        worker.presence.ended = True
+        worker.presence.alive = False
+        if worker.presence.ready:
+            self._tell(event(self._withdraw(worker)))
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float) -> float:
         """Find the workers that are lost by now; call it several times a second.
 
         A master that was itself stopped, or got no CPU, has received nothing meanwhile; its own gap
-        does not count against the workers.
+        does not count against the workers. Returns the seconds of that gap, 0 without one.
         """
-        if self._ticked is not None and now - self._ticked > HEARTBEAT_SECONDS:
-            self._forgive(now - self._ticked)
+        gap = 0.0 if self._ticked is None else now - self._ticked
         self._ticked = now
+        if gap <= HEARTBEAT_SECONDS:
+            gap = 0.0
         for worker in self.workers.values():
-            worker.away = False  # try again
-            if worker.alive:
+            if gap:
+                worker.presence.forgive(gap)
+            if worker.presence.alive:
                 self._look_at(worker, now)
-
-    def _forgive(self, gap: float) -> None:
-        """The master was held up for this many seconds."""
-        for worker in self.workers.values():
-            worker.forgive(gap)
+        return gap
 
     def not_ready(self, now: float) -> list[tuple[WorkerState, NotReady]]:
         """Return the workers whose heartbeats arrive and that cannot be used, and why."""
         found = []
         for worker in self.workers.values():
-            if not worker.alive or worker.ready or worker.refused:
+            if not worker.presence.alive or worker.presence.ready or worker.presence.refused:
                 continue
-            if now - worker.reached <= LOST_AFTER:
+            if now - worker.presence.reached <= LOST_AFTER:
                 why = NotReady.SAME_ID
-            elif now - worker.since <= 2 * HEARTBEAT_SECONDS:
+            elif now - worker.presence.since <= 2 * HEARTBEAT_SECONDS:
                 why = NotReady.NEW
             else:
                 why = NotReady.UNREACHABLE
@@ -224,55 +221,53 @@ class Membership:
         return found
 
     def _look_at(self, worker: WorkerState, now: float) -> None:
-        silence = now - worker.last_seen
+        silence = now - worker.presence.last_seen
         # Where both directions fail, its last heartbeat may be a little younger than its last answer.
         silent = silence > 2 * HEARTBEAT_SECONDS
-        if worker.ready and now - worker.reached > LOST_AFTER:
+        if worker.presence.ready and now - worker.presence.reached > LOST_AFTER:
             jobs = self._withdraw(worker)
-            worker.told = not silent
-            self.events.append(
+            worker.presence.told = not silent
+            self._tell(
                 events.Lost(worker, silence, jobs)
                 if silent
-                else events.CutOff(worker, now - worker.reached, jobs)
+                else events.CutOff(worker, now - worker.presence.reached, jobs)
             )
-        unreachable = not (silent or worker.refused) and now - max(worker.reached, worker.since) > LOST_AFTER
-        if unreachable and not worker.told:
-            worker.told = True
-            self.events.append(events.Unreachable(worker))
+        unreachable = (
+            not (silent or worker.presence.refused)
+            and now - max(worker.presence.reached, worker.presence.since) > LOST_AFTER
+        )
+        if unreachable and not worker.presence.told:
+            worker.presence.told = True
+            self._tell(events.Unreachable(worker))
         if silence > LOST_AFTER:
-            worker.alive = False
+            worker.presence.alive = False
 
-    def _admit(self, worker: WorkerState) -> None:
+    def _admit(self, worker: WorkerState, capacity: int) -> None:
         """Use a worker that can be reached, unless another one has its id."""
         holder = self._holders.get(worker.worker_id)
-        if holder is None or not holder.ready:
+        if holder is None or not holder.presence.ready:
             self._holders[worker.worker_id] = worker
-            self.events.append(events.Back(worker) if worker.used else events.Joined(worker, worker.capacity))
-            worker.ready = worker.used = True
-            worker.told = False
-            self._changed = True
-        elif holder.last_seen > worker.since + HEARTBEAT_SECONDS:
+            self._tell(events.Back(worker) if worker.presence.used else events.Joined(worker, capacity))
+            worker.presence.ready = worker.presence.used = True
+            worker.presence.told = False
+            self._use(worker)
+        elif holder.presence.last_seen > worker.presence.since + HEARTBEAT_SECONDS:
             reason = (
                 f"has the id of the worker on {holder.host} (pid {holder.pid});"
                 " give each worker an id of its own"
             )
-            self.refuse(worker.instance, worker.worker_id, worker.host, reason, worker.last_seen)
+            self.refuse(worker.instance, worker.worker_id, worker.host, reason, worker.presence.last_seen)
 
     def _enter(self, worker: WorkerState) -> WorkerState | None:
         if len(self.workers) >= MOST_WORKERS:
-            forgotten = next((other for other in self.workers.values() if not other.alive), None)
+            forgotten = next((other for other in self.workers.values() if not other.presence.alive), None)
             if forgotten is None:
                 if not self._full:
                     self._full = True
-                    self.events.append(events.Full(worker))
+                    self._tell(events.Full(worker))
                 return None
             del self.workers[forgotten.instance]
             if self._holders.get(forgotten.worker_id) is forgotten:
                 del self._holders[forgotten.worker_id]
         self.workers[worker.instance] = worker
         return worker
-
-    def _set_capacity(self, worker: WorkerState, capacity: int) -> None:
-        if worker.capacity != capacity:
-            worker.capacity = capacity
-            self._changed = True

@@ -1,0 +1,80 @@
+"""How busy a worker was, from its heartbeats (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ssbench.fleet.wire import LAG_BUCKETS, lag_limit
+
+#: Two heartbeats that are nearer to each other (seconds) do not tell how busy a worker is.
+_LEAST_APART = 0.5
+
+#: Times in which a worker stood still are kept up to this number.
+MOST_GAPS = 1000
+
+
+class Load:
+    """How busy a worker was since it was last cleared, from its heartbeats."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the load so far; count from the next heartbeat on."""
+        self._lag = [0] * LAG_BUCKETS
+        self._first: tuple[float, float] | None = None
+        self._last: tuple[float, float] | None = None
+        #: How late its event loop was at most, in seconds, and the times in which it stood still.
+        self.lag_max = 0.0
+        #: Times in which it stood still, by the master's clock; how many more were not kept.
+        self.gaps: list[tuple[float, float]] = []
+        self.gaps_dropped = 0
+        self._last_gap: float | None = None
+
+    def observe(
+        self,
+        clock: float,
+        cpu: float,
+        lag: Sequence[int],
+        lag_max: float = 0.0,
+    ) -> None:
+        """Take in a heartbeat."""
+        self._last = (clock, cpu)
+        if self._first is None:
+            self._first = self._last
+            return
+        self.lag_max = max(self.lag_max, lag_max)
+        for place, count in enumerate(lag[:LAG_BUCKETS]):
+            self._lag[place] += count
+
+    def stood_still(self, began: float, gap: tuple[float, float], room: int) -> int:
+        """Keep a time in which it stood still, of the master's clock, if there is ``room`` for one.
+
+        ``began`` is its beginning by the worker's clock: one that begins with the last one is the same, and
+        went on after it was told. Returns how many more are kept now.
+        """
+        if self.gaps and began == self._last_gap:
+            self.gaps[-1] = gap
+            return 0
+        if room <= 0 or len(self.gaps) >= MOST_GAPS:
+            self.gaps_dropped += 1
+            return 0
+        self._last_gap = began
+        self.gaps.append(gap)
+        return 1
+
+    @property
+    def cpu_share(self) -> float | None:
+        """Share of one core that the main thread used; None before there were two heartbeats apart."""
+        if self._first is None or self._last is None or self._last[0] - self._first[0] < _LEAST_APART:
+            return None
+        return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
+
+    def lag_percentile(self, percentile: float) -> float | None:
+        """Upper end, in seconds, of the bucket that holds that percentile of the lateness."""
+        below = sum(self._lag) * percentile / 100
+        for place, count in enumerate(self._lag):
+            below -= count
+            if count and below <= 0:
+                return lag_limit(place)
+        return None
