@@ -174,7 +174,7 @@ def test_what_is_reported_of_an_object_is_the_container_of_its_side():
     assert RunDescription(scenario, sides=("x", "y")).container(3, 1) == "ssbench_000003_tin"
     fleet = SimpleNamespace(
         parameters=SimpleNamespace(trans_id_extra=None, storage_urls=["http://a"]),
-        dispatcher=SimpleNamespace(living=list),
+        roster=SimpleNamespace(living=list),
     )
     options = RunOptions(sides=(Side("x", policy="p"), Side("y", policy="q")))
     assert describe(1, scenario, 1, fleet, BenchOptions(workers=1), options).side_policies == ("p", "q")
