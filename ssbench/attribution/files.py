@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ssbench.attribution.compressed import source
 from ssbench.errors import UsageError
-from ssbench.run_results.stream import Stream
 
 #: So much is read at once.
 _CHUNK = 1 << 18
 #: What is longer than this is no line of Swift, and dropped.
 _LONGEST = 1 << 16
-#: Where Swift has cut a line.
-_CUT = b" ... "
-_ROTATED = re.compile(r"(\.gz|\.log|\.txt|\.\d+|-\d{8})+$")
+_ROTATED = re.compile(r"(\.(?:gz|zst|xz|bz2)|\.log|\.txt|\.\d+|-\d{8})+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +52,28 @@ def find(arguments: Sequence[str]) -> list[LogFile]:
             raise UsageError(f"{path}: this folder holds no files")
         found += [(file, name) for file in files]
     unique = dict(sorted(((path.resolve(), (path, name)) for path, name in found), key=lambda each: each[0]))
-    folders = Counter(stem for stem, _ in {(_stem(path), path.parent) for path in unique})
+    names = _names(list(unique))
     return [
-        LogFile(path, name, named=True)
-        if name
-        else LogFile(
-            path, _stem(path) if folders[_stem(path)] == 1 else f"{resolved.parent.name}/{_stem(path)}"
-        )
+        LogFile(path, name, named=True) if name else LogFile(path, names[resolved])
         for resolved, (path, name) in unique.items()
     ]
+
+
+def _names(paths: list[Path]) -> dict[Path, str]:
+    """Name files after themselves, with as many folders in front as tell apart those of several folders.
+
+    The files of one folder that differ in their endings only are one log, rotated.
+    """
+    logs = {path: (*path.parent.parts, _stem(path)) for path in paths}
+    names: dict[tuple[str, ...], str] = {}
+    for length in range(1, max(map(len, logs.values()), default=1) + 1):
+        ends = Counter(log[-length:] for log in set(logs.values()))
+        names |= {
+            log: "/".join(log[-length:])
+            for log in logs.values()
+            if log not in names and ends[log[-length:]] == 1
+        }
+    return {path: names[log] for path, log in logs.items()}
 
 
 def _stem(path: Path) -> str:
@@ -74,27 +85,31 @@ class Reader:
 
     def __init__(self, file: LogFile) -> None:
         """Open the file; raises StatFileError, which says that it cannot be read."""
-        self._stream = Stream(file.path)
+        self._stream = source(file.path)
 
     @property
     def damage(self) -> str | None:
         """What is wrong with the file, once all before has been read."""
         return self._stream.damage
 
-    def chunks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield how many lines follow, and these lines: none where not one of them can be of interest."""
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the lines, many together; each ends with a line feed."""
         rest = b""
         try:
-            while data := self._stream.read_some(_CHUNK):
+            while data := self._some():
                 complete, line_feed, rest = (rest + data).rpartition(b"\n")
                 if line_feed:
-                    if b"tx" in complete or _CUT in complete:
-                        lines = complete.split(b"\n")
-                        yield len(lines), lines
-                    else:
-                        yield complete.count(b"\n") + 1, []
+                    yield complete + line_feed
                 rest = rest if len(rest) < _LONGEST else b""
             if rest:
-                yield 1, [rest]
+                yield rest + b"\n"
         finally:
             self._stream.close()
+
+    def _some(self) -> bytes:
+        """Return about as much as is worth looking at together; what is compressed comes in small pieces."""
+        pieces, size = [], 0
+        while size < _CHUNK and (piece := self._stream.read_some(_CHUNK)):
+            pieces.append(piece)
+            size += len(piece)
+        return b"".join(pieces)

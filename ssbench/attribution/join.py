@@ -1,41 +1,25 @@
 """Joins the results of a run with lines of Swift's logs by transaction id, into columns.
 
-Only what has an id of the run is kept, 23 bytes a line, so that ten million lines fit in memory. No
-clock is read: what is kept of a line are durations.
+Only what has an id of the run is kept, so that ten million lines fit in memory. No clock is read: what is
+kept of a line are durations.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
-from typing import TypeVar
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution import rows
-from ssbench.attribution.files import LogFile, Reader
-from ssbench.attribution.joined import (
-    NOBODY,
-    OBJECT,
-    OTHER,
-    UPDATE,
-    Device,
-    FileCount,
-    Joined,
-    Operations,
-    Process,
-)
-from ssbench.attribution.lines import (
-    NO_POLICY,
-    TRANS_ID,
-    BackendLine,
-    CutLine,
-    ErrorLine,
-    ProxyLine,
-    ProxyParser,
-    parse,
-)
+from ssbench.attribution import ids, rows
+from ssbench.attribution.file_lines import FileLines, Wanted
+from ssbench.attribution.files import LogFile
+from ssbench.attribution.ids import Ids
+from ssbench.attribution.joined import NOBODY, OBJECT, Device, FileCount, Joined, Operations, Process
+from ssbench.attribution.lines import NO_POLICY
+from ssbench.attribution.processes import read_all
 from ssbench.attribution.slowest import slowest
 from ssbench.names import run_mark
 from ssbench.results import ResultBlock, TextColumn
@@ -43,55 +27,57 @@ from ssbench.run_results import RunResults
 
 Thing = TypeVar("Thing", bound=Hashable)
 
-#: A word of a line, or what the user calls a node.
-Name = bytes | str
-
-#: Where the time is in an id, with the hyphen in front. Old ids have no time and a digit there.
-_TIME_AT = 23
-_AFTER_HYPHEN = b"."
-
 
 class Join:
-    """Takes the results of a run, then its logs file by file; :meth:`joined` is what came of it."""
+    """Takes the results of a run, then its logs; :meth:`joined` is what came of it.
 
-    def __init__(self, results: RunResults) -> None:
-        self._ids: dict[bytes, int] = {}
+    ``template`` is the proxies' ``log_msg_template``, where they have one.
+    """
+
+    def __init__(self, results: RunResults, template: str | None = None) -> None:
         self.run_mark = None if results.run.run_id is None else f"-{run_mark(results.run.run_id)}".encode()
         self._without_id = 0
-        self._operations = self._read(results)
+        self._candidates: dict[int, str] = {}
+        self._moments: list[tuple[int, int]] = []
+        self._operations, found = self._read(results)
+        self._wanted = Wanted(
+            found,
+            self.run_mark,
+            template,
+            frozenset(slowest(self._operations.latency).tolist()),
+        )
         count = len(self._operations.code)
         self._proxy = np.full(count, NOBODY, np.int64)
         self._worker = np.full(count, NOBODY, np.int64)
         self._seconds = np.full(count, np.nan)
         self._policy = np.full(count, NO_POLICY, np.int64)
         self._handoffs = np.zeros(count, np.int64)
-        self._rows = bytearray()
-        self._proxies: dict[Name, int] = {}
-        self._workers: dict[tuple[bytes, bytes], int] = {}
-        self._partitions: dict[tuple[int, bytes], int] = {}
-        self._devices: dict[tuple[Name, bytes, bytes], int] = {}
-        self._processes: dict[tuple[Name, bytes, bytes], int] = {}
+        self._columns = rows.Columns()
+        self._proxies: dict[str, int] = {}
+        self._workers: dict[str, int] = {}
+        self._partitions: dict[tuple[int, int], int] = {}
+        self._devices: dict[tuple[str, str, str], int] = {}
+        self._processes: dict[tuple[str, str, str], int] = {}
         self._errors: Counter[tuple[str, str, str, str]] = Counter()
         self._other_errors: Counter[tuple[str, str, str, str]] = Counter()
         self._files: list[FileCount] = []
+        self._kept: list[tuple[str, bool, bytes]] = []
 
     @property
     def identified(self) -> int:
         """How many operations have a transaction id."""
-        return len(self._ids)
+        return len(self._wanted.ids)
 
-    def _read(self, results: RunResults) -> Operations:
-        parts: list[tuple[npt.NDArray[np.generic], ...]] = []
+    def _read(self, results: RunResults) -> tuple[Operations, Ids]:
+        parts: list[tuple[npt.NDArray[Any], ...]] = []
         count = 0
         for block in results.blocks():
-            for place, text in enumerate(block.trans_id, count):
-                match = TRANS_ID.match(text.encode()) if text else None
-                if match:
-                    self._ids[match[0]] = place
-                else:
-                    self._without_id += 1
-            count += len(block)
+            found, at = ids.of_column(block.trans_id)
+            if moments := ids.moments(found):
+                self._moments.append(moments)
+            self._without_id += len(block) - len(at)
             latency = np.where(block.failed, np.nan, block.last_byte)
+            self._remember_slowest(block, latency, count)
             parts.append(
                 (
                     block.operation,
@@ -101,106 +87,72 @@ class Join:
                     block.retries,
                     block.failed.copy(),
                     block.completed,
+                    ids.number(found),
+                    (at + count).astype(np.uint32),
                 )
             )
+            count += len(block)
         if not parts:
-            parts.append(tuple(np.zeros(0, kind) for kind in ("u1", "i8", "f8", "u8", "i8", "?", "f8")))
-        return Operations(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+            parts.append(
+                tuple(np.zeros(0, kind) for kind in ("u1", "i8", "f8", "u8", "i8", "?", "f8", "u8", "u4"))
+            )
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return Operations(*columns[:7]), Ids.of(*columns[7:])
 
-    def add(self, file: LogFile, proxy: ProxyParser | None = None) -> None:
-        """Take in the lines of a file; ``proxy`` reads access lines that are not of the default layout.
+    def _remember_slowest(self, block: ResultBlock, latency: npt.NDArray[np.float64], before: int) -> None:
+        """Keep the ids of what can be among the slowest operations of the run."""
+        for row in slowest(latency).tolist():
+            text = block.trans_id[row]
+            if text:
+                self._candidates[before + row] = text[: ids.LENGTH]
 
-        Raises StatFileError when it cannot be read.
-        """
-        reader = Reader(file)
-        search, place_of, mark = TRANS_ID.search, self._ids.get, self.run_mark
-        total = of_run = cut = 0
-        first, last = _AFTER_HYPHEN, b""
-        for number, lines in reader.chunks():
-            total += number
-            for line in lines:
-                match = search(line)
-                if match is None:
-                    cut += b" ... " in line and (b'"proxy-server ' in line or b" HTTP/1" in line)
-                    continue
-                trans_id = match[0]
-                moment = trans_id[_TIME_AT:]
-                if moment < first:  # noqa: PLR1730 - faster than min
-                    first = moment
-                if last < moment < _AFTER_HYPHEN:
-                    last = moment
-                place = place_of(trans_id)
-                if place is not None:
-                    of_run += 1
-                    cut += self._take(place, line, file, proxy)
-                elif mark and line.startswith(mark, match.end()):
-                    self._take_other(line, proxy)
-        moments = _moment(first), _moment(last)
-        self._files.append(FileCount(str(file.path), file.node, total, of_run, cut, *moments, reader.damage))
+    def read(self, files: Sequence[LogFile]) -> None:
+        """Take in the lines of all log files. Raises StatFileError when one cannot be read."""
+        for file, found in zip(files, read_all(files, self._wanted), strict=True):
+            self._add(file, found)
 
-    def _take(self, place: int, line: bytes, file: LogFile, proxy: ProxyParser | None) -> bool:
-        """Take in a line of an operation; return whether it is cut."""
-        record = parse(line, proxy)
-        if type(record) is BackendLine:
-            self._take_backend(place, record, file)
-        elif type(record) is ProxyLine:
-            self._take_proxy(place, record, file)
-        elif type(record) is ErrorLine:
-            self._handoffs[place] += record.kind == "handoff"
-            self._errors[_error_key(record)] += 1
-        return type(record) is CutLine
-
-    def _take_backend(self, place: int, line: BackendLine, file: LogFile) -> None:
-        host, server, device, partition, _, status, seconds, asker, sender, pid, policy = line
-        if asker == b"proxy-server":
-            of = OBJECT if server == b"object" else OTHER
-            self._worker[place] = _place(self._workers, sender)
-        elif asker == b"object-server" and server != b"account":
-            # The path of an update in a container server is that of the object.
-            of, server = UPDATE, b"container"
-        else:
-            return
-        node = _node(host, file)
-        self._rows += rows.ROW.pack(
-            place,
-            _place(self._devices, (node, server, device)),
-            _place(self._processes, (node, server, pid)),
-            _place(self._partitions, (policy, partition)),
-            seconds,
-            status & 0xFFFF,
-            of,
-        )
-        if of == OBJECT and policy != NO_POLICY:
-            self._policy[place] = policy
-
-    def _take_proxy(self, place: int, line: ProxyLine, file: LogFile) -> None:
-        # What a proxy asks on behalf of a request lies within the request: the longest is the client's.
-        if line.own and not line.seconds <= self._seconds[place]:
-            self._seconds[place] = line.seconds
-            self._proxy[place] = _place(self._proxies, _node(line.host, file))
-            if line.policy != NO_POLICY:
-                self._policy[place] = line.policy
-
-    def _take_other(self, line: bytes, proxy: ProxyParser | None) -> None:
-        record = parse(line, proxy)
-        if type(record) is ErrorLine:
-            self._other_errors[_error_key(record)] += 1
+    def _add(self, file: LogFile, found: FileLines) -> None:
+        """Number what a file names as what the others do, and take its lines."""
+        self._files.append(found.count)
+        self._errors += found.errors
+        self._other_errors += found.other_errors
+        self._kept += [(file.node, file.named, line) for line in found.kept]
+        np.add.at(self._handoffs, np.array(found.handoffs, np.int64), 1)
+        lines = rows.fields(found.rows)
+        asked = lines["worker"] != rows.NO_WORKER
+        workers = _places(self._workers, found.workers)
+        self._worker[lines["operation"][asked]] = workers[lines["worker"][asked]]
+        for name, numbers in (
+            ("device", _places(self._devices, found.devices)),
+            ("process", _places(self._processes, found.processes)),
+            ("partition", _places(self._partitions, found.partitions)),
+        ):
+            lines[name] = numbers[lines[name]]
+        policies = np.array([policy for policy, _ in self._partitions], np.int64)
+        policy = policies[lines["partition"]] if len(policies) else np.zeros(0, np.int64)
+        told = (lines["of"] == OBJECT) & (policy != NO_POLICY)
+        self._policy[lines["operation"][told]] = policy[told]
+        self._columns.add(lines)
+        proxied = rows.proxy_fields(found.proxy_rows)
+        place = proxied["operation"]
+        longer = ~(proxied["seconds"] <= self._seconds[place])
+        place, proxied = place[longer], proxied[longer]
+        self._seconds[place] = proxied["seconds"]
+        self._proxy[place] = _places(self._proxies, found.proxies)[proxied["proxy"]]
+        told = proxied["policy"] != NO_POLICY
+        self._policy[place[told]] = proxied["policy"][told]
 
     def joined(self) -> Joined:
         """Return everything as columns; nothing can be added after that."""
-        moments = {trans_id[_TIME_AT:] for trans_id in self._ids if trans_id[_TIME_AT:] < _AFTER_HYPHEN}
-        trans_ids = self._ids_of_slowest()
-        self._ids.clear()
-        lines = rows.unpack(self._rows)
-        duplicates = len(self._rows) // rows.ROW.size - len(lines)
-        self._rows = bytearray()
+        lines, duplicates = self._columns.lines()
+        began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
         return Joined(
             operations=self._operations,
-            proxies=[_text(name) for name in self._proxies],
-            proxy_workers=[f"{_text(address)} {_text(pid)}" for address, pid in self._workers],
-            devices=[Device(*map(_text, words)) for words in self._devices],
-            processes=[Process(*map(_text, words)) for words in self._processes],
-            partitions=[(policy, int(number)) for policy, number in self._partitions],
+            proxies=list(self._proxies),
+            proxy_workers=list(self._workers),
+            devices=[Device(*words) for words in self._devices],
+            processes=[Process(*words) for words in self._processes],
+            partitions=list(self._partitions),
             proxy=self._proxy,
             proxy_worker=self._worker,
             proxy_seconds=self._seconds,
@@ -212,14 +164,13 @@ class Join:
             other_errors=self._other_errors,
             files=self._files,
             without_id=self._without_id,
-            began=_moment(min(moments, default=b"")),
-            ended=_moment(max(moments, default=b"")),
-            trans_ids=trans_ids,
+            began=min(began, default=None),
+            ended=max(ended, default=None),
+            trans_ids={
+                place: text for place, text in self._candidates.items() if place in self._wanted.shown
+            },
+            kept=self._kept,
         )
-
-    def _ids_of_slowest(self) -> dict[int, str]:
-        places = set(slowest(self._operations.latency).tolist())
-        return {place: _text(trans_id) for trans_id, place in self._ids.items() if place in places}
 
 
 def _subjects(block: ResultBlock) -> npt.NDArray[np.uint64]:
@@ -233,24 +184,6 @@ def _subjects(block: ResultBlock) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-def _error_key(line: ErrorLine) -> tuple[str, str, str, str]:
-    device = _text(line.device) if line.device else ""
-    return line.kind, _text(line.server), _text(line.address), device
-
-
-def _node(host: bytes, file: LogFile) -> Name:
-    return host if host and not file.named else file.node
-
-
-def _text(word: Name) -> str:
-    return word.decode("utf-8", "replace") if isinstance(word, bytes) else word
-
-
-def _place(places: dict[Thing, int], thing: Thing) -> int:
-    """Number things in the order in which they are first seen."""
-    return places.setdefault(thing, len(places))
-
-
-def _moment(text: bytes) -> int | None:
-    """Return the seconds since 1970 that follow a hyphen; None where there is nothing."""
-    return int(text[1:], 16) if len(text) > 1 else None
+def _places(places: dict[Thing, int], things: Sequence[Thing]) -> npt.NDArray[np.int64]:
+    """Number things in the order in which they are first seen; return the number of each."""
+    return np.array([places.setdefault(thing, len(places)) for thing in things], np.int64)

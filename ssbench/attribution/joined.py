@@ -84,7 +84,8 @@ class FileCount:
     """What was found in a file of a node: all lines, those of the run, those that are cut.
 
     ``first`` and ``last`` are the seconds since 1970 within transaction ids, None without any. ``damage``
-    says why the file could not be read to its end.
+    says why the file could not be read to its end, ``without_id`` how many access lines at its beginning have
+    no transaction id, where most have none.
     """
 
     path: str
@@ -95,6 +96,7 @@ class FileCount:
     first: int | None
     last: int | None
     damage: str | None = None
+    without_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,8 @@ class Joined:
     ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that mention one. ``errors`` is by
     (kind, server, address, device), of operations that are results; ``other_errors`` of the other
     requests of the run: initial uploads, attempts that were repeated, clean-up. ``trans_ids`` has the ids of
-    the slowest operations, without what their end may have in addition.
+    the slowest operations, without what their end may have in addition; ``kept`` their lines, each with the
+    node of its file and whether the user named that.
     """
 
     operations: Operations
@@ -128,3 +131,4 @@ class Joined:
     began: int | None
     ended: int | None
     trans_ids: dict[int, str] = field(default_factory=dict)
+    kept: list[tuple[str, bool, bytes]] = field(default_factory=list)

@@ -1,17 +1,20 @@
 """Lines of Swift's logs as records: access lines of proxies and storage servers, and errors.
 
-Pure functions of bytes. A prefix of syslog (traditional, RFC 3339, RFC 5424) or of another log handler
-may precede the message; a line is recognised by the shape of its message. No field that can hold
-a token is kept.
+Pure functions of bytes. A prefix (:mod:`~ssbench.attribution.prefixes`) may precede the message, words of
+the form ``key=value`` may follow it, and a record of JSON may hold it
+(:mod:`~ssbench.attribution.envelopes`); a line is recognised by the shape of its message. No field that can
+hold a token is kept.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+import string
+from collections.abc import Callable
 from typing import NamedTuple
 
+from ssbench.attribution.envelopes import opened
+from ssbench.attribution.prefixes import NAMED, host_of
 from ssbench.errors import UsageError
 
 #: A transaction id without what ``X-Trans-Id-Extra`` or ``trans_id_suffix`` append to it. Until Swift 1.8
@@ -84,9 +87,7 @@ _CUT = CutLine()
 #: Of a line, so much is searched for an error; an access line is no longer than the other.
 _ERROR_BYTES = 8192
 _MOST_BYTES = 65536
-_LEVELS = frozenset([b"DEBUG", b"INFO", b"NOTICE", b"WARNING", b"WARN", b"ERROR", b"CRITICAL"])
 _PROXY_DATE = re.compile(rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ")
-_TIME = re.compile(rb"\d[-\d]*[T:]\d|\d{2}:\d{2}|\d{4}-\d{2}-\d{2}")
 #: Seconds as Swift writes them; a number that was cut is none.
 _SECONDS = rb"(\d{1,7}\.\d{4,9})"
 _PROXY = re.compile(
@@ -99,7 +100,7 @@ _BACKEND = re.compile(
     rb' \[[^]"[]*+] "([A-Z]{1,20}+) /([^/ "]++)/(\d{1,10}+)/([^ "]*+)" (\d{1,3}+) \S++ "[^"]*+"'
     rb' "tx[0-9a-f]{21}[^"]*+" "([^ "]*+)(?: (\d{0,10}+))?" '
     + _SECONDS
-    + rb'(?: "[^"]*+"(?: (\S++)(?: (\S++))?)?)?(?: \(txn: |\s*$)'
+    + rb'(?: "[^"]*+"(?: (\d++|-)(?: (\d++|-))?)?)?(?: \(txn: |( [\w.@-]{1,64}+=.*)?\s*$)'
 )
 #: By the slashes in the path after device and partition.
 _SERVERS = (b"account", b"container", b"object")
@@ -136,6 +137,23 @@ def parse(line: bytes, proxy: ProxyParser | None = None) -> Line | None:
     """
     if len(line) > _MOST_BYTES:
         return _CUT
+    if line[-1:] == b"}" or line[-2:] == b"}\r":
+        found = _enclosed(line, proxy)
+        if found is not None:
+            return found
+    return _bare(line, proxy)
+
+
+def _enclosed(line: bytes, proxy: ProxyParser | None) -> Line | None:
+    """Return what the line in a record of JSON says; a host in the line wins over that of the record."""
+    for record in opened(line, TRANS_ID):
+        found = _bare(record.message, proxy)
+        if found is not None:
+            return found if isinstance(found, CutLine) or found.host else found._replace(host=record.host)
+    return None
+
+
+def _bare(line: bytes, proxy: ProxyParser | None) -> Line | None:
     if b'] "' in line:
         return _backend(line)
     found = (proxy or default_proxy)(line)
@@ -155,33 +173,14 @@ def _policy(word: bytes | None) -> int:
     return int(word) if word and len(word) < 10 and word.isdigit() else NO_POLICY
 
 
-def host_of(prefix: Sequence[bytes]) -> bytes:
-    """Return the host that the words before a message name; empty where they name none."""
-    if not prefix:
-        return b""
-    if prefix[0][:1] == b"<" and len(prefix) >= 4 and _TIME.search(prefix[1]):  # RFC 5424
-        return b"" if prefix[2] == b"-" else prefix[2]
-    if prefix[-1][-1:] != b":":
-        return b""
-    before = prefix[-2] if len(prefix) > 1 else b""
-    if before in _LEVELS:
-        before = prefix[0]
-    return before if _may_be_host(before) else b""
-
-
-@lru_cache(maxsize=4096)
-def _may_be_host(word: bytes) -> bool:
-    return bool(word) and word not in _LEVELS and not _TIME.match(word)
-
-
 def _backend(line: bytes) -> BackendLine | CutLine:
     match = _BACKEND.search(line)
     words = line[: match.start()].split() if match else []
     if match is None or len(words) < 3:
         return _CUT
-    method, device, partition, names, status, asker, asker_pid, seconds, pid, policy = match.groups()
+    method, device, partition, names, status, asker, asker_pid, seconds, pid, policy, tail = match.groups()
     return BackendLine(
-        host_of(words[:-3]),
+        host_of(words[:-3]) or _named(tail),
         _SERVERS[min(names.count(b"/"), 2)],
         device,
         partition,
@@ -195,6 +194,12 @@ def _backend(line: bytes) -> BackendLine | CutLine:
     )
 
 
+def _named(tail: bytes | None) -> bytes:
+    """Return the host that words like ``host=storage1`` after a message name; empty without one."""
+    found = NAMED.search(tail) if tail else None
+    return found[1] if found else b""
+
+
 def default_proxy(line: bytes) -> ProxyLine | CutLine | None:
     """Read an access line of a proxy in the default layout of any version; None where it is none."""
     match = _PROXY.search(line)
@@ -202,7 +207,7 @@ def default_proxy(line: bytes) -> ProxyLine | CutLine | None:
         return _CUT if _PROXY_DATE.search(line) else None
     method, status, seconds, source, policy = match.groups()
     return ProxyLine(
-        host_of(line[: match.start()].split()[:-2]),
+        host_of(line[: match.start()].split()[:-2]) or _named(line[match.end() :]),
         method,
         int(status),
         float(seconds),
@@ -211,7 +216,6 @@ def default_proxy(line: bytes) -> ProxyLine | CutLine | None:
     )
 
 
-_FIELD = re.compile(r"\{([a-z_]+)(?:\.[a-z0-9_]+)*\}")
 _SHAPES = {
     "transaction_id": rb"tx[0-9a-f]{21}\S*?",
     "request_time": rb"\d{1,7}\.\d{4,9}",
@@ -220,32 +224,40 @@ _SHAPES = {
 }
 
 
+def _pieces(template: str) -> list[tuple[str, str]]:
+    """Split a template as ``str.format`` does, where ``{{`` is a brace: texts, each with a field or none."""
+    try:
+        return [(literal, field or "") for literal, field, _, _ in string.Formatter().parse(template)]
+    except ValueError as error:
+        raise UsageError(f"no template of Swift: {error}") from None
+
+
 def template_parser(template: str) -> ProxyParser:
     """Return a reader of lines that a proxy with this ``log_msg_template`` writes.
 
     Raises UsageError when the template lacks what the join needs.
     """
-    names = {match[1] for match in _FIELD.finditer(template)}
+    pieces = _pieces(template)
+    names = {field.partition(".")[0] for _, field in pieces}
     if missing := [name for name in ("transaction_id", "request_time", "source") if name not in names]:
         raise UsageError(
-            f"--log-format: the template has no {' and no '.join(f'{{{name}}}' for name in missing)};"
+            f"the template has no {' and no '.join(f'{{{name}}}' for name in missing)};"
             " without it a line cannot be joined with a request"
         )
-    pattern, seen, position = rb"", set[str](), 0
-    for match in _FIELD.finditer(template):
-        name = match[1]
-        pattern += re.escape(template[position : match.start()].encode())
-        # Fields are percent-encoded, so none holds a blank or a quotation mark.
-        shape = _SHAPES.get(name, rb'[^\s"]*')
-        timed = match[0] != f"{{{name}}}"  # {end_time.datetime} is not {end_time}
-        key = name if name not in seen and not timed else ""
-        pattern += b"(?P<%b>%b)" % (key.encode(), shape) if key else b"(?:%b)" % shape
-        seen |= {key}
-        position = match.end()
-    pattern += re.escape(template[position:].encode()) + rb"(?=\s|$)"
-    if "source" not in seen:
-        raise UsageError("--log-format: {source} is there only in another form than {source}")
-    expression = re.compile(rb"(?<!\S)" + pattern)
+    pattern, seen = rb"", set[str]()
+    for literal, field in pieces:
+        pattern += re.escape(literal.encode())
+        if field:
+            # Fields are percent-encoded, so none holds a blank or a quotation mark. {end_time.datetime} is
+            # not {end_time}, and what occurs twice is read once.
+            shape = _SHAPES.get(field.partition(".")[0], rb'[^\s"]*')
+            new = field not in seen and field.isidentifier()
+            pattern += b"(?P<%b>%b)" % (field.encode(), shape) if new else b"(?:%b)" % shape
+            seen.add(field)
+    for name in ("transaction_id", "request_time", "source"):
+        if name not in seen:
+            raise UsageError(f"the template has {{{name}}} only in another form than {{{name}}}")
+    expression = re.compile(rb"(?<!\S)" + pattern + rb"(?=\s|$)")
 
     def read(line: bytes) -> ProxyLine | None:
         match = expression.search(line)

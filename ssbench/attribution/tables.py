@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.attribution.culprits import Level
+from ssbench.attribution.doubts import doubts
 from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, Joined
 from ssbench.attribution.kinds import Compared, Completeness
 from ssbench.attribution.parts import Parts, quantiles
@@ -319,6 +320,7 @@ def _reasons(joined: Joined, facts: Coverage, found: Places) -> list[str]:
         reasons.append(
             "cut lines: log_max_line_length, or the largest message of the log server, is too small"
         )
+    reasons += doubts(joined)
     missing = min(facts.with_proxy, facts.complete) < 0.99 * good
     return [*reasons, *_ends(joined, missing=missing)]
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ssbench.attribution import files
     from ssbench.attribution.findings import Attribution
     from ssbench.attribution.joined import Joined
-    from ssbench.attribution.lines import ProxyParser
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         required=True,
         metavar="LOG",
-        help="logs of proxies and storage servers, compressed or not: FILE, a folder with all in it, or"
+        help="logs of proxies and storage servers, compressed or not, in JSON or not: FILE, a folder with all in it, or"
         " NODE=FILE where the lines do not name the node that wrote them",
     )
     parser.add_argument(
@@ -71,11 +70,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_force(parser)
 
 
-def _template(text: str) -> ProxyParser:
-    """Parse a template; raises what argparse turns into a line."""
+def _template(text: str) -> str:
+    """Check a template; raises what argparse turns into a line."""
     from ssbench.attribution.lines import template_parser
 
-    return template_parser(text)
+    try:
+        template_parser(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
@@ -129,24 +132,23 @@ def _json(found: Attribution) -> str:
     return msgspec.json.format(msgspec.json.encode(plain), indent=1).decode()
 
 
-def _join(stats_file: Path, logs: list[files.LogFile], proxy: ProxyParser | None) -> Joined:
+def _join(stats_file: Path, logs: list[files.LogFile], template: str | None) -> Joined:
     from ssbench.attribution.join import Join
     from ssbench.attribution.joined import NOBODY
     from ssbench.cli.stat_file import reading
 
     with reading(stats_file) as results:
-        join = Join(results)
+        join = Join(results, template)
         for warning in results.warnings:
             _log.warning("%s: %s", stats_file, warning)
     if not join.identified:
         raise UsageError(
             f"{stats_file}: no result has a transaction id of Swift, so no log can be joined with it"
         )
-    for file in logs:
-        join.add(file, proxy)
+    join.read(logs)
     joined = join.joined()
     if not len(joined.lines) and not (joined.proxy != NOBODY).any():
-        raise UsageError(_nothing(stats_file, joined))
+        raise UsageError(_nothing(stats_file, joined, template))
     for count in joined.files:
         if count.damage:
             _log.warning("%s: %s; the lines before that are used", count.path, count.damage)
@@ -155,14 +157,11 @@ def _join(stats_file: Path, logs: list[files.LogFile], proxy: ProxyParser | None
     return joined
 
 
-def _nothing(stats_file: Path, joined: Joined) -> str:
+def _nothing(stats_file: Path, joined: Joined, template: str | None) -> str:
     """Say why not one line is of the run."""
     lines = sum(file.lines for file in joined.files)
-    if of_run := sum(file.of_run for file in joined.files):
-        return (
-            f"{stats_file}: {of_run:,} of {lines:,} lines name requests of this run, but none is an access"
-            " line that could be read: if the proxies have a log_msg_template, give it as --log-format"
-        )
+    if unread := _unread(joined, lines, template):
+        return f"{stats_file}: {unread}"
     text = f"{stats_file}: none of the {lines:,} lines of the logs is of this run"
     first = min((file.first for file in joined.files if file.first is not None), default=None)
     last = max((file.last for file in joined.files if file.last is not None), default=None)
@@ -175,3 +174,23 @@ def _nothing(stats_file: Path, joined: Joined) -> str:
     if first > joined.ended:
         return f"{text}: they begin {first - joined.ended:,} s after it"
     return f"{text}, though they are of the same time: are they of another cluster, or is log_requests off?"
+
+
+def _unread(joined: Joined, lines: int, template: str | None) -> str | None:
+    """Say what of the lines themselves cannot be read."""
+    if of_run := sum(file.of_run for file in joined.files):
+        hint = (
+            "the template that --log-format gives does not fit them"
+            if template
+            else "if the proxies have a log_msg_template, give it as --log-format"
+        )
+        return (
+            f"{of_run:,} of {lines:,} lines name requests of this run, but none is an access line that could"
+            f" be read: {hint}"
+        )
+    if unclear := [file.path for file in joined.files if file.without_id]:
+        return (
+            f"no log could be joined with it: the access lines of {unclear[0]} have no whole transaction id"
+            " (tx, 21 hexadecimal digits, -, 10 more): was it cut off or masked?"
+        )
+    return None

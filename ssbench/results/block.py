@@ -95,6 +95,11 @@ class TextColumn(_Texts):
         """Return the texts of some rows, which share their bytes with all others."""
         return TextColumn(self._data, self._lengths[rows], self._ends[rows])
 
+    def beginnings(self, length: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Return the bytes of all texts, and where each begins; -1 where it is shorter than ``length``."""
+        starts = np.where(self._lengths >= length, self._ends - self._lengths, -1)
+        return np.frombuffer(self._data, np.uint8), starts.astype(np.int64)
+
     def __len__(self) -> int:
         return len(self._lengths)
 

@@ -1,0 +1,270 @@
+"""What one log file says of a run: lines of its requests, packed, with tables of the names in them.
+
+A file is read without regard to others, so that each can be read by a process of its own;
+:mod:`~ssbench.attribution.join` puts them together.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.attribution import ids, rows
+from ssbench.attribution.files import LogFile, Reader
+from ssbench.attribution.ids import Ids, Numbers
+from ssbench.attribution.joined import OBJECT, OTHER, UPDATE, FileCount
+from ssbench.attribution.lines import (
+    NO_POLICY,
+    TRANS_ID,
+    BackendLine,
+    CutLine,
+    ErrorLine,
+    ProxyLine,
+    ProxyParser,
+    parse,
+    template_parser,
+)
+
+Thing = TypeVar("Thing", bound=Hashable)
+
+#: A word of a line, or what the user calls a node.
+Name = bytes | str
+
+#: Where Swift has cut a line.
+_CUT = b" ... "
+#: What every access line has, of a storage server or of a proxy.
+_ACCESS = re.compile(rb'"proxy-server \d+"|\d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ')
+#: So many access lines at the beginning of a file tell whether its ids are whole.
+_TELLING = 10
+_POLICIES = 1 << 15
+#: No more lines of requests that are shown one by one are kept of a file.
+_MOST_KEPT = 20_000
+
+
+@dataclass(slots=True)
+class FileLines:
+    """What came of a file; places of operations are those of results, all others index the tables here.
+
+    ``proxy_rows`` are of :data:`~ssbench.attribution.rows.PROXY_ROW`, ``rows`` of
+    :data:`~ssbench.attribution.rows.ROW`. ``kept`` are whole lines of the requests that are shown one by one.
+    """
+
+    count: FileCount
+    rows: bytearray = field(default_factory=bytearray)
+    proxy_rows: bytearray = field(default_factory=bytearray)
+    handoffs: array[int] = field(default_factory=lambda: array("L"))
+    proxies: list[str] = field(default_factory=list)
+    workers: list[str] = field(default_factory=list)
+    partitions: list[tuple[int, int]] = field(default_factory=list)
+    devices: list[tuple[str, str, str]] = field(default_factory=list)
+    processes: list[tuple[str, str, str]] = field(default_factory=list)
+    errors: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    other_errors: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    kept: list[bytes] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for: ids of the run, the mark at the end of its other ids, the proxies' template.
+
+    ``shown`` are the places of the operations that are shown one by one, ``other`` the id of one that need
+    not be a result.
+    """
+
+    ids: Ids
+    mark: bytes | None
+    template: str | None
+    shown: frozenset[int] = frozenset()
+    other: bytes | None = None
+
+
+def read(file: LogFile, wanted: Wanted) -> FileLines:
+    """Read a file. Raises StatFileError when it cannot be read."""
+    return _Taking(file, wanted).all()
+
+
+class _Taking:
+    def __init__(self, file: LogFile, wanted: Wanted) -> None:
+        self._file, self._wanted = file, wanted
+        self._proxy: ProxyParser | None = template_parser(wanted.template) if wanted.template else None
+        self._rows, self._proxy_rows, self._handoffs = bytearray(), bytearray(), array("L")
+        self._proxies: dict[Name, int] = {}
+        self._workers: dict[tuple[bytes, bytes], int] = {}
+        self._partitions: dict[tuple[int, bytes], int] = {}
+        self._devices: dict[tuple[Name, bytes, bytes], int] = {}
+        self._processes: dict[tuple[Name, bytes, bytes], int] = {}
+        self._errors: Counter[tuple[str, str, str, str]] = Counter()
+        self._other_errors: Counter[tuple[str, str, str, str]] = Counter()
+        self._kept: list[bytes] = []
+        self._total = self._of_run = self._cut = self._without = 0
+        self._moments: list[tuple[int, int]] = []
+
+    def all(self) -> FileLines:
+        reader = Reader(self._file)
+        for place, chunk in enumerate(reader.chunks()):
+            self._chunk(chunk, first=not place)
+        began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
+        return FileLines(
+            FileCount(
+                str(self._file.path),
+                self._file.node,
+                self._total,
+                self._of_run,
+                self._cut,
+                min(began, default=None),
+                max(ended, default=None),
+                reader.damage,
+                self._without,
+            ),
+            self._rows,
+            self._proxy_rows,
+            self._handoffs,
+            [_text(name) for name in self._proxies],
+            [f"{_text(address)} {_text(pid)}" for address, pid in self._workers],
+            [(policy, int(number)) for policy, number in self._partitions],
+            [_texts(words) for words in self._devices],
+            [_texts(words) for words in self._processes],
+            self._errors,
+            self._other_errors,
+            self._kept,
+        )
+
+    def _chunk(self, chunk: bytes, *, first: bool) -> None:
+        """Take whole lines, many at once; only those of the run are looked at one by one."""
+        starts = np.array([match.start() for match in TRANS_ID.finditer(chunk)], np.int64)
+        if first:
+            access = len(_ACCESS.findall(chunk))
+            self._without = access - len(starts) if access > _TELLING and len(starts) < access / 2 else 0
+        if not len(starts) and _CUT not in chunk:
+            self._total += chunk.count(b"\n")
+            return
+        buffer = np.frombuffer(chunk, np.uint8)
+        ends = np.flatnonzero(buffer == 10)
+        self._total += len(ends)
+        if _CUT in chunk:
+            self._cut += _cut_without_id(chunk, ends, starts)
+        if not len(starts):
+            return
+        line = np.searchsorted(ends, starts)
+        new = np.append(True, line[1:] != line[:-1])  # a line's first id is what it is about
+        starts, line = starts[new], line[new]
+        found = ids.gather(buffer, starts)
+        if moments := ids.moments(found):
+            self._moments.append(moments)
+        places = self._wanted.ids.find(found)
+        mine = places >= 0
+        begins = np.append(0, ends[:-1] + 1)[line[mine]].tolist()
+        for place, begin, end in zip(places[mine].tolist(), begins, ends[line[mine]].tolist(), strict=True):
+            self._take(place, chunk[begin:end])
+        if self._wanted.mark:
+            others = ~mine & _marked(buffer, starts, self._wanted.mark)
+            for at in np.flatnonzero(others).tolist():
+                self._take_other(_line(chunk, ends, int(line[at])))
+        if self._wanted.other and self._wanted.other in chunk:
+            self._kept += [
+                _line(chunk, ends, int(each))
+                for each, row in zip(line, found, strict=True)
+                if row.tobytes() == self._wanted.other
+            ]
+
+    def _take(self, place: int, line: bytes) -> None:
+        """Take a line of an operation."""
+        self._of_run += 1
+        record = parse(line, self._proxy)
+        if type(record) is BackendLine:
+            self._take_backend(place, record)
+        elif type(record) is ProxyLine:
+            if record.own:
+                self._proxy_rows += rows.PROXY_ROW.pack(
+                    place,
+                    _place(self._proxies, self._node(record.host)),
+                    record.seconds,
+                    record.policy if record.policy < _POLICIES else NO_POLICY,
+                )
+        elif type(record) is ErrorLine:
+            if record.kind == "handoff":
+                self._handoffs.append(place)
+            self._errors[_error_key(record)] += 1
+        elif type(record) is CutLine:
+            self._cut += 1
+        if place in self._wanted.shown and len(self._kept) < _MOST_KEPT:
+            self._kept.append(line)
+
+    def _take_backend(self, place: int, line: BackendLine) -> None:
+        host, server, device, partition, _, status, seconds, asker, sender, pid, policy = line
+        worker = rows.NO_WORKER
+        if asker == b"proxy-server":
+            of = OBJECT if server == b"object" else OTHER
+            worker = min(_place(self._workers, sender), rows.NO_WORKER)
+        elif asker == b"object-server" and server != b"account":
+            # The path of an update in a container server is that of the object.
+            of, server = UPDATE, b"container"
+        else:
+            return
+        node = self._node(host)
+        self._rows += rows.ROW.pack(
+            place,
+            _place(self._devices, (node, server, device)),
+            _place(self._processes, (node, server, pid)),
+            _place(self._partitions, (policy, partition)),
+            seconds,
+            status & 0xFFFF,
+            of,
+            worker,
+        )
+
+    def _take_other(self, line: bytes) -> None:
+        record = parse(line, self._proxy)
+        if type(record) is ErrorLine:
+            self._other_errors[_error_key(record)] += 1
+
+    def _node(self, host: bytes) -> Name:
+        return host if host and not self._file.named else self._file.node
+
+
+def _line(chunk: bytes, ends: Numbers, number: int) -> bytes:
+    return chunk[(int(ends[number - 1]) + 1 if number else 0) : int(ends[number])]
+
+
+def _marked(buffer: ids.Bytes, starts: Numbers, mark: bytes) -> npt.NDArray[np.bool_]:
+    """Return which ids are followed by the mark."""
+    at = starts[:, None] + ids.LENGTH + np.arange(len(mark))
+    same = np.asarray(buffer[np.minimum(at, len(buffer) - 1)] == np.frombuffer(mark, np.uint8))
+    return np.asarray(same.all(axis=1))
+
+
+def _cut_without_id(chunk: bytes, ends: Numbers, starts: Numbers) -> int:
+    """Count access lines that are cut where their id was."""
+    have = set(np.searchsorted(ends, starts).tolist())
+    cut, at = 0, chunk.find(_CUT)
+    while at >= 0:
+        number = int(np.searchsorted(ends, at))
+        line = _line(chunk, ends, number)
+        cut += number not in have and (b'"proxy-server ' in line or b" HTTP/1" in line)
+        at = chunk.find(_CUT, int(ends[number]))
+    return cut
+
+
+def _error_key(line: ErrorLine) -> tuple[str, str, str, str]:
+    device = _text(line.device) if line.device else ""
+    return line.kind, _text(line.server), _text(line.address), device
+
+
+def _text(word: Name) -> str:
+    return word.decode("utf-8", "replace") if isinstance(word, bytes) else word
+
+
+def _texts(words: tuple[Name, bytes, bytes]) -> tuple[str, str, str]:
+    return _text(words[0]), _text(words[1]), _text(words[2])
+
+
+def _place(places: dict[Thing, int], thing: Thing) -> int:
+    """Number things in the order in which they are first seen."""
+    return places.setdefault(thing, len(places))

@@ -1,0 +1,91 @@
+"""Transaction ids of a run as sorted numbers of 64 bits, in which those of log lines are looked up.
+
+Twelve bytes an id. Two ids have the same number by chance: of ten million results, one of a billion lines
+of other requests is taken for one of the run in one of 200 cases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.results import TextColumn
+
+#: Bytes of an id without what may be appended to it: ``tx``, 21 hexadecimal digits, a hyphen and 10 (until
+#: Swift 1.8: 32).
+LENGTH = 34
+_TIME_AT = 24
+
+Bytes = npt.NDArray[np.uint8]
+Numbers = npt.NDArray[np.int64]
+
+_DIGITS = np.full(256, -1, np.int8)
+_DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
+_POWERS = 16 ** np.arange(9, -1, -1, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Numbers of ids in order, and the place of the result that each is of."""
+
+    numbers: npt.NDArray[np.uint64]
+    places: npt.NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, numbers: npt.NDArray[np.uint64], places: npt.NDArray[np.uint32]) -> Ids:
+        """Sort them."""
+        order = np.argsort(numbers, kind="stable")
+        return cls(numbers[order], places[order])
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def find(self, ids: Bytes) -> Numbers:
+        """Return the place of each id; -1 where it is none of the run's."""
+        if not len(self.numbers):
+            return np.full(len(ids), -1, np.int64)
+        wanted = number(ids)
+        # The last of equal ones, should two results name the same.
+        at = np.searchsorted(self.numbers, wanted, side="right").astype(np.int64) - 1
+        known = (at >= 0) & (self.numbers[at] == wanted)
+        return np.where(known, self.places[at], np.int64(-1))
+
+
+def gather(chunk: bytes | Bytes, starts: Numbers) -> Bytes:
+    """Return the ids that begin at some places of a chunk, one in each row."""
+    array = np.frombuffer(chunk, np.uint8) if isinstance(chunk, bytes) else chunk
+    return np.asarray(array[starts[:, None] + np.arange(LENGTH)])
+
+
+def of_column(texts: Any) -> tuple[Bytes, Numbers]:
+    """Return the ids of a column of results, and the rows of the results that have one."""
+    column = texts if isinstance(texts, TextColumn) else TextColumn.of(texts)
+    data, starts = column.beginnings(LENGTH)
+    ids = gather(data, starts[starts >= 0])
+    rows = np.flatnonzero(starts >= 0)
+    hexadecimal = _DIGITS[ids] >= 0
+    fine = (ids[:, 0] == ord("t")) & (ids[:, 1] == ord("x")) & hexadecimal[:, 2:23].all(axis=1)
+    fine &= (hexadecimal[:, 23] | (ids[:, 23] == ord("-"))) & hexadecimal[:, 24:].all(axis=1)
+    return ids[fine], rows[fine]
+
+
+def number(ids: Bytes) -> npt.NDArray[np.uint64]:
+    """Return 64 bits of each id, all of whose digits matter."""
+    words = np.ascontiguousarray(ids[:, 2:]).view(np.uint64)
+    mixed = np.zeros(len(ids), np.uint64)
+    for word in words.T:
+        mixed = (mixed ^ word) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def moments(ids: Bytes) -> tuple[int, int] | None:
+    """Return the first and the last second since 1970 in ids; None where none has a time."""
+    timed = ids[ids[:, 23] == ord("-"), _TIME_AT:]
+    if not len(timed):
+        return None
+    seconds = _DIGITS[timed].astype(np.int64) @ _POWERS
+    return int(seconds.min()), int(seconds.max())
