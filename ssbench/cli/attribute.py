@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         required=True,
         metavar="LOG",
-        help="logs of proxies and storage servers, compressed or not, in JSON or not: FILE, a folder with all in it, or"
+        help="logs of proxies and storage servers, compressed or not: FILE, a folder with all in it, or"
         " NODE=FILE where the lines do not name the node that wrote them",
     )
     parser.add_argument(
