@@ -69,6 +69,8 @@ def build(target: Path) -> Path:
     source.mkdir()
     run("sh", "-c", f"git archive HEAD | tar x -C '{source}'")
     epoch = output("git", "log", "-1", "--format=%ct")
+    manuals = ["sphinx-build", "-q", "-b", "man", str(source / "doc"), str(source / "man")]
+    run(*manuals, SOURCE_DATE_EPOCH=epoch, PYTHONPATH=str(source))
     run(sys.executable, "-m", "build", "-o", str(target), str(source), SOURCE_DATE_EPOCH=epoch)
     return target
 

@@ -1,8 +1,9 @@
-"""The site of the documentation: ``tox -e docs`` writes it to doc/_build/html."""
+"""The site of the documentation and the manual pages of the commands: ``tox -e docs``, to doc/_build."""
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -11,17 +12,32 @@ from sphinx.util import logging
 
 _log = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(Path(__file__).parent))
+
+import command_pages  # noqa: E402  # beside this file
+
+from ssbench import __version__  # noqa: E402
 
 project = "ssbench"
 author = "the ssbench contributors"
-release = re.search(r'__version__ = "(.*)"', (ROOT / "ssbench" / "__init__.py").read_text()).group(1)
-extensions: list[str] = []
+release = __version__
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"ssbench {release}"
 html_extra_path = ["report-schema.json", "grafana-dashboard.json"]
 html_show_sphinx = False
 html_copy_source = False
+man_pages = [(f"commands/{page.file}", page.file, page.summary, author, 1) for page in command_pages.pages()]
+
+
+def write_command_pages(app: Sphinx) -> None:
+    """Write the pages of the commands, and leave those alone that have not changed."""
+    folder = Path(app.srcdir) / "commands"
+    folder.mkdir(exist_ok=True)
+    for page in command_pages.pages():
+        path = folder / f"{page.file}.rst"
+        if not path.exists() or path.read_text(encoding="utf-8") != page.text:
+            path.write_text(page.text, encoding="utf-8")
 
 
 def link_pages(app: Sphinx, doctree: nodes.document) -> None:
@@ -41,7 +57,7 @@ def link_pages(app: Sphinx, doctree: nodes.document) -> None:
 
 def write_llms_txt(app: Sphinx, error: Exception | None) -> None:
     """Write the list of pages for language models, with links to pages of the site."""
-    if error is None:
+    if error is None and app.builder.name == "html":
         text = (ROOT / "llms.txt").read_text(encoding="utf-8")
         links = re.sub(r"\(doc/([\w-]+)\.rst\)", r"(\1.html)", text).replace("(doc/", "(")
         (Path(app.outdir) / "llms.txt").write_text(links, encoding="utf-8")
@@ -49,5 +65,6 @@ def write_llms_txt(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Register what this file adds to Sphinx."""
+    app.connect("builder-inited", write_command_pages)
     app.connect("doctree-read", link_pages)
     app.connect("build-finished", write_llms_txt)

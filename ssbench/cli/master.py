@@ -117,11 +117,12 @@ def parsers() -> Mapping[str, Parser]:
     from ssbench.cli import worker
 
     names = [name for name in COMMANDS if name not in _NO_SETTINGS]
-    made = _commands(parser(names))
+    made = sub_parsers(parser(names))
     return {**{name: made[name] for name in names}, "worker": worker.parser()}
 
 
-def _commands(made: Parser) -> Mapping[str, Parser]:
+def sub_parsers(made: Parser) -> Mapping[str, Parser]:
+    """Return the parsers of the sub-commands of ``made`` by their names."""
     (action,) = (each for each in made._actions if isinstance(each, _SubParsersAction))
     return action.choices
 
@@ -130,7 +131,7 @@ def _use_settings(made: Parser, argv: Sequence[str]) -> None:
     """Let the environment and files set what the command line does not; raises UsageError."""
     command = next((each for each in argv if not each.startswith("-")), "")
     if command in COMMANDS and command not in _NO_SETTINGS:
-        settings.use(command, _commands(made)[command], cache(parsers), argv)
+        settings.use(command, sub_parsers(made)[command], cache(parsers), argv)
 
 
 def _exit_codes(codes: Container[ExitCode]) -> str:

@@ -72,7 +72,7 @@ class Parser(argparse.ArgumentParser):
         self.register("action", "extend", _Extend)
         self.brief = brief
         self.alternatives: tuple[tuple[argparse.Action, ...], ...] = ()
-        self._example = example
+        self.example = example
         self._given: set[str] = set()
         #: Of what is preset: the default that it replaces, and how near to the command line it is.
         self._preset: dict[argparse.Action, tuple[Any, int]] = {}
@@ -144,7 +144,7 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Return the help, with the example before the usage."""
         text = self._format_brief() if self.brief else super().format_help()
-        return f"example: {self._example}\n\n{text}" if self._example else text
+        return f"example: {self.example}\n\n{text}" if self.example else text
 
     def _format_brief(self) -> str:
         formatter = self._get_formatter()

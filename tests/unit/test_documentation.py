@@ -1,17 +1,49 @@
-"""What is written for users is valid reStructuredText."""
+"""What is written for users is valid reStructuredText, and its links lead somewhere."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import docutils.core
 import pytest
 
+from ssbench.cli import master
+
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.rst"), *ROOT.glob("doc/*.rst"), *ROOT.glob("bench/*.rst")])
+#: For Sphinx alone.
+INDEX = ROOT / "doc" / "index.rst"
+DOCUMENTS = sorted({*ROOT.glob("*.rst"), *ROOT.glob("doc/*.rst"), *ROOT.glob("bench/*.rst")} - {INDEX})
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_it_is_valid(path: Path) -> None:
     settings = {"halt_level": 2, "report_level": 5, "syntax_highlight": "none"}
     docutils.core.publish_doctree(path.read_text(), str(path), settings_overrides=settings)
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "llms.txt"], ids=lambda path: path.name)
+def test_links_lead_to_files(path: Path) -> None:
+    links = re.findall(r"<([^<>:\s]+)>`_|\]\(([^():\s]+)\)", path.read_text())
+    targets = [(first or second).partition("#")[0] for first, second in links]
+    assert [each for each in targets if not (path.parent / each).exists()] == []
+
+
+def test_each_page_stands_in_the_index_once() -> None:
+    listed = re.findall(r"^   ([a-z-]+)$", INDEX.read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(path.stem for path in DOCUMENTS if path.parent.name == "doc")
+
+
+def test_a_command_has_a_page_with_all_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "doc")
+    import command_pages  # noqa: PLC0415
+
+    pages = {page.file: page.text for page in command_pages.pages()}
+    assert set(pages) == {
+        "ssbench-master",
+        "ssbench-worker",
+        *(f"ssbench-master-{name}" for name in master.COMMANDS),
+    }
+    assert ".. option:: --fail-if CONDITION" in pages["ssbench-master-compare"]
+    assert "Exit codes: 0: all went well." in pages["ssbench-master-compare"]
+    assert ".. option:: --zmq-host" in pages["ssbench-worker"]
