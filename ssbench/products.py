@@ -13,8 +13,9 @@ from typing import Any
 
 from ssbench.errors import UsageError
 
-#: What makes a text of a product; what else it takes besides is up to the product.
-Format = Callable[..., str]
+#: What makes a text of a product, or the parts of one that may be long; what else it takes is up to the
+#: product.
+Format = Callable[..., str | Iterable[str]]
 
 
 class Product(Enum):
@@ -78,6 +79,12 @@ def find(product: Product, name: str) -> Format:
     module, _, function = _FORMATS[product][name].partition(":")
     found: Any = getattr(import_module(module), function)
     return found  # type: ignore[no-any-return]
+
+
+def parts(product: Product, name: str, *arguments: object) -> Iterable[str]:
+    """Return the parts of the text of a product in a format; raises KeyError, see :func:`check`."""
+    made = find(product, name)(*arguments)
+    return (made,) if isinstance(made, str) else made
 
 
 def check(product: Product, wanted: Iterable[str], command: str) -> None:

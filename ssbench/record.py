@@ -7,12 +7,18 @@ A record is a struct of msgspec or a dataclass. Its fields have their units in t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from inspect import cleandoc
 from typing import Any, cast
 
 import msgspec
 import msgspec.inspect
+
+#: So many items of a list are written at once.
+_AT_ONCE = 10_000
+
+#: Other sequences than lists and tuples are lists.
+_encoder = msgspec.json.Encoder(enc_hook=list)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +27,29 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 def text(record: object) -> str:
     """Return a record as JSON, indented, with a line feed at its end."""
-    return _indented(_encode(record)) + "\n"
+    return _indented(record) + "\n"
+
+
+def parts(record: msgspec.Struct) -> Iterator[str]:
+    """Yield the same in parts, so that long lists in its fields are never in memory as text."""
+    before = "{"
+    for name, public in zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True):
+        yield f'{before}\n "{public}": '
+        before = ","
+        value = getattr(record, name)
+        if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > _AT_ONCE:
+            yield from _parts_of_list(value)
+        else:
+            yield _indented(value).replace("\n", "\n ")
+    yield "\n}\n"
+
+
+def _parts_of_list(items: Sequence[object]) -> Iterator[str]:
+    for start in range(0, len(items), _AT_ONCE):
+        part = _indented(list(items[start : start + _AT_ONCE])).replace("\n", "\n ")
+        # The brackets are those of the whole list, on lines of their own.
+        yield ("," if start else "[") + part.removeprefix("[").removesuffix("\n ]")
+    yield "\n ]"
 
 
 def schema(kind: type) -> dict[str, Any]:
@@ -69,13 +97,13 @@ def _names(kind: type) -> tuple[str, str]:
 
 def _encode(record: object) -> bytes:
     try:
-        return msgspec.json.encode(record)
+        return _encoder.encode(record)
     except UnicodeEncodeError:  # names in old stat files
-        return msgspec.json.encode(_encodable(msgspec.to_builtins(record)))
+        return _encoder.encode(_encodable(msgspec.to_builtins(record, enc_hook=list)))
 
 
-def _indented(encoded: bytes) -> str:
-    return msgspec.json.format(encoded, indent=1).decode()
+def _indented(record: object) -> str:
+    return msgspec.json.format(_encode(record), indent=1).decode()
 
 
 def _encodable(value: Any) -> Any:

@@ -310,6 +310,6 @@ class _Output:
 
     def _write(self, name: str, path: Path, found: Capacity) -> None:
         with output_file.writing(path, force=self._force, clean=printable.of(name)) as out:
-            out.write(products.find(Product.CAPACITY, name)(found, out.encoding or "utf-8"))
+            out.writelines(products.parts(Product.CAPACITY, name, found, out.encoding or "utf-8"))
         if not output_file.is_standard_output(path):
             _log.info("Wrote %s", path)

@@ -125,7 +125,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         comparison = _judged(comparison, conditions, chosen_undecided(arguments))
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
         comparison = replace(comparison, warnings=warnings)
-        text = products.find(Product.COMPARISON, arguments.format)(comparison)
+        text = "".join(products.parts(Product.COMPARISON, arguments.format, comparison))
         for path in pages:
             _write_page(path, comparison, curves, force=arguments.force)
     clean = printable.of(arguments.format)

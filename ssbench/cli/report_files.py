@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import io
 import logging
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -93,17 +92,16 @@ class ReportFiles:
         return all(written)
 
     def _write(self, name: str, path: Path, statistics: RunStatistics, options: ReportOptions) -> None:
-        from ssbench.reports import write_report
+        from ssbench.reports import parts
 
-        text = io.StringIO()
         if name == "html" and len(statistics.run.sides) == 2:
             from ssbench.comparison.html import report_of_sides
 
-            text.write(report_of_sides(statistics, options))
+            made: Iterable[str] = (report_of_sides(statistics, options),)
         else:
-            write_report(name, statistics, options, text)
+            made = parts(name, statistics, options)
         with output_file.writing(path, force=self.force, clean=printable.of(name)) as out:
-            out.write(text.getvalue())
+            out.writelines(made)
         if not output_file.is_standard_output(path):
             _log.info("Wrote %s", path)
 

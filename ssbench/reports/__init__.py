@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TextIO
 
@@ -10,12 +11,17 @@ from ssbench.products import Product
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics
 
-__all__ = ["ReportOptions", "groups_for", "report", "write_report"]
+__all__ = ["ReportOptions", "groups_for", "parts", "report", "write_report"]
 
 
 def report(name: str, statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the report of that name; raises KeyError where no report has it."""
-    return products.find(Product.RUN, name)(statistics, options)
+    return "".join(parts(name, statistics, options))
+
+
+def parts(name: str, statistics: RunStatistics, options: ReportOptions) -> Iterable[str]:
+    """Return the parts of the report of that name; raises KeyError where no report has it."""
+    return products.parts(Product.RUN, name, statistics, options)
 
 
 def groups_for(options: ReportOptions) -> tuple[str, ...]:
@@ -29,6 +35,6 @@ def write_report(name: str, statistics: RunStatistics, options: ReportOptions, o
     Raises KeyError where no report has the name.
     """
     encoding = out.encoding or "utf-8"
-    text = report(name, statistics, replace(options, encoding=encoding))
-    out.write(text.encode(encoding, "replace").decode(encoding))
+    for text in parts(name, statistics, replace(options, encoding=encoding)):
+        out.write(text.encode(encoding, "replace").decode(encoding))
     out.flush()

@@ -15,7 +15,7 @@ from ssbench.gates import Result
 from ssbench.operations import OPERATIONS
 from ssbench.reports import json_records as records
 from ssbench.reports.figures import rank
-from ssbench.reports.json_over_time import over_time_of, seconds_of
+from ssbench.reports.json_over_time import Seconds, over_time_of
 from ssbench.reports.json_run import load_of, run_of
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged
@@ -37,9 +37,9 @@ from ssbench.verdict import Verdict
 RANKS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 
-def report(statistics: RunStatistics, options: ReportOptions) -> str:
-    """Return the report as one JSON document, indented, with a line feed at its end."""
-    return record.text(make(statistics, options))
+def report(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
+    """Yield the parts of the report as one JSON document, indented, with a line feed at its end."""
+    return record.parts(make(statistics, options))
 
 
 def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
@@ -53,7 +53,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         run=run_of(statistics),
         operations=list(maker.operations()),
         course=statistics.course,
-        requests_by_second=list(seconds_of(statistics)),
+        requests_by_second=Seconds(statistics),
         over_time=over_time_of(statistics.over_time),
         slowest=[maker.slow(each) for each in statistics.slowest],
         warmed_up=statistics.warmed_up,

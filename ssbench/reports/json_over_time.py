@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import overload
 
 from ssbench.operations import OPERATIONS
 from ssbench.reports import json_records as records
@@ -32,8 +33,27 @@ def over_time_of(over_time: OverTime | None) -> records.OverTime | None:
     )
 
 
-def seconds_of(statistics: RunStatistics) -> Iterable[records.Second]:
-    """Yield the successes of each second."""
-    whole = int(statistics.course.window.seconds) if statistics.course else None
-    for second, count in statistics.requests_by_second:
-        yield records.Second(second=second, count=count, partial=None if whole is None else second > whole)
+class Seconds(Sequence[records.Second]):
+    """The successes of each second; each is made when it is asked for, because there may be millions."""
+
+    def __init__(self, statistics: RunStatistics) -> None:
+        self._seconds = statistics.requests_by_second
+        self._whole = int(statistics.course.window.seconds) if statistics.course else None
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+    @overload
+    def __getitem__(self, place: int) -> records.Second: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[records.Second]: ...
+
+    def __getitem__(self, place: int | slice) -> records.Second | list[records.Second]:
+        if isinstance(place, slice):
+            return [self._second(*each) for each in self._seconds[place]]
+        return self._second(*self._seconds[place])
+
+    def _second(self, second: int, count: int) -> records.Second:
+        partial = None if self._whole is None else second > self._whole
+        return records.Second(second=second, count=count, partial=partial)

@@ -8,6 +8,7 @@ What was run is in :mod:`ssbench.reports.json_run`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -304,7 +305,7 @@ class Report(Record, frozen=True, kw_only=True):
     run: Run
     operations: list[Operation]
     course: Course | None
-    requests_by_second: list[Second]
+    requests_by_second: Sequence[Second]
     over_time: OverTime | None
     slowest: list[SlowOperation]
     warmed_up: Count

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
@@ -34,10 +33,8 @@ from ssbench.statistics.groups import Groups
 from ssbench.statistics.latencies import Slowest
 from ssbench.statistics.over_time import OverTime
 from ssbench.statistics.sections import Section, sections_of
+from ssbench.statistics.successes import Successes, successes
 from ssbench.statistics.timeline import Window
-
-#: Longer stretches without a completion do not go into the requests of each second one by one.
-_MAX_GAP_SECONDS = 86400
 
 #: Operations that could not be sent, up to this share of the results, leave users no time to be idle.
 _FEW = 0.01
@@ -88,7 +85,7 @@ class RunStatistics:
     end: float | None
     sections: tuple[Section, ...]
     groups: Groups
-    requests_by_second: tuple[tuple[int, int], ...]
+    requests_by_second: Successes
     worker_count: int
     workers: Spread
     errors: dict[str, Cause]
@@ -182,7 +179,7 @@ def numbers_of(
         end=total.end if collector.results else None,
         sections=tuple(sections_of(leaves, names, window, pooled=bool(collector.stages))),
         groups=groups,
-        requests_by_second=_by_second(timeline.seconds(), 0) if timeline else _by_second(collector.seconds),
+        requests_by_second=successes(timeline.seconds(), 0) if timeline else successes(collector.seconds),
         worker_count=len(collector.workers),
         workers=Spread.of(collector.workers.values()),
         errors=dict(sorted(errors.items(), key=lambda item: (-item[1].count, item[0]))),
@@ -239,20 +236,3 @@ def _measured(course: Course, total: Figures, *, idle: bool) -> Measured:
         busy=None if idle or window.whole else course.busy,  # of a whole window all began at once
         held_up=total.held_up.count,
     )
-
-
-def _by_second(seconds: Counter[int], first: int | None = None) -> tuple[tuple[int, int], ...]:
-    """Return (second, count) from the first second on, empty ones too except in very long gaps.
-
-    Without ``first`` it begins with the first second that has any.
-    """
-    rows: list[tuple[int, int]] = []
-    if first is None:
-        first = min(seconds, default=0)
-    for second in sorted(seconds):
-        previous = rows[-1][0] if rows else 0
-        place = second - first + 1
-        if place - previous <= _MAX_GAP_SECONDS:
-            rows.extend((empty, 0) for empty in range(previous + 1, place))
-        rows.append((place, seconds[second]))
-    return tuple(rows)

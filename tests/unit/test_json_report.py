@@ -11,11 +11,11 @@ import pytest
 from full_run import write_full_run
 from old_formats import failure, msgpack_file, pickle_file, success
 
+from ssbench import reports
 from ssbench.cli.master import main
 from ssbench.operations import DELETE, READ
 from ssbench.record import schema_text
 from ssbench.reports import ReportOptions
-from ssbench.reports import json as json_report
 from ssbench.reports.json_records import Report
 from ssbench.results import LOST
 from ssbench.run_results import open_results
@@ -29,7 +29,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
 
 def report(path: Path, options: ReportOptions | None = None) -> dict[str, Any]:
     statistics = summarize(open_results(path), ("worker", "storage_url"), over_time=True)
-    made: dict[str, Any] = json.loads(json_report.report(statistics, options or ReportOptions()))
+    made: dict[str, Any] = json.loads(reports.report("json", statistics, options or ReportOptions()))
     VALIDATOR.validate(made)
     return made
 

@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 import pytest
 from planted_load import play
 
+from ssbench import reports
 from ssbench.conditions import parse
 from ssbench.errors import ExitCode
 from ssbench.gates import Undecided
 from ssbench.operations import OPERATIONS
 from ssbench.reports import ReportOptions, html, junit, markdown, summary
-from ssbench.reports import json as json_report
 from ssbench.scenario.model import Stage
 from ssbench.statistics import RunStatistics
 from ssbench.verdict import Outcome, verdict_of
@@ -86,7 +86,7 @@ def test_every_output_shows_the_same_verdict(case: str) -> None:
     mark, tone = SHOWN[outcome]
     assert markdown.report(numbers, options).startswith(f"### {mark} ")
     assert f"<div class='verdict {tone}'>" in html.report(numbers, options)
-    made = json.loads(json_report.report(numbers, options))["verdict"]
+    made = json.loads(reports.report("json", numbers, options))["verdict"]
     assert (made["exit_code"], made["outcome"]) == (int(code), outcome.value)
     assert [each["text"] for each in made["reasons"]] == [each.text for each in found.reasons]
     (suite,) = ElementTree.fromstring(junit.report(numbers, options))
@@ -123,12 +123,12 @@ def test_percentiles_are_of_response_times_and_say_at_least() -> None:
     assert re.search(
         r"READ: half took 217\d ms or more, 1 % 4[23]\d\d ms or more", html.report(numbers, ReportOptions())
     )
-    whole = json.loads(json_report.report(numbers, ReportOptions()))["operations"][0]["figures"]
+    whole = json.loads(reports.report("json", numbers, ReportOptions()))["operations"][0]["figures"]
     since_due = whole["since_due"]
     assert (since_due["count"], since_due["never_begun"]) == (10_000, numbers.not_begun)
     assert since_due["percentiles"]["99"] == pytest.approx(4.3, rel=0.01)
     assert "99" in since_due["at_least"]
-    other = json.loads(json_report.report(closed(), ReportOptions()))["operations"][0]["figures"]
+    other = json.loads(reports.report("json", closed(), ReportOptions()))["operations"][0]["figures"]
     assert other["since_due"] is None
     good = summary.report(kept(), ReportOptions())
     assert re.search(r"^READ .*\| +11\.4 +11\.4 +11\.4 +- +11\.4$", good, re.MULTILINE)
@@ -191,8 +191,8 @@ def test_what_had_no_object_is_a_reason_in_every_output(missing: int, outcome: O
     options = ReportOptions()
     mark = "! " if outcome is Outcome.WARNED else ""
     assert f" errors {mark}{text}" in " ".join(summary.report(numbers, options).split())
-    for report in (html.report, json_report.report, junit.report):
-        assert text in report(numbers, options)
+    for name in ("html", "json", "junit"):
+        assert text in reports.report(name, numbers, options)
 
 
 def test_stages_are_delivered_each_at_its_own_rate() -> None:
