@@ -66,6 +66,12 @@ def check_complete(version: Version, values: Values) -> None:
     lacks = _lacks(version, values)
     if not lacks:
         return
+    if not any(values.values()):
+        raise UsageError(
+            "no way to authenticate: set ST_AUTH, ST_USER and ST_KEY, or OS_AUTH_URL and its siblings (see"
+            " 'ssbench-master help auth'), or try run-scenario --local-swift, which starts a Swift on this"
+            " machine"
+        )
     ways = []
     if trio := _missing(values, *_TRIO):
         ways.append(f"version 1 lacks {', '.join(trio)} (-A, -U, -K)")
@@ -81,7 +87,8 @@ def check_complete(version: Version, values: Values) -> None:
     ]
     ways.append(f"version {keystone} lacks {', '.join(short)}")
     raise UsageError(
-        f"no way to authenticate: {'; '.join(ways)}; each is a variable of the environment or an option"
+        f"no way to authenticate: {'; '.join(ways)}; each is a variable of the environment or an option (see"
+        " 'ssbench-master help auth'); run-scenario --local-swift does without"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ipaddress
 import logging
 import shlex
 import signal
@@ -18,6 +17,7 @@ from ssbench.cli import output_file
 from ssbench.cli.options import add_force, port, positive_int, seconds
 from ssbench.cli.output_file import ReaderGoneError
 from ssbench.errors import ClusterError, ExitCode
+from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.faults import Slow
 from ssbench.untrusted import read_small
@@ -162,14 +162,10 @@ def _was_left(env_file: Path) -> bool:
 
 def _warn_of_others(swift: LocalSwift) -> None:
     """Warn where other hosts may reach it."""
-    try:
-        local = ipaddress.ip_address(swift.bind_ip).is_loopback
-    except ValueError:
-        local = swift.bind_ip == "localhost"
-    if not local:
+    if not is_loopback(swift.bind_ip):
         _log.warning(
             "Other hosts may reach %s: whoever does can read, write and delete everything in this Swift."
-            " The user (%s) and the key (%s) are no secret, and its storage servers ask for none",
+            " The user (%s) and the key (%s) are no secret",
             swift.bind_ip,
             swift.user,
             swift.key,

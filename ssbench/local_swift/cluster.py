@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO
 
 from ssbench.errors import ClusterError, UsageError
+from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift.configuration import Configuration, Options, tempauth
 from ssbench.local_swift.faults import WHERE, Slow, set_mounted, write_slow
 from ssbench.local_swift.layout import LISTINGS, Layout, Policy
@@ -78,6 +79,8 @@ class LocalSwift:
         self._policies = [Policy.parse(policy) for policy in policies]
         self.layout = (layout or Layout()).resolved(self._policies)
         self.bind_ip = bind_ip
+        #: Only proxies ask for a token, so that no other host is to reach the others.
+        self._storage_ip = bind_ip if is_loopback(bind_ip) else "::1" if ":" in bind_ip else "127.0.0.1"
         self.policies = tuple(policy.name for policy in self._policies)
         self.directory = Path()
         self.servers: list[ServerProcess] = []
@@ -128,7 +131,7 @@ class LocalSwift:
     @property
     def address(self) -> str:
         """``http://HOST:PORT`` of the (first) proxy."""
-        return self._address(self.port)
+        return _address(self.bind_ip, self.port)
 
     @property
     def auth_url(self) -> str:
@@ -143,13 +146,15 @@ class LocalSwift:
     @property
     def storage_urls(self) -> list[str]:
         """URLs of the account of :attr:`user`, one for each proxy."""
-        return [f"{self._address(self._ports[name])}/v1/AUTH_test" for name in self.layout.proxy_names]
+        return [
+            f"{_address(self.bind_ip, self._ports[name])}/v1/AUTH_test" for name in self.layout.proxy_names
+        ]
 
     @property
     def recon_urls(self) -> dict[str, str]:
         """``http://HOST:PORT`` of each server that answers ``/recon``: account, container, object-1, ..."""
         names = ["account", "container", *self.layout.object_names]
-        return {name: self._address(self._ports[name]) for name in names}
+        return {name: _address(self._storage_ip, self._ports[name]) for name in names}
 
     @property
     def log_directory(self) -> Path:
@@ -267,7 +272,8 @@ class LocalSwift:
             self._ports = self._choose_ports()
             self._configuration = Configuration(
                 directory=directory,
-                bind_ip=self.bind_ip,
+                proxy_ip=self.bind_ip,
+                storage_ip=self._storage_ip,
                 policies=self._policies,
                 layout=self.layout,
                 ports=self._ports,
@@ -310,13 +316,14 @@ class LocalSwift:
         candidates = (
             port
             for port in random.sample(_PORTS, len(_PORTS))
-            if port != self._fixed_port and not _bind_error(self.bind_ip, port)
+            if port != self._fixed_port
+            and not any(_bind_error(ip, port) for ip in {self.bind_ip, self._storage_ip})
         )
         return ports | dict(zip(apps, candidates, strict=False))
 
-    def _address(self, port: int) -> str:
-        host = f"[{self.bind_ip}]" if ":" in self.bind_ip else self.bind_ip
-        return f"http://{host}:{port}"
+
+def _address(ip: str, port: int) -> str:
+    return f"http://{f'[{ip}]' if ':' in ip else ip}:{port}"
 
 
 def has_extended_attributes(directory: Path) -> bool:

@@ -40,13 +40,15 @@ def tempauth(token_life: int) -> dict[str, Options]:
 class Configuration:
     """What the servers are to be.
 
+    The proxies listen at ``proxy_ip``, the other servers at ``storage_ip``.
     ``ports`` maps each application (the proxies, account, container, object-1, ...) to its port.
     ``filters`` are paste sections that stand in front of the authentication, ``authentication``
     those of it, each by name and in the order of the pipeline.
     """
 
     directory: Path
-    bind_ip: str
+    proxy_ip: str
+    storage_ip: str
     policies: Sequence[Policy]
     layout: Layout
     ports: Mapping[str, int]
@@ -126,7 +128,7 @@ class Configuration:
 
         def ring(replicas: int, app_of: Mapping[str, str]) -> dict[str, object]:
             devices = [
-                {"device": device, "ip": self.bind_ip, "port": self.ports[app]}
+                {"device": device, "ip": self.storage_ip, "port": self.ports[app]}
                 for device, app in app_of.items()
             ]
             return {"part_power": part_power, "replicas": replicas, "devices": devices}
@@ -166,7 +168,7 @@ class Configuration:
                 "log_statsd_metric_prefix": role,
             }
         return {
-            "bind_ip": self.bind_ip,
+            "bind_ip": self.proxy_ip if kind == "proxy" else self.storage_ip,
             "bind_port": str(self.ports[role]),
             "swift_dir": str(self.directory / "etc"),
             "mount_check": "true",

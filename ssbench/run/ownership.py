@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from ssbench.errors import SsbenchError
 from ssbench.names import container_name, object_name, tagged
 from ssbench.operations import OPERATIONS, Effect
 from ssbench.run.loop import Loop
@@ -96,6 +97,7 @@ class Ownership:
         #: Whether a mark was written; when the last one was.
         self._marked = False
         self._written_at = -float("inf")
+        self._failed_to_renew = False
         #: Runs that the user knows of.
         self._known: set[str] = set()
         self._questions: queue.SimpleQueue[Callable[[], bool]] = queue.SimpleQueue()
@@ -229,12 +231,12 @@ class Ownership:
         """
         from ssbench.swift.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415 - as above
 
-        answers: queue.SimpleQueue[tuple[_Answer, None] | tuple[None, BaseException]] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[tuple[_Answer, None] | tuple[None, Exception]] = queue.SimpleQueue()
 
         def answer() -> bool:
             try:
                 answers.put((call(), None))
-            except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that asks
+            except Exception as error:  # noqa: BLE001 - the thread that asks tells of it
                 answers.put((None, error))
             return True
 
@@ -258,7 +260,9 @@ class Ownership:
                 return result[0]
             if isinstance(result[1], CLIENT_ERRORS):
                 raise _NoAnswerError(why(result[1]))
-            raise result[1]
+            # The run does not depend on marks.
+            _log.debug("looking for other runs", exc_info=result[1])
+            raise _NoAnswerError(_unexpected(result[1]))
 
     def _tell_others(self) -> None:
         """Write the mark as it is now, if there is one."""
@@ -319,6 +323,13 @@ class Ownership:
                 self._put()
             except CLIENT_ERRORS as error:
                 _log.debug("the mark of the run was not renewed: %s", why(error))
+            except Exception as error:  # noqa: BLE001 - this thread must go on: the next renewal may succeed
+                if not self._failed_to_renew:
+                    self._failed_to_renew = True
+                    self._warn(
+                        f"The mark by which other runs find this one is not renewed: {_unexpected(error)}"
+                    )
+                    _log.debug("renewing the mark", exc_info=error)
         return True
 
     def _retire(self, kept: int) -> None:
@@ -337,6 +348,13 @@ class Ownership:
                 for other in others:
                     if not other.kept:
                         store.delete(other.run)
+
+
+def _unexpected(error: Exception) -> str:
+    """Return what is said of an error that no request should end in."""
+    if isinstance(error, SsbenchError):
+        return str(error)
+    return f"{type(error).__name__}: {error} (please report this)"
 
 
 def shared_reads(scenario: Scenario) -> str:

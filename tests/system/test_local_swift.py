@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -282,6 +283,25 @@ def test_ports_taken_meanwhile_are_chosen_again(monkeypatch):
 def test_wrong_values(options, message):
     with pytest.raises(UsageError, match=message), LocalSwift(**options):
         pass
+
+
+def test_other_hosts_reach_the_proxy_alone():
+    def listens(ip, port):
+        try:
+            with socket.create_connection((ip, port), timeout=5):
+                return True
+        except ConnectionRefusedError:
+            return False
+
+    with LocalSwift(bind_ip="0.0.0.0", policies=["gold"]) as swift:
+        assert listens("127.0.0.2", swift.port)  # an address that stands for those of other networks
+        servers = [urlsplit(url) for url in swift.recon_urls.values()]
+        assert len(servers) == 3
+        for server in servers:
+            assert listens(server.hostname, server.port)
+            assert not listens("127.0.0.2", server.port)
+        connect(swift).put_container("c")
+        connect(swift).put_object("c", "o", b"x")
 
 
 def test_a_fixed_port_that_is_taken(swift):

@@ -1,0 +1,90 @@
+"""The thread of a run's mark: it outlives errors that no request should end in, and tells of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ssbench.run import ownership
+from ssbench.run.news import News
+from ssbench.run.options import RunOptions
+from ssbench.scenario.reading import load
+
+SECONDS = 10
+
+
+class Store:
+    """Marks in which whatever ``fails`` raises happens instead of a request."""
+
+    def __init__(self) -> None:
+        self.fails: Callable[[], None] = lambda: None
+        self.asked = threading.Semaphore(0)
+
+    def put(self, _mark: object) -> None:
+        self.asked.release()
+        self.fails()
+
+    def others(self, _run: str) -> list[Any]:
+        self.fails()
+        return []
+
+    def delete(self, _run: str) -> None:
+        self.fails()
+
+
+def fail() -> None:
+    raise RuntimeError("no such thing")
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def owner(store: Store, monkeypatch: pytest.MonkeyPatch) -> ownership.Ownership:
+    monkeypatch.setattr(ownership, "RENEWED_EVERY", 0.02)
+    monkeypatch.setattr(ownership.Ownership, "_stores", lambda _self: [store])
+    fleet = SimpleNamespace(look_after_descriptors=lambda _now: None)
+    loop = SimpleNamespace(news=News(), interrupted=threading.Event(), fleet=fleet)
+    return ownership.Ownership(
+        *(load("very_small"), RunOptions(), cast(Any, None), cast(Any, loop)), run_id=7, trans_id_extra=None
+    )
+
+
+def test_the_mark_is_renewed_again_after_an_error_that_nobody_expected(
+    owner: ownership.Ownership, store: Store
+) -> None:
+    assert owner.begin() == ""
+    warnings = owner._loop.news.warnings
+    assert warnings == []
+    store.fails = fail
+    while not warnings:
+        assert store.asked.acquire(timeout=SECONDS)
+    store.fails = lambda: None
+    while store.asked.acquire(blocking=False):
+        pass
+    for _ in range(3):  # it goes on
+        assert store.asked.acquire(timeout=SECONDS)
+    owner.end()
+    assert warnings == [
+        "The mark by which other runs find this one is not renewed: RuntimeError: no such thing (please"
+        " report this)"
+    ]
+
+
+def test_a_run_goes_on_where_marks_fail_for_a_reason_that_nobody_expected(
+    owner: ownership.Ownership, store: Store
+) -> None:
+    store.fails = fail
+    assert owner.begin() == ""
+    assert owner._loop.news.warnings == [
+        "Whether other runs use the same containers is not known: RuntimeError: no such thing (please"
+        " report this)"
+    ]
+    owner.look()
+    owner.end()
