@@ -14,7 +14,7 @@ from ssbench.comparison.floor import Past, is_ratio
 from ssbench.comparison.sides import differences_of_sides
 from ssbench.figures import needed
 from ssbench.statistics import RunStatistics
-from ssbench.verdict import Outcome, verdict_of
+from ssbench.verdict import verdict_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> E
         users=min(run.scenario.user_count, 2**63 - 1),
         rate=rate if math.isfinite(rate) else None,
         p99=total.lines[0].latency.supported_percentile(99),
-        verdict=_verdict(statistics),
+        # A run that goes on is incomplete too, which is no verdict yet.
+        verdict=verdict_of(statistics).outcome.value if statistics.complete else "incomplete",
         facts=json.dumps(facts_of(statistics)),
         figures=json.dumps(_figures(statistics)),
     )
@@ -108,17 +109,3 @@ def past_of(entry: Entry) -> Past:
 #: No figure has a logarithm that is further from 0; others are damage.
 _LARGEST = 1000.0
 _decoder = msgspec.json.Decoder(dict[str, list[tuple[str, str | None, str, float]]])
-
-
-def _verdict(statistics: RunStatistics) -> str:
-    """Say in two words how the run went; the verdict has the reasons."""
-    if not statistics.complete:
-        return "incomplete"
-    if statistics.interrupted:
-        return "interrupted"
-    found = verdict_of(statistics)
-    if any(judgment.failed for judgment in found.judgments):
-        return "fail-if"
-    if found.outcome is Outcome.FAILED:
-        return f"{statistics.total.failed} errors" if statistics.total.failed else "failed"
-    return found.outcome.value if found.outcome in {Outcome.NOT_DELIVERED, Outcome.UNDECIDED} else "ok"

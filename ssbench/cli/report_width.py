@@ -24,8 +24,8 @@ def fitting(
     then a line that says how to see the table. ``command`` is what prints the report again, None where the
     user chose the report. Pipes and files get the table: scripts read it there.
     """
-    columns = _columns()
-    if name != _DEFAULT or command is None or columns is None:
+    width_of_terminal = columns()
+    if name != _DEFAULT or command is None or width_of_terminal is None:
         return name, ""
     from ssbench.reports import write_report
     from ssbench.reports.columns import width
@@ -33,12 +33,12 @@ def fitting(
     table = io.StringIO()
     write_report("table", statistics, options, table)
     widest = max(map(width, table.getvalue().splitlines()))
-    if widest <= columns:
+    if widest <= width_of_terminal:
         return name, ""
     return _NARROW, f"Old table ({widest} columns): {command} --report table\n"
 
 
-def _columns() -> int | None:
+def columns() -> int | None:
     """Return the width of the terminal that standard output is; None where it is none, or does not tell."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None

@@ -306,6 +306,7 @@ class _Report:
         self._printer: ReportPrinter | None = None
         self._print: Callable[[Path], None] | None = None
         self._path: Path | None = None
+        self._last_in = archives.folder_of_last(arguments)
         percentiles = chosen_percentiles(arguments)
         if self._name or self._files.wanted or judges:
             with loading():
@@ -315,9 +316,7 @@ class _Report:
             def print_on(path: Path) -> None:
                 self._printer = ReportPrinter(self._files)
                 options = ReportOptions(*percentiles, verbose=verbose)
-                command = (
-                    None if arguments.report else _report_command(path, archives.folder_of_last(arguments))
-                )
+                command = None if arguments.report else _report_command(path, self._last_in)
                 self._printer.print(path, self._name, options, command)
 
             self._print = print_on
@@ -343,8 +342,9 @@ class _Report:
         self._path = outcome.path
         if outcome.path is None:
             return
-        _log.info("Results saved to %s", outcome.path)
-        _log.info("Report on them again with: %s", _report_command(outcome.path))
+        # On a line of its own, so that a terminal that is wide enough for it does not break it.
+        _log.info("Results saved to\n%s", outcome.path)
+        _log.info("Report on them again with: %s", _report_command(outcome.path, self._last_in))
         if self._print is not None:
             self._print(outcome.path)
 

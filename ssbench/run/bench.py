@@ -119,7 +119,7 @@ class Bench:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
         with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
             local = self._local_workers(scenario.user_count, fleet)
-            if self.options.local_swift and not self.options.workers and not fleet.dispatcher.living():
+            if self.options.local_swift and not self.options.workers and not fleet.roster.living():
                 # Who tries ssbench on one machine has probably forgotten them: say so before Swift starts.
                 _log.warning("No worker yet. %s", self._advice(options))
             run = Run(

@@ -76,7 +76,7 @@ def test_a_run_from_yaml_counts_up_reports_and_cleans_up(fleet, swift, account, 
     assert "99.9%-ile" in run.out
     assert "A test/scenario  (generated with ssbench version" in run.out
     assert "Worker count:   2   Concurrency:   5" in run.out
-    for line in ("Benchmark run:", "  X    failed", f"INFO:Results saved to {fleet.stats}"):
+    for line in ("Benchmark run:", "  X    failed", f"INFO:Results saved to\n{fleet.stats}\n"):
         assert line in run.err
     characters = [line for line in run.err.splitlines() if line and not line.strip("._oO*|^@X")]
     assert len("".join(characters)) == statistics.total.count

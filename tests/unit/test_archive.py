@@ -319,18 +319,12 @@ def test_an_entry(monkeypatch):
     monkeypatch.setattr("ssbench.archive.entry._figures", lambda statistics: {})
     monkeypatch.setattr("ssbench.archive.entry.verdict_of", found)
     entry = entry_of(STATISTICS, "f", 1, 2)
-    assert entry == Entry("f", 1, 2, 5.0, "s", "l", 3, None, 0.02, "ok", '{"seed": "7"}')
-    for changes, verdict in (
-        ({"complete": False}, "incomplete"),
-        ({"interrupted": True}, "interrupted"),
-        ({"total": SimpleNamespace(**{**vars(STATISTICS.total), "failed": 3})}, "3 errors"),
-        ({"outcome": Outcome.FAILED}, "failed"),
-        ({"outcome": Outcome.NOT_DELIVERED}, "not delivered"),
-        ({"outcome": Outcome.UNDECIDED}, "undecided"),
-        ({"outcome": Outcome.WARNED}, "ok"),
-    ):
-        changed = SimpleNamespace(**{**vars(STATISTICS), **changes})
-        assert entry_of(changed, "f", 1, 2).verdict == verdict
+    assert entry == Entry("f", 1, 2, 5.0, "s", "l", 3, None, 0.02, "good", '{"seed": "7"}')
+    for outcome in Outcome:
+        changed = SimpleNamespace(**{**vars(STATISTICS), "outcome": outcome})
+        assert entry_of(changed, "f", 1, 2).verdict == outcome.value
+    killed = SimpleNamespace(**{**vars(STATISTICS), "complete": False})
+    assert entry_of(killed, "f", 1, 2).verdict == "incomplete"
 
 
 def arguments(**values):
@@ -397,15 +391,21 @@ def test_the_list(monkeypatch, folder, capsys):
     monkeypatch.setattr(archives, "open_archive", lambda _: folder.archive)
     assert list_runs(arguments()) is ExitCode.OK
     head, *lines, note = capsys.readouterr().out.splitlines()
-    assert head.startswith("begun (UTC) ")
+    assert head.startswith("run     begun (UTC) ")
+    assert [line.split()[0] for line in lines] == ["last-2", "last-1", "last"]
     assert [line.split()[-1] for line in lines] == [f"{number}.stat.gz" for number in range(3)]
     assert note == "-: not measured, or too few operations (p99 needs 1,000)"
     list_runs(arguments(verbose=False))
     narrow = capsys.readouterr().out
     assert ".stat.gz" not in narrow
     assert [line.split()[-1] for line in narrow.splitlines()[1:-1]] == ["ok"] * 3
+    monkeypatch.setattr("ssbench.cli.report_width.columns", lambda: 200)
+    folder.write("3.stat.gz", 3, 12 * "long ")
+    list_runs(arguments(verbose=False))
+    assert 12 * "long " in capsys.readouterr().out
+    (folder.path / "3.stat.gz").unlink()
     list_runs(arguments(label="old"))
-    assert capsys.readouterr().out.splitlines()[1].endswith("0.stat.gz")
+    assert capsys.readouterr().out.splitlines()[1].endswith("0.stat.gz")  # and is still last-2
     list_runs(arguments(number=1))
     assert len(capsys.readouterr().out.splitlines()) == 3
     list_runs(arguments(scenario="other"))
@@ -439,7 +439,7 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
 def test_a_list_fits_a_terminal_whatever_its_names(monkeypatch, capsys):
     (entry,) = history([123456.7])
     entries = [
-        replace(entry, scenario="s" * 60, label="l" * 60, verdict="1,234 errors"),
+        replace(entry, scenario="s" * 60, label="l" * 60, verdict="not delivered"),
         replace(entry, scenario="\u4e2d" * 40),
     ]
     fake = SimpleNamespace(entries=lambda: entries)
@@ -448,8 +448,8 @@ def test_a_list_fits_a_terminal_whatever_its_names(monkeypatch, capsys):
     list_runs(arguments(verbose=False))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(width, lines)) == 80
-    assert "ssss~  " in lines[1]
-    assert "llll~  " in lines[1]
+    assert "sss~  " in lines[1]
+    assert "lll~  " in lines[1]
     list_runs(arguments(verbose=False, scenario="\u4e2d" * 40))
     assert "label" not in capsys.readouterr().out
     list_runs(arguments())

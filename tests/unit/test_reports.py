@@ -719,7 +719,7 @@ def test_export_to_where_it_cannot_go(known: Path, output: str, capsys: pytest.C
 def test_the_hint_of_a_narrow_terminal_names_the_run_that_was_reported(
     known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(report_width, "_columns", lambda: 80)
+    monkeypatch.setattr(report_width, "columns", lambda: 80)
     folder = tmp_path / "runs"
     folder.mkdir()
     file = known.rename(folder / "-x.stat.gz")
