@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ssbench.figures import needed
 from ssbench.operations import OPERATIONS
 from ssbench.reports import html_cluster, html_tables, load
 from ssbench.reports.columns import plural
@@ -116,7 +117,13 @@ def _over_time(statistics: RunStatistics) -> Iterator[Part]:
             Chart("Operations", "ops/s", _rates(over_time, series, bytes_=False), shaded=shaded, note=note),
             *([Chart("Throughput", "MB/s", throughput, digits=2, shaded=shaded)] if throughput else []),
             *(
-                Chart(f"Latency of {name_of(code)}", "ms", curves, log=True, digits=2, shaded=shaded)
+                Chart(
+                    *(f"Latency of {name_of(code)}", "ms", curves),
+                    log=True,
+                    digits=2,
+                    shaded=shaded,
+                    note=_left_out(each),
+                )
                 for code, each in series.items()
                 if code is not None and (curves := _latency(over_time, code, each))
             ),
@@ -190,14 +197,26 @@ def _latency(over_time: OverTime, code: int, each: Series) -> list[Curve]:
         Curve("p99", x, each.p99 / _MILLISECOND, colour, width=1.4, dash="dashed"),
         Curve("max", x, each.maximum / _MILLISECOND, GREY, width=1.2, dash="dotted"),
     ]
-    if np.isnan(each.maximum).all():
-        curves = []
+    curves = [curve for curve in curves if not np.isnan(curve.y).all()]
     if each.failed.any():
         known = each.maximum[~np.isnan(each.maximum)]
         usual = float(np.median(known)) if len(known) else 1.0
         height = np.where(each.failed > 0, np.nan_to_num(each.maximum, nan=usual) / _MILLISECOND, np.nan)
         curves.append(Curve("errors", x, height, RED, markers=True, shown=each.failed))
     return curves
+
+
+def _left_out(each: Series) -> str:
+    """Return why percentiles of an operation have no points in some intervals; empty where they have all."""
+    measured = ~np.isnan(each.maximum)
+    lacking = [
+        f"p{rank} needs {needed(rank):,}"
+        for rank, values in ((50, each.p50), (99, each.p99))
+        if np.isnan(values[measured]).any()
+    ]
+    return (
+        f"No point where too few operations ended ({', '.join(lacking)} in one interval)." if lacking else ""
+    )
 
 
 def _latencies(statistics: RunStatistics) -> Iterator[Part]:

@@ -186,7 +186,10 @@ class SlowOperation(Record, frozen=True, kw_only=True):
 
 
 class SeriesOverTime(Record, frozen=True, kw_only=True):
-    """A number for each bin, of one operation or ``all``; percentiles are within 1.6 % of the exact ones."""
+    """A number for each bin, of one operation or ``all``; percentiles are within 1.6 % of the exact ones.
+
+    They are null where a bin has too few results for them.
+    """
 
     operation: str
     count: list[Count]

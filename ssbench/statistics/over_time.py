@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.figures import needed
 from ssbench.results import ResultBlock
 from ssbench.statistics.latencies import measured
 
@@ -41,7 +42,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A number for each bin. Latencies are of successes, in seconds, NaN where there are none.
+    """A number for each bin. Latencies are of successes, in seconds, NaN where there are too few.
 
     ``count`` is of successes, ``failed`` of failures, ``moved`` the bytes of successes.
     """
@@ -221,9 +222,12 @@ def _series(bins: Mapping[int, _Bin], numbers: Ints) -> Series:
 
 
 def _percentile(row: _Bin, rank: float) -> float:
-    """Return the middle of the bucket that has the percentile, by the rule of exact ones."""
+    """Return the middle of the bucket that has the percentile, by the rule of exact ones.
+
+    NaN where a table would show none, because the percentile needs more results.
+    """
     sums = np.cumsum(row.buckets)
-    if not sums[-1]:
+    if sums[-1] < needed(rank):
         return np.nan
     bucket = int(np.searchsorted(sums, np.ceil(sums[-1] * rank / 100)))
     return min((_edge(bucket) + _edge(bucket + 1)) / 2, row.maximum)

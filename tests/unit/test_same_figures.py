@@ -214,7 +214,7 @@ def _listing(it: Made) -> Shown:
 
 def _list(it: Made) -> Shown:
     entry = entry_of(it.statistics, "x.stat.gz", 1, 1)
-    shown = dict(zip(list_runs._HEADS, list_runs._cells(entry), strict=True))
+    shown = dict(zip(list_runs._HEADS[1:], list_runs._cells(entry), strict=True))
     return {("all", "rate"): shown["ops/s"], ("all", "p99"): shown["p99 ms"]}
 
 
