@@ -215,7 +215,7 @@ def _sides_of(
                 f"{Path(name).name}: this run has no two sides (--ab): compare needs two stat files, as in"
                 " 'ssbench-master compare last-1 last'"
             )
-        statistics = summarize(results, ("side",))
+        statistics = summarize(results, ("group",))
     if curves is not None:
         from ssbench.comparison.html import curves_of_sides
 
@@ -236,7 +236,7 @@ def _sides_of_all(names: Sequence[str], noise: float) -> Comparison:
     for name in names:
         with reading(Path(name)) as results:
             try:
-                runs.append(sided_run(summarize(results, ("side",)), _called(name)))
+                runs.append(sided_run(summarize(results, ("group",)), _called(name)))
             except ValueError as error:
                 raise UsageError(f"--sides: {Path(name).name}: {error} (--ab)") from None
     try:

@@ -52,7 +52,7 @@ def group() -> Reduction[RunFigures]:
 
 def sided() -> Reduction[SidedRun]:
     """Return the reduction for runs with two sides: how the sides compare."""
-    return Reduction(("side",), sided_run, lambda found: formats.text(compare_sided([*found.values()])))
+    return Reduction(("group",), sided_run, lambda found: formats.text(compare_sided([*found.values()])))
 
 
 def carry_out(

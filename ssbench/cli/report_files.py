@@ -26,7 +26,7 @@ _HELP = "{}; - is standard output, without the text report (default: none)"
 
 
 #: Fields by which the statistics of a complete report are grouped.
-GROUPS = ("worker", "storage_url", "side")
+GROUPS = ("worker", "storage_url", "group")
 
 
 @dataclass(frozen=True, slots=True)

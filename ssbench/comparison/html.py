@@ -59,7 +59,7 @@ def curves_of(statistics: RunStatistics, name: str) -> RunCurves:
 
 def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], list[RunCurves]]:
     """Return the curves of the two sides of a run, whose statistics were kept apart by ``side``."""
-    found = statistics.groups.by("operation", "side")
+    found = statistics.groups.by("operation", "group")
     before, after = (
         RunCurves(
             None,

@@ -39,7 +39,7 @@ class SidedRun:
 def sided_run(statistics: RunStatistics, name: str) -> SidedRun:
     """Reduce a run, whose statistics were kept apart by ``side``; raises ValueError without two sides."""
     sides = statistics.run.sides
-    if len(sides) != 2 or "side" not in statistics.groups.keys:
+    if len(sides) != 2 or "group" not in statistics.groups.keys:
         raise ValueError("the run has no two sides")
     values = {
         place: (each.before, each.after)

@@ -46,7 +46,7 @@ def compare_sides(
     ``floors`` say what differs from run to run.
     """
     names = statistics.run.sides
-    if len(names) != 2 or "side" not in statistics.groups.keys:
+    if len(names) != 2 or "group" not in statistics.groups.keys:
         raise ValueError("the run has no two sides")
     found = {
         place: with_floor_of_sides(each, floors.of_sides(place) if floors else None)
@@ -90,7 +90,7 @@ def differences_of_sides(statistics: RunStatistics) -> dict[Place, Difference]:
 
 def _groups(statistics: RunStatistics) -> dict[Key, tuple[Figures, Figures]]:
     """Return the figures of both sides by operation and size class, those of all operations last."""
-    found = statistics.groups.by("operation", "size_class", "side")
+    found = statistics.groups.by("operation", "size_class", "group")
     classes = [each.name for each in statistics.run.scenario.size_classes]
     groups: dict[Key, tuple[list[Figures], list[Figures]]] = {}
     several = len({size_class for _, size_class, _ in found}) > 1

@@ -214,7 +214,7 @@ def storage_urls(statistics: RunStatistics) -> str:
 def sides(statistics: RunStatistics) -> str:
     """Return a row for each side and operation; none of a run without two sides."""
     names, groups = statistics.run.sides, statistics.groups
-    if not names or "side" not in groups.keys:
+    if not names or "group" not in groups.keys:
         return ""
     rows = [
         [
@@ -222,7 +222,7 @@ def sides(statistics: RunStatistics) -> str:
             escape(names[side][:_MOST_CELL]) if side < len(names) else "unknown",
             *_figures(statistics, figures),
         ]
-        for (code, side), figures in groups.by("operation", "side").items()
+        for (code, side), figures in groups.by("operation", "group").items()
         for operation in (OPERATIONS.get(code),)
     ]
     return table(("operation", "side", *_FIGURES), rows, texts=2) + (

@@ -176,9 +176,9 @@ class _Maker:
 
     def sides(self) -> Iterator[records.Side]:
         groups = self._statistics.groups
-        if "side" not in groups.keys:
+        if "group" not in groups.keys:
             return
-        found = groups.by("side", "operation")
+        found = groups.by("group", "operation")
         for place, name in enumerate(self._statistics.run.sides):
             own = {code: figures for (side, code), figures in found.items() if side == place}
             yield records.Side(

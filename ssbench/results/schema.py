@@ -165,7 +165,8 @@ _TABLE = (
     Field("last_attempt", 27, _SECONDS, "seconds", 2, "last_attempt",
           "what the last attempt of a success took, without connecting; default: last byte less connecting"
           " and pausing", "d", default=None, derive=_only_attempt),
-    Field("side", 40, _NUMBER, "index", 2, "side", "place in ``sides``, from 0", "B"),
+    Field("group", 40, _NUMBER, "index", 2, "group",
+          "place in the ``groups`` of the scenario, or in the ``sides`` of a run with two, from 0", "B"),
 )
 # fmt: on
 

@@ -47,5 +47,5 @@ class Placement:
         if self._warm_until is not None:
             columns["marks"] = block.marks | np.where(moments < self._warm_until, int(Mark.WARM_UP), 0)
         if self._sided:
-            columns["side"] = side_of(np.asarray(block.object, np.int64))
+            columns["group"] = side_of(np.asarray(block.object, np.int64))
         return block.having(**columns)

@@ -80,10 +80,10 @@ def reads(
         columns["size_class"] = random.integers(0, 2, count)
     side = np.zeros(count, int)
     if sides:
-        side = columns["side"] = side_of(random.integers(1, 10_000, count))
+        side = columns["group"] = side_of(random.integers(1, 10_000, count))
     latency = 0.01 * np.exp(levels[side * (places - 1), second] + random.normal(0, EACH_REQUEST, count))
     latency *= np.exp(random.normal(0, store.placement, 2))[side]
     latency[side == (1 if sides else 0)] *= change
-    collector = Collector(("side",) if sides else ())
+    collector = Collector(("group",) if sides else ())
     collector.add(ResultBlock(count, {**columns, "first_byte": latency, "last_byte": latency}))
     return make_statistics(collector, _Facts(MIXED if mixed else SCENARIO, sides))

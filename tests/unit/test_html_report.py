@@ -246,7 +246,7 @@ def test_two_sides_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     run = RunDescription(Scenario("s", classes, 2, run_seconds=20.0), sides=("old", "<new>"))
     writer = RunResultsWriter(path, run)
     here = np.arange(2000)
-    columns = {"completed": 1e9 + here / 100, "last_byte": 0.01 + 0.01 * (here % 2), "side": here % 2}
+    columns = {"completed": 1e9 + here / 100, "last_byte": 0.01 + 0.01 * (here % 2), "group": here % 2}
     writer.add(many(range(len(here)), operation=1, **columns))
     writer.end(RunSummary(1e9 + 20))
     numbers = summarize(open_results(path), report_files.ReportFiles((("html", path),), force=False).by)

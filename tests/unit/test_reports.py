@@ -621,7 +621,7 @@ EXPECTED = [
         "connecting": 0.0,
         "pausing": 0.0,
         "last_attempt": 0.25,
-        "side": 0,
+        "group": 0,
     },
     {
         "operation": "read",
@@ -649,7 +649,7 @@ EXPECTED = [
         "connecting": 0.0,
         "pausing": 0.0,
         "last_attempt": None,
-        "side": 0,
+        "group": 0,
     },
 ]
 

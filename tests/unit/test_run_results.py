@@ -518,7 +518,7 @@ def test_a_file_with_strange_values_is_reported_on_or_refused(
         out += records.record(kind, bytes(payload))
     path.write_bytes(out)
     try:
-        statistics = summarize(open_results(path), ("worker", "storage_url", "side"), over_time=True)
+        statistics = summarize(open_results(path), ("worker", "storage_url", "group"), over_time=True)
     except StatFileError:
         return
     for name in ("full", "csv", "json", "junit", "summary_md", "requests_per_second"):

@@ -89,7 +89,7 @@ def test_percentiles_that_are_lower_bounds_are_not_compared():
     found = differences_of_sides(reads(np.random.default_rng(3), 12, sides=NAMES))
     assert (("ALL", None), "p50") in found
     bounded = reads(np.random.default_rng(3), 12, sides=NAMES)
-    waited = bounded.groups.by("operation", "size_class", "side")
+    waited = bounded.groups.by("operation", "size_class", "group")
     some = next(iter(waited.values()))
     kept = replace(some, due=replace(some.due, waited=some.last_byte))
     assert _difference((kept, kept), 0.5) is None
