@@ -65,6 +65,11 @@ class Allocation:
             self._stale = True
 
     @property
+    def workers(self) -> list[WorkerState]:
+        """The workers that may get jobs, in the order in which they came."""
+        return [*self._workers]
+
+    @property
     def limit(self) -> int:
         """How many jobs at once the workers run among them."""
         return self._limit

@@ -11,20 +11,16 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 
-import msgspec
 import zmq
 
 from ssbench.errors import ProtocolError, WireError
 from ssbench.fleet import packing, wire
+from ssbench.fleet.crew import Arrival, Crew
 from ssbench.fleet.dispatch import Dispatcher
 from ssbench.fleet.events import Event, InvalidMessage, Scarce
-from ssbench.fleet.history import History, spent
-from ssbench.fleet.plausible import Bounds
 from ssbench.fleet.sockets import MasterSockets, has_message
-from ssbench.fleet.wire import Result, RunParameters, Spent
-from ssbench.fleet.worker_state import Batch, Task, WorkerState
-from ssbench.results import INVALID
-from ssbench.swift.timing import longest_job
+from ssbench.fleet.wire import RunParameters
+from ssbench.fleet.worker_state import WorkerState
 
 #: Refused workers are told so at this interval (seconds) until they are silent; this many at once.
 _TELL_SECONDS = 1.0
@@ -40,31 +36,12 @@ _REPORTED_MESSAGES = 3
 #: That descriptors are scarce is reported again after this many seconds.
 _SCARCE_SECONDS = 60.0
 
-#: Flags of the sockets as plain numbers: to put two of zmq's together costs as much as the send.
+#: A flag of the sockets as a plain number: the enumeration costs as much as the call.
 _AT_ONCE = int(zmq.NOBLOCK)
-_AT_ONCE_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
-
-#: What is special about a job that failed or was sent again: its place among those that ended, when it
-#: was sent, its history.
-Special = tuple[int, float, History | None]
 
 
-class Arrival(msgspec.Struct, frozen=True, gc=False):
-    """Results that came in one message, of jobs that were in flight with its sender.
-
-    ``at`` is when it came (the master's monotonic clock), ``generation`` that of the parameters under
-    which the jobs began. ``special`` names those of ``ended`` that failed or were sent again.
-    """
-
-    worker: WorkerState
-    at: float
-    generation: int
-    ended: list[tuple[Task, Result]]
-    special: list[Special]
-
-
-class Fleet:
-    """The workers of a master, over its two sockets, for one run after another.
+class Fleet(Crew):
+    """The workers of a master, over its two sockets, for one run after another: itself for the first group.
 
     Each run starts with :meth:`begin`. ``parameters`` are those of the run. ``clock`` returns seconds, as
     time.monotonic does.
@@ -72,18 +49,13 @@ class Fleet:
 
     def __init__(self, sockets: MasterSockets, clock: Callable[[], float] = time.monotonic) -> None:
         self.dispatcher = Dispatcher()
+        super().__init__(self.dispatcher, sockets)
         self.roster = self.dispatcher.roster
-        self.allocation = self.dispatcher.allocation
-        self.ledger = self.dispatcher.ledger
-        self.parameters = RunParameters(run_id=0)
+        #: The workers as each group of users meets them, the first one first.
+        self.crews: list[Crew] = [self]
         #: Messages of this run that could not be decoded.
         self.invalid_messages = 0
-        self._sockets = sockets
         self._clock = clock
-        self._header = b""
-        #: The first due time of the run, from which those that workers get count.
-        self._start: float | None = None
-        self._bounds = Bounds((), 0)
         self._receive_timeout = -1.0
         self._told_at = self._told_scarce_at = -math.inf
 
@@ -94,148 +66,32 @@ class Fleet:
 
     # -- parameters ---------------------------------------------------------------------------
 
-    def begin(self, parameters: RunParameters, largest_objects: Sequence[int]) -> list[WorkerState]:
+    def begin(
+        self,
+        parameters: RunParameters,
+        largest_objects: Sequence[int],
+        *others: RunParameters,
+        parts: Sequence[float] = (1.0,),
+    ) -> list[WorkerState]:
         """Begin a run; no job may be in flight.
 
         ``parameters.run_id`` must differ from that of every earlier run; ``largest_objects`` holds the bytes
         of the largest object of each size class. What is counted begins at 0, and every worker has to answer
-        a ping again before it is used. Returns those that were ready before.
+        a ping again before it is used. Returns those that were ready before. ``others`` are the parameters of
+        further groups of users, and ``parts`` the shares of the workers' capacity that the groups may use.
         """
-        self.parameters = parameters
         self.invalid_messages = 0
-        self._start = None
-        self._header = packing.pack_parameters(parameters)
-        retries = parameters.requests.retries + parameters.requests.retry_404
-        self._bounds = Bounds(tuple(largest_objects), retries)
-        self._set_longest_job()
-        return self.dispatcher.begin(0, self._clock())
-
-    def change(self, **changes: object) -> None:
-        """Change parameters in the middle of the run; workers see it with their next batch."""
-        self.parameters = msgspec.structs.replace(
-            self.parameters, generation=self.parameters.generation + 1, **changes
-        )
-        self._header = packing.pack_parameters(self.parameters)
-        self._set_longest_job()
-
-    def _set_longest_job(self) -> None:
-        parameters = self.parameters
-        longest = longest_job(
-            parameters.requests.connect_timeout,
-            parameters.requests.network_timeout,
-            parameters.requests.request_timeout,
-            self._bounds.retries,
-            max(self._bounds.largest, default=0),
-        )
-        # Between two jobs a user thinks, and the next one has not begun meanwhile.
-        self.ledger.longest_job = longest + parameters.think_time
+        former = self.dispatcher.begin(0, self._clock(), parts)
+        self.crews = [self, *(Crew(each, self._sockets) for each in self.dispatcher.accounts[1:])]
+        for crew, each in zip(self.crews, (parameters, *others), strict=True):
+            crew.use(each, largest_objects)
+        return former
 
     def forget_jobs(self, **changes: object) -> None:
         """Begin a new run with changed parameters: workers drop their jobs and close their connections."""
-        self.change(run_id=secrets.randbits(62) + 1, **changes)
-
-    # -- work ---------------------------------------------------------------------------------
-
-    def send(
-        self,
-        worker: WorkerState,
-        tasks: Sequence[Task],
-        now: float,
-        histories: Sequence[History | None] = (),
-        dues: Sequence[float] = (),
-    ) -> bool:
-        """Send a batch of tasks to a worker.
-
-        Returns False if its connection is not there at this moment; the tasks are in the backlog then.
-        ``histories`` holds one for each task, if any of them has one. ``dues`` are when new tasks are due, by
-        the master's clock; those of others are in their histories.
-        """
-        dispatcher = self.dispatcher
-        moments: Sequence[float | None] = dues
-        again: list[Spent] = []
-        if histories:
-            again = [spent(each, worker.clock.offset.seconds) for each in histories]
-            moments = [None if each is None else each.due for each in histories]
-        start, seconds = self._to_worker(worker, moments)
-        first, jobs = dispatcher.send(tasks, now, worker, histories, moments if seconds else ())
-        batch = wire.JobBatch(
-            first,
-            jobs,
-            again,
-            worker.allowance.share,
-            worker.allowance.ahead.low,
-            start,
-            seconds,
-            worker.presence.heard,
-        )
-        if self._send_message(worker, self._header + packing.pack(batch)):
-            return True
-        dispatcher.unsend(first)
-        return False
-
-    def _to_worker(
-        self, worker: WorkerState, moments: Sequence[float | None]
-    ) -> tuple[float, list[float | None]]:
-        """Return due times as a worker takes them: a moment of its clock, and seconds after that."""
-        first = next((moment for moment in moments if moment is not None), None)
-        if first is None:
-            return 0.0, []
-        if self._start is None:
-            self._start = first
-        start = self._start
-        return worker.clock.start_of(start), [
-            None if moment is None else max(0.0, moment - start) for moment in moments
-        ]
-
-    def tell_shares(self) -> None:
-        """Tell workers with jobs how many they may run at once, where that has changed.
-
-        One that may run none is asked for those that have not begun: with it they never would.
-        """
-        for worker in self.roster.living():
-            if worker.allowance.share != worker.held.users_told and worker.held.outstanding:
-                notice = packing.pack_notice(wire.Share(self.parameters.run_id, worker.allowance.share))
-                if self._send_message(worker, notice):
-                    worker.held.users_told = worker.allowance.share
-            if not worker.allowance.share and not worker.held.users_told:
-                self._recall(worker)
-
-    def let_hold(self, in_hand: int | None) -> None:
-        """Limit the jobs of all workers together, those ahead included; None: as many as each needs.
-
-        Where jobs are due at moments of their own from now on, those that users were to begin next would
-        delay them: workers are asked for these.
-        """
-        if in_hand is not None and self.allocation.in_hand is None:
-            self.recall()
-            self.allocation.keeps_ahead = True
-        self.allocation.in_hand = in_hand
-
-    def recall(self) -> None:
-        """Ask all workers for the jobs that have not begun, and send no more than can begin at once.
-
-        Call it again some times a second: a worker that is not connected at the moment is asked later.
-        What they hand back comes into the backlog.
-        """
-        self.allocation.keeps_ahead = False
-        for worker in self.roster.living():
-            self._recall(worker)
-
-    def _recall(self, worker: WorkerState) -> None:
-        if worker.held.outstanding and not worker.held.recalled:
-            notice = packing.pack_notice(wire.Recall(self.parameters.run_id))
-            worker.held.recalled = self._send_message(worker, notice)
-
-    def _send_message(self, worker: WorkerState, message: bytes) -> bool:
-        try:
-            send = self._sockets.work.send
-            send(worker.address, _AT_ONCE_AND_MORE)
-            send(message, _AT_ONCE)
-        except zmq.ZMQError as error:
-            if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
-                return False  # it is not connected at this moment
-            raise
-        return True
+        run_id = secrets.randbits(62) + 1
+        for crew in self.crews:
+            crew.change(run_id=run_id, **changes)
 
     # -- what comes in ------------------------------------------------------------------------
 
@@ -266,71 +122,16 @@ class Fleet:
                 continue
             ended += len(message.results)
             worker = self.roster.known(message.instance)
-            if message.run_id != self.parameters.run_id or worker is None:
+            crew = self._crew(message)
+            if worker is None or crew is None:
                 self.ledger.late_results += len(message.results)
                 continue
             now = self._clock()
             worker.clock.offset.observe(message.clock, now)
-            arrival = self._settle(message, worker, now)
+            arrival = crew.settle(message, crew.account.seat(worker), now)
             if arrival is not None:
                 arrivals.append(arrival)
         return arrivals
-
-    def _settle(self, message: wire.Results, worker: WorkerState, now: float) -> Arrival | None:
-        dispatcher, to_master = self.dispatcher, worker.clock.offset.seconds
-        earliest, latest = now - to_master - 1.0, now - to_master + 1.0
-        take, largest = self.ledger.in_flight.pop, self._bounds.largest
-        tasks: Sequence[Task] = ()
-        histories: Sequence[History | None] = ()
-        ended: list[tuple[Task, Result]] = []
-        special: list[Special] = []
-        # Results of one batch come together, nearly always: they are counted together.
-        last_batch: Batch | None = None
-        count, first, age = 0, 0, 0.0
-        # A job of this batch has ended, so those before it have begun, whatever the worker says.
-        begun = message.begun
-        for result in message.results:
-            job_id = result.job_id
-            batch = take(job_id, None)
-            if batch is not last_batch or batch is None:
-                if batch is None or batch.worker is not worker:
-                    self.ledger.put_back(job_id, batch, worker)
-                    continue
-                if last_batch is not None:
-                    self.ledger.settled(last_batch, count)
-                last_batch, count, age = batch, 0, now - batch.sent_at
-                first, tasks, histories = batch.first, batch.tasks, batch.histories
-                begun = max(begun, first)
-            count += 1
-            task = tasks[job_id - first]
-            last = result.last_byte
-            # Nearly all are plainly possible. To call a function for each would cost half of this loop.
-            if (
-                last is None
-                or (result.first_byte or 0.0) > last
-                or last > age
-                or not earliest < result.completed < latest
-                or result.retries
-                or result.retried
-                or result.rare is not None
-                or result.cause is not None
-                or result.late is not None
-                or histories
-                or (result.size and result.size != task[4] and (task[4] or result.size > largest[task[1]]))
-            ):
-                history = batch.history(job_id)
-                if (wrong := self._bounds.fault(batch, result, to_master, now)) is not None:
-                    self.ledger.note_invalid(worker, wrong)
-                    result = _invalid(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it
-                if result.cause is not None or history is not None:
-                    special.append((len(ended), batch.sent_at, history))
-            ended.append((task, result))
-        if last_batch is not None:
-            self.ledger.settled(last_batch, count)
-        # More jobs ahead would make messages wait for a busy master only for longer.
-        waited = now - message.clock - to_master
-        dispatcher.note_progress(worker, len(ended), begun, (message.received, message.held + waited), now)
-        return Arrival(worker, now, message.generation, ended, special) if ended else None
 
     def _take_news(self, message: wire.FromWorker, now: float) -> None:
         dispatcher = self.dispatcher
@@ -339,9 +140,17 @@ class Fleet:
         elif isinstance(message, wire.Goodbye):
             self.roster.leave(message.instance, message.reason)
         elif isinstance(message, wire.Handback):
-            worker = self.roster.known(message.instance)
-            if worker is not None and message.run_id == self.parameters.run_id:
-                dispatcher.hand_back(message.job_ids, worker, message.capacity, asked=message.asked)
+            worker, crew = self.roster.known(message.instance), self._crew(message)
+            if worker is not None and crew is not None:
+                account = crew.account
+                seat = account.seat(worker)
+                account.hand_back(message.job_ids, seat, message.capacity, asked=message.asked)
+
+    def _crew(self, message: wire.Results | wire.Handback) -> Crew | None:
+        """Return whose jobs a message is about; None where they are not of this run."""
+        if message.run_id != self.parameters.run_id or message.group >= len(self.crews):
+            return None
+        return self.crews[message.group]
 
     def _drop(self, error: WireError) -> None:
         few = len(self.roster.refused()) < _MOST_REFUSED
@@ -390,7 +199,3 @@ class Fleet:
         """Return what has happened since the last call."""
         events, self.dispatcher.events = self.dispatcher.events, []
         return events
-
-
-def _invalid(result: Result, why: str, completed: float) -> Result:
-    return Result(result.job_id, None, None, completed, cause=INVALID, detail=why)

@@ -35,9 +35,9 @@ from ssbench.fleet.worker_state import Batch, Task, WorkerState
 
 
 class Ledger:
-    """Keeps account of the jobs of one master. ``tell`` is called with each event."""
+    """Keeps account of jobs, whose numbers are above ``numbers``. ``tell`` is called with each event."""
 
-    def __init__(self, tell: Callable[[events.Event], None]) -> None:
+    def __init__(self, tell: Callable[[events.Event], None], numbers: int = 0) -> None:
         self._tell = tell
         #: The batch of each job.
         self.in_flight: dict[int, Batch] = {}
@@ -53,7 +53,7 @@ class Ledger:
         #: Jobs of lost workers that had not begun and went to others.
         self.passed_on = 0
         self._batches: dict[int, Batch] = {}
-        self._next_id = 1
+        self._next_id = numbers + 1
         #: No worker counts as overdue before that.
         self._heard_by = -math.inf
         #: Tasks that were lost and not taken yet, each with the worker that had it.

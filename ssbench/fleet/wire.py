@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 8
+PROTOCOL = 9
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -82,7 +82,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     belongs to one of two sides (:func:`ssbench.names.side_of`), which have a storage URL each where there
     are two, or the containers of a storage policy each. ``second_token`` is that of the second side, where
     the sides are two accounts with a token each. ``owners`` holds what the objects of each of
-    ``size_classes`` say of whose they are (:mod:`ssbench.scenario.owner`).
+    ``size_classes`` say of whose they are (:mod:`ssbench.scenario.owner`). A run has parameters for each
+    ``group`` of users, whose jobs follow them.
     """
 
     run_id: Count
@@ -105,6 +106,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     verify_seed: Count | None = None
     second_token: str | None = None
     owners: list[str] = []
+    group: Small = 0
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
@@ -151,16 +153,18 @@ class Exit(Struct, array_like=True, frozen=True, tag=3):
 
 
 class Share(Struct, array_like=True, frozen=True, tag=4):
-    """Tell a worker how many jobs of a run it may run at once from now on, as a batch does."""
+    """Tell a worker how many jobs of a group it may run at once from now on, as a batch does."""
 
     run_id: Count
     users: Small
+    group: Small = 0
 
 
 class Recall(Struct, array_like=True, frozen=True, tag=5):
-    """Ask a worker to hand back the jobs of a run that have not begun."""
+    """Ask a worker to hand back the jobs of a group that have not begun."""
 
     run_id: Count
+    group: Small = 0
 
 
 Notice = Ping | Refusal | Exit | Share | Recall
@@ -261,7 +265,7 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
 
     ``generation`` is that of the parameters now, or an earlier one under which a job began whose token
     was refused. ``begun`` is the number of the last job that has begun. ``received`` is the last batch that
-    came, ``held`` seconds before this was sent.
+    came, ``held`` seconds before this was sent. All are of one ``group``.
     """
 
     run_id: Count
@@ -273,13 +277,15 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
     begun: Count = 0
     received: Count = 0
     held: Seconds = 0.0
+    group: Small = 0
 
 
 class Handback(Struct, array_like=True, frozen=True, tag=3):
     """Jobs that were not begun: there was no room for them, they piled up while the worker was stopped, or
     a :class:`Recall` asked for them (``asked``).
 
-    ``capacity`` is as in a :class:`Heartbeat`: the worker runs no more than that at once.
+    ``capacity`` is as in a :class:`Heartbeat`: the worker runs no more than that at once. All are of one
+    ``group``.
     """
 
     run_id: Count
@@ -288,6 +294,7 @@ class Handback(Struct, array_like=True, frozen=True, tag=3):
     capacity: Small
     job_ids: Numbers
     asked: bool = False
+    group: Small = 0
 
 
 class Goodbye(Struct, array_like=True, frozen=True, tag=4):

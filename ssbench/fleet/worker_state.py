@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 from ssbench.fleet.ahead import Ahead
@@ -236,6 +237,12 @@ class WorkerState:
         self.held = Holding()
         self.clock = WorkerClock()
         self.load = Load()
+
+    def seat(self) -> WorkerState:
+        """Return the same worker with an allowance and a holding of its own, for another group of users."""
+        seat = copy(self)
+        seat.allowance, seat.held = Allowance(self.allowance.capacity), Holding()
+        return seat
 
     @property
     def name(self) -> str:

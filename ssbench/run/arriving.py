@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from ssbench.errors import WorkerError
 from ssbench.run import texts
-from ssbench.run.loop import SAY_SECONDS, TICK, Loop
+from ssbench.run.lane import SAY_SECONDS, TICK
+from ssbench.run.loop import Loop
 
 _log = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ class Outbox:
     """The way to the master; it takes results from :meth:`begin` to :meth:`forget`, those of one run.
 
     ``loop`` is that of gevent, ``lag`` measures it. ``after_jobs`` is (a number of jobs, what to call when so
-    many have ended). ``held`` says how many jobs of each batch have not ended.
+    many have ended). ``held`` says how many jobs of each batch have not ended. All are of one ``group``.
     """
 
     def __init__(
@@ -47,7 +47,9 @@ class Outbox:
         loop: Any,
         lag: LagMeter,
         after_jobs: tuple[int, Callable[[], None]] | None = None,
+        group: int = 0,
     ) -> None:
+        self.group = group
         self.held: dict[int, int] = {}
         self._socket = socket
         self._worker_id = worker_id
@@ -165,5 +167,6 @@ class Outbox:
                     engine.begun,
                     received,
                     now - since,
+                    self.group,
                 )
             )

@@ -36,6 +36,7 @@ from ssbench.worker.connections import Connections
 from ssbench.worker.engine.contract import Engine, MakeEngine
 from ssbench.worker.lag import LagMeter
 from ssbench.worker.outbox import Outbox
+from ssbench.worker.service import Service, Services
 
 _log = logging.getLogger(__name__)
 
@@ -83,17 +84,15 @@ class Worker:
         self._options = options
         self._sockets = sockets
         self._instance = sockets.instance
-        self._make_engine = make_engine
-        #: That of the run it serves, None between two runs.
-        self._engine: Engine | None = None
-        self._run_id = 0
+        #: What the last message with jobs began with; nothing between two runs.
         self._header = b""
         self._done = gevent.event.AsyncResult()
         self._hub = gevent.get_hub()
         self._lag = LagMeter(self._hub.loop)
-        self._outbox = Outbox(
-            sockets.results, options.worker_id, self._instance, self._hub.loop, self._lag, after_jobs
-        )
+        self._after_jobs = after_jobs
+        self._services = Services(self._make_outbox, make_engine, options.concurrency)
+        #: What sends messages that hold no results.
+        self._outbox = self._make_outbox(0)
         self._host = network.gethostname()[:255]
         self._ping = wire.Ping(0, 0.0)
         #: What the master last heard of this worker's clock, as far as is known here.
@@ -103,6 +102,13 @@ class Worker:
         self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
         self._beat_at = 0.0
         self._worked_at = time.monotonic()
+
+    def _make_outbox(self, group: int) -> Outbox:
+        options, loop = self._options, self._hub.loop
+        after_jobs = None if group else self._after_jobs
+        return Outbox(
+            self._sockets.results, options.worker_id, self._instance, loop, self._lag, after_jobs, group
+        )
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -123,10 +129,11 @@ class Worker:
         finally:
             heart.kill()
             self.stop("something went wrong", ExitCode.FAILED)  # unless it has been told to end
-            self._outbox.flush()
+            self._services.flush()
             self._receive()
             self._forget_run()
             self._connections.stop()
+            self._services.close()
             self._outbox.close()
             self._in_touch.close()
             watcher.stop()
@@ -151,7 +158,7 @@ class Worker:
 
     def _exit_if_idle(self) -> None:
         limit, now = self._options.idle_exit, time.monotonic()
-        if self._engine is not None and self._engine.busy + self._engine.waiting:
+        if self._services.unfinished:
             self._worked_at = now
         elif limit is not None and now - self._worked_at >= limit:
             self.stop(f"there was no work for {limit:g} s (--idle-exit)")
@@ -159,7 +166,7 @@ class Worker:
     def _heartbeat(self) -> bool:
         self._notice_silence()
         # A batch that a heartbeat no longer lists must have its results sent before it.
-        self._outbox.flush()
+        self._services.flush()
         taken = self._lag.take()
         lag, lag_max, gaps = taken
         sent = self._outbox.send(
@@ -167,10 +174,10 @@ class Worker:
                 protocol=wire.PROTOCOL,
                 worker_id=self._options.worker_id,
                 instance=self._instance,
-                run_id=self._run_id,
+                run_id=self._services.run_id,
                 clock=time.monotonic(),
                 capacity=self._options.concurrency,
-                held=list(self._outbox.held),
+                held=self._services.held(),
                 cpu=time.thread_time(),
                 lag=lag,
                 host=self._host,
@@ -191,7 +198,7 @@ class Worker:
 
     def _notice_silence(self) -> None:
         silence = time.monotonic() - self._beat_at
-        if self._engine is None or silence <= LOST_AFTER:
+        if not self._services.run_id or silence <= LOST_AFTER:
             return
         _log.warning(
             "No heartbeat could be sent for %.1f s (the worker was held up, or the results port cut off):"
@@ -213,11 +220,11 @@ class Worker:
     def _hear(self, heard: float | None) -> None:
         if heard is not None:
             self._heard = heard if self._heard is None else max(heard, self._heard)
-            if self._engine is not None:
-                self._engine.trust_until(self._heard + _SURE)
+            for engine in self._services.engines:
+                engine.trust_until(self._heard + _SURE)
 
     def _check_touch(self) -> None:
-        if self._engine is not None and self._engine.waiting and self._is_out_of_touch():
+        if self._services.waiting and self._is_out_of_touch():
             _log.warning(
                 "The master may not have heard of this worker for %.1f s and may give its jobs to others:"
                 " those that have not begun are handed back",
@@ -226,7 +233,7 @@ class Worker:
             self._hand_back_not_begun(asked=False)
 
     def _lose_master(self) -> None:
-        if self._engine is not None:
+        if self._services.run_id:
             _log.info("The connection to the master has ended; waiting for the next one")
         self._forget_run()
 
@@ -248,12 +255,12 @@ class Worker:
                 if parts is None:
                     continue
                 header, batch = parts
-                if header is not self._header:
-                    self._take_parameters(header)
+                service = self._services.of(header) or self._take_parameters(header)
+                self._header = header
                 if self._done.ready():
                     self._hand_back_all(header, batch)
                 else:
-                    self._take_batch(packing.unpack_batch(batch))
+                    self._take_batch(packing.unpack_batch(batch), service)
             except WireError as error:
                 _log.error("Dropped an invalid message: %s", error)
         # The descriptor signals a change only once; the other messages are taken in the next turn, so
@@ -288,82 +295,87 @@ class Worker:
             self._hear(notice.heard)
             self._beat_now.set()
         elif isinstance(notice, wire.Share):
-            if self._engine is not None and notice.run_id == self._run_id:
-                self._engine.share(notice.users)
+            if (engine := self._engine_of(notice)) is not None:
+                engine.share(notice.users)
         elif isinstance(notice, wire.Recall):
-            if notice.run_id == self._run_id:
-                self._hand_back_not_begun(asked=True)
+            if self._engine_of(notice) is not None:
+                self._hand_back_not_begun(asked=True, group=notice.group)
         elif isinstance(notice, wire.Refusal):
             self.stop(f"the master refuses this worker: it {notice.reason}", ExitCode.USAGE)
         else:
             self.stop("the master told this worker to")
 
-    def _take_parameters(self, header: bytes) -> None:
+    def _engine_of(self, notice: wire.Share | wire.Recall) -> Engine | None:
+        """Return the engine of the group that a notice is about; None where there is none."""
+        service = self._services.in_group(notice.group) if notice.run_id == self._services.run_id else None
+        return service.engine if service is not None else None
+
+    def _take_parameters(self, header: bytes) -> Service:
         parameters = packing.unpack_parameters(header)
-        if self._engine is not None and self._run_id == parameters.run_id:
-            self._header = header
-            self._outbox.update(parameters)
-            self._engine.update(parameters)
-            return
-        self._forget_run()
-        self._header, self._run_id = header, parameters.run_id
-        self._in_touch.start(self._check_touch)
-        self._engine = self._make_engine(parameters, self._options.concurrency, self._outbox.ended)
-        self._outbox.begin(self._engine, parameters)
-        self._lag.start()
-        self._beat_at = time.monotonic()
+        if self._services.run_id != parameters.run_id:
+            self._forget_run()
+            self._in_touch.start(self._check_touch)
+            self._lag.start()
+            self._beat_at = time.monotonic()
+        return self._services.begin(header, parameters)
 
     def _forget_run(self) -> None:
-        engine, self._engine = self._engine, None
-        self._header, self._run_id = b"", 0
+        self._header = b""
         self._heard = None
         self._in_touch.stop()
         self._lag.stop()
-        self._outbox.forget()
-        if engine is not None:
-            engine.close()
+        self._services.forget_run()
 
-    def _take_batch(self, batch: JobBatch) -> None:
-        engine, jobs = self._engine, batch.jobs
+    def _take_batch(self, batch: JobBatch, service: Service) -> None:
+        engine, jobs = service.engine, batch.jobs
         if engine is None or not jobs:
             return
-        if batch.batch_id in self._outbox.held:
+        if batch.batch_id in service.outbox.held:
             raise WireError(f"batch {batch.batch_id} came twice")
         self._hear(batch.heard)
         if self._is_out_of_touch():
             # It was held up on its way, and others may have these jobs by now.
-            self._hand_back(self._run_id, _ids(jobs))
+            self._hand_back(_ids(jobs), service)
             return
         room = self._options.concurrency + MOST_AHEAD - engine.busy - engine.waiting
         if room < len(jobs):
             room = max(room, 0)
-            self._hand_back(self._run_id, _ids(jobs[room:]))
+            self._hand_back(_ids(jobs[room:]), service)
             if not room:
                 return
             batch = replace(batch, jobs=jobs[:room], histories=batch.histories[:room], dues=batch.dues[:room])
         self._worked_at = time.monotonic()
-        self._outbox.expect(batch)
+        service.outbox.expect(batch)
         engine.submit(batch)
 
-    def _hand_back(self, run_id: int, job_ids: list[int], *, asked: bool = False) -> None:
-        capacity = self._options.concurrency
+    def _hand_back(self, job_ids: list[int], service: Service, *, asked: bool = False) -> None:
+        self._send_back(self._services.run_id, job_ids, service.outbox.group, asked=asked)
+
+    def _send_back(self, run_id: int, job_ids: list[int], group: int, *, asked: bool = False) -> None:
+        options = self._options
         self._outbox.send(
-            wire.Handback(run_id, self._options.worker_id, self._instance, capacity, job_ids, asked)
+            wire.Handback(
+                run_id, options.worker_id, self._instance, options.concurrency, job_ids, asked, group
+            )
         )
 
-    def _hand_back_not_begun(self, *, asked: bool) -> None:
-        not_begun = self._engine.cancel() if self._engine is not None else []
-        self._outbox.flush()
-        for batch_id, _ in not_begun:
-            self._outbox.count(batch_id, 1)
-        if not_begun:
-            self._hand_back(self._run_id, [job_id for _, job_id in not_begun], asked=asked)
+    def _hand_back_not_begun(self, *, asked: bool, group: int | None = None) -> None:
+        """Hand back the jobs that have not begun, of a group or of all."""
+        for service in self._services:
+            if service.engine is None or group not in {None, service.outbox.group}:
+                continue
+            not_begun = service.engine.cancel()
+            service.outbox.flush()
+            for batch_id, _ in not_begun:
+                service.outbox.count(batch_id, 1)
+            if not_begun:
+                self._hand_back([job_id for _, job_id in not_begun], service, asked=asked)
 
     def _hand_back_all(self, header: bytes, batch: bytes) -> None:
         """Hand back all jobs of a message; raises WireError."""
-        run_id = packing.unpack_parameters(header).run_id
+        parameters = packing.unpack_parameters(header)
         if jobs := packing.unpack_batch(batch).jobs:
-            self._hand_back(run_id, _ids(jobs))
+            self._send_back(parameters.run_id, _ids(jobs), parameters.group)
 
 
 def _ids(jobs: Sequence[Job]) -> list[int]:

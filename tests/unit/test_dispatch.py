@@ -1149,3 +1149,82 @@ def test_another_run_uses_only_workers_that_answer_again_and_counts_from_zero() 
     assert not worker_of(dispatcher, 2).presence.alive
     assert [each.instance for each in dispatcher.roster.living()] == [1]
     assert kinds(dispatcher) == [events.Joined]
+
+
+# -- groups of users ------------------------------------------------------------------------------
+
+
+def with_groups(*limits: int) -> Dispatcher:
+    """A dispatcher of a run with a group for each limit, and two workers with room for all of them."""
+    dispatcher = Dispatcher()
+    dispatcher.begin(0, 0.0, [limit / sum(limits) for limit in limits])
+    for account, limit in zip(dispatcher.accounts, limits, strict=True):
+        account.allocation.limit = limit
+    for instance in (1, 2):
+        hear(dispatcher, beat(instance, capacity=sum(limits)), 0.0)
+    dispatcher.tick(0.0)
+    dispatcher.events.clear()
+    return dispatcher
+
+
+def test_each_group_has_shares_of_its_own() -> None:
+    dispatcher = with_groups(8, 4)
+    for account in dispatcher.accounts:
+        account.allocation.share_out()
+    shares = [[seat.allowance.share for seat in account.living()] for account in dispatcher.accounts]
+    assert shares == [[4, 4], [2, 2]]
+    web, backup = dispatcher.accounts
+    for account in dispatcher.accounts:
+        account.allocation.keeps_ahead = False
+    # What one group has in flight takes no room from the other.
+    while (worker := web.allocation.next_worker()) is not None:
+        web.send(tasks(web.allocation.room(worker)), 0.0, worker)
+    assert (len(web.ledger.in_flight), len(backup.ledger.in_flight)) == (8, 0)
+    assert backup.allocation.next_worker() is not None
+    for account in dispatcher.accounts:
+        assert [seat.worker_id for seat in account.living()] == [1, 2]
+
+
+def test_jobs_of_groups_have_numbers_apart_and_are_lost_with_their_worker() -> None:
+    dispatcher = with_groups(1, 1)
+    web, backup = dispatcher.accounts
+    sent = []
+    for account in dispatcher.accounts:
+        first, _ = account.send(tasks(3), 0.0, account.living()[0])
+        sent.append(first)
+    assert sent[0] != sent[1]
+    # A result of one group settles no job of the other.
+    assert backup.ledger.settle(sent[0], backup.living()[0]) is None
+    hear(dispatcher, beat(1, sent, capacity=2), 1.0)
+    assert (len(web.ledger.in_flight), len(backup.ledger.in_flight)) == (3, 3)
+    hear(dispatcher, beat(1, sent[:1], capacity=2), 2.0)
+    assert (len(web.ledger.in_flight), len(backup.ledger.in_flight)) == (3, 0)
+    dispatcher.roster.leave(1, "it was told to")
+    assert not web.ledger.in_flight
+    assert [seat.worker_id for seat in backup.living()] == [2]
+    # One job of each had begun, as far as is known.
+    assert [len(account.ledger.take_lost()) for account in dispatcher.accounts] == [1, 1]
+    assert [len(account.ledger.backlog) for account in dispatcher.accounts] == [2, 2]
+
+
+def test_a_worker_that_keeps_a_job_of_any_group_is_used_no_more() -> None:
+    dispatcher = with_groups(1, 1)
+    backup = dispatcher.accounts[1]
+    backup.ledger.longest_job = 60.0
+    first, _ = backup.send(tasks(1), 0.0, backup.living()[0])
+    for now in range(1, 130):
+        for instance in (1, 2):
+            hear(dispatcher, beat(instance, [first] if instance == 1 else [], capacity=2), float(now))
+        dispatcher.tick(float(now))
+    assert events.Overdue in kinds(dispatcher)
+    assert [len(account.living()) for account in dispatcher.accounts] == [1, 1]
+
+
+def test_the_capacity_of_workers_is_divided_among_groups_where_it_is_not_enough() -> None:
+    dispatcher = with_groups(30, 10)
+    hear(dispatcher, beat(1, capacity=4), 1.0)
+    hear(dispatcher, beat(2, capacity=4), 1.0)
+    for account in dispatcher.accounts:
+        account.allocation.share_out()
+    shares = [sum(seat.allowance.share for seat in account.living()) for account in dispatcher.accounts]
+    assert shares == [6, 2]

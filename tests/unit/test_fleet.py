@@ -6,7 +6,8 @@ import pytest
 from simulated import Network, SimulatedWorker, failure, success
 
 from ssbench.fleet import events, packing, wire
-from ssbench.fleet.fleet import Arrival, Fleet
+from ssbench.fleet.crew import Arrival
+from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.history import History, tried
 from ssbench.fleet.wire import LAG_BUCKETS, Refusal, Result, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState

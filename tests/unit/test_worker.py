@@ -266,6 +266,32 @@ def test_later_parameters_of_a_run_go_to_its_engine_and_refusals_name_the_token(
     assert bench.next(Results).generation == 2
 
 
+def test_each_group_of_a_run_has_an_engine_and_results_of_its_own(
+    bench: Bench, engine: type[Answers]
+) -> None:
+    web, backup = (RunParameters(run_id=1, group=group) for group in (0, 1))
+    engine.slots = 1
+    bench.batch(web, JobBatch(1, jobs(1, 2)))
+    bench.batch(backup, JobBatch(2**48 + 1, jobs(2**48 + 1, 2)))
+    wait_until(lambda: [len(each.kept) for each in engine.made] == [2, 2])
+    bench.send(packing.pack_notice(wire.Recall(1, 1)))
+    handed_back = bench.next(Handback)
+    assert (handed_back.group, handed_back.job_ids) == (1, [2**48 + 2])
+    first, second = engine.made
+    second.ended(2**48 + 1, [answer(2**48 + 1)])
+    results = bench.next(Results)
+    assert (results.group, [each.job_id for each in results.results]) == (1, [2**48 + 1])
+    # Later parameters of one group leave the other as it is.
+    later = RunParameters(run_id=1, group=0, generation=1)
+    bench.batch(later, JobBatch(5, jobs(5, 1)))
+    wait_until(lambda: len(first.parameters) == 2)
+    assert (len(second.parameters), len(engine.made)) == (1, 2)
+    first.ended(1, [answer(1)])
+    assert bench.next(Results).group == 0
+    bench.batch(RunParameters(run_id=2), JobBatch(9, jobs(9, 1)))
+    wait_until(lambda: first.closed and second.closed)
+
+
 def test_another_run_closes_the_engine_and_drops_its_results(bench: Bench, engine: type[Answers]) -> None:
     engine.slots = CONCURRENCY
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 2)))

@@ -1,0 +1,284 @@
+"""One phase on its way through the workers of one group of users, at a pace of its own.
+
+The loop (:mod:`ssbench.run.loop`) gives each lane its turn: it sends what there is room for, passes results
+on to the phase, and sends again what has to be.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ssbench.errors import ClusterError, WorkerError
+from ssbench.fleet.crew import Arrival, Crew
+from ssbench.fleet.history import History, tried
+from ssbench.fleet.pace import Pace
+from ssbench.fleet.phase import Phase, give_back
+from ssbench.fleet.standstill import Standstill
+from ssbench.fleet.wire import LOST_AFTER, Result
+from ssbench.fleet.worker_state import Task
+from ssbench.names import side_of
+from ssbench.results import LOST, UNFINISHED
+from ssbench.run import texts
+from ssbench.run.tokens import UNAUTHORIZED, TokenRenewal, WaitingForToken
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between two ticks: who is lost, is a token there, is a phase over.
+TICK = 0.1
+
+#: Seconds to wait for results when a phase has no task to give, although there is room.
+_NO_TASKS = 0.001
+#: The same when all users are busy.
+_NO_TASKS_AHEAD = 0.01
+
+#: Seconds between two messages on what the master waits for.
+SAY_SECONDS = 5.0
+
+
+class Lane:
+    """Carries a phase through with a crew.
+
+    ``pace`` says how many jobs may be sent, ``renewals`` get new tokens. A phase in which nothing succeeds
+    for ``give_up_after`` seconds is hopeless; 0: never. ``over``: all of it has ended.
+    ``standstill`` is how long nothing succeeded.
+    """
+
+    def __init__(
+        self,
+        crew: Crew,
+        pace: Pace,
+        phase: Phase,
+        renewals: Sequence[TokenRenewal],
+        give_up_after: float,
+        clock: Callable[[], float],
+    ) -> None:
+        now = clock()
+        self.over = False
+        self.standstill = Standstill(give_up_after, now)
+        self._crew = crew
+        self._pace = pace
+        self._phase = phase
+        self._renewals = renewals
+        self._clock = clock
+        self._unauthorized = WaitingForToken()
+        self._sent = 0
+        self._said_at = now
+        #: Since when the phase sends no new tasks; None: it does.
+        self._drain_began: float | None = None
+        #: Whether the backlog was sent from after that.
+        self._resent = False
+        crew.allocation.limit = pace.users(now)
+        crew.allocation.keeps_ahead = True
+        crew.allocation.measure_anew()
+
+    def turn(self, now: float) -> float:
+        """Send what is to be sent now; return how many seconds to wait for results at most."""
+        phase, ledger = self._phase, self._crew.ledger
+        if ledger.lost:
+            self._settle_lost(now)
+        if phase.exhausted(now):
+            if self._drain_began is None:
+                self._drain_began = self._said_at = now
+                self._recall(now)
+            if ledger.backlog and phase.cut_short(now):
+                self._take_back(lambda history: not tried(history))
+            if self._drained(now - self._drain_began):
+                self.over = True
+                return TICK
+            timeout = self._send(None, now)
+            if self._resent:
+                phase.sent_again(now)
+        else:
+            timeout = self._send(phase, now)
+        phase.catch_up()
+        return timeout
+
+    def tick(self, now: float) -> None:
+        """Do what is to be done several times a second; raises what :meth:`Loop.run` does."""
+        crew, phase, standstill = self._crew, self._phase, self.standstill
+        if not self._renews:
+            crew.allocation.keeps_ahead = self._drain_began is None
+            for task, history in self._unauthorized.take():
+                crew.ledger.send_again(task, history)
+        phase.tick(now)
+        crew.allocation.limit = self._pace.users(now)
+        crew.tell_shares()
+        if self._drain_began is not None:
+            self._recall(now)
+        if standstill.hopeless(now, crew.ledger.oldest_begun):
+            why = texts.abandoned(standstill, now)
+            raise WorkerError(why) if standstill.main_cause == LOST else ClusterError(why)
+        stands_still = self._drain_began is not None or now - standstill.succeeded_at >= SAY_SECONDS
+        if stands_still and now - self._said_at >= SAY_SECONDS:
+            self._said_at = now
+            _log.info("%s", self._what_it_waits_for(now))
+
+    def _what_it_waits_for(self, now: float) -> str:
+        crew = self._crew
+        holders = [worker for worker in crew.living() if worker.held.outstanding]
+        in_flight, waiting = len(crew.ledger.in_flight), len(self._unauthorized)
+        return texts.waiting_for_jobs(self._phase.what, in_flight, holders, waiting, self.standstill, now)
+
+    @property
+    def _renews(self) -> bool:
+        """Whether a token was refused and there is no other yet."""
+        return any(renewal.under_way for renewal in self._renewals)
+
+    def abandon(self) -> bool:
+        """Report to the phase what has not ended; return whether workers may still have some of it."""
+        crew, phase = self._crew, self._phase
+        for task, worker in crew.ledger.take_lost():
+            phase.lost([task], abandoned=LOST, worker=worker)
+        unauthorized = [task for task, _ in self._unauthorized.take()]
+        if unauthorized:
+            phase.lost(unauthorized, abandoned=UNAUTHORIZED)
+        begun, not_begun = crew.account.abandon()
+        give_back(phase, not_begun)
+        if begun:
+            phase.lost(begun, abandoned=UNFINISHED if crew.living() else LOST)
+        return bool(begun or not_begun)
+
+    def _drained(self, seconds: float) -> bool:
+        """Whether a phase that sends no more is over after this many seconds."""
+        ledger = self._crew.ledger
+        if not ledger.in_flight and not ledger.backlog and not self._unauthorized:
+            return True
+        drain_timeout = self._phase.drain_timeout
+        return drain_timeout is not None and seconds > drain_timeout
+
+    def _recall(self, now: float) -> None:
+        """Ask for what has not begun, so that it is shared out again, or given back to the phase.
+
+        What is only not due yet stays where it is, unless the phase is cut short.
+        """
+        if self._phase.cut_short(now) or self._pace.in_hand(now) is None:
+            self._crew.recall()
+
+    def _take_back(self, which: Callable[[History | None], bool]) -> None:
+        """Give back to a phase what has not begun and has such a history; the rest is sent again."""
+        backlog = self._crew.ledger.backlog
+        not_begun = [each for each in backlog if which(each[1])]
+        if not_begun:
+            rest = [each for each in backlog if not which(each[1])]
+            backlog.clear()
+            backlog.extend(rest)
+            give_back(self._phase, not_begun)
+
+    def _send(self, phase: Phase | None, now: float) -> float:
+        """Send what there is room for: the backlog first, then new tasks of the phase (None: no more).
+
+        Returns how many seconds to wait for results at most.
+        """
+        crew, pace = self._crew, self._pace
+        ledger, allocation = crew.ledger, crew.allocation
+        self._resent = False
+        if self._renews:
+            return TICK
+        crew.let_hold(pace.in_hand(now))
+        if ledger.backlog:
+            if allocation.in_hand is not None and phase is not None:
+                self._take_back(lambda history: history is None)
+            self._send_backlog()
+        if phase is None:
+            return TICK
+        in_flight = len(ledger.in_flight) - allocation.ahead - allocation.beyond
+        room = pace.room(now, self._sent, in_flight, allocation.capacity)
+        if room > 0:
+            timeout = self._send_new(phase, room, now)
+            if timeout is not None:
+                return timeout
+        wait = pace.wait(now, self._sent)
+        return wait if wait < TICK else TICK
+
+    def _send_backlog(self) -> None:
+        ledger, allocation = self._crew.ledger, self._crew.allocation
+        while ledger.backlog and (worker := allocation.next_worker()) is not None:
+            tasks, histories = self._from_backlog(min(self._pace.batch_size, allocation.room(worker)))
+            self._resent |= self._crew.send(worker, tasks, self._clock(), histories)
+
+    def _send_new(self, phase: Phase, room: int, now: float) -> float | None:
+        """Send ``room`` new tasks; returns how many seconds to wait for results if it cannot."""
+        crew, allocation, pace = self._crew, self._crew.allocation, self._pace
+        batch_size = pace.batch_size
+        if allocation.in_hand is not None:
+            # What is due together goes to all workers.
+            batch_size = min(batch_size, -(-room // max(1, len(crew.living()))))
+        while room > 0:
+            worker = allocation.next_worker()
+            if worker is None:
+                return TICK
+            tasks = phase.next_tasks(min(batch_size, allocation.room(worker), room))
+            if not tasks:
+                return _NO_TASKS if worker.held.outstanding < worker.allowance.share else _NO_TASKS_AHEAD
+            dues = pace.dues(self._sent, len(tasks))
+            self._sent += len(tasks)
+            # Not the time of the turn: sending to many workers takes a while.
+            if not crew.send(worker, tasks, self._clock(), (), dues):
+                return 0.0
+            room -= len(tasks)
+        return None
+
+    def _from_backlog(self, most: int) -> tuple[list[Task], list[History | None]]:
+        backlog = self._crew.ledger.backlog
+        taken = [backlog.popleft() for _ in range(min(most, len(backlog)))]
+        histories = [history for _, history in taken]
+        return [task for task, _ in taken], histories if any(histories) else []
+
+    def take(self, arrival: Arrival) -> None:
+        """Take results in, which came in one message."""
+        ended = arrival.ended
+        failed = 0
+        if arrival.special:
+            ended, failed = self._take_special(arrival)
+        if len(ended) > failed:
+            self.standstill.succeeded(arrival.at)
+        if ended:
+            self._phase.done(ended, arrival.worker)
+
+    def _take_special(self, arrival: Arrival) -> tuple[list[tuple[Task, Result]], int]:
+        """Complete failures and results of jobs sent again; return what ended and how many of them failed."""
+        now = arrival.at
+        ended: list[tuple[Task, Result] | None] = list(arrival.ended)
+        urls = self._crew.parameters.storage_urls
+        failed = 0
+        for place, sent_at, history in arrival.special:
+            task, result = arrival.ended[place]
+            if history is not None:
+                result = history.add_to(result)
+            if result.cause is not None:
+                if len(urls) > 1:
+                    detail = texts.at_storage_url(result, urls)
+                    result = msgspec.structs.replace(result, detail=detail)
+                if result.unauthorized and self._send_again_with_token(task, result, history, arrival):
+                    ended[place] = None
+                    self.standstill.failed(UNAUTHORIZED, result.detail, 0.0, now)
+                    continue
+                failed += 1
+                self.standstill.failed(result.cause or "", result.detail, now - sent_at, now)
+            ended[place] = (task, result)
+        return [each for each in ended if each is not None], failed
+
+    def _send_again_with_token(
+        self, task: Task, result: Result, history: History | None, arrival: Arrival
+    ) -> bool:
+        renewals = self._renewals
+        renewal = renewals[side_of(task[3]) if len(renewals) > 1 else 0]
+        ended = min(result.completed + arrival.worker.clock.offset.seconds, arrival.at)
+        if not self._unauthorized.add(task, result, history, renewal, ended):
+            return False
+        # A job that began with an earlier token is sent again with the one that is there by now.
+        if arrival.generation >= self._crew.parameters.generation and not renewal.under_way:
+            _log.info("Swift no longer takes the token; authenticating again")
+            renewal.start()
+            # What has not begun would only be refused too.
+            self._crew.recall()
+        return True
+
+    def _settle_lost(self, now: float) -> None:
+        for task, worker in self._crew.ledger.take_lost():
+            self.standstill.failed(LOST, texts.holder(worker), LOST_AFTER, now)
+            for again in self._phase.lost([task], abandoned=None, worker=worker):
+                self._crew.ledger.send_again(again, History(1, now, {LOST: 1}))

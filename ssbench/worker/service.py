@@ -1,0 +1,115 @@
+"""What a worker has for the jobs of one group of users: an engine, and an outbox for their results.
+
+Each group has its own users, and begins its jobs in the order in which they came, so that groups do not wait
+for each other. They share the process, its event loop and its sockets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ssbench.fleet.wire import RunParameters
+from ssbench.worker.engine.contract import Engine, MakeEngine
+from ssbench.worker.outbox import Outbox
+
+
+class Service:
+    """The part of a worker that serves one group. ``engine`` is None between two runs."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self.outbox = outbox
+        self.engine: Engine | None = None
+        #: What the messages with jobs of this group begin with.
+        self.header = b""
+
+    def close(self) -> None:
+        """End the run: drop all jobs and results, close all connections."""
+        engine, self.engine = self.engine, None
+        self.header = b""
+        self.outbox.forget()
+        if engine is not None:
+            engine.close()
+
+
+class Services:
+    """The services of a worker, by the number of their group; ``make_outbox`` makes one for a group.
+
+    At most ``slots`` jobs of each group are carried out at once.
+    """
+
+    def __init__(self, make_outbox: Callable[[int], Outbox], make_engine: MakeEngine, slots: int) -> None:
+        self._make_outbox = make_outbox
+        self._make_engine = make_engine
+        self._slots = slots
+        self._all: dict[int, Service] = {}
+        #: Those of the run, by what their messages begin with.
+        self._by_header: dict[bytes, Service] = {}
+        #: The run that is served; 0 between two runs.
+        self.run_id = 0
+
+    def __iter__(self) -> Iterator[Service]:
+        """Iterate over those that serve a group now."""
+        return iter(self._by_header.values())
+
+    @property
+    def engines(self) -> list[Engine]:
+        """The engines of the run."""
+        return [service.engine for service in self if service.engine is not None]
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait to begin."""
+        return sum(engine.waiting for engine in self.engines)
+
+    @property
+    def unfinished(self) -> int:
+        """How many jobs were received and have not ended."""
+        return sum(engine.busy + engine.waiting for engine in self.engines)
+
+    def of(self, header: bytes) -> Service | None:
+        """Return the service whose messages begin so; None where these parameters are new."""
+        return self._by_header.get(header)
+
+    def in_group(self, group: int) -> Service | None:
+        """Return the service of a group in this run; None where it has none."""
+        service = self._all.get(group)
+        return service if service is not None and service.engine is not None else None
+
+    def begin(self, header: bytes, parameters: RunParameters) -> Service:
+        """Serve a group of the run with these parameters, or with later ones, from now on."""
+        service = self._all.get(parameters.group)
+        if service is None:
+            service = self._all[parameters.group] = Service(self._make_outbox(parameters.group))
+        self.run_id = parameters.run_id
+        if service.engine is None:
+            service.engine = self._make_engine(parameters, self._slots, service.outbox.ended)
+            service.outbox.begin(service.engine, parameters)
+        else:
+            del self._by_header[service.header]
+            service.outbox.update(parameters)
+            service.engine.update(parameters)
+        service.header = header
+        self._by_header[header] = service
+        return service
+
+    def flush(self) -> None:
+        """Send all results that are there."""
+        for service in self:
+            service.outbox.flush()
+
+    def held(self) -> list[int]:
+        """Return the batches with jobs that have not ended."""
+        return [batch for service in self for batch in service.outbox.held]
+
+    def forget_run(self) -> None:
+        """Drop all jobs of all groups."""
+        services = [*self]
+        self._by_header.clear()
+        self.run_id = 0
+        for service in services:
+            service.close()
+
+    def close(self) -> None:
+        """Release what is the event loop's."""
+        for service in self._all.values():
+            service.outbox.close()
