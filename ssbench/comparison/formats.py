@@ -13,8 +13,9 @@ from itertools import pairwise
 from ssbench.comparison.change import NO_DIFFERENCE, Change
 from ssbench.comparison.compare import Comparison, Judged, Row
 from ssbench.comparison.figures import FIGURES
-from ssbench.comparison.texts import cells
+from ssbench.comparison.texts import NOT_KNOWN, cells
 from ssbench.comparison.verdict import verdict
+from ssbench.figures import DASH
 from ssbench.printable import cell, printable
 from ssbench.reports.columns import WIDTH, cut, width
 from ssbench.reports.markdown import escape
@@ -44,6 +45,8 @@ def text(comparison: Comparison) -> str:
     left = [number for number, place in enumerate(places) if place in _LEFT]
     lines = [line for part in head(comparison) for line in wrapped(part)]
     lines += ["", *aligned(rows, left)]
+    if any(DASH in row for row in rows):
+        lines += wrapped(NOT_KNOWN)
     lines.append("")
     for note in notes(comparison):
         lines += wrapped(note)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from ssbench.comparison.figures import FIGURES, RunFigures
+from ssbench.comparison.texts import NOT_KNOWN
 from ssbench.figures import DASH
 from ssbench.printable import printable
-from ssbench.reports.columns import cut, width
+from ssbench.reports.columns import cut, paragraph, width
 
 #: Operations as they are called in such tables.
 _TITLES = {"CREATE": "PUT/s", "READ": "GET/s", "UPDATE": "update/s", "DELETE": "DELETE/s", "ALL": "all/s"}
@@ -89,4 +90,6 @@ def as_text(table: Listing) -> str:
             for place, (cell, room) in enumerate(zip(row, widths, strict=True))
         )
         lines.append("  ".join(cells).rstrip() + "\n")
+    if any(DASH in row[facts:] for row in rows):
+        lines += [f"{line}\n" for line in paragraph(NOT_KNOWN)]
     return "".join(lines)

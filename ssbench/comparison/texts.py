@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from ssbench.comparison.change import Change
-from ssbench.figures import Figure
+from ssbench.figures import Figure, needed
+
+#: What a dash in a table means.
+NOT_KNOWN = (
+    f"-: not measured, too few operations (p99 needs {needed(99):,}), or only a lower bound, because"
+    " operations that were due never began"
+)
 
 
 def cells(figure: Figure, change: Change) -> list[str]:

@@ -74,7 +74,9 @@ def operations(statistics: RunStatistics) -> str:
     heads = ("operation", "size class", "%", first, second, "95 % interval", *others)
     of = "are those of the last byte, of successes"
     if statistics.delivery is not None:
-        of = "count from when operations were due (\u2265: at least, as some never began), of successes"
+        of = "count from when operations were due, of successes"
+        if statistics.not_begun:
+            of += " and of those that never began (\u2265: at least, as these still waited at the end)"
     held_up = statistics.total.held_up.count
     left_out = (
         f" The latency of {plural(held_up, 'operation')} is left out, because a worker itself stood still."

@@ -456,3 +456,11 @@ def test_a_file_that_is_given_twice_is_named(capsys):
 def test_one_run_without_sides_is_not_enough(capsys):
     assert main(["compare", str(KNOWN)]) == 2
     assert "two stat files, as in 'ssbench-master compare last-1 last'" in capsys.readouterr().err
+
+
+def test_a_dash_is_explained_below_the_table() -> None:
+    whole, lacking = run("a", p50=0.1, rate=10.0, p99=0.2), run("b", p50=0.1, rate=10.0)
+    for shown in (text(compare([whole], [lacking])), as_text(listing([whole, lacking]))):
+        assert "-: not measured, too few operations (p99 needs 1,000), or only a lower bound" in shown
+        assert max(map(len, shown.splitlines())) <= 80
+    assert "-: not measured" not in as_text(listing([run("a", rate=1.0, mb_per_s=1.0, p99=0.1)]))
