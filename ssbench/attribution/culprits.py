@@ -1,14 +1,20 @@
-"""Who made requests slow: the decision, from who took part in each request.
+"""Which party made requests slow: the decision over all tests, one suspect at a time.
 
-The time of the client decides, over all requests, by the test of :mod:`ssbench.attribution.ranks`; not
-who was slowest in the slowest requests. A proxy waits for all replicas of a write, so their servers' own
-times are coupled, and the slowest of them is often a healthy one.
+A :class:`Family` has the tests of one measured time: a part that belongs to one party alone (a server's own
+time of reads, a proxy's own part, ...), or the client's total. All are rank tests
+(:mod:`ssbench.attribution.ranks`), adjusted together by Holm's method.
+
+A part of its own decides before the client's total: nobody else's time is in it. The total finds
+what is in no server's own time. But a write takes all its replicas, and a ring may put the same devices
+together in every partition. The total then fits each of them, and their own times decide among them, or
+nothing does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,28 +24,30 @@ from ssbench.attribution.ranks import (
     Difference,
     Floats,
     Pairs,
-    Score,
     Units,
     deviates,
     difference,
     holm,
+    tail_deviates,
     upper_tail,
-    wilcoxon,
 )
 
-#: No unit is named as slow above this probability, adjusted by Holm's method for all tests.
+#: No party is a suspect above this probability, adjusted by Holm's method for all tests.
 ALPHA = 0.01
-#: Nor of less than this share of a median.
-LEAST_SHARE = 0.10
+#: Nor with less than this share of the median of a request.
+LEAST_SHARE = 0.05
 #: A group is named in place of its worst member only if it stands out without that one: z of p = 0.01.
-_BESIDE_MEMBER = 2.33
+#: One of two explains what the other does not if it stands out while the other's taking part is held fixed.
+_BESIDE = 2.33
+#: Whose deviate is below this, of p = 0.05, explains nothing.
+_EXPLAINS = 1.64
 _MOST = 50
 
 #: Of all groups together.
 POOLED = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Level:
     """Candidates of one kind. ``members`` are places in the first level of those that are part of one."""
 
@@ -48,104 +56,166 @@ class Level:
     members: Sequence[Sequence[int]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Accused:
-    """A server, device or node that makes requests slow.
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Tests of one time. ``part`` says of which: see :mod:`ssbench.attribution.evidence`.
 
-    ``group`` is the group of kinds that shows it best, :data:`POOLED` for all together; the
-    difference is over those. ``same`` are the places of others who took part in exactly the same.
+    Candidates have the same places in all families. ``groups`` are the names of the groups of strata.
+    ``own`` is True where the time belongs to one party. ``request`` is the median of the client's
+    seconds of the requests concerned; a difference is compared with it. ``operation`` is that of each
+    unit, the first of several. With ``windows`` the groups are parts of the run; with ``tail`` the slowest
+    units are counted, which finds a delay of some.
     """
 
-    level: int
+    part: str
+    units: Units
+    operation: npt.NDArray[np.integer[Any]]
+    levels: Sequence[Level]
+    groups: tuple[str, ...]
+    own: bool
+    request: float
+    windows: bool = False
+    tail: bool = False
+
+    def level(self, name: str) -> Level | None:
+        """Return the level of this name; None where it has none."""
+        return next((level for level in self.levels if level.name == name), None)
+
+    def mask(self, level: Level, candidate: int) -> npt.NDArray[np.bool_]:
+        """Return which of the units a candidate took part in."""
+        return level.who.of(candidate, len(self.units))
+
+    def of_group(self, group: int) -> npt.NDArray[np.int64]:
+        """Return the places of the units of a group."""
+        if group == POOLED:
+            return np.arange(len(self.units))
+        return np.flatnonzero(self.units.group[self.units.stratum] == group)
+
+    def part_of(self, at: npt.NDArray[np.int64]) -> Units:
+        """Return the units at some places."""
+        return Units(self.units.seconds[at], self.units.stratum[at], self.units.group)
+
+    def difference(self, level: Level, candidate: int, group: int) -> Difference:
+        """Measure by how much the units of a group take longer with a candidate."""
+        at = self.of_group(group)
+        return difference(self.part_of(at), self.mask(level, candidate)[at])
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A server, device, node or proxy that makes requests slow.
+
+    ``family`` is the one that shows it best, with the taking part of earlier suspects held fixed, and
+    ``group`` the place of the group there, :data:`POOLED` for all together; ``share`` is the difference as a
+    share of a request. ``rivals`` are the places of others of the level of which any may be the one;
+    ``ties`` those who were ruled out by their own times.
+    """
+
+    family: Family
+    level: Level
     candidate: int
     group: int
     z: float
     probability: float
     difference: Difference
+    share: float
     with_: int
     without: int
-    same: tuple[int, ...] = ()
+    rivals: tuple[int, ...] = ()
+    ties: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The accused, the worst first; and for each level which candidates could not be tested at all."""
+    """The suspects, the strongest first; all tests as they were at first, and the number that could tell."""
 
-    accused: list[Accused]
-    untold: list[list[int]]
+    suspects: list[Suspect]
+    tests: list[list[Deviates]]
+    count: int
 
 
-def judge(
-    units: Units,
-    levels: Sequence[Level],
-    groups: int,
-    *,
-    score: Score = wilcoxon,
-) -> Verdict:
+#: Returns the deviate of the replica of a write that ends last, for each device.
+Tie = Callable[[Sequence[int]], dict[int, float]]
+
+
+def judge(families: Sequence[Family], tie: Tie) -> Verdict:
     """Name the strongest, hold its taking part fixed, and test again, until none stands out.
 
-    Holding it fixed compares requests with the accused only with each other, and so those without.
+    Holding it fixed compares requests with the suspect only with each other, and so those without.
+    ``tie`` gives further evidence where a write's total fits several devices.
     """
-    accused: list[Accused] = []
-    untold: list[list[int]] = []
-    while len(accused) < _MOST:
-        tests = [deviates(units, level.who, groups, score) for level in levels]
-        if not accused:
-            untold = [_untold(test) for test in tests]
-        found = _strongest(units, levels, tests, groups, score)
+    suspects: list[Suspect] = []
+    now = list(families)
+    first = tests = [_tests(family) for family in now]
+    while len(suspects) < _MOST:
+        found = _strongest(now, tests, tie)
         if found is None:
             break
-        accused.append(found)
-        units = units.split(levels[found.level].who.of(found.candidate, len(units)))
-    return Verdict(accused, untold)
+        suspects.append(found)
+        for place, family in enumerate(now):
+            level = family.level(found.level.name)
+            if level is not None and len(family.units):
+                held = replace(family, units=family.units.split(family.mask(level, found.candidate)))
+                now[place], tests = held, [*tests[:place], _tests(held), *tests[place + 1 :]]
+    count = sum(int((~np.isnan(test.z)).sum()) for each in first for test in each)
+    return Verdict(suspects, first, count)
 
 
-def _untold(test: Deviates) -> list[int]:
-    return [int(place) for place in np.flatnonzero(np.isnan(test.z).all(axis=0))]
+def _tests(family: Family) -> list[Deviates]:
+    """Test every candidate once: who has the same units as one of an earlier level is not tested again."""
+    found = []
+    marks = np.random.default_rng(0).random(len(family.units))
+    seen: set[tuple[int, float]] = set()
+    for level in family.levels:
+        test = (tail_deviates if family.tail else deviates)(family.units, level.who, len(family.groups))
+        who = level.who
+        counts = np.bincount(who.candidate, minlength=who.count).tolist()
+        sums = np.bincount(who.candidate, marks[who.unit], who.count).round(9).tolist()
+        own = list(zip(counts, sums, strict=True))
+        test.z[:, [place for place, each in enumerate(own) if each in seen]] = np.nan
+        seen.update(own)
+        # Windows are tested for themselves, and a group that is all there is once.
+        alone = (test.with_[:-1] == test.with_[-1]) & (test.without[:-1] == test.without[-1])
+        test.z[-1, alone.any(axis=0) | family.windows] = np.nan
+        found.append(test)
+    return found
 
 
-def _strongest(
-    units: Units, levels: Sequence[Level], tests: Sequence[Deviates], groups: int, score: Score
-) -> Accused | None:
-    candidates: list[tuple[float, int, int, int, float]] = []
-    for index, (test, adjusted) in enumerate(zip(tests, _adjusted(tests), strict=True)):
-        for group, candidate in zip(*np.nonzero(adjusted < ALPHA), strict=True):
-            candidates.append(
-                (
+def _strongest(families: Sequence[Family], tests: Sequence[list[Deviates]], tie: Tie) -> Suspect | None:
+    for own in (True, False):
+        for z, family, level, group, candidate, probability in sorted(
+            _significant(families, tests, own=own), reverse=True
+        ):
+            found = _suspect(families, tests, (family, -level, group, candidate), (z, probability))
+            if found is None:
+                continue
+            if own:
+                return found
+            return _by_own_times(families, tests, found, tie) or _among_rivals(families, tests, found, tie)
+    return None
+
+
+def _significant(
+    families: Sequence[Family], tests: Sequence[list[Deviates]], *, own: bool
+) -> Iterator[tuple[float, int, int, int, int, float]]:
+    every = [(place, index, test) for place, each in enumerate(tests) for index, test in enumerate(each)]
+    for (place, index, test), adjusted in zip(every, _adjusted([test for _, _, test in every]), strict=True):
+        if families[place].own is own:
+            for group, candidate in zip(*np.nonzero(adjusted < ALPHA), strict=True):
+                yield (
                     float(test.z[group, candidate]),
+                    place,
                     -index,
                     int(group),
                     int(candidate),
                     float(adjusted[group, candidate]),
                 )
-            )
-    for z, negative, group, candidate, probability in sorted(candidates, reverse=True):
-        index = -negative
-        level = levels[index]
-        part = _of_group(units, group, groups)
-        mask = level.who.of(candidate, len(units))
-        measured = difference(part.units, mask[part.at])
-        if not measured.share >= LEAST_SHARE:
-            continue
-        if level.members and not _beside_member(units, levels[0], tests[0], level, candidate, groups, score):
-            continue
-        test = tests[index]
-        return Accused(
-            index,
-            candidate,
-            POOLED if group == groups else group,
-            z,
-            probability,
-            measured,
-            int(test.with_[group, candidate]),
-            int(test.without[group, candidate]),
-            _same(level.who, candidate),
-        )
-    return None
 
 
 def _adjusted(tests: Sequence[Deviates]) -> list[Floats]:
     """Return the probabilities of all tests, adjusted for how many they are together."""
+    if not tests:
+        return []
     deviations = np.concatenate([test.z.ravel() for test in tests])
     adjusted = holm(np.array([upper_tail(z) for z in deviations]))
     ends = np.cumsum([test.z.size for test in tests])
@@ -154,37 +224,132 @@ def _adjusted(tests: Sequence[Deviates]) -> list[Floats]:
     ]
 
 
-def _beside_member(
-    units: Units, below: Level, test: Deviates, level: Level, candidate: int, groups: int, score: Score
-) -> bool:
+def _suspect(
+    families: Sequence[Family],
+    tests: Sequence[list[Deviates]],
+    where: tuple[int, int, int, int],
+    strength: tuple[float, float],
+) -> Suspect | None:
+    """Return who stands out, unless by too little, or as a group that one of its members explains."""
+    place, index, row, candidate = where
+    family, test = families[place], tests[place][index]
+    level, group = family.levels[index], POOLED if row == len(family.groups) else row
+    measured = family.difference(level, candidate, group)
+    share = max(measured.median, measured.mean) / family.request
+    if not share >= LEAST_SHARE:
+        return None
+    if level.members and not _beside_member(family, tests[place][0], level, candidate):
+        return None
+    z, probability = strength
+    with_, without = int(test.with_[row, candidate]), int(test.without[row, candidate])
+    return Suspect(family, level, candidate, group, z, probability, measured, share, with_, without)
+
+
+def _beside_member(family: Family, test: Deviates, level: Level, candidate: int) -> bool:
     """Whether a group stands out even where the taking part of its worst member is held fixed."""
     members = (level.members or ())[candidate]
     if len(members) < 2:
         return False
     worst = max(members, key=lambda member: float(np.nan_to_num(test.z[:, member], nan=-np.inf).max()))
-    rest = deviates(units.split(below.who.of(worst, len(units))), level.who, groups, score)
-    return bool(np.nan_to_num(rest.z[:, candidate]).max() >= _BESIDE_MEMBER)
+    units = family.units.split(family.mask(family.levels[0], worst))
+    return _largest(deviates(units, _only(level.who, candidate), len(family.groups)).z[:, 0]) >= _BESIDE
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    units: Units
-    at: npt.NDArray[np.int64]
+def _only(who: Pairs, candidate: int) -> Pairs:
+    mine = who.unit[who.candidate == candidate]
+    return Pairs(mine, np.zeros(len(mine), np.int32), 1)
 
 
-def _of_group(units: Units, group: int, groups: int) -> _Part:
-    if group == groups:
-        return _Part(units, np.arange(len(units)))
-    at = np.flatnonzero(units.group[units.stratum] == group)
-    return _Part(Units(units.seconds[at], units.stratum[at], units.group), at)
+def _largest(deviations: Floats) -> float:
+    return float(np.nan_to_num(deviations, nan=-np.inf).max())
 
 
-def _same(who: Pairs, candidate: int) -> tuple[int, ...]:
-    """Return who else took part in exactly the same units."""
-    own = who.unit[who.candidate == candidate]
-    inside = np.zeros(int(who.unit.max(initial=0)) + 1, np.bool_)
-    inside[own] = True
-    totals = np.bincount(who.candidate, minlength=who.count)
-    shared = np.bincount(who.candidate, inside[who.unit], who.count)
-    alike = (totals == len(own)) & (shared == len(own))
-    return tuple(int(place) for place in np.flatnonzero(alike) if place != candidate)
+def _by_own_times(
+    families: Sequence[Family], tests: Sequence[list[Deviates]], found: Suspect, tie: Tie
+) -> Suspect | None:
+    """Return the device that its own times single out where the client's total names a process or node.
+
+    Devices of several sets that a ring keeps together may meet in one healthy node.
+    """
+    family = found.family
+    if family.level("device") is None or found.level.name == "device":
+        return None
+    test = tests[families.index(family)][0]
+    row = len(family.groups) if found.group == POOLED else found.group
+    among = np.flatnonzero(np.nan_to_num(test.z[row], nan=-np.inf) >= _BESIDE).tolist()
+    best = _best(families, tests, among, tie, "device")
+    if best is None:
+        return None
+    measured = family.difference(family.levels[0], best, found.group)
+    share = max(measured.median, measured.mean) / family.request
+    return replace(found, level=family.levels[0], candidate=best, difference=measured, share=share)
+
+
+def _best(
+    families: Sequence[Family],
+    tests: Sequence[list[Deviates]],
+    among: Sequence[int],
+    tie: Tie,
+    level: str,
+) -> int | None:
+    """Return which of some candidates stands out by its own times; None for none."""
+    own = _own_deviates(families, tests, level, among)
+    for place, z in tie(among).items() if level == "device" else ():
+        own[place] = max(own.get(place, -np.inf), z)
+    best = max(among, key=lambda place: own.get(place, -np.inf), default=None)
+    if best is None or not upper_tail(own.get(best, -np.inf)) * len(among) < ALPHA:
+        return None
+    return best
+
+
+def _among_rivals(
+    families: Sequence[Family], tests: Sequence[list[Deviates]], found: Suspect, tie: Tie
+) -> Suspect:
+    """Decide between those whom the client's total fits as well; where nothing decides, say who they are."""
+    family = found.family
+    level = found.level
+    test = tests[families.index(family)][family.levels.index(level)]
+    row = len(family.groups) if found.group == POOLED else found.group
+    rivals = [
+        other
+        for other in np.flatnonzero(np.nan_to_num(test.z[row], nan=-np.inf) >= _EXPLAINS).tolist()
+        if other != found.candidate
+        and not _without(family, level, found.group, found.candidate, other) >= _BESIDE
+    ]
+    better = [
+        other for other in rivals if _without(family, level, found.group, other, found.candidate) >= _BESIDE
+    ]
+    if better:
+        other = max(better, key=lambda place: float(test.z[row, place]))
+        return replace(found, candidate=other, rivals=())
+    if not rivals:
+        return found
+    among = [found.candidate, *rivals]
+    best = _best(families, tests, among, tie, level.name)
+    if best is not None:
+        others = tuple(place for place in among if place != best)
+        measured = family.difference(level, best, found.group)
+        return replace(found, candidate=best, difference=measured, ties=others)
+    return replace(found, rivals=tuple(rivals))
+
+
+def _without(family: Family, level: Level, group: int, candidate: int, other: int) -> float:
+    """Return the deviate of a candidate while the taking part of another one is held fixed."""
+    at = family.of_group(group)
+    units = family.part_of(at).split(family.mask(level, other)[at])
+    mine = np.flatnonzero(family.mask(level, candidate)[at])
+    test = deviates(units, Pairs(mine, np.zeros(len(mine), np.int32), 1), len(family.groups))
+    return float(test.z[-1, 0])
+
+
+def _own_deviates(
+    families: Sequence[Family], tests: Sequence[list[Deviates]], level: str, among: Sequence[int]
+) -> dict[int, float]:
+    """Return the largest deviate of each candidate by the times that are its own."""
+    found: dict[int, float] = {}
+    for family, each in zip(families, tests, strict=True):
+        for one, test in zip(family.levels, each, strict=True):
+            if family.own and one.name == level:
+                for place in among:
+                    found[place] = max(found.get(place, -np.inf), _largest(test.z[:, place]))
+    return found

@@ -2,75 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from ssbench.attribution import culprits, kinds, parts, replicas, tables
-from ssbench.attribution.culprits import POOLED, Accused, Level
+from ssbench.attribution import culprits, evidence, kinds, parts, tables, troubles
+from ssbench.attribution.culprits import POOLED, Family, Suspect, Verdict
 from ssbench.attribution.joined import NOBODY, Joined
-from ssbench.attribution.kinds import GROUPS, Compared
-from ssbench.attribution.ranks import (
-    Difference,
-    Places,
-    Units,
-    deviates,
-    difference,
-    holm,
-    pairs,
-    upper_tail,
-)
-from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
+from ssbench.attribution.kinds import GROUPS
+from ssbench.attribution.moments import Course, course
+from ssbench.attribution.ranks import LEAST, Difference, Places, excess, interval
+from ssbench.attribution.records import Attribution, Finding
+from ssbench.attribution.replicas import Last, Replicas
 
-#: So few late replicas are no habit.
-_HABIT = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A sentence's facts. ``kind``: ``slow``, ``together`` (all members of a process or node are), ``late``,
-    ``unfelt``, ``untold``, ``507``, ``error``.
-
-    ``level`` is ``proxy``, ``proxy process``, ``node``, ``process`` or ``device``, and ``name`` who it is;
-    ``members`` are the devices of a process or node, ``same`` those who cannot be told from it.
-    ``group`` is ``reads`` or ``writes`` where those show it best. ``groups`` has the difference for each,
-    ``own`` that of the server's own times: of reads, or with ``writes`` of the device's replica to the others
-    of the same write. ``detail`` is ``last`` where the servers' own times of
-    writes accuse a device: the difference is then to the other replicas of the same write.
-    """
-
-    kind: str
-    level: str
-    name: str
-    requests: int = 0
-    difference: Difference | None = None
-    probability: float | None = None
-    group: str | None = None
-    groups: dict[str, Difference] = field(default_factory=dict)
-    own: Difference | None = None
-    members: list[str] = field(default_factory=list)
-    same: list[str] = field(default_factory=list)
-    seconds: float | None = None
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Attribution:
-    """Everything that is said of a run."""
-
-    coverage: Coverage
-    findings: list[Finding]
-    parts: list[PartRow]
-    proxies: list[Row]
-    nodes: list[Row]
-    devices: list[Row]
-    partitions: list[Row]
-    slowest: list[SlowOperation]
-    errors: list[tuple[str, str, int]]
-    other_errors: list[tuple[str, str, int]]
+#: Differences of fewer requests are not told.
+_FEW = 5
+#: Slow by its own clock, but not felt: so large a share of its answers came after the proxy's.
+_UNFELT = 0.5
 
 
 def attribute(joined: Joined) -> Attribution:
@@ -87,37 +35,41 @@ class _Conclusions:
         self._parts = parts.split(joined, self._complete)
         # A retried operation's latency is that of all its attempts, its lines those of the last.
         first_try = self._fine & (operations.retries == 0)
-        self._usable = first_try & self._complete.complete & ~self._complete.concurrent
-        self._compared = kinds.compare(joined, self._usable, by_proxy=True)
-        self._levels = kinds.levels(joined, self._compared)
+        compared = first_try & self._complete.complete & ~self._complete.concurrent
+        self._usable = evidence.Usable(first_try, compared)
+        self._by_device = kinds.compare(joined, compared, by_proxy=True)
         self._by_proxy = kinds.compare(joined, first_try & (joined.proxy != NOBODY), by_proxy=False)
-        every = np.arange(len(operations.code))
-        self._proxy_levels = [
-            Level("proxy", self._by_proxy.pairs(every, joined.proxy, len(joined.proxies))),
-            Level(
-                "proxy process", self._by_proxy.pairs(every, joined.proxy_worker, len(joined.proxy_workers))
-            ),
-        ]
+        self._families = evidence.families(joined, self._parts, self._usable, self._by_device, self._by_proxy)
+        self._replicas = Replicas(joined, compared, evidence.less_updates(joined))
         self._nodes = kinds.node_names(joined)
+        known = operations.ended[~np.isnan(operations.ended)]
+        self._run = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
 
     def all(self) -> Attribution:
         joined, lines = self._joined, self._joined.lines
-        findings = self._findings()
+        verdict = culprits.judge(self._families, self._replicas.latest)
+        findings = self._findings(verdict)
         named = [each for each in findings if each.kind in {"slow", "late", "507"}]
-        accused = {name for each in named for name in (each.name, *each.members)}
+        suspects = {name for each in named for name in (each.name, *each.members)}
+        by_device, by_proxy = self._families[-2:]
         return Attribution(
-            coverage=tables.coverage(joined, self._complete, self._usable),
+            coverage=tables.coverage(joined, self._complete, self._usable.compared),
             findings=findings,
+            comparisons=verdict.count,
             parts=tables.part_rows(joined, self._parts, self._fine),
-            proxies=tables.proxy_rows(joined, self._by_proxy, self._proxy_levels[0]),
+            proxies=tables.proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),
             nodes=tables.server_rows(
-                joined, self._compared, self._levels[2], self._nodes, self._node_of_lines()
+                joined, self._by_device, by_device.levels[2], self._nodes, self._node_of_lines()
             ),
             devices=tables.server_rows(
-                joined, self._compared, self._levels[0], [str(each) for each in joined.devices], lines.device
+                joined,
+                self._by_device,
+                by_device.levels[0],
+                [str(each) for each in joined.devices],
+                lines.device,
             ),
             partitions=tables.partition_rows(joined),
-            slowest=tables.slowest_rows(joined, self._parts, accused),
+            slowest=tables.slowest_rows(joined, self._parts, suspects),
             errors=tables.error_rows(joined.errors),
             other_errors=tables.error_rows(joined.other_errors),
         )
@@ -137,74 +89,130 @@ class _Conclusions:
         }
         return str(names[level][candidate])
 
-    def _findings(self) -> list[Finding]:
-        found: list[Finding] = []
-        for compared, levels in ((self._by_proxy, self._proxy_levels), (self._compared, self._levels)):
-            verdict = culprits.judge(compared.units, levels, len(GROUPS))
-            found += [self._slow(each, levels, compared) for each in verdict.accused]
-            found += self._untold(levels[0].name, verdict.untold[0]) if len(compared.units) else []
+    def _findings(self, verdict: Verdict) -> list[Finding]:
+        found = [self._suspect(each) for each in verdict.suspects]
         found += self._last(found)
         found += self._together(found)
-        slow = {each.name for each in found if each.kind == "slow"}
-        members = {member for each in found if each.kind == "slow" for member in each.members}
-        return [*found, *self._late(), *self._unfelt(slow | members), *self._broken()]
+        found += troubles.late(self._joined)
+        found += troubles.broken(self._joined)
+        found += troubles.missing(self._joined, self._usable, self._complete)
+        return [*found, *self._untold(verdict)]
 
-    def _untold(self, level: str, places: list[int]) -> list[Finding]:
-        """Name proxies and object servers' devices of which nothing can be said; others seldom matter."""
-        devices = self._joined.devices
-        names = [
-            self._name(level, place)
-            for place in places
-            if level != "device" or devices[place].server == "object"
-        ]
-        return [Finding("untold", level, names[0], same=names[1:])] if names else []
-
-    def _slow(self, accused: Accused, levels: list[Level], compared: Compared) -> Finding:
-        level = levels[accused.level]
-        mask = level.who.of(accused.candidate, len(compared.units))
-        group = None if accused.group == POOLED else GROUPS[accused.group]
+    def _suspect(self, suspect: Suspect) -> Finding:
+        family = suspect.family
+        level = suspect.level
+        mask = family.mask(level, suspect.candidate)
+        at = family.of_group(suspect.group)
+        felt = self._felt(suspect)
+        own = {
+            self._part(each, group): measured
+            for each in self._families
+            if each.own and not each.windows and not each.tail
+            for group in range(len(each.groups))
+            if (measured := self._difference(each, suspect, group)) is not None
+        }
+        if family.part == "total" and level.name == "device":
+            beside = self._replicas.beside(suspect.candidate)
+            own |= {} if beside is None else {"last": beside}
         return Finding(
-            "slow",
+            "one of" if suspect.rivals else "unfelt" if self._is_unfelt(suspect) else "slow",
             level.name,
-            self._name(level.name, accused.candidate),
-            requests=accused.with_,
-            difference=accused.difference,
-            probability=accused.probability,
-            group=group,
-            groups=_by_group(compared.units, mask),
-            own=self._own(accused.candidate, group) if level.name == "device" else None,
+            self._name(level.name, suspect.candidate),
+            requests=suspect.with_,
+            share=self._share(suspect),
+            part=self._part(family, suspect.group),
+            group=GROUPS[suspect.group] if family.groups == GROUPS and suspect.group != POOLED else None,
+            difference=suspect.difference,
+            interval=interval(family.part_of(at), mask[at]),
+            request=family.request,
+            probability=suspect.probability,
+            own=own,
+            felt=felt,
             members=[
-                self._name(levels[0].name, place)
-                for place in (level.members[accused.candidate] if level.members else ())
+                self._name(family.levels[0].name, place)
+                for place in (level.members[suspect.candidate] if level.members else ())
             ],
-            same=[self._name(level.name, place) for place in accused.same],
+            same=[self._name(level.name, place) for place in suspect.rivals],
+            ties=[self._name(level.name, place) for place in suspect.ties],
+            course=self._course(family, suspect),
         )
 
+    def _part(self, family: Family, group: int) -> str:
+        of_group = family.part == "own" and group != POOLED and not family.windows
+        return family.groups[group] if of_group else family.part
+
+    def _difference(self, family: Family, suspect: Suspect, group: int = POOLED) -> Difference | None:
+        """Measure one more time of a suspect; None where it has too few of them, or everybody else has."""
+        level = family.level(suspect.level.name)
+        if level is None:
+            return None
+        mask = family.mask(level, suspect.candidate)[family.of_group(group)]
+        if mask.sum() < _FEW or mask.all():
+            return None
+        measured = family.difference(level, suspect.candidate, group)
+        return None if np.isnan(measured.median) else measured
+
+    def _felt(self, suspect: Suspect) -> dict[str, Difference]:
+        return {
+            name: measured
+            for family in self._families[-2:]
+            for group, name in enumerate(GROUPS)
+            if (measured := self._difference(family, suspect, group)) is not None
+        }
+
+    def _is_unfelt(self, suspect: Suspect) -> bool:
+        """Whether proxies answered before the server had, as a rule: else they wait for every replica."""
+        family = suspect.family
+        if not family.own or family.part in ("own part", "way"):
+            return False
+        level = suspect.level
+        mine = family.mask(level, suspect.candidate)
+        after = family.units.seconds > self._joined.proxy_seconds[family.operation] + parts.LATE
+        return bool(after[mine].mean() > _UNFELT)
+
+    def _share(self, suspect: Suspect) -> float:
+        """Return in what share of the run's requests it took part."""
+        name = suspect.level.name
+        total = next((each for each in self._families[-2:] if each.level(name)), None)
+        if total is None or not len(total.units):
+            return float("nan")
+        return float(total.mask(total.level(name) or suspect.level, suspect.candidate).mean())
+
+    def _course(self, family: Family, suspect: Suspect) -> Course | None:
+        level = suspect.level
+        mask = family.mask(level, suspect.candidate)
+        group = POOLED if family.windows else suspect.group
+        at = np.intersect1d(family.of_group(group), np.flatnonzero(mask))
+        moment = self._joined.operations.ended[family.operation[at]]
+        return course(moment, excess(family.units, mask)[at], self._run)
+
     def _last(self, found: list[Finding]) -> list[Finding]:
-        """Devices whose replicas of writes end last, beside those that the client's time accuses."""
-        slow = [each for each in found if each.kind == "slow"]
+        """Devices whose replicas of writes end last, beside those that are suspects already."""
+        slow = [each for each in found if each.kind != "untold"]
         names = {name for each in slow for name in (each.name, *each.members, *each.same)}
         devices = range(len(self._joined.devices))
-        accused = [place for place in devices if self._name("device", place) in names]
-        return [
-            Finding(
-                "slow",
-                "device",
-                self._name("device", each.device),
-                requests=each.writes,
-                difference=each.difference,
-                probability=each.probability,
-                group="writes",
-                detail="last",
-            )
-            for each in replicas.last(self._joined, self._usable, accused)
-        ]
+        known = [place for place in devices if self._name("device", place) in names]
+        return [self._ends_last(each) for each in self._replicas.last(known)]
+
+    def _ends_last(self, last: Last) -> Finding:
+        return Finding(
+            "slow",
+            "device",
+            self._name("device", last.device),
+            requests=last.writes,
+            share=last.writes / max(int(self._usable.compared.sum()), 1),
+            part="last",
+            group="writes",
+            difference=last.difference,
+            request=last.difference.base,
+            probability=last.probability,
+        )
 
     def _together(self, found: list[Finding]) -> list[Finding]:
         """Name the process, or else the node, of which all devices are slow."""
         slow = {each.name for each in found if each.kind == "slow" and each.level == "device"}
         named: list[Finding] = []
-        for level in self._levels[1:]:
+        for level in self._families[-2].levels[1:]:
             for place, members in enumerate(level.members or ()):
                 names = sorted(self._name("device", member) for member in members)
                 known = any(set(names) <= set(other.members) for other in named)
@@ -213,92 +221,34 @@ class _Conclusions:
                     named.append(Finding("together", level.name, name, members=names))
         return named
 
-    def _own(self, device: int, group: str | None) -> Difference | None:
-        if group == "writes":
-            return replicas.beside(self._joined, self._usable, device)
-        units, devices, _ = kinds.compare_servers(self._joined, self._usable)
-        mask = devices == device
-        return difference(units, mask) if mask.sum() >= _HABIT and not mask.all() else None
+    def _untold(self, verdict: Verdict) -> list[Finding]:
+        """Name the devices, processes and proxies of which nothing could be compared, by level and server."""
+        names: dict[tuple[str, str], list[str]] = {}
+        devices = self._joined.devices
+        known: set[int] = set()
+        for level in ("device", "process", "proxy"):
+            for place in self._incomparable(verdict, level):
+                server = ""
+                if level == "device":
+                    known.add(place)
+                    server = devices[place].server
+                elif level == "process":
+                    members = self._families[-2].levels[1].members or ()
+                    if len(members[place]) == 1 or known.issuperset(members[place]):
+                        continue
+                    server = self._joined.processes[place].server
+                names.setdefault((level, server), []).append(self._name(level, place))
+        return [Finding("untold", level, each[0], same=each[1:]) for (level, _), each in names.items()]
 
-    def _late(self) -> list[Finding]:
-        """Devices whose replicas of writes are late more often than the others'."""
-        late = parts.late(self._joined)
-        found = []
-        for place in np.flatnonzero(late.counts):
-            tail = parts.binomial_tail(
-                int(late.counts.sum()), float(late.shares[place]), int(late.counts[place])
-            )
-            if late.counts[place] >= _HABIT and tail * len(late.counts) < culprits.ALPHA:
-                found.append(
-                    Finding(
-                        "late",
-                        "device",
-                        self._name("device", int(place)),
-                        requests=int(late.counts[place]),
-                        probability=tail * len(late.counts),
-                        seconds=float(late.waited[place]),
-                    )
-                )
-        return found
-
-    def _unfelt(self, accused: set[str]) -> list[Finding]:
-        """Devices that are slow by their own log, though requests with them take no longer."""
-        joined = self._joined
-        units, device, _ = kinds.compare_servers(joined, self._usable)
-        if not len(units):
-            return []
-        who = pairs(np.arange(len(units)), device, len(joined.devices))
-        test = deviates(units, who, len(GROUPS))
-        adjusted = holm(np.array([upper_tail(z) for z in test.z[-1]]))
-        felt = float(np.median(joined.operations.latency[self._usable]))
-        found = []
-        for place in np.flatnonzero(adjusted < culprits.ALPHA):
-            measured = difference(units, device == place)
-            # What is small compared with a request's time is of no interest.
-            if (
-                measured.median >= culprits.LEAST_SHARE * felt
-                and self._name("device", int(place)) not in accused
-            ):
-                found.append(
-                    Finding(
-                        "unfelt",
-                        "device",
-                        self._name("device", int(place)),
-                        requests=int(test.with_[-1, place]),
-                        difference=measured,
-                        probability=float(adjusted[place]),
-                    )
-                )
-        return found
-
-    def _broken(self) -> list[Finding]:
-        """Devices that answered 507, and nodes of which the proxies logged errors."""
-        joined = self._joined
-        lines = joined.lines
-        counts = np.bincount(lines.device[lines.status == 507], minlength=len(joined.devices))
-        found = [
-            Finding("507", "device", self._name("device", int(place)), requests=int(counts[place]))
-            for place in np.flatnonzero(counts)
-        ]
-        by_device: Counter[tuple[str, str]] = Counter()
-        for (kind, server, address, device), count in (joined.errors + joined.other_errors).items():
-            if address and kind in ("timeout", "connection", "error", "507", "limited"):
-                where = f"{address}/{device}" if device else address
-                words = {"limited": "error limited", "connection": "no connection"}.get(kind, kind)
-                by_device[(f"{server} server {where}".strip(), words)] += count
-        return found + [
-            Finding("error", "device", name, requests=count, detail=words)
-            for (name, words), count in by_device.most_common()
-        ]
-
-
-def _by_group(units: Units, mask: npt.NDArray[np.bool_]) -> dict[str, Difference]:
-    found = {}
-    for group, name in enumerate(GROUPS):
-        at = np.flatnonzero(units.group[units.stratum] == group)
-        if mask[at].sum() < _HABIT or mask[at].all():
-            continue
-        measured = difference(Units(units.seconds[at], units.stratum[at], units.group), mask[at])
-        if not np.isnan(measured.median):
-            found[name] = measured
-    return found
+    def _incomparable(self, verdict: Verdict, level: str) -> list[int]:
+        """Return the candidates of a level that served some requests, though no test could tell of them."""
+        served: dict[int, int] = {}
+        told: set[int] = set()
+        for family, tests in zip(self._families, verdict.tests, strict=True):
+            for one, test in zip(family.levels, tests, strict=True):
+                if one.name == level:
+                    counts = np.bincount(one.who.candidate, minlength=one.who.count)
+                    told.update(np.flatnonzero(~np.isnan(test.z).all(axis=0)).tolist())
+                    for place, number in enumerate(counts.tolist()):
+                        served[place] = max(number, served.get(place, 0))
+        return [place for place, number in served.items() if number >= LEAST and place not in told]

@@ -82,10 +82,14 @@ def completeness(joined: Joined) -> Completeness:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Units, where ``unit_of`` is that of each operation; :data:`NOBODY` for none."""
+    """Units, where ``unit_of`` is that of each operation; :data:`NOBODY` for none.
+
+    ``first`` is the first operation of each unit.
+    """
 
     units: Units
     unit_of: Places
+    first: Places
 
     def pairs(self, operation: Places, candidate: Places, count: int) -> Pairs:
         """Turn who took part in which operation into pairs of units."""
@@ -104,7 +108,7 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
     at = np.flatnonzero(usable)
     if not len(at):
         empty = np.zeros(0, np.int64)
-        return Compared(Units(np.zeros(0), empty, empty), np.full(len(usable), NOBODY, np.int32))
+        return Compared(Units(np.zeros(0), empty, empty), np.full(len(usable), NOBODY, np.int32), empty)
     code = operations.code[at].astype(np.int64)
     proxy = joined.proxy[at] + 1 if by_proxy else np.zeros(len(at), np.int64)
     rough = _number(code, joined.policy[at], proxy, _nodes_used(joined)[at])
@@ -117,21 +121,22 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
     unit = _number(np.where(reads, np.arange(len(at)), len(at) + subject))
     counts = np.bincount(unit)
     seconds = np.bincount(unit, operations.latency[at]) / counts
-    first = np.zeros(len(counts), np.int64)
-    first[unit] = np.arange(len(at))
+    first = np.unique(unit, return_index=True)[1]
     group = np.zeros(stratum.max() + 1, np.int64)
     group[stratum] = ~READS[code]
     unit_of = np.full(len(usable), NOBODY, np.int32)
     unit_of[at] = unit
-    slices = None if by_proxy else _slices(first)
-    return Compared(Units(seconds, stratum[first], group, slices), unit_of)
+    units = Units(seconds, stratum[first], group, None if by_proxy else slices(first))
+    return Compared(units, unit_of, at[first])
 
 
-def _slices(moment: Places) -> Places:
+def slices(moment: Places, count: int | None = None) -> Places:
     """Divide a run into slices of as many units each, by the order in which they ended."""
     order = np.empty(len(moment), np.int64)
     order[np.argsort(moment, kind="stable")] = np.arange(len(moment))
-    return order * max(1, min(_SLICES, len(moment) // _ENOUGH_IN_SLICE)) // max(len(moment), 1)
+    if count is None:
+        count = max(1, min(_SLICES, len(moment) // _ENOUGH_IN_SLICE))
+    return order * count // max(len(moment), 1)
 
 
 def _nodes_used(joined: Joined) -> Places:
@@ -155,45 +160,46 @@ def _answered(joined: Joined) -> npt.NDArray[np.bool_]:
     return answered
 
 
-def compare_servers(joined: Joined, usable: npt.NDArray[np.bool_]) -> tuple[Units, Places, Places]:
-    """Sort object servers' own times of reads into kinds; returns units, device and process of each.
+def strata(
+    columns: tuple[npt.NDArray[np.generic], ...], size: npt.NDArray[np.int64], subject: Places | None = None
+) -> Places:
+    """Number the kinds of requests by some columns and by size.
 
-    Those of writes are coupled, because the proxy waits for all: they say nothing of one of them.
+    Whatever is done often with one ``subject`` is of a kind of its own.
     """
-    lines = joined.lines
-    reads = READS[joined.operations.code]
-    chosen = (lines.of == OBJECT) & (usable & reads)[lines.operation] & (lines.status < 300)
-    of = lines.operation[chosen]
-    if not len(of):
-        empty = np.zeros(0, np.int64)
-        return Units(np.zeros(0), empty, empty), empty, empty
-    code = joined.operations.code[of].astype(np.int64)
-    stratum = _by_size(_number(code, joined.policy[of]), joined.operations.size[of])
-    group = np.zeros(stratum.max() + 1, np.int64)
-    group[stratum] = ~READS[code]
-    return Units(lines.seconds[chosen], stratum, group), lines.device[chosen], lines.process[chosen]
+    if not len(size):
+        return np.zeros(0, np.int64)
+    stratum = _by_size(_number(*columns), size)
+    if subject is None:
+        return stratum
+    of_kind = _number(stratum, subject)
+    return _number(stratum, np.where(np.bincount(of_kind)[of_kind] >= _HOT, of_kind + 1, 0))
 
 
 def levels(joined: Joined, compared: Compared) -> list[Level]:
     """Return the candidates: devices, processes of storage servers, nodes."""
     lines = joined.lines
-    telling = lines.of != OTHER
-    operation, device = lines.operation[telling], lines.device[telling]
-    nodes = sorted({each.node for each in joined.devices})
+    telling = np.flatnonzero(lines.of != OTHER)
+    unit = compared.unit_of[lines.operation[telling]]
+    there = unit != NOBODY
+    return levels_of(joined, unit[there], telling[there])
+
+
+def levels_of(joined: Joined, unit: Places, at: Places) -> list[Level]:
+    """Return the same, where lines at some places belong to units."""
+    lines = joined.lines
+    device, process = lines.device[at], lines.process[at]
+    nodes = node_names(joined)
     node_of = np.array([nodes.index(each.node) for each in joined.devices], np.int64)
-    of_process: list[set[int]] = [set() for _ in joined.processes]
+    of_process: list[list[int]] = [[] for _ in joined.processes]
     seen = pairs(lines.process, lines.device, len(joined.devices))
-    for process, each in zip(seen.unit.tolist(), seen.candidate.tolist(), strict=True):
-        of_process[process].add(each)
-    of_node = [[place for place, node in enumerate(node_of) if node == index] for index in range(len(nodes))]
+    for each, place in zip(seen.unit.tolist(), seen.candidate.tolist(), strict=True):
+        of_process[each].append(place)
+    of_node = [np.flatnonzero(node_of == place).tolist() for place in range(len(nodes))]
     return [
-        Level("device", compared.pairs(operation, device, len(joined.devices))),
-        Level(
-            "process",
-            compared.pairs(operation, lines.process[telling], len(joined.processes)),
-            [sorted(each) for each in of_process],
-        ),
-        Level("node", compared.pairs(operation, node_of[device], len(nodes)), of_node),
+        Level("device", pairs(unit, device, len(joined.devices))),
+        Level("process", pairs(unit, process, len(joined.processes)), of_process),
+        Level("node", pairs(unit, node_of[device] if len(node_of) else device, len(nodes)), of_node),
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,24 +80,6 @@ def late(joined: Joined) -> Late:
     every = np.bincount(lines.device[written], minlength=devices)
     return Late(
         np.bincount(lines.device[is_late], minlength=devices), every / max(every.sum(), 1), np.array(waited)
-    )
-
-
-def binomial_tail(trials: int, chance: float, least: int) -> float:
-    """Return the probability of ``least`` or more successes."""
-    if not 0 < chance < 1:
-        return float(chance >= 1 or least <= 0)
-    odds = math.log(chance), math.log1p(-chance)
-    choices = math.lgamma(trials + 1)
-    return math.fsum(
-        math.exp(
-            choices
-            - math.lgamma(count + 1)
-            - math.lgamma(trials - count + 1)
-            + count * odds[0]
-            + (trials - count) * odds[1]
-        )
-        for count in range(least, trials + 1)
     )
 
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ Places = npt.NDArray[np.integer[Any]]
 #: From ranks (1 for the least) and the sizes of their strata to scores.
 Score = Callable[[Floats, Floats], Floats]
 
+#: The share of each stratum that counts as slow where some requests alone are delayed.
+SLOWEST = 0.15
 #: A test needs this many requests on either side.
 LEAST = 8
 #: Dispersion is measured over at least this many slices, and only from deviates this large.
@@ -202,9 +205,52 @@ def _normal(t: float, freedom: int) -> float:
     return t if freedom < 1 else t * (1 - 1 / (4 * freedom)) / math.sqrt(1 + t * t / (2 * freedom))
 
 
+def binomial_tail(trials: int, chance: float, least: int) -> float:
+    """Return the probability of ``least`` or more successes."""
+    if not 0 < chance < 1:
+        return float(chance >= 1 or least <= 0)
+    odds = math.log(chance), math.log1p(-chance)
+    choices = math.lgamma(trials + 1)
+    return math.fsum(
+        math.exp(
+            choices
+            - math.lgamma(count + 1)
+            - math.lgamma(trials - count + 1)
+            + count * odds[0]
+            + (trials - count) * odds[1]
+        )
+        for count in range(least, trials + 1)
+    )
+
+
 def upper_tail(z: float) -> float:
     """Return the probability that a standard normal deviate is larger."""
     return math.erfc(z / math.sqrt(2)) / 2
+
+
+def slowest_part(ranks: Floats, sizes: Floats) -> Floats:
+    """Score 1 for the slowest of each stratum, 0 for the others: finds a delay of some requests."""
+    return (ranks > np.ceil((1 - SLOWEST) * sizes)).astype(np.float64)
+
+
+def tail_deviates(units: Units, who: Pairs, groups: int) -> Deviates:
+    """Test by how often candidates are among the slowest of their stratum.
+
+    Large deviates are those of the binomial tail, which is never below the hypergeometric one; the normal
+    approximation finds too many where few are expected.
+    """
+    test = deviates(units, who, groups, slowest_part)
+    scores, sizes, _ = centred(units, slowest_part)
+    slow = scores > 0
+    chance = np.bincount(units.stratum, slow, len(sizes)) / np.maximum(sizes, 1)
+    for row, place in zip(*np.nonzero(test.z > _LARGE), strict=True):
+        mine = who.unit[who.candidate == place]
+        if row < groups:
+            mine = mine[units.group[units.stratum[mine]] == row]
+        expected = float(chance[units.stratum[mine]].mean())
+        tail = binomial_tail(len(mine), expected, int(slow[mine].sum()))
+        test.z[row, place] = -NormalDist().inv_cdf(min(max(tail, 1e-300), 0.5))
+    return test
 
 
 def holm(probabilities: Floats) -> Floats:
@@ -254,6 +300,27 @@ def difference(units: Units, mask: npt.NDArray[np.bool_]) -> Difference:
         float(np.mean(cut[compared] - means[units.stratum[compared]])),
         float(np.median(base[compared])),
     )
+
+
+def excess(units: Units, mask: npt.NDArray[np.bool_]) -> Floats:
+    """Return by how much each unit takes longer than the median of its kind without those of the mask."""
+    found: Floats = units.seconds - _medians(units, ~mask)[units.stratum]
+    return found
+
+
+def interval(units: Units, mask: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Return a 95 % interval of the median difference, by order statistics; NaN for too few.
+
+    It is wider by as much as the medians of the others are uncertain themselves, on the whole.
+    """
+    beyond = np.sort(excess(units, mask)[mask])
+    beyond = beyond[~np.isnan(beyond)]
+    count, others = len(beyond), len(units) - int(mask.sum())
+    if count < LEAST or not others:
+        return math.nan, math.nan
+    reach = 0.98 * math.sqrt(count * (1 + count / others))
+    low, high = math.floor(count / 2 - reach), math.ceil(count / 2 + reach)
+    return float(beyond[max(low, 0)]), float(beyond[min(high, count - 1)])
 
 
 def _medians(units: Units, mask: npt.NDArray[np.bool_]) -> Floats:

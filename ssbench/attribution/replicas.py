@@ -8,14 +8,14 @@ same time. That finds it with far fewer requests than the client's time does. Th
   they wait. One of two healthy devices beside a slow one is then last in half of the writes. So a device is
   compared with the *slowest* of the others, and has to be later than that as a rule.
 - With two such devices the third is last in every write of these three. So it has to hold in writes
-  without any one of the other devices as well. Such a delay lengthens reads too: the devices accused for
-  them are known by then, and writes with those are not used.
-- Replicas that the proxy did not wait for are not used.
+  without any one of the other devices as well, where the ring has such. Such a delay lengthens reads too: the
+  devices that are suspects for them are known by then, and writes with those are not used.
+- Replicas that the proxy did not wait for are not used. What the container server took is subtracted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -75,9 +75,34 @@ class _Replicas:
         return self.where(~np.isin(self.operation, left))
 
 
-def last(joined: Joined, usable: npt.NDArray[np.bool_], accused: Collection[int]) -> list[Last]:
-    """Name the devices that writes wait for, the latest first, beside those that are accused already."""
-    replicas = _replicas(joined, usable).without(accused)
+class Replicas:
+    """The servers' own times within each usable write; ``seconds`` are those of all lines."""
+
+    def __init__(self, joined: Joined, usable: npt.NDArray[np.bool_], seconds: Floats) -> None:
+        self._joined = joined
+        self._all = _replicas(joined, usable, seconds)
+        self._by_device = self._all.by_device(len(joined.devices))
+
+    def last(self, suspects: Collection[int]) -> list[Last]:
+        """Name the devices that writes wait for, the latest first, beside those that are suspects already."""
+        return _last(self._joined, self._all.without(suspects))
+
+    def latest(self, devices: Sequence[int]) -> dict[int, float]:
+        """Return for some devices the deviate of ending last; none for those that end last by too little."""
+        found = {}
+        for device in devices:
+            own = self._by_device[device]
+            if _is_late(self._joined, own):
+                found[device] = _signed_ranks(own)
+        return found
+
+    def beside(self, device: int) -> Difference | None:
+        """Return how much longer a device's replicas take than the others; None for too few."""
+        own = self._by_device[device]
+        return _difference(self._joined, own) if len(own.operation) >= LEAST else None
+
+
+def _last(joined: Joined, replicas: _Replicas) -> list[Last]:
     devices = replicas.by_device(len(joined.devices))
     deviates = np.array([_signed_ranks(each) for each in devices])
     adjusted = holm(np.array([upper_tail(z) for z in deviates]))
@@ -86,16 +111,18 @@ def last(joined: Joined, usable: npt.NDArray[np.bool_], accused: Collection[int]
         own = devices[place]
         if not adjusted[place] < ALPHA or not _without_any_one(replicas, own, int(place)):
             continue
-        measured = _difference(joined, own)
-        if measured.median >= LEAST_SHARE * measured.base:
+        if _is_late(joined, own):
+            measured = _difference(joined, own)
             found.append(Last(int(place), float(adjusted[place]), measured, len(own.operation)))
     return found
 
 
-def beside(joined: Joined, usable: npt.NDArray[np.bool_], device: int) -> Difference | None:
-    """Return how much longer a device's replicas of writes take than the others; None for too few."""
-    own = _replicas(joined, usable).by_device(len(joined.devices))[device]
-    return _difference(joined, own) if len(own.operation) >= LEAST else None
+def _is_late(joined: Joined, own: _Replicas) -> bool:
+    """Whether a device ends later than the slowest of the others by what matters to a request."""
+    if len(own.operation) < LEAST:
+        return False
+    later = min(float(np.median(own.beyond_slowest)), _difference(joined, own).median)
+    return later >= LEAST_SHARE * float(np.median(joined.operations.latency[own.operation]))
 
 
 def _difference(joined: Joined, own: _Replicas) -> Difference:
@@ -103,7 +130,7 @@ def _difference(joined: Joined, own: _Replicas) -> Difference:
     return Difference(median, mean, float(np.median(joined.operations.latency[own.operation])) - mean)
 
 
-def _replicas(joined: Joined, usable: npt.NDArray[np.bool_]) -> _Replicas:
+def _replicas(joined: Joined, usable: npt.NDArray[np.bool_], own: Floats) -> _Replicas:
     lines, code = joined.lines, joined.operations.code
     waited = lines.seconds <= joined.proxy_seconds[lines.operation] + LATE
     fine = (lines.of == OBJECT) & (lines.status < 300) & waited
@@ -112,8 +139,8 @@ def _replicas(joined: Joined, usable: npt.NDArray[np.bool_]) -> _Replicas:
     replicas = np.bincount(lines.operation[fine], minlength=count)
     whole = usable & ~READS[code] & (replicas == every) & (replicas > 1)
     chosen = np.flatnonzero(fine & whole[lines.operation])
-    order = chosen[np.lexsort((lines.seconds[chosen], lines.operation[chosen]))]
-    operation, seconds = lines.operation[order], lines.seconds[order].astype(np.float64)
+    order = chosen[np.lexsort((own[chosen], lines.operation[chosen]))]
+    operation, seconds = lines.operation[order], own[order].astype(np.float64)
     number = replicas[operation]
     end = np.cumsum(np.unique(operation, return_counts=True)[1])[_number(operation)] - 1
     place = np.arange(len(order))
@@ -140,11 +167,14 @@ def _signed_ranks(own: _Replicas) -> float:
 
 
 def _without_any_one(replicas: _Replicas, own: _Replicas, device: int) -> bool:
-    """Whether the device is last also in those of its writes in which any one other took no part."""
+    """Whether the device is last also in those of its writes in which any one other took no part.
+
+    A fresh ring may leave no such writes: then this cannot be asked of that other one.
+    """
     beside = replicas.where(np.isin(replicas.operation, own.operation) & (replicas.device != device))
     for other in np.unique(beside.device):
-        with_other = beside.operation[beside.device == other]
-        if not _signed_ranks(own.where(~np.isin(own.operation, with_other))) >= _WITHOUT_ONE:
+        left = own.where(~np.isin(own.operation, beside.operation[beside.device == other]))
+        if len(left.operation) and not _signed_ranks(left) >= _WITHOUT_ONE:
             return False
     return True
 

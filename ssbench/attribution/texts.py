@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from ssbench.attribution.findings import Attribution, Finding
-from ssbench.attribution.ranks import Difference
+from ssbench.attribution.records import Attribution
+from ssbench.attribution.sentences import count, listed, seconds, sentence
 from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
 from ssbench.figures.units import milliseconds
 
 #: Most rows of a table that are printed; JSON has all.
 _ROWS = 20
 _SLOWEST = 5
+
+#: With more than this share of the operations incomplete, an all-clear would be false.
+_FEW_INCOMPLETE = 0.01
 
 #: Columns of a terminal.
 _WIDTH = 80
@@ -69,149 +71,37 @@ def _paragraphs(texts: Iterable[str], out: TextIO) -> None:
 
 
 def answer(attribution: Attribution) -> list[str]:
-    """Return the findings as sentences; never empty."""
-    # Those about which nothing is known come last.
+    """Return the findings as sentences; never empty. What could not be compared comes last."""
     findings = sorted(attribution.findings, key=lambda finding: finding.kind == "untold")
     sentences = [sentence(finding) for finding in findings]
-    if not attribution.coverage.compared:
-        return [*sentences, "Cannot be told: no operation has all its object servers' lines."]
-    if not any(finding.kind in ("slow", "late") for finding in attribution.findings):
-        some = "of those that can be compared, " if _is_untold(attribution) else ""
-        sentences.insert(0, f"Nothing: {some}no proxy, node, process or device makes requests take longer.")
-    return sentences
-
-
-def nobody(attribution: Attribution) -> str:
-    """Return the answer in few words where nobody is slow, late or broken."""
-    some = "Nobody of those that can be compared" if _is_untold(attribution) else "Nobody"
-    return f"{some} makes requests slow"
-
-
-def _is_untold(attribution: Attribution) -> bool:
-    return any(finding.kind == "untold" for finding in attribution.findings)
-
-
-def sentence(finding: Finding) -> str:
-    """Return what a finding says."""
-    return _SENTENCES[finding.kind](finding)
-
-
-def _together(finding: Finding) -> str:
-    return f"{listed(finding.members)} are all the devices of {finding.level} {finding.name}"
-
-
-def _late(finding: Finding) -> str:
-    return (
-        f"late replica: {finding.name}: {_count(finding.requests, 'write')} answered without it,"
-        f" after {seconds(finding.seconds)} (median)"
-    )
-
-
-def _unfelt(finding: Finding) -> str:
-    return (
-        f"{finding.name}: slow by its own log ({_longer(finding.difference)}, in"
-        f" {_count(finding.requests, 'read')}), but nobody waited as far as this run can tell: requests with"
-        " it take no longer than by chance"
-    )
-
-
-def _untold(finding: Finding) -> str:
-    names = [finding.name, *finding.same]
-    verb = "it is" if len(names) == 1 else "each is"
-    return f"{listed(names)}: cannot be told: {verb} in every request, or in too few"
-
-
-def _broken(finding: Finding) -> str:
-    return (
-        f"{finding.name}: answered 507 to {_count(finding.requests, 'request')}: not mounted, full or broken;"
-        " handoffs took its place"
-    )
-
-
-def _error(finding: Finding) -> str:
-    return f"{finding.name}: {finding.detail}, {_count(finding.requests, 'time')} by the proxies' logs"
-
-
-def _slow(finding: Finding) -> str:
-    if finding.detail == "last":
-        return (
-            f"{finding.name}: writes wait for it: its replica takes {_longer(finding.difference)} than the"
-            f" others of the same write by their own logs, {_probability(finding.probability)}"
+    coverage = attribution.coverage
+    if not coverage.compared:
+        return [*sentences, "Inconclusive: no operation has all its object servers' lines."]
+    good = coverage.operations - coverage.failed
+    if coverage.incomplete > _FEW_INCOMPLETE * good:
+        sentences.append(
+            f"{coverage.incomplete / good:.0%} of the operations lack a line of an object server: what is"
+            " slow in a server without a log cannot be seen in its own times."
         )
-    who = f"{finding.level} {finding.name}" if finding.level != "device" else finding.name
-    if finding.members:
-        who += f" ({listed(finding.members)})"
-    what = finding.group or "requests"
-    text = f"{who}: {what} with it take {_longer(finding.difference)}, {_probability(finding.probability)}"
-    if len(finding.groups) > 1:
-        each = (f"{name} {_signed(found.median)}" for name, found in finding.groups.items())
-        text += f" ({', '.join(each)})"
-    if finding.own and finding.difference:
-        text += _own(finding.own, finding.difference, finding.group)
-    if finding.same:
-        text += f"; cannot be told from {listed(finding.same)}, which took part in the same requests"
-    return text
+    return [outcome(attribution), *sentences] if is_clear(attribution) else sentences
 
 
-def _own(own: Difference, felt: Difference, group: str | None) -> str:
-    """Return what the server's own times say of it; those of writes tell only what follows the data."""
-    shown = own.median >= max(felt.median, felt.mean) / 4
-    if group == "writes":
-        return (
-            f"; its replica takes {_signed(own.median)} beside the others of the same write" if shown else ""
-        )
-    if shown:
-        return f"; its own log shows {_signed(own.median)}"
+def is_clear(attribution: Attribution) -> bool:
+    """Whether nothing stands out: nobody is slow or broken, as far as could be compared."""
+    return all(finding.kind == "untold" for finding in attribution.findings)
+
+
+def outcome(attribution: Attribution) -> str:
+    """Return the answer in few words where nothing stands out."""
+    coverage = attribution.coverage
+    good = coverage.operations - coverage.failed
+    if coverage.incomplete > _FEW_INCOMPLETE * good:
+        return "Inconclusive: no outlier was found, but logs are missing."
+    some = " among those that can be compared" if attribution.findings else ""
     return (
-        "; its own log does not show it: the time passes before its clock starts"
-        " (network, queue, a busy process)"
+        f"No outlier found{some}: no proxy, node, process or device makes requests slower"
+        f" ({attribution.comparisons:,} comparisons)."
     )
-
-
-_SENTENCES: dict[str, Callable[[Finding], str]] = {
-    "slow": _slow,
-    "together": _together,
-    "late": _late,
-    "unfelt": _unfelt,
-    "untold": _untold,
-    "507": _broken,
-    "error": _error,
-}
-
-
-def _longer(difference: Difference | None) -> str:
-    if difference is None:
-        return "longer"
-    by_mean = difference.mean > 2 * difference.median
-    value = difference.mean if by_mean else difference.median
-    kind = "mean: not all of them" if by_mean else "median"
-    return f"{seconds(value)} longer ({kind}, {value / difference.base:+.0%})"
-
-
-def _probability(value: float | None) -> str:
-    return "" if value is None else "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
-
-
-def seconds(value: float | None) -> str:
-    """Format seconds: in ms below one."""
-    if value is None or math.isnan(value):
-        return "-"
-    return f"{value:.2f} s" if abs(value) >= 1 else f"{value * 1e3:.3g} ms"
-
-
-def _signed(value: float) -> str:
-    return f"{'+' if value >= 0 else ''}{seconds(value)}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a person lists them, the first of many."""
-    if len(names) > 6:
-        return f"{', '.join(names[:5])} and {len(names) - 5} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
@@ -247,7 +137,7 @@ def coverage_notes(coverage: Coverage) -> list[str]:
         (coverage.cut, "line", "cut or of an unknown layout: not used"),
         (coverage.duplicates, "line", "more than once: used once"),
     )
-    notes = [f"{_count(number, noun)} {what}" for number, noun, what in counts if number]
+    notes = [f"{count(number, noun)} {what}" for number, noun, what in counts if number]
     return [*notes, *coverage.reasons]
 
 
@@ -291,7 +181,7 @@ def _slowest(rows: Sequence[SlowOperation], out: TextIO) -> None:
         told = [f"{name} {seconds(value)}" for name, value in parts]
         who = [each for each in (row.device, row.process) if each]
         if row.extra:
-            told.append(_count(row.extra, "more server"))
+            told.append(count(row.extra, "more server"))
         text = f"{row.operation} {seconds(row.latency)}: {', '.join(told)}"
         text += f" ({', '.join(who)})" if who else ""
         text += f"; by {row.proxy}" if row.proxy else ""

@@ -14,8 +14,8 @@ from ssbench.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from ssbench.attribution import files
-    from ssbench.attribution.findings import Attribution
     from ssbench.attribution.joined import Joined
+    from ssbench.attribution.records import Attribution
 
 _log = logging.getLogger(__name__)
 

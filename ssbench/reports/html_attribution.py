@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ssbench.attribution.findings import Attribution
 from ssbench.attribution.ranks import Difference
+from ssbench.attribution.records import Attribution
+from ssbench.attribution.sentences import listed
 from ssbench.attribution.tables import PartRow, Row, SlowOperation
-from ssbench.attribution.texts import LONGER, SLOWEST, answer, coverage_facts, coverage_notes, listed, nobody
+from ssbench.attribution.texts import (
+    LONGER,
+    SLOWEST,
+    answer,
+    coverage_facts,
+    coverage_notes,
+    is_clear,
+    outcome,
+)
 from ssbench.figures.units import milliseconds
 from ssbench.reports import html_tables
 from ssbench.reports.html_page import Part, escape
 from ssbench.reports.verdict import Tone
 
+_HEADLINES = (
+    ("slow", "Slow"),
+    ("one of", "One of these is slow"),
+    ("unfelt", "Slow, not waited for"),
+    ("late", "Late replicas"),
+    ("507", "Answered 507"),
+    ("missing", "A server without a log is slow"),
+)
 _TIMES = ("own p50 ms", "own p99 ms", "client p50 ms", "client p99 ms")
 _LEGEND = f"{LONGER[:1].upper()}{LONGER[1:]}."
 
@@ -27,15 +44,20 @@ def part(attribution: Attribution) -> Part:
 
 def _headline(attribution: Attribution) -> tuple[Tone, str]:
     named = {
-        words: [each.name for each in attribution.findings if each.kind == kind]
-        for kind, words in (("slow", "Slow"), ("late", "Late replicas"), ("507", "Answered 507"))
+        words: [
+            name for each in attribution.findings if each.kind == kind for name in (each.name, *each.same)
+        ]
+        for kind, words in _HEADLINES
     }
     texts = [f"{words}: {listed(names)}" for words, names in named.items() if names]
     if texts:
         return Tone.BAD, "; ".join(texts)
     if not attribution.coverage.compared:
-        return Tone.DOUBTFUL, "Cannot be told from these logs"
-    return Tone.DOUBTFUL if attribution.findings else Tone.GOOD, nobody(attribution)
+        return Tone.DOUBTFUL, "Inconclusive: these logs do not tell"
+    if is_clear(attribution):
+        words = outcome(attribution)
+        return Tone.GOOD if words.startswith("No outlier found:") else Tone.DOUBTFUL, words.partition(":")[0]
+    return Tone.DOUBTFUL, "Errors in the logs"
 
 
 def _tables(attribution: Attribution) -> Iterator[str]:

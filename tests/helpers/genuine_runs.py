@@ -7,9 +7,10 @@ import gzip
 from pathlib import Path
 
 import numpy as np
-from joined_runs import joined_run, object_lines, successes
+from joined_runs import joined_run, object_lines, servers, successes
 
 from ssbench.attribution.joined import Device, Joined
+from ssbench.operations import CREATE, READ
 
 DATA = Path(__file__).parent.parent / "data" / "swiftlogs"
 
@@ -33,5 +34,12 @@ def genuine(run: str) -> Joined:
     )
     names, partition = list(devices), np.zeros(len(device), np.int64)
     lines = object_lines(names, np.array(operation), np.array(device), partition, np.array(seconds))
-    operations = successes(method == "PUT", np.full(len(rows), 8192), latency, np.arange(len(rows)))
-    return joined_run(operations, lines, names, ["p1", "p2"], proxy.astype(int) - 1, proxy_seconds)
+    operations = successes(
+        np.where(method == "PUT", CREATE.code, READ.code),
+        np.full(len(rows), 8192),
+        latency,
+        np.arange(len(rows)),
+    )
+    return joined_run(
+        operations, lines, names, servers(names), ["p1", "p2"], proxy.astype(int) - 1, proxy_seconds
+    )

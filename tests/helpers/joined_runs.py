@@ -8,20 +8,21 @@ import numpy as np
 
 from ssbench.attribution.joined import OBJECT, Device, Joined, Lines, Operations, Process
 from ssbench.attribution.ranks import Floats, Places
-from ssbench.operations import CREATE, READ
 
 
-def successes(write: np.ndarray, size: Places, latency: Floats, subject: Places) -> Operations:
-    """Creations where ``write`` is True, reads elsewhere; one ends every 20 ms."""
-    count = len(write)
+def successes(
+    code: np.ndarray, size: Places, latency: Floats, subject: Places, rate: float = 50.0
+) -> Operations:
+    """Successful operations, of which so many end in a second."""
+    count = len(code)
     return Operations(
-        code=np.where(write, CREATE.code, READ.code).astype(np.uint8),
+        code=code.astype(np.uint8),
         size=size,
         latency=latency,
         subject=subject.astype(np.uint64),
         retries=np.zeros(count, np.int64),
         failed=np.zeros(count, np.bool_),
-        ended=1_795_300_893.0 + np.arange(count) / 50,
+        ended=1_795_300_893.0 + np.arange(count) / rate,
     )
 
 
@@ -29,7 +30,7 @@ def object_lines(
     devices: list[Device], operation: Places, device: Places, partition: Places, seconds: Floats
 ) -> Lines:
     """Lines of object servers, one on each node, that a proxy asked."""
-    nodes = _nodes(devices)
+    nodes = [each.node for each in servers(devices)]
     count = len(operation)
     return Lines(
         operation=operation,
@@ -46,6 +47,7 @@ def joined_run(
     operations: Operations,
     lines: Lines,
     devices: list[Device],
+    processes: list[Process],
     proxies: list[str],
     proxy: Places,
     proxy_seconds: Floats,
@@ -57,7 +59,7 @@ def joined_run(
         proxies=proxies,
         proxy_workers=[f"10.0.0.1 {place}" for place in range(len(proxies))],
         devices=devices,
-        processes=[Process(node, "object", "1") for node in _nodes(devices)],
+        processes=processes,
         partitions=[(0, place) for place in range(1024)],
         proxy=proxy,
         proxy_worker=proxy,
@@ -75,5 +77,6 @@ def joined_run(
     )
 
 
-def _nodes(devices: list[Device]) -> list[str]:
-    return list(dict.fromkeys(each.node for each in devices))
+def servers(devices: list[Device]) -> list[Process]:
+    """One object server for each node."""
+    return [Process(node, "object", "1") for node in dict.fromkeys(each.node for each in devices)]

@@ -1,140 +1,204 @@
 """A simulated cluster: columns as :class:`ssbench.attribution.join.Join` would make them, with a cause.
 
-A read takes the time of one replica. A write waits for all three before the data is sent and again at its
-end, as a proxy of Swift does (up to 0.5 s beyond the quorum, which nothing here exceeds), so that the
-servers' own times are coupled up to the data's arrival and differ by what they do after it.
+Rings are those of swift-ring-builder (:mod:`rings`). A read takes the time of one replica, or of the data
+fragments of an erasure code. A write waits for all replicas before the data is sent, and again at its end
+up to 0.5 s beyond the quorum, as a proxy of Swift does; so the servers' own times are coupled until the data
+arrive and differ by what they do after it. A delete has no data, and its times are not coupled. The object
+servers of both tell container servers of it before they answer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from joined_runs import joined_run, object_lines, successes
+from joined_runs import joined_run, successes
+from rings import ring
 
-from ssbench.attribution.joined import Device, Joined
+from ssbench.attribution.joined import OBJECT, UPDATE, Device, Joined, Lines, Process
+from ssbench.operations import CREATE, DELETE, READ
+from ssbench.operations import UPDATE as OVERWRITE
 
 #: The part of a server's time of a write that passes before the data has arrived.
 _ARRIVAL = 0.6
+#: How long a proxy waits for the replicas beyond the quorum, and an object server for a container server.
+_POST_QUORUM, _UPDATE_TIMEOUT = 0.5, 1.0
+_CONTAINERS = 4
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What is wrong: a delay in seconds, on a share of the requests of devices, a node or a proxy."""
+    """What is wrong: a delay in seconds, on a share of the requests of devices, container server or proxy.
+
+    ``where`` is ``open`` (every request, by the server's own clock), ``before`` (its clock starts),
+    ``commit`` (where a written object is put in its place, or the mark of a delete), or ``body`` (of
+    reads, after the line's time). ``only`` is ``reads`` or ``writes``. ``part`` are the shares of the run
+    between which it is there. For a proxy it is before its clock with ``before``.
+    """
 
     devices: tuple[int, ...] = ()
     proxy: int | None = None
+    container: int | None = None
     seconds: float = 0.03
     share: float = 1.0
-    only_writes: bool = False
-    #: The server's own log shows the delay: it is not before its clock starts.
-    logged: bool = True
-    #: The delay is in writes only, where the object is put in its place after the data has arrived.
-    commit: bool = False
-    #: A large object that makes up this share of all requests, on device 0.
+    where: str = "open"
+    only: str = ""
+    part: tuple[float, float] = (0.0, 1.0)
+    #: A large object that makes up this share of all requests, on the devices of partition 0.
     hot: float = 0.0
 
 
 @dataclass(frozen=True)
 class Shape:
+    """``ring`` is ``fresh`` or ``grown``; ``deletes`` is a share of the writes; ``rate`` is a second.
+
+    With ``data`` fragments an object is erasure-coded: a read takes so many of the replicas. Servers take
+    ``own`` of the median of a request, as on a machine at rest, where real ones take 1 to 5 of 30 ms.
+    """
+
     devices: int = 60
     nodes: int = 5
     proxies: int = 2
     requests: int = 3000
     objects: int = 1000
-    writes: float = 0.3
+    writes: float = 0.4
+    deletes: float = 0.15
     median: float = 0.03
     sigma: float = 0.6
-    fixed: list[int] = field(default_factory=list)
+    own: float = 0.15
+    ring: str = "grown"
+    replicas: int = 3
+    data: int = 0
+    containers: int = 3
+    rate: float = 50.0
 
 
 @dataclass(frozen=True)
 class Requests:
-    """What is asked of which replicas; ``read_at`` is the replica that a read is of."""
+    """What is asked of which replicas; ``read_from`` are the replicas that a read is of."""
 
-    write: np.ndarray
+    code: np.ndarray
     subject: np.ndarray
     size: np.ndarray
     replicas: np.ndarray
     proxy: np.ndarray
-    read_at: np.ndarray
+    read_from: np.ndarray
+
+    @property
+    def reads(self) -> np.ndarray:
+        found: np.ndarray = self.code == READ.code
+        return found
 
 
 def simulate(seed: int, cause: Cause, shape: Shape) -> Joined:
     random = np.random.default_rng(seed)
     asked = _requests(random, cause, shape)
-    ended, served, delay = _server_times(random, cause, shape, asked)
-    backend = np.where(asked.write, ended.max(1), _read(served, asked))
-    latency = _rest(random, cause, shape, asked.proxy) + backend + asked.size * 2e-7
-    devices = [Device(f"n{i % shape.nodes}", "object", f"d{i}") for i in range(shape.devices)]
-    where, reads = np.flatnonzero(asked.write), np.flatnonzero(~asked.write)
-    # A delay before the server's clock starts is in the times of the others, which wait, but not in its own.
-    waited = ended[where] * random.uniform(0.95, 1, (len(where), 3))
-    waited -= 0 if cause.logged or cause.commit else delay[where]
-    read = backend[reads] - (0 if cause.logged else _read(delay, asked)[reads])
-    operation = np.concatenate((np.repeat(where, 3), reads))
-    lines = object_lines(
-        devices,
-        operation,
-        np.concatenate((asked.replicas[where].ravel(), _read(asked.replicas, asked)[reads])),
-        asked.subject[operation] % 1024,
-        np.concatenate((waited.ravel(), read)),
-    )
+    count, width = asked.replicas.shape
+    moment = np.arange(count) / count
+    there = (moment >= cause.part[0]) & (moment < cause.part[1]) & (random.random(count) < cause.share)
+    if cause.only:
+        there &= asked.reads == (cause.only == "reads")
+    slow = np.isin(asked.replicas, cause.devices) & there[:, None]
+    own = random.lognormal(np.log(shape.median * shape.own), shape.sigma, (count, width))
+    transfer = (asked.size * 2e-7)[:, None]
+    delay = {
+        where: cause.seconds * (slow & (cause.where == where))
+        for where in ("open", "before", "commit", "body")
+    }
+    updated, updates = _updates(random, cause, shape, asked, there)
+    waited_for_update = np.minimum(updates, _UPDATE_TIMEOUT)
+    opened = _ARRIVAL * own + delay["open"]
+    finished = (1 - _ARRIVAL) * own + delay["commit"] + waited_for_update
+    # Of a write, a delete and a read: when a replica ends, and how long that is by its own clock.
+    arrival = (delay["before"] + opened + transfer).max(1, keepdims=True)
+    ends = {"write": arrival + finished, "delete": delay["before"] + opened + finished}
+    ends["read"] = delay["before"] + opened + (1 - _ARRIVAL) * own
+    seconds = np.where(asked.reads[:, None], ends["read"], ends["write"])
+    deletes = asked.code == DELETE.code
+    seconds[deletes] = ends["delete"][deletes]
+    logged = seconds - delay["before"]
+    quorum = np.sort(seconds, 1)[:, width // 2 if not shape.data else shape.data]
+    backend = np.minimum(seconds.max(1), quorum + _POST_QUORUM)
+    with_body = np.where(asked.read_from, seconds + delay["body"], 0).max(1) + asked.size * 2e-7
+    backend = np.where(asked.reads, with_body, backend)
+    proxy_own = random.lognormal(np.log(shape.median / 2), shape.sigma, count)
+    way = random.lognormal(np.log(shape.median / 6), shape.sigma, count)
+    if cause.proxy is not None:
+        more = cause.seconds * (there & (asked.proxy == cause.proxy))
+        way, proxy_own = (way + more, proxy_own) if cause.where == "before" else (way, proxy_own + more)
+    in_proxy = backend + proxy_own
     return joined_run(
-        successes(asked.write, asked.size, latency, asked.subject),
-        lines,
-        devices,
+        successes(asked.code, asked.size, way + in_proxy, asked.subject, rate=shape.rate),
+        *_lines(shape, asked, logged, updated, updates),
         [f"p{i}" for i in range(shape.proxies)],
         asked.proxy,
-        latency - 0.001,
+        in_proxy,
     )
 
 
 def _requests(random: np.random.Generator, cause: Cause, shape: Shape) -> Requests:
     n = shape.requests
     write = random.random(n) < shape.writes
+    kind = random.random(n)
+    code = np.where(write, CREATE.code, READ.code)
+    code[write & (kind < 2 * shape.deletes)] = OVERWRITE.code
+    code[write & (kind < shape.deletes)] = DELETE.code
     subject = np.where(write, shape.objects + np.arange(n), random.integers(0, shape.objects, n))
     sizes = np.exp2(random.uniform(12, 15, shape.objects + n)) * np.where(
         random.random(shape.objects + n) < 0.1, 8, 1
     )
-    placed = _replicas(random, shape, shape.objects + n)
+    table = ring(shape.devices, shape.nodes, shape.replicas, shape.ring).astype(np.int64)
+    placed = random.integers(0, len(table), shape.objects + n)
     if cause.hot:
         hot = random.random(n) < cause.hot
         subject[hot & ~write] = 0
         sizes[0] = 8 * 2**15
-        placed[0] = [0, *random.choice(np.arange(1, shape.devices), 2, replace=False)]
-    proxy, read_at = random.integers(0, shape.proxies, n), random.integers(0, 3, n)
-    return Requests(write, subject, sizes[subject].astype(np.int64), placed[subject], proxy, read_at)
+    size = np.where(code == DELETE.code, 0, sizes[subject]).astype(np.int64)
+    replicas = table[placed[subject]]
+    order = random.random(replicas.shape).argsort(1)
+    return Requests(
+        code, subject, size, replicas, random.integers(0, shape.proxies, n), order < max(shape.data, 1)
+    )
 
 
-def _server_times(
-    random: np.random.Generator, cause: Cause, shape: Shape, asked: Requests
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return for each replica when a write has ended, how long a read takes, and the delay in it."""
-    own = random.lognormal(np.log(shape.median / 3), shape.sigma, (shape.requests, 3))
-    slow = np.isin(asked.replicas, cause.devices) & (random.random((shape.requests, 3)) < cause.share)
-    slow &= ~(cause.only_writes & ~asked.write)[:, None]
-    delay = cause.seconds * slow
-    opened = _ARRIVAL * own + asked.size[:, None] * 2e-7 + (0 if cause.commit else delay)
-    committed = (1 - _ARRIVAL) * own + (delay if cause.commit else 0)
-    served = opened + committed - (delay if cause.commit else 0)
-    return opened.max(1, keepdims=True) + committed, served, delay
+def _updates(
+    random: np.random.Generator, cause: Cause, shape: Shape, asked: Requests, there: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which container server each replica tells, of the container's three, and how long that takes.
+
+    The proxy shuffles them, since it shuffles the object servers.
+    """
+    count, width = asked.replicas.shape
+    place = random.random((count, width)).argsort(1) % 3
+    container = asked.subject[:, None] % _CONTAINERS
+    who = (place + container * (container % 2)) % shape.containers
+    seconds = random.lognormal(np.log(shape.median / 20), shape.sigma, (count, width))
+    if cause.container is not None:
+        seconds += cause.seconds * (there[:, None] & (who == cause.container))
+    return who, seconds
 
 
-def _rest(random: np.random.Generator, cause: Cause, shape: Shape, proxy: np.ndarray) -> np.ndarray:
-    """Return the time that is not the servers'."""
-    rest = random.lognormal(np.log(shape.median / 2), shape.sigma, shape.requests)
-    if cause.proxy is not None:
-        rest += cause.seconds * (proxy == cause.proxy) * (random.random(shape.requests) < cause.share)
-    return rest
-
-
-def _read(replicas: np.ndarray, asked: Requests) -> np.ndarray:
-    """Return what replicas have for the one that is read."""
-    return replicas[np.arange(len(replicas)), asked.read_at]
-
-
-def _replicas(random: np.random.Generator, shape: Shape, count: int) -> np.ndarray:
-    """Three devices for each object, by partition as a ring has them."""
-    ring = np.array([random.choice(shape.devices, 3, replace=False) for _ in range(1024)])
-    return ring[np.arange(count) % 1024]
+def _lines(
+    shape: Shape, asked: Requests, logged: np.ndarray, updated: np.ndarray, updates: np.ndarray
+) -> tuple[Lines, list[Device], list[Process]]:
+    objects = [Device(f"n{i % shape.nodes}", "object", f"d{i}") for i in range(shape.devices)]
+    containers = [Device(f"n{i % shape.nodes}", "container", f"c{i}") for i in range(shape.containers)]
+    devices = objects + containers
+    processes = list(dict.fromkeys(Process(each.node, each.server, "1") for each in devices))
+    process_of = np.array([processes.index(Process(each.node, each.server, "1")) for each in devices])
+    took_part = ~asked.reads[:, None] | asked.read_from
+    operation, replica = np.nonzero(took_part)
+    told, by = np.nonzero(np.broadcast_to(~asked.reads[:, None], took_part.shape))
+    who = np.concatenate((asked.replicas[operation, replica], shape.devices + updated[told, by]))
+    both = np.concatenate((operation, told))
+    of = np.repeat(np.array([OBJECT, UPDATE], np.uint8), (len(operation), len(told)))
+    lines = Lines(
+        operation=both,
+        device=who,
+        process=process_of[who],
+        partition=asked.subject[both] % 1024,
+        seconds=np.concatenate((logged[operation, replica], updates[told, by])),
+        status=np.full(len(both), 201),
+        of=of,
+    )
+    return lines, devices, processes

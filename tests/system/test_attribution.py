@@ -57,8 +57,8 @@ def test_a_device_slow_before_its_server_sees_a_request_is_named(cluster: LocalS
     found = attributed(cluster, tmp_path, 1, operations=100)
     assert slow(found) == ["d3"]
     assert found["coverage"]["with_proxy"] == found["coverage"]["complete"] == 100
-    (sentence,) = (each for each in found["answer"] if each.startswith("d3 on object-3: "))
-    assert "its own log does not show it" in sentence
+    (sentence,) = (each for each in found["answer"] if each.startswith("d3 on object-3 is slow: "))
+    assert "Its own log does not show it" in sentence
     cluster.repair("d3")
 
 
@@ -67,9 +67,8 @@ def test_a_device_slow_at_commit_is_named(cluster: LocalSwift, tmp_path: Path) -
     # Mostly writes, of which there have to be many beside each pair of other devices.
     found = attributed(cluster, tmp_path, 2, operations=120, crud=(10, 3, 1, 1))
     assert slow(found) == ["d1"]
-    # On a busy machine reads with it may take longer too.
-    said = ("d1 on object-1: writes w", "d1 on object-1: requests with it take")
-    assert any(each.startswith(said) for each in found["answer"]), found["answer"]
+    # By its deletes, or by whose replica ends last, or by the client's time, whichever shows it best.
+    assert any(each.startswith("d1 on object-1 is slow: ") for each in found["answer"]), found["answer"]
     cluster.repair("d1")
 
 
@@ -80,7 +79,7 @@ def test_a_device_that_is_not_mounted_is_named(cluster: LocalSwift, tmp_path: Pa
         cluster.slow(proxy, 0.1)
     found = attributed(cluster, tmp_path, 3, operations=40)
     assert broken(found) == ["d2"]
-    assert any(each.startswith("d2 on object-2: answered 507 to ") for each in found["answer"])
+    assert any(each.startswith("d2 on object-2 answered 507 to ") for each in found["answer"])
     assert found["coverage"]["complete"] == 40
     assert any(row["extra"] for row in found["parts"])
     for target in ("d2", *cluster.layout.proxy_names):
@@ -107,8 +106,8 @@ def test_the_example_of_the_documentation_finds_the_slow_device(tmp_path: Path) 
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGTERM)
     found = (tmp_path / "found.txt").read_text()
-    # Whatever the figures are, and whether all requests show it or reads best.
-    named = re.compile(r"^  (d3 on object-3): \w+ with it take [\d.]+ m?s longer ", re.M)
+    # Whatever the figures are, and whether reads or all requests show it best.
+    named = re.compile(r"^  (d3 on object-3) is slow: its \w+ take [\d.]+ m?s longer ", re.M)
     assert named.findall(found) == named.findall(shown) == ["d3 on object-3"], found
     coverage = re.compile(r"^  ([a-z' ]+): +\d+", re.M)
     assert coverage.findall(found) == coverage.findall(shown)

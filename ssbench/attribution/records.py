@@ -1,0 +1,71 @@
+"""What an attribution says: records that texts, the page and JSON are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ssbench.attribution.moments import Course
+from ssbench.attribution.ranks import Difference
+from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence's facts; seconds, and shares of 1.
+
+    ``kind`` is one of
+
+    - ``slow``: a suspect; ``one of``: it, or one of ``same``, which no evidence tells apart;
+    - ``together``: all members of a process or node are suspects;
+    - ``late``: proxies answered without its replicas, after ``seconds``;
+    - ``unfelt``: slow by its own clock, but clients did not wait for it;
+    - ``507``, ``error``: its answers, or what proxies say of it (``detail``);
+    - ``missing``: requests with servers that left no line take longer;
+    - ``untold``: it and ``same`` could not be compared with others.
+
+    ``level`` is ``proxy``, ``proxy process``, ``node``, ``process`` or ``device``, and ``name`` who it is;
+    ``members`` are the devices of a process or node, ``ties`` those whose own times rule them out.
+    ``part`` is the time that shows it best (:mod:`ssbench.attribution.evidence`; ``last`` for replicas of
+    writes that end last) and ``group`` is ``reads`` or ``writes`` where those alone do. ``difference`` is
+    that of this time, with its 95 % ``interval``, and ``request`` the median of the requests concerned;
+    ``share`` says in how many of the run's requests it took part.
+    ``own`` has the differences of the times that are its own, by part; ``felt`` those of the client's, for
+    reads and writes.
+    """
+
+    kind: str
+    level: str
+    name: str
+    requests: int = 0
+    share: float | None = None
+    part: str = ""
+    group: str | None = None
+    difference: Difference | None = None
+    interval: tuple[float, float] | None = None
+    request: float | None = None
+    probability: float | None = None
+    own: dict[str, Difference] = field(default_factory=dict)
+    felt: dict[str, Difference] = field(default_factory=dict)
+    members: list[str] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    ties: list[str] = field(default_factory=list)
+    seconds: float | None = None
+    detail: str = ""
+    course: Course | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Everything that is said of a run. ``comparisons`` is the number of tests that p values allow for."""
+
+    coverage: Coverage
+    findings: list[Finding]
+    comparisons: int
+    parts: list[PartRow]
+    proxies: list[Row]
+    nodes: list[Row]
+    devices: list[Row]
+    partitions: list[Row]
+    slowest: list[SlowOperation]
+    errors: list[tuple[str, str, int]]
+    other_errors: list[tuple[str, str, int]]

@@ -1,0 +1,248 @@
+"""A finding as a sentence: who, by how much, which share, since when, how sure, what to look at next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ssbench.attribution.ranks import Difference
+from ssbench.attribution.records import Finding
+
+#: A server's own time shows a delay if it shows this share of it.
+_SHOWN = 0.25
+
+#: What takes longer, by the part that shows it.
+_WHAT = {
+    "own": "its requests take {} by its own log",
+    "reads": "its reads take {} by its own log",
+    "deletes": "its deletes take {} by its own log",
+    "updates": "container updates with it take {} by its own log",
+    "lookups": "what proxies ask it takes {} by its own log",
+    "own part": "its own part of requests takes {}",
+    "way": "the way to it takes {}",
+    "last": "writes wait for it: its replica takes {} than the others of the same write, by their own logs",
+}
+_PARTS = {
+    "reads": "reads",
+    "deletes": "deletes",
+    "updates": "container updates",
+    "lookups": "look-ups",
+    "own part": "own part",
+    "way": "way to it",
+}
+_DISK = "iostat -x on its node, the kernel's log, swift-drive-audit"
+_NEXT = {
+    "own": _DISK,
+    "reads": _DISK,
+    "deletes": _DISK,
+    "last": _DISK,
+    "updates": "iostat -x of the device with the container's database, and how many objects it lists",
+    "lookups": "iostat -x of the device with the databases",
+    "own part": "CPU and workers of the proxy, its middleware, memcached",
+    "way": "the network and the load balancer before the proxy, its CPU and backlog",
+}
+_BEFORE = "network, CPU and workers of the node, ss -lt for a queue of connections"
+_BUSY = "load, CPU and network of the node, workers of the server, iostat -x"
+
+
+def sentence(finding: Finding) -> str:
+    """Return what a finding says."""
+    return _SENTENCES[finding.kind](finding)
+
+
+def _slow(finding: Finding) -> str:
+    return _text(finding, f"{who(finding)} is slow")
+
+
+def _one_of(finding: Finding) -> str:
+    names = [finding.name, *finding.same]
+    text = _text(finding, f"One of {listed(names)} is slow")
+    return f"{text} The ring puts them together: no evidence of their own tells which"
+
+
+def _unfelt(finding: Finding) -> str:
+    text = _text(finding, f"{who(finding)} is slow, though proxies did not wait for it")
+    return f"{text} It is the one to look at before clients feel it"
+
+
+def _text(finding: Finding, head: str) -> str:
+    pattern = _WHAT.get(finding.part, f"{finding.group or 'requests'} with it take {{}}")
+    text = f"{head}: {pattern.format(_longer(finding))}"
+    if finding.share is not None and not math.isnan(finding.share):
+        text += f"; in {_per_cent(finding.share)} of all requests"
+    text += f"{_when(finding)}; {_probability(finding.probability)}."
+    for more in (_legs(finding), _ruled_out(finding), f"Next: {_next(finding)}."):
+        text += f" {more}" if more else ""
+    return text
+
+
+def _longer(finding: Finding) -> str:
+    measured = finding.difference
+    if measured is None:
+        return "longer"
+    by_mean = measured.mean > 2 * measured.median
+    value = measured.mean if by_mean else measured.median
+    text = f"{seconds(value)} longer ({'mean: not all of them' if by_mean else 'median'}"
+    if finding.request:
+        text += f", {value / finding.request:+.0%} of a request"
+    if finding.interval and not by_mean and not math.isnan(finding.interval[0]):
+        low, high = finding.interval
+        text += f", 95%: {seconds(low)} to {seconds(high)}"
+    return f"{text})"
+
+
+def _when(finding: Finding) -> str:
+    course = finding.course
+    if course is None:
+        return ""
+    length = course.slices[-1].ends
+    if course.begins is None or course.ends is None:
+        return (
+            f"; throughout the run ({length:.0f} s)" if finding.difference and not _by_mean(finding) else ""
+        )
+    return f"; from {course.begins:.1f} s to {course.ends:.1f} s of {length:.0f} s"
+
+
+def _by_mean(finding: Finding) -> bool:
+    return finding.difference is not None and finding.difference.mean > 2 * finding.difference.median
+
+
+def _legs(finding: Finding) -> str:
+    """Return the other leg: what clients felt of it, or what the servers' own clocks show of it."""
+    if finding.part == "last" or finding.difference is None:
+        return ""
+    if finding.part != "total":
+        felt = [f"{name} {signed(_size(each))}" for name, each in finding.felt.items()]
+        return f"Clients: {', '.join(felt)}." if felt else ""
+    felt_here = _size(finding.difference)
+    shown = _shown(finding, felt_here)
+    if shown:
+        return shown
+    if finding.group == "writes" or finding.level in ("proxy", "proxy process"):
+        return ""
+    return (
+        "Its own log does not show it: the time passes before its clock starts (network, queue, a busy"
+        " process) or while the body of a read is sent."
+    )
+
+
+def _shown(finding: Finding, felt_here: float) -> str:
+    """Return what its own log shows of a difference that clients felt; nothing where that is little."""
+    shown = {
+        part: each
+        for part, each in finding.own.items()
+        if part in _PARTS and _size(each) >= _SHOWN * felt_here
+    }
+    if shown:
+        parts = (f"{_PARTS[part]} {signed(_size(each))}" for part, each in shown.items())
+        return f"Its own log: {', '.join(parts)}."
+    last = finding.own.get("last")
+    if finding.group == "writes" and last is not None and _size(last) >= _SHOWN * felt_here:
+        return f"Its own log: its replica {signed(_size(last))} beside the others of the same write."
+    return ""
+
+
+def _ruled_out(finding: Finding) -> str:
+    if not finding.ties:
+        return ""
+    return f"The ring puts it together with {listed(finding.ties)}, whose own times rule them out."
+
+
+def _next(finding: Finding) -> str:
+    if finding.level in ("process", "node"):
+        return _BUSY
+    if finding.part == "total" and finding.level == "device":
+        shown = "own log does not" not in _legs(finding)
+        return _DISK if shown else _BEFORE
+    return _NEXT.get(finding.part, _NEXT["own part"])
+
+
+def _size(difference: Difference) -> float:
+    return max(difference.median, difference.mean, key=abs)
+
+
+def _together(finding: Finding) -> str:
+    return f"{listed(finding.members)} are all the devices of {finding.level} {finding.name}"
+
+
+def _late(finding: Finding) -> str:
+    return (
+        f"{finding.name} has late replicas: {count(finding.requests, 'write')} answered without it, after"
+        f" {seconds(finding.seconds)} (median). Next: post_quorum_timeout of the proxies; {_DISK}"
+    )
+
+
+def _untold(finding: Finding) -> str:
+    names = [finding.name, *finding.same]
+    verb = "it served" if len(names) == 1 else "each served"
+    return f"Not testable: {listed(names)}: {verb} every request, or too few, so nothing compares"
+
+
+def _broken(finding: Finding) -> str:
+    return (
+        f"{finding.name} answered 507 to {count(finding.requests, 'request')}: not mounted, full or broken;"
+        " handoffs took its place. Next: mount, the kernel's log, swift-drive-audit"
+    )
+
+
+def _error(finding: Finding) -> str:
+    return f"{finding.name}: {finding.detail}, {count(finding.requests, 'time')} by the proxies' logs"
+
+
+def _missing(finding: Finding) -> str:
+    return (
+        f"A server without a log is slow: the {finding.requests:,} requests"
+        f" ({_per_cent(finding.share or 0)}) that lack a line of an object server take {_longer(finding)},"
+        f" {_probability(finding.probability)}"
+    )
+
+
+_SENTENCES: dict[str, Callable[[Finding], str]] = {
+    "slow": _slow,
+    "one of": _one_of,
+    "together": _together,
+    "late": _late,
+    "unfelt": _unfelt,
+    "untold": _untold,
+    "507": _broken,
+    "error": _error,
+    "missing": _missing,
+}
+
+
+def who(finding: Finding) -> str:
+    """Return the name of a suspect, and its devices."""
+    name = f"{finding.level} {finding.name}" if finding.level != "device" else finding.name
+    return f"{name} ({listed(finding.members)})" if finding.members else name
+
+
+def _probability(value: float | None) -> str:
+    return "" if value is None else "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def _per_cent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
+
+
+def seconds(value: float | None) -> str:
+    """Format seconds: in ms below one."""
+    if value is None or math.isnan(value):
+        return "-"
+    return f"{value:.2f} s" if abs(value) >= 1 else f"{value * 1e3:.3g} ms"
+
+
+def signed(value: float) -> str:
+    """Format a difference in seconds."""
+    return f"{'+' if value >= 0 else ''}{seconds(value)}"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number of things."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a person lists them, the first of many."""
+    if len(names) > 6:
+        return f"{', '.join(names[:5])} and {len(names) - 5} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
