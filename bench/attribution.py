@@ -1,12 +1,15 @@
 """Does ``ssbench-master attribute`` name who is slow, and nobody else?
 
-    python bench/attribution.py --simulated [--runs N]
-    python bench/attribution.py --real [--runs N] [--cases NAME ...] [--limit]
+    python bench/attribution.py --simulated [--runs N] [--cases NAME ...] [--noisy]
+    python bench/attribution.py --real [--runs N] [--cases NAME ...] [--devices N] [--limit]
 
-``--simulated``: simulated clusters, for several scores of the rank test and, beside them, for the servers'
-own times. ``--real``: runs of 300 operations against an embedded Swift (two proxies, three object servers,
-four devices, three replicas) in which one thing is slow; in how many it is named, and in how many anybody
-else, with the median latency. ``--limit``: the same for delays of a few ms.
+``--simulated``: simulated clusters on rings of swift-ring-builder, fresh and grown, with one thing wrong: in
+how many runs it is named, in how many it is one of several that the ring puts together, in how many
+anybody healthy is named, and in how many nothing is said to be wrong.
+``--noisy`` has the servers' own times as noisy
+and long as on a loaded machine. ``--real``: runs of 300 operations against an embedded Swift (two
+proxies, three object servers, three replicas) in which one thing is slow; in how many it is named, and in how
+many anybody else, with the median latency. ``--limit``: the same for delays of a few ms.
 """
 
 from __future__ import annotations
@@ -15,119 +18,152 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
-from attributed_runs import DEVICES, LAYOUT, attributed, broken, slow
+from attributed_runs import LAYOUT, attributed, broken, slow
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.attribution import culprits, kinds, ranks
+from ssbench.attribution import texts
 from ssbench.attribution.findings import attribute
+from ssbench.attribution.joined import Joined, Lines
 from ssbench.local_swift import LocalSwift
 
-SHAPES = (Shape(devices=4, nodes=3), Shape(devices=12, nodes=4), Shape(), Shape(requests=20_000))
-SCORES: dict[str, ranks.Score] = {
-    "ranks": ranks.wilcoxon,
-    "Mantel-Haenszel": lambda places, sizes: (places > np.ceil(0.9 * sizes)).astype(float),
-    "Savage": lambda places, sizes: -np.log1p(-(places - 0.5) / sizes),
+#: Requests enough that each device has some fifty reads.
+SHAPES = {
+    f"{devices} {ring}": Shape(devices=devices, nodes=nodes, requests=requests, ring=ring, sigma=0.5)
+    for devices, nodes, requests in ((4, 3, 600), (12, 4, 1500), (60, 5, 6000))
+    for ring in ("fresh", "grown")
+}
+NOISY = {"own": 0.33, "sigma": 0.9}
+
+
+@dataclass(frozen=True)
+class Planted:
+    """What is wrong, who is to be named, and what is changed of the shape and of the columns."""
+
+    cause: Cause
+    guilty: tuple[str, ...] = ()
+    shape: dict[str, object] = field(default_factory=dict)
+    change: Callable[[Joined], Joined] | None = None
+
+
+def _without_log(joined: Joined) -> Joined:
+    """Leave out the lines of the node of device 1."""
+    lines = joined.lines
+    lost = np.array([device.node == "n1" for device in joined.devices])
+    kept = ~lost[lines.device]
+    return replace(joined, lines=Lines(**{name: getattr(lines, name)[kept] for name in Lines.__slots__}))
+
+
+def _answers_507(joined: Joined) -> Joined:
+    """Have device 1 answer 507 to its first requests, and others take its place from then on."""
+    lines = joined.lines
+    its = np.flatnonzero(lines.device == 1)
+    status = lines.status.copy()
+    status[its[:10]] = 507
+    kept = np.ones(len(lines), np.bool_)
+    kept[its[10:]] = False
+    columns = {name: getattr(lines, name)[kept] for name in Lines.__slots__}
+    return replace(joined, lines=Lines(**(columns | {"status": status[kept]})))
+
+
+def _device(seconds: float, **options: Any) -> Planted:
+    return Planted(Cause(devices=(1,), seconds=seconds, **options), ("d1",))
+
+
+PLANTED = {
+    "nothing": Planted(Cause()),
+    "hot object": Planted(Cause(hot=0.2)),
+    "open 5 ms": _device(0.005),
+    "reads 5 ms": _device(0.005, only="reads"),
+    "writes 10 ms": _device(0.01, only="writes"),
+    "commit 10 ms": _device(0.01, where="commit"),
+    "a third 10 ms": _device(0.01, share=1 / 3),
+    "before 10 ms": _device(0.01, where="before"),
+    "w. before 30 ms": _device(0.03, where="before", only="writes"),
+    "body 10 ms": _device(0.01, where="body"),
+    "60 ms, a quarter": _device(0.06, part=(0.3, 0.55)),
+    "proxy 10 ms": Planted(Cause(proxy=1, seconds=0.01), ("p1",)),
+    "way 10 ms": Planted(Cause(proxy=1, seconds=0.01, where="before"), ("p1",)),
+    "container 10 ms": Planted(Cause(container=1, seconds=0.01), ("c1",)),
+    "two 30 ms": Planted(Cause(devices=(1, 3)), ("d1", "d3")),
+    "two commit 30 ms": Planted(Cause(devices=(1, 3), where="commit"), ("d1", "d3")),
+    "two w. before": Planted(Cause(devices=(1, 3), where="before", only="writes"), ("d1", "d3")),
+    "507": Planted(Cause(), ("d1",), change=_answers_507),
+    "EC 4+2, 10 ms": replace(_device(0.01), shape={"replicas": 6, "data": 4}),
+    "no log, 30 ms": Planted(_device(0.03).cause, ("a server without a log",), change=_without_log),
+    "no log, nothing": Planted(Cause(), change=_without_log),
 }
 
 
-def causes(devices: int) -> dict[str, Cause]:
-    some = 7 % devices
-    return {
-        "nobody": Cause(),
-        "hot object": Cause(hot=0.2),
-        "30 ms": Cause(devices=(some,)),
-        "30 ms, a third": Cause(devices=(some,), share=1 / 3),
-        "10 ms": Cause(devices=(some,), seconds=0.01),
-        "30 ms, writes": Cause(devices=(some,), only_writes=True),
-        "30 ms, commit": Cause(devices=(some,), commit=True),
-        "10 ms, commit": Cause(devices=(some,), commit=True, seconds=0.01),
-        "two, commit": Cause(devices=(1, some), commit=True),
-        "writes, early": Cause(devices=(some,), only_writes=True, logged=False),
-        "two w., early": Cause(devices=(1, some), only_writes=True, logged=False),
-        "two of 30 ms": Cause(devices=(1, some)),
-        "proxy, 30 ms": Cause(proxy=1),
-    }
+def simulated(runs: int, cases: Sequence[str], *, noisy: bool) -> None:
+    print("named / one of several / somebody healthy / all-clear, of", runs)
+    shapes = {name: replace(each, **NOISY) if noisy else each for name, each in SHAPES.items()}
+    print(f"{'':18}" + "".join(f"{name:>18}" for name in shapes), flush=True)
+    for name in cases:
+        print(f"{name:18}", end="")
+        for shape in shapes.values():
+            planted = PLANTED[name]
+            if planted.shape and shape.devices != 12:
+                print(f"{'-':>18}", end="")
+                continue
+            counts = np.sum([_outcome(planted, shape, seed) for seed in range(runs)], axis=0)
+            print(f"{' / '.join(map(str, counts)):>18}", end="", flush=True)
+        print(flush=True)
 
 
-def simulated(runs: int) -> None:
-    print("named of all / somebody falsely named of all; early: before the server's clock starts")
-    for shape in SHAPES:
-        print(f"\n{shape.devices} devices, {shape.requests:,} requests")
-        print(f"{'':16}" + "".join(f"{name:>18}" for name in ("the whole rule", *SCORES, "own times, peers")))
-        for name, cause in causes(shape.devices).items():
-            line = [_whole(runs, cause, shape)]
-            line += [_simulated(runs, cause, shape, score) for score in SCORES.values()]
-            line.append(_own_times(runs, cause, shape))
-            print(f"{name:16}" + "".join(f"{found:>10} / {false:<5}" for found, false in line), flush=True)
+def _outcome(planted: Planted, shape: Shape, seed: int) -> tuple[bool, bool, bool, bool]:
+    joined = simulate(1000 + seed, planted.cause, replace(shape, **planted.shape))
+    found = attribute(planted.change(joined) if planted.change else joined)
+    named: set[str] = set()
+    perhaps: set[str] = set()
+    wrong = False
+    guilty = set(planted.guilty)
+    for each in found.findings:
+        if each.kind in ("slow", "unfelt", "late", "507"):
+            named.update(_short(name) for name in each.members or [each.name])
+        elif each.kind == "one of":
+            group = {_short(each.name), *map(_short, each.same)}
+            perhaps |= group
+            wrong |= not group & guilty
+        elif each.kind == "missing":
+            named.add("a server without a log")
+    wrong |= bool(named - guilty)
+    clear = texts.answer(found)[0].startswith("No outlier")
+    return guilty <= named, bool(guilty & perhaps - named), wrong, clear
 
 
-def _simulated(runs: int, cause: Cause, shape: Shape, score: ranks.Score) -> tuple[int, int]:
-    found = false = 0
-    for seed in range(runs):
-        joined = simulate(seed, cause, shape)
-        complete = kinds.completeness(joined).complete
-        if cause.proxy is not None:
-            compared = kinds.compare(joined, complete, by_proxy=False)
-            who = compared.pairs(np.arange(shape.requests), joined.proxy, shape.proxies)
-            levels, guilty = [culprits.Level("proxy", who)], {(0, cause.proxy)}
-        else:
-            compared = kinds.compare(joined, complete, by_proxy=True)
-            levels = kinds.levels(joined, compared)
-            guilty = {(0, device) for device in cause.devices}
-        verdict = culprits.judge(compared.units, levels, len(kinds.GROUPS), score=score)
-        named = {(each.level, each.candidate) for each in verdict.accused}
-        found += guilty <= named
-        false += bool(named - guilty)
-    return found, false
-
-
-def _whole(runs: int, cause: Cause, shape: Shape) -> tuple[int, int]:
-    found = false = 0
-    guilty = {f"d{device}" for device in cause.devices} | ({f"p{cause.proxy}"} - {"pNone"})
-    for seed in range(runs):
-        slow = [each for each in attribute(simulate(seed, cause, shape)).findings if each.kind == "slow"]
-        named = {name.split()[0] for each in slow for name in each.members or [each.name]}
-        found += guilty <= named
-        false += bool(named - guilty)
-    return found, false
-
-
-def _own_times(runs: int, cause: Cause, shape: Shape) -> tuple[int, int]:
-    """What the servers' own times of reads say, tested once among peers."""
-    found = false = 0
-    for seed in range(runs):
-        joined = simulate(seed, cause, shape)
-        units, device, _ = kinds.compare_servers(joined, kinds.completeness(joined).complete)
-        who = ranks.pairs(np.arange(len(units)), device, shape.devices)
-        z = ranks.deviates(units, who, len(kinds.GROUPS)).z[-1]
-        adjusted = ranks.holm(np.array([ranks.upper_tail(each) for each in z]))
-        named = set(np.flatnonzero(adjusted < culprits.ALPHA).tolist())
-        found += set(cause.devices) <= named
-        false += bool(named - set(cause.devices))
-    return found, false
+def _short(name: str) -> str:
+    return name.rpartition("server's ")[2].split()[0]
 
 
 #: What is done to the Swift, by a number that differs from run to run, and who is to be named.
 Case = Callable[[LocalSwift, int], list[str]]
 
 
-def _device(where: str, seconds: float = 0.03) -> Case:
+def _chosen(swift: LocalSwift, number: int) -> str:
+    devices = list(swift.layout.device_owners)
+    return devices[number % len(devices)]
+
+
+def _slow(where: str, seconds: float = 0.03) -> Case:
     def begin(swift: LocalSwift, number: int) -> list[str]:
-        name = DEVICES[number % 4]
+        name = _chosen(swift, number)
         swift.slow(name, seconds, where=where)
-        return ["d1", "d4"] if where == "block" and name in ("d1", "d4") else [name]
+        owners = swift.layout.device_owners
+        return [each for each in owners if owners[each] == owners[name]] if where == "block" else [name]
 
     return begin
 
 
 def _two(swift: LocalSwift, number: int) -> list[str]:
-    names = [DEVICES[number % 4], DEVICES[(number + 1) % 4]]
+    names = [_chosen(swift, number), _chosen(swift, number + 1)]
     for name in names:
         swift.slow(name, 0.03)
     return names
@@ -140,7 +176,7 @@ def _proxy(swift: LocalSwift, number: int) -> list[str]:
 
 
 def _failed(swift: LocalSwift, number: int) -> list[str]:
-    name = DEVICES[number % 4]
+    name = _chosen(swift, number)
     swift.fail(name)
     return [name]
 
@@ -148,22 +184,23 @@ def _failed(swift: LocalSwift, number: int) -> list[str]:
 CASES: dict[str, Case] = {
     "nobody": lambda _swift, _number: [],
     "hot": lambda _swift, _number: [],
-    "open": _device("open"),
-    "request": _device("request"),
-    "commit": _device("commit"),
-    "block": _device("block"),
+    "open": _slow("open"),
+    "request": _slow("request"),
+    "commit": _slow("commit"),
+    "block": _slow("block"),
     "proxy": _proxy,
     "two": _two,
     "507": _failed,
 }
-LIMIT = {f"{where} {ms} ms": _device(where, ms / 1000) for where in ("open", "commit") for ms in (3, 6, 10)}
+LIMIT = {f"{where} {ms} ms": _slow(where, ms / 1000) for where in ("open", "commit") for ms in (3, 6, 10)}
 
 
-def real(runs: int, cases: dict[str, Case], first_seed: int) -> None:
+def real(runs: int, cases: dict[str, Case], first_seed: int, devices: int) -> None:
     """Each case has a Swift of its own, and is the same whichever others are asked for."""
     print(f"{'':14}{'named':>6} {'others':>7} {'of':>4} {'median':>8} {'s a run':>8}", flush=True)
     for name, begin in cases.items():
-        with LocalSwift(layout=LAYOUT) as swift, tempfile.TemporaryDirectory() as folder:
+        layout = replace(LAYOUT, devices=devices)
+        with LocalSwift(layout=layout) as swift, tempfile.TemporaryDirectory() as folder:
             found = false = 0
             medians = []
             began = time.monotonic()
@@ -173,7 +210,7 @@ def real(runs: int, cases: dict[str, Case], first_seed: int) -> None:
                 try:
                     answer = attributed(swift, Path(folder), seed, hot=name == "hot")
                 finally:
-                    for target in (*DEVICES, *swift.layout.proxy_names):
+                    for target in (*swift.layout.device_owners, *swift.layout.proxy_names):
                         swift.repair(target)
                 named = set(slow(answer)) | set(broken(answer))
                 medians.append(answer["proxies"][0]["latency"][0])
@@ -194,15 +231,21 @@ def main() -> None:
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--limit", action="store_true")
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--cases", nargs="+")
+    parser.add_argument("--noisy", action="store_true")
+    parser.add_argument("--devices", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0, help="the first run's is one more")
     arguments = parser.parse_args()
     if arguments.simulated:
-        simulated(arguments.runs)
+        unknown = set(arguments.cases or ()) - set(PLANTED)
+        if unknown:
+            parser.error(f"--cases: none of {', '.join(PLANTED)}: {', '.join(unknown)}")
+        simulated(arguments.runs, arguments.cases or list(PLANTED), noisy=arguments.noisy)
     if arguments.real:
-        real(arguments.runs, {name: CASES[name] for name in arguments.cases}, arguments.seed)
+        cases = {name: CASES[name] for name in arguments.cases or CASES}
+        real(arguments.runs, cases, arguments.seed, arguments.devices)
     if arguments.limit:
-        real(arguments.runs, LIMIT, arguments.seed)
+        real(arguments.runs, LIMIT, arguments.seed, arguments.devices)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.attribution.joined import Joined
+from ssbench.attribution.joined import OBJECT, Joined
 from ssbench.results import ResultBlock, RunDescription, RunSummary, TextColumn
 from ssbench.run_results import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass
@@ -59,7 +59,8 @@ class Request:
 def requests(joined: Joined, first: int, last: int, suffix: str) -> Iterator[Request]:
     """Yield some of the requests of a simulated cluster, with new transaction ids."""
     lines, operations = joined.lines, joined.operations
-    chosen = np.flatnonzero((lines.operation >= first) & (lines.operation < last))
+    here = (lines.operation >= first) & (lines.operation < last) & (lines.of == OBJECT)
+    chosen = np.flatnonzero(here)
     served: list[list[tuple[int, float]]] = [[] for _ in range(last - first)]
     for line in chosen.tolist():
         served[int(lines.operation[line]) - first].append(
@@ -154,7 +155,7 @@ def write(folder: Path, results: int, lines: int, writes: float, *, expiring: bo
     """Write a stat file and logs; return how many lines."""
     sizes = SizeClass("mixed", 4096, 8 * 2**15, 10, (1, 1, 0, 0))
     scenario = Scenario("scale", (sizes,), user_count=100, operation_count=results)
-    shape = Shape(requests=results, nodes=NODES, objects=100_000, writes=writes)
+    shape = Shape(requests=results, nodes=NODES, objects=100_000, writes=writes, deletes=0.0)
     joined = simulate(1, Cause(devices=(SLOW,)), shape)
     writer = RunResultsWriter(folder / "run.stat.gz", RunDescription(scenario, run_id=1))
     (folder / "logs").mkdir()
