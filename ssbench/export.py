@@ -60,10 +60,11 @@ def _containers(results: RunResults, block: ResultBlock) -> list[str | None]:
 def _objects(results: RunResults, block: ResultBlock) -> list[str | None]:
     if isinstance(block.object, TextColumn):
         return list(block.object)
-    numbers = block.object.tolist()
+    without = {row.code for row in OPERATIONS if not row.has_object}
+    rows = zip(_size_classes(results, block), block.object.tolist(), block.operation.tolist(), strict=True)
     return [
-        results.run.name_object(name, number)
-        for name, number in zip(_size_classes(results, block), numbers, strict=True)
+        None if operation in without else results.run.name_object(name, number)
+        for name, number, operation in rows
     ]
 
 

@@ -1,18 +1,27 @@
 """The table of operations: how each is sent, what is timed, what it does to the objects that exist.
 
 Code that needs to know something of an operation looks its row up in :data:`OPERATIONS`, by code or by
-name. A new operation is a new row. It needs a function in :mod:`ssbench.worker.requests` only where it is
-more than one request.
+name. A new operation is a new row. It needs a function in :mod:`ssbench.worker.builders` only where it is
+more than one plain request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+
+from ssbench.rule import LABEL, TEXT, Rule, whole
+from ssbench.store.contract import Header
 
 #: The largest code: stat files and the rows of the master have one byte for it.
 MAX_CODE = 255
+
+#: The codes from here on are of operations that scenarios define.
+FIRST_DEFINED = 128
 
 
 class Effect(Enum):
@@ -24,7 +33,42 @@ class Effect(Enum):
     ADDS = "adds"  # makes a new object
     READS = "reads"  # leaves the object as it is
     REWRITES = "rewrites"  # replaces the object's data
+    CHANGES = "changes"  # alters the object, but not its data
+    NONE = "none"  # needs no object
     REMOVES = "removes"  # deletes the object
+
+
+class On(Enum):
+    """What the request of an operation is for."""
+
+    OBJECT = "object"
+    CONTAINER = "container"
+    ACCOUNT = "account"
+
+
+class Settings(Struct, frozen=True):
+    """What a scenario says of one operation, by its name: header fields, and values of the keys of its row.
+
+    ``defined`` are the method, the effect and the code of an operation that the scenario defines itself.
+    """
+
+    name: str
+    headers: tuple[Header, ...] = ()
+    values: dict[str, Any] = {}
+    defined: tuple[str, str, int] | None = None
+
+    def row(self) -> Operation:
+        """Return the row of the operation; with its own code where the scenario defines it."""
+        if self.defined is None:
+            return OPERATIONS.named(self.name)
+        method, effect, code = self.defined
+        return Operation(
+            code=code,
+            name=self.name,
+            method=method,
+            effect=Effect(effect),
+            times_first_byte=method not in {"PUT", "POST"},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +81,10 @@ class Operation:
     bytes of the result may be those of the object that exists. ``times_first_byte``: the latency of the
     first byte means something. ``drawn``: scenarios may give it a weight; if not, only ssbench
     itself sends it. ``stat_type`` is its name in the stat files of ssbench 0.x, empty if it has none.
+
+    ``on`` is what its request is for, with these ``headers`` and this ``query``. ``success`` are the statuses
+    that mean success (none: 200 to 299), ``causes`` the names of failures by status. ``needs`` is the feature
+    that the store must have. ``keys`` are those of its settings in a scenario.
     """
 
     code: int
@@ -48,6 +96,23 @@ class Operation:
     times_first_byte: bool = False
     drawn: bool = True
     stat_type: str = ""
+    on: On = On.OBJECT
+    headers: tuple[Header, ...] = ()
+    query: str = ""
+    success: frozenset[int] = frozenset()
+    causes: Mapping[int, str] = field(default_factory=dict, hash=False)
+    needs: str = ""
+    keys: Mapping[str, Rule] = field(default_factory=dict, hash=False)
+
+    @property
+    def has_object(self) -> bool:
+        """Whether an object is chosen for it."""
+        return self.effect is not Effect.NONE
+
+    @property
+    def defined(self) -> bool:
+        """Whether a scenario defines it."""
+        return self.code >= FIRST_DEFINED
 
 
 class Operations:
@@ -75,6 +140,23 @@ class Operations:
         if operation.drawn:
             self.drawn = (*self.drawn, operation)
 
+    def define(self, settings: Settings) -> Operation:
+        """Return the row of an operation that a scenario defines; it is added where there is none yet.
+
+        The same name, method and effect have the same row as long as the process lives. Raises ValueError
+        where there is no room for more.
+        """
+        new = settings.row()
+        for row in self:
+            if row.defined and replace(new, code=row.code) == row:
+                return row
+        code = max((row.code + 1 for row in self if row.defined), default=FIRST_DEFINED)
+        if code > MAX_CODE:
+            raise ValueError(f"more than {MAX_CODE - FIRST_DEFINED + 1} operations of their own")
+        self._by_code[code] = row = replace(new, code=code)
+        self.drawn = (*self.drawn, row)
+        return row
+
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._by_code.values())
 
@@ -93,7 +175,7 @@ class Operations:
 
     def named(self, name: str) -> Operation:
         """Return the operation with this name; raises KeyError."""
-        for row in self:
+        for row in reversed(self._by_code.values()):
             if row.name == name:
                 return row
         raise KeyError(name)
@@ -122,6 +204,38 @@ DELETE = Operation(
     times_first_byte=True,
     stat_type="delete_object",
 )
+HEAD = Operation(code=4, name="head", method="HEAD", effect=Effect.READS, times_first_byte=True)
+HEAD_CONTAINER = Operation(
+    code=5, name="head_container", method="HEAD", effect=Effect.NONE, on=On.CONTAINER, times_first_byte=True
+)
+HEAD_ACCOUNT = Operation(
+    code=6, name="head_account", method="HEAD", effect=Effect.NONE, on=On.ACCOUNT, times_first_byte=True
+)
+_LISTING = {
+    "prefix": TEXT,
+    "delimiter": LABEL,
+    "marker": TEXT,
+    "limit": whole(1, 100_000),
+    "pages": whole(1, 100_000),
+}
+LIST = Operation(
+    code=7,
+    name="list",
+    method="GET",
+    effect=Effect.NONE,
+    on=On.CONTAINER,
+    times_first_byte=True,
+    keys=_LISTING,
+)
+LIST_ACCOUNT = Operation(
+    code=8,
+    name="list_account",
+    method="GET",
+    effect=Effect.NONE,
+    on=On.ACCOUNT,
+    times_first_byte=True,
+    keys=_LISTING,
+)
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = Operation(
     code=64,
@@ -138,4 +252,18 @@ REMOVE = Operation(
 )
 
 #: Every operation.
-OPERATIONS = Operations((CREATE, READ, UPDATE, DELETE, UPLOAD_IF_MISSING, REMOVE))
+OPERATIONS = Operations(
+    (
+        CREATE,
+        READ,
+        UPDATE,
+        DELETE,
+        HEAD,
+        HEAD_CONTAINER,
+        HEAD_ACCOUNT,
+        LIST,
+        LIST_ACCOUNT,
+        UPLOAD_IF_MISSING,
+        REMOVE,
+    )
+)

@@ -224,7 +224,7 @@ def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -
 
             return [LiveScreen(scenario, bench.workers, bench.worker_views)]
         case "characters":
-            return [ResultCharacters()]
+            return [ResultCharacters([name for each in scenario.size_classes for name in each.weights])]
     return []
 
 

@@ -58,6 +58,8 @@ class Line(Protocol):
     @property
     def moved(self) -> int: ...  # noqa: D102
     @property
+    def entries(self) -> int: ...  # noqa: D102
+    @property
     def moved_per_second(self) -> float: ...  # noqa: D102
     @property
     def rate_interval(self) -> Bounds | None: ...  # noqa: D102

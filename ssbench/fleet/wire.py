@@ -17,10 +17,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from ssbench.operations import Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 9
+PROTOCOL = 10
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -84,6 +85,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     the sides are two accounts with a token each. ``owners`` holds what the objects of each of
     ``size_classes`` say of whose they are (:mod:`ssbench.scenario.owner`). A run has parameters for each
     ``group`` of users, whose jobs follow them.
+    ``operations`` are the settings of operations.
     """
 
     run_id: Count
@@ -107,6 +109,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     second_token: str | None = None
     owners: list[str] = []
     group: Small = 0
+    operations: list[Settings] = []
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
@@ -175,13 +178,15 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
 
     ``connecting`` and ``pausing`` are how many of its seconds went into new connections and into our own
     pauses before retries; ``last_attempt`` is what its last attempt took, where it was not the only one.
-    ``held`` is how many of the seconds the worker itself stood still.
+    ``held`` is how many of the seconds the worker itself stood still, ``entries`` how many entries of
+    listings came.
     """
 
     connecting: Seconds = 0.0
     pausing: Seconds = 0.0
     last_attempt: Seconds | None = None
     held: Seconds = 0.0
+    entries: Count = 0
 
 
 class Brief(Struct, array_like=True, frozen=True, gc=False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ssbench.figures.units import milliseconds
+from ssbench.operations import OPERATIONS, On
 from ssbench.results import RunDescription
 from ssbench.statistics import Slowest
 from ssbench.statistics.censored import Censored
@@ -30,6 +31,9 @@ def bounded(latencies: Censored, rank: float, mark: str = "\u2265 ") -> str:
 def object_path(run: RunDescription, slowest: Slowest) -> str:
     """Return container and object of an operation, as in ``ssbench_000017/tiny_000112``."""
     scenario, container, name = run.scenario, slowest.container, slowest.object
+    operation = OPERATIONS.get(slowest.operation)
+    if operation is not None and not operation.has_object and isinstance(container, int):
+        return "" if operation.on is On.ACCOUNT else run.container(container, None)
     if isinstance(container, int):
         container = run.container(container, name if isinstance(name, int) else None)
     if isinstance(name, int):

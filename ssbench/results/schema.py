@@ -167,6 +167,7 @@ _TABLE = (
           " and pausing", "d", default=None, derive=_only_attempt),
     Field("group", 40, _NUMBER, "index", 2, "group",
           "place in the ``groups`` of the scenario, or in the ``sides`` of a run with two, from 0", "B"),
+    Field("entries", 45, _NUMBER, "count", 2, "entries", "entries of the listings that came", "q"),
 )
 # fmt: on
 

@@ -361,7 +361,7 @@ def shared_reads(scenario: Scenario) -> str:
     """Return a digest of the initial objects of a scenario that only reads; empty where it writes."""
     for each in scenario.size_classes:
         for name, weight in each.weights.items():
-            if weight and OPERATIONS.named(name).effect is not Effect.READS:
+            if weight and OPERATIONS.named(name).effect not in {Effect.READS, Effect.NONE}:
                 return ""
     parts = [str(scenario.container_count), *(owner_of(scenario, each) for each in scenario.size_classes)]
     parts += [str(each.initial_files) for each in scenario.size_classes]

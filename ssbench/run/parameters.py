@@ -43,5 +43,6 @@ def run_parameters(
         owners=[owner_of(scenario, each) for each in scenario.size_classes],
         verify_seed=run_id if options.verify and session else None,
         sided=bool(options.sides),
+        operations=list(scenario.operations),
         side_policies=[side.policy for side in options.sides if side.policy],
     )

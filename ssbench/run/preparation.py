@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 
-from ssbench.errors import ClusterError
+from ssbench.errors import ClusterError, UsageError
 from ssbench.names import container_name
+from ssbench.operations import OPERATIONS
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.phases import InitialUploads
@@ -24,6 +25,28 @@ _log = logging.getLogger(__name__)
 
 class _InterruptedError(Exception):
     """Ends the making of containers."""
+
+
+def refuse_missing(scenario: Scenario, options: RunOptions, tokens: TokenSource) -> None:
+    """Raise UsageError where the store says that it lacks what an operation of the scenario needs.
+
+    A store that does not say what it has is not refused.
+    """
+    names = {name for each in scenario.size_classes for name, weight in each.weights.items() if weight}
+    needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
+    if not needed:
+        return
+    timeouts = options.requests.connect_timeout, options.requests.network_timeout
+    for session in tokens.sessions:
+        found = STORE.capabilities(session, timeouts)
+        lacking = [f"{name} needs {feature}" for name, feature in needed.items() if found.lacks(feature)]
+        if lacking:
+            raise UsageError(
+                f"{session.storage_urls[0]}: the cluster lacks what operations of the scenario need:"
+                f" {'; '.join(lacking)} (it has {', '.join(sorted(found.features))})"
+            )
+        if not found.known:
+            _log.info("The cluster does not say whether it has %s", ", ".join(needed.values()))
 
 
 def make_containers(
@@ -62,7 +85,7 @@ def make_containers(
                     check=check,
                     renew=place.renew,
                     trans_id_extra=mark,
-                    headers={},
+                    headers=dict(scenario.container_put_headers),
                 )
     except _InterruptedError:
         return

@@ -100,6 +100,8 @@ class RowMaker:
             rows.note("pausing", rare.pausing)
         if rare.last_attempt is not None:
             rows.note("last_attempt", rare.last_attempt)
+        if rare.entries:
+            rows.note("entries", rare.entries)
         if rare.held >= HELD_SHARE * (took or 0.0) and rare.held:
             rows.note("marks", Mark.HELD_UP)
 

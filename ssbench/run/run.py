@@ -26,7 +26,7 @@ from ssbench.run.outcome import RunOutcome
 from ssbench.run.ownership import Ownership
 from ssbench.run.parameters import run_parameters
 from ssbench.run.phases import Benchmark, InitialUploads
-from ssbench.run.preparation import make_containers, upload_initial_objects
+from ssbench.run.preparation import make_containers, refuse_missing, upload_initial_objects
 from ssbench.run.run_workers import RunWorkers
 from ssbench.run.summary import describe, late_warnings, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
@@ -223,6 +223,7 @@ class Run:
         if self._stop():
             return
         if self._tokens is not None:
+            refuse_missing(self._scenario, self._options, self._tokens)
             make_containers(self._scenario, self._options, self._tokens, self._loop, self._mark)
             if self._stop():
                 return

@@ -7,7 +7,7 @@ field by field of :data:`~ssbench.results.FIELDS`; it knows no file and no compr
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.operations import MAX_CODE, OPERATIONS, Operation
+from ssbench.operations import FIRST_DEFINED, MAX_CODE, OPERATIONS, Operation
 from ssbench.results import FIELDS, Failure, Field, Kind, ResultBlock, TextColumn
 from ssbench.results.block import constant, is_constant
 from ssbench.run_results.damage import DamageError
@@ -33,6 +33,8 @@ _HAS_BASE = 16
 _WIDTHS = (0, 1, 2, 4, 8)
 
 _Numbers = npt.NDArray[np.int64]
+
+_NO_CODES: Mapping[int, int] = {}
 
 _json = msgspec.json.Encoder()
 _failures_decoder = msgspec.json.Decoder(list[tuple[int, str | None, str, dict[str, int]]])
@@ -129,18 +131,21 @@ def _text(number: int, data: bytes) -> bytes:
     return _COLUMN_HEADER.pack(number, _TEXT_WIDTH) + _TEXT_HEADER.pack(len(data)) + data
 
 
-def decode(payload: bytes, size_classes: int) -> ResultBlock:
-    """Decode the payload of a ROWS record of a run with that many size classes; raises DamageError."""
+def decode(payload: bytes, size_classes: int, codes: Mapping[int, int] = _NO_CODES) -> ResultBlock:
+    """Decode the payload of a ROWS record of a run with that many size classes; raises DamageError.
+
+    ``codes`` are those that operations have here, by those that they have in the file, where they differ.
+    """
     try:
         with np.errstate(invalid="ignore"):  # numbers that no writer makes
-            return _decode(payload, size_classes)
+            return _decode(payload, size_classes, codes)
     except DamageError:
         raise
     except (struct.error, LookupError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise DamageError(f"a block of results: {error}") from None
 
 
-def _decode(payload: bytes, size_classes: int) -> ResultBlock:
+def _decode(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> ResultBlock:
     count, base = _ROWS_HEADER.unpack_from(payload)
     if not 0 < count <= MAX_ROWS:
         raise DamageError(f"a block of {count:,} results")
@@ -155,6 +160,8 @@ def _decode(payload: bytes, size_classes: int) -> ResultBlock:
     for field in FIELDS.values():
         if field.number in numbers:
             columns[field.name] = _decode_column(field, numbers[field.number], texts, base, block)
+    if codes:
+        columns["operation"] = _translated(block.operation, codes)
     known = _is_known(OPERATIONS.drawn)
     for name, values in (("operation", len(known)), ("size_class", size_classes)):
         column = getattr(block, name)
@@ -165,6 +172,16 @@ def _decode(payload: bytes, size_classes: int) -> ResultBlock:
     if "completed" not in columns:
         raise DamageError("results without their completion")
     return block
+
+
+def _translated(operations: _Numbers, codes: Mapping[int, int]) -> _Numbers:
+    """Return codes of operations as they are here; those of a file that no operation here has become -1."""
+    known = np.arange(MAX_CODE + 1)
+    known[FIRST_DEFINED:] = -1
+    for there, here in codes.items():
+        if FIRST_DEFINED <= there <= MAX_CODE:
+            known[there] = here
+    return np.asarray(known[np.clip(operations, 0, MAX_CODE)])
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from isal.isal_zlib import crc32
 
+from ssbench.operations import OPERATIONS
 from ssbench.results import ResultBlock, RunDescription
 from ssbench.run_results import columns
 from ssbench.run_results.damage import DamageError
@@ -51,11 +52,12 @@ class CurrentResults(RunResults):
 
     def _read_blocks(self) -> Iterator[ResultBlock]:
         size_classes = len(self.size_classes)
+        codes = _codes_of_defined(self.run)
         cluster = None
         while (record := self._record()) is not None:
             kind, payload = record
             if kind == ROWS:
-                yield columns.decode(payload, size_classes)
+                yield columns.decode(payload, size_classes, codes)
             elif kind == CLUSTER:
                 cluster = decode_cluster(payload)
                 if cluster is None:
@@ -115,6 +117,18 @@ class CurrentResults(RunResults):
         if crc32(payload, crc32(kind)) != checksum:
             raise DamageError("a record does not match its checksum")
         return kind, payload
+
+
+def _codes_of_defined(run: RunDescription) -> dict[int, int]:
+    """Return the codes here of the operations that the scenario of a run defines, by those in its file."""
+    try:
+        return {
+            each.defined[2]: OPERATIONS.define(each).code
+            for each in run.scenario.operations
+            if each.defined is not None
+        }
+    except ValueError as error:
+        raise DamageError(f"the operations of the run: {error}") from None
 
 
 FORMAT = Format("ssbench 1", lambda head: head.startswith(MAGIC), CurrentResults)

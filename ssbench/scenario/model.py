@@ -6,11 +6,17 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ssbench.operations import Settings
+from ssbench.store.contract import Header
+
 #: Weights of operations by name, or those of create, read, update and delete in this order.
 Weights = tuple[float, float, float, float] | dict[str, float]
 
 #: The operations that a list of four weights stands for.
 CRUD = ("create", "read", "update", "delete")
+
+#: Those of a list of five.
+CRUD_AND_LIST = (*CRUD, "list")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,8 @@ class Scenario:
     ``rate`` operations a second make an open loop, in which operations are due at moments that ``arrivals``
     tells the rule of: evenly, or as a Poisson process. The first ``warmup`` seconds are left out of reports.
     A user of a closed loop pauses for ``think_time`` seconds after each operation.
+    ``operations`` are the settings of operations, ``container_put_headers`` the header fields with which
+    containers are made.
     ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
     (:mod:`ssbench.conditions`) under which a run fails.
     """
@@ -85,6 +93,8 @@ class Scenario:
     warmup: float = 0.0
     think_time: float = 0.0
     fail_if: tuple[str, ...] = ()
+    operations: tuple[Settings, ...] = ()
+    container_put_headers: tuple[Header, ...] = ()
 
     @property
     def plan(self) -> tuple[Stage, ...]:

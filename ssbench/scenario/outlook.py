@@ -14,6 +14,9 @@ from ssbench.scenario.stock import running_out
 _SECONDS_A_REQUEST = 0.02
 _BYTES_A_SECOND = 100e6
 
+#: Longer values of settings are shortened.
+_LONGEST_VALUE = 60
+
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -37,8 +40,10 @@ def outlook(scenario: Scenario) -> Iterator[str]:
     yield from _load(scenario)
     for name, share in shares.items():
         times = f"about {share * count:,.0f} x " if count else ""
-        yield f"    {times}{name} ({share:.1%})"
+        yield f"    {times}{name} ({share:.1%}){_settings(scenario, name)}"
     yield from _running_out(scenario)
+    for name, value in scenario.container_put_headers:
+        yield f"  containers are made with the header {name}: {value}"
     if scenario.delete_after:
         yield f"  objects expire {scenario.delete_after:,} s after they were written"
     for condition in scenario.fail_if:
@@ -75,6 +80,31 @@ def _running_out(scenario: Scenario) -> Iterator[str]:
         yield f"      {each.deleted:.1%} of its operations delete, {each.created:.1%} create"
     if found:
         yield "    operations that need an object of such a class are then not sent"
+
+
+def _settings(scenario: Scenario, name: str) -> str:
+    """What a scenario says of an operation, in words; also what the cluster has to have for it."""
+    words = []
+    for settings in scenario.operations:
+        if settings.name == name:
+            if settings.defined:
+                words.append(f"{settings.defined[0]} {settings.values['path']}")
+            words += [
+                f"{key} {_in_words(value)}"
+                for key, value in settings.values.items()
+                if key != "path" or not settings.defined
+            ]
+            words += [f"header {field}: {value}" for field, value in settings.headers]
+    needs = OPERATIONS.named(name).needs
+    if needs:
+        words.append(f"needs {needs}")
+    return ": " + ", ".join(words) if words else ""
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return " to ".join(str(each) for each in dict.fromkeys(value))
+    return str(value) if len(str(value)) <= _LONGEST_VALUE else f"{str(value)[:_LONGEST_VALUE]}..."
 
 
 def _mean_size(size_class: SizeClass) -> float:

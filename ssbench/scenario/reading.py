@@ -15,25 +15,27 @@ from typing import Any
 
 from ssbench.conditions import parse, unknown_class
 from ssbench.errors import ScenarioError, UsageError
+from ssbench.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario import load as scenario_load
+from ssbench.scenario import operations
 from ssbench.scenario import text as scenario_text
-from ssbench.scenario.model import Scenario, SizeClass, Stage, Weights
+from ssbench.scenario.model import CRUD, CRUD_AND_LIST, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.rules import (
     CLASS_RULES,
     INITIAL,
-    MAX_BYTES,
     MAY_BE_NULL,
     SCENARIO_RULES,
     STAGE_RULES,
     WEIGHTS,
-    Rule,
-    brief,
 )
 from ssbench.scenario.shipped import shipped, shipped_file, similar
 from ssbench.scenario.text import Document, Fault, KeyPath
 from ssbench.suggestions import did_you_mean
 
 _log = logging.getLogger(__name__)
+
+#: The keys of weights: the name of today, and that of ssbench 0.x.
+_PROFILES = ("profile", "crud_profile")
 
 #: Maximum size of a scenario file in bytes; a larger file is not a scenario.
 MAX_FILE_BYTES = 1_000_000
@@ -177,17 +179,25 @@ class _Checker:
         if not isinstance(data, dict):
             self._fault((), f"expected a mapping with keys such as name and sizes, not {brief(data)}")
             return None
-        values = self._values(data, (), SCENARIO_RULES, structures=("sizes", "initial_files", "stages"))
+        # First: weights and conditions name the operations that it defines.
+        settings = operations.read(data.get("operations"), self._values, self._fault)
+        structures = ("sizes", "initial_files", "operations", "stages")
+        values = self._values(data, (), SCENARIO_RULES, structures=structures)
         stages = self._load(data, values)
         classes = self._sizes(data)
         initial = self._initial_files(data, classes)
-        default_profile = values.pop("crud_profile", None)
+        default_profile = self._profile(values, ())
+        values["operations"] = operations.with_headers(settings, "read", values.pop("get_headers", ()))
         used = [entry for entry in classes if initial.get(entry.get("name", ""))]
-        if data.get("crud_profile") is None and any(not entry["has_profile"] for entry in used):
+        given = any(data.get(key) is not None for key in _PROFILES)
+        if not given and any(not entry["has_profile"] for entry in used):
             self._fault((), f"crud_profile: missing, expected {WEIGHTS.expected} (or one in each size class)")
         for text in values.get("fail_if", ()):
             if wrong := unknown_class(parse(text), [entry.get("name", "") for entry in used]):
                 self._fault(("fail_if",), f"fail_if: {wrong}")
+        for profile in (default_profile, *(entry.get("crud_profile") for entry in used)):
+            for name in operations.unknown(profile if isinstance(profile, dict) else {}, settings):
+                self._fault((), f"profile: {name!r} is not among the operations of this scenario")
         if self._document.faults:
             return None
         values["delete_after"] = values.get("delete_after") or None
@@ -276,7 +286,9 @@ class _Checker:
                 )
             elif name is not None:
                 names.add(name)
-            classes.append(values | {"has_profile": entry.get("crud_profile") is not None})
+            profile = self._profile(values, path)
+            given = any(entry.get(key) is not None for key in _PROFILES)
+            classes.append(values | {"has_profile": given} | ({"crud_profile": profile} if profile else {}))
         return classes
 
     def _initial_files(self, data: dict[str, Any], classes: list[dict[str, Any]]) -> dict[str, int]:
@@ -301,6 +313,15 @@ class _Checker:
         if not any(initial.values()):
             self._fault(("initial_files",), "initial_files: expected a number above 0 for one class or more")
         return initial
+
+    def _profile(self, values: dict[str, Any], path: KeyPath) -> Any:
+        """Take the weights out of the values of a mapping, by either name; None where there are none."""
+        found = [values.pop(key) for key in _PROFILES if key in values]
+        if len(found) > 1:
+            self._fault(
+                (*path, "profile"), f"{_spell((*path, 'profile'))}: expected this or crud_profile, not both"
+            )
+        return found[0] if found else None
 
     def _values(
         self,
@@ -359,5 +380,7 @@ def _spell(path: KeyPath) -> str:
 def _weights(profile: list[float] | dict[str, float]) -> Weights:
     if isinstance(profile, dict):
         return {name: float(weight) for name, weight in profile.items()}
+    if len(profile) > len(CRUD):
+        return dict(zip(CRUD_AND_LIST, map(float, profile), strict=True))
     create, read, update, delete = map(float, profile)
     return create, read, update, delete

@@ -2,74 +2,28 @@
 
 from __future__ import annotations
 
-import math
-import reprlib
-from collections.abc import Callable
-from typing import NamedTuple
-
 from ssbench import conditions, quantities
 from ssbench.operations import OPERATIONS
-from ssbench.scenario.model import CRUD
-
-_MAX_NUMBER = 1_000_000_000  # leaves room in the 32 bits that container and object numbers have on the wire
-MAX_BYTES = 2**63 - 1
+from ssbench.rule import (
+    HEADERS,
+    LABEL,
+    MAX_NUMBER,
+    SIZE,
+    TEXT,
+    Rule,
+    brief,
+    is_label,
+    is_number,
+    whole,
+)
+from ssbench.scenario.model import CRUD, CRUD_AND_LIST
 
 #: Operations a second that no master can hand out.
 _MAX_RATE = 10_000_000
 
 
-class Rule(NamedTuple):
-    """What a value must be: a test, and a description for messages.
-
-    ``parse`` turns a text with a unit into a number, or raises ValueError; where it is None, no unit is
-    allowed. ``convert`` does so with any value.
-    """
-
-    accepts: Callable[[object], bool]
-    words: str | Callable[[], str]
-    parse: Callable[[str], float] | None = None
-    convert: Callable[[object], object] | None = None
-
-    def read(self, value: object) -> object:
-        """Return a number for a text with a unit, any other value unchanged; raises ValueError."""
-        if self.convert is not None:
-            return self.convert(value)
-        # A number in quotes is a text in YAML, and was always refused.
-        if self.parse is None or not isinstance(value, str) or not value.strip()[-1:].isalpha():
-            return value
-        return self.parse(value)
-
-    @property
-    def expected(self) -> str:
-        """The words for what a value must be."""
-        return self.words if isinstance(self.words, str) else self.words()
-
-
-def _whole(low: int, high: int) -> Rule:
-    # type() and not isinstance(), because True is an int
-    return Rule(
-        lambda value: type(value) is int and low <= value <= high, f"a whole number from {low} to {high}"
-    )
-
-
-def _is_text(value: object) -> bool:
-    try:  # JSON can spell halves of surrogate pairs, which no name on the wire can hold
-        return isinstance(value, str) and 1 <= len(value.encode()) <= 900
-    except UnicodeEncodeError:
-        return False
-
-
-def _is_label(value: object) -> bool:
-    # nothing that ends a line, of a report or of an HTTP header
-    return isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable()
-
-
 def _is_container_part(value: object) -> bool:
-    return _is_label(value) and "/" not in str(value)
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]
+    return is_label(value) and "/" not in str(value)
 
 
 class _Range(Rule):
@@ -96,11 +50,11 @@ def _number(text: str) -> float | None:
 
 
 def _are_users(value: object) -> bool:
-    return isinstance(value, tuple) and all(type(each) is int and 1 <= each <= _MAX_NUMBER for each in value)
+    return isinstance(value, tuple) and all(type(each) is int and 1 <= each <= MAX_NUMBER for each in value)
 
 
 def _is_rate(value: object) -> bool:
-    return _is_number(value) and 0 <= value <= _MAX_RATE  # type: ignore[operator]
+    return is_number(value) and 0 <= value <= _MAX_RATE  # type: ignore[operator]
 
 
 def _are_rates(value: object) -> bool:
@@ -112,15 +66,15 @@ def _is_weights(value: object) -> bool:
         if not value.keys() <= {operation.name for operation in OPERATIONS.drawn}:
             return False
         value = list(value.values())
-    elif not isinstance(value, list) or len(value) != len(CRUD):
+    elif not isinstance(value, list) or len(value) not in {len(CRUD), len(CRUD_AND_LIST)}:
         return False
-    return all(map(_is_number, value)) and sum(value) > 0 and max(value) < 1e300
+    return all(map(is_number, value)) and sum(value) > 0 and max(value) < 1e300
 
 
 def _weights_words() -> str:
     names = ", ".join(operation.name for operation in OPERATIONS.drawn)
     return (
-        "four numbers of 0 or more that do not sum to 0: create, read, update, delete;"
+        "four numbers of 0 or more that do not sum to 0: create, read, update, delete (a fifth: list);"
         f" or a mapping of operations ({names}) to such numbers"
     )
 
@@ -138,20 +92,17 @@ def _conditions(value: object) -> object:
     return tuple(conditions.parse(text).text for text in texts)
 
 
-_TEXT = Rule(_is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
-_LABEL = Rule(_is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)")
 _CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
 WEIGHTS = Rule(_is_weights, _weights_words)
-_SIZE = _whole(0, MAX_BYTES)._replace(parse=quantities.size)
-INITIAL = _whole(0, _MAX_NUMBER)
+INITIAL = whole(0, MAX_NUMBER)
 _SECONDS = Rule(
-    lambda value: _is_number(value) and 0 < value <= 1e9,  # type: ignore[operator]
+    lambda value: is_number(value) and 0 < value <= 1e9,  # type: ignore[operator]
     "a number of seconds above 0",
     quantities.seconds,
 )
 
 _SECONDS_OR_0 = Rule(
-    lambda value: _is_number(value) and value <= 1e9,  # type: ignore[operator]
+    lambda value: is_number(value) and value <= 1e9,  # type: ignore[operator]
     "a number of seconds of 0 or more",
     quantities.seconds,
 )
@@ -163,15 +114,18 @@ _ARRIVALS = Rule(lambda value: value in ("even", "poisson"), "even or poisson")
 
 #: Keys of a file, without ``sizes``, ``initial_files`` and ``stages``, which have a structure of their own.
 SCENARIO_RULES = {
-    "name": _TEXT,
+    "name": TEXT,
     "crud_profile": WEIGHTS,
-    "operation_count": _whole(1, 2**62),
+    "profile": WEIGHTS,
+    "get_headers": HEADERS,
+    "container_put_headers": HEADERS,
+    "operation_count": whole(1, 2**62),
     "run_seconds": _SECONDS,
-    "user_count": _whole(1, _MAX_NUMBER),
+    "user_count": whole(1, MAX_NUMBER),
     "container_base": _CONTAINER_PART,
-    "container_count": _whole(1, _MAX_NUMBER),
-    "container_concurrency": _whole(1, 10_000),
-    "delete_after": _whole(0, 2**62)._replace(parse=_whole_seconds),
+    "container_count": whole(1, MAX_NUMBER),
+    "container_concurrency": whole(1, 10_000),
+    "delete_after": whole(0, 2**62)._replace(parse=_whole_seconds),
     "policy": _CONTAINER_PART,
     "rate": _RATE,
     "arrivals": _ARRIVALS,
@@ -183,12 +137,18 @@ SCENARIO_RULES = {
         convert=_conditions,
     ),
 }
-CLASS_RULES = {"name": _LABEL, "size_min": _SIZE, "size_max": _SIZE, "crud_profile": WEIGHTS}
+CLASS_RULES = {
+    "name": LABEL,
+    "size_min": SIZE,
+    "size_max": SIZE,
+    "crud_profile": WEIGHTS,
+    "profile": WEIGHTS,
+}
 STAGE_RULES = {
     "seconds": _SECONDS,
     "users": _Range(
         _are_users,
-        f"a whole number from 1 to {_MAX_NUMBER}, or two as in 16..64, from the first to the second",
+        f"a whole number from 1 to {MAX_NUMBER}, or two as in 16..64, from the first to the second",
     ),
     "rate": _Range(
         _are_rates,
@@ -203,6 +163,10 @@ MAY_BE_NULL = {
     "delete_after",
     "policy",
     "crud_profile",
+    "profile",
+    "operations",
+    "get_headers",
+    "container_put_headers",
     "rate",
     "arrivals",
     "stages",
@@ -210,8 +174,3 @@ MAY_BE_NULL = {
     "think_time",
     "fail_if",
 }
-
-
-def brief(value: object) -> str:
-    """Show a value in an error message, shortened."""
-    return "nothing" if value is None else reprlib.repr(value)

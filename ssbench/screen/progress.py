@@ -5,6 +5,7 @@ They are not shown where INFO lines are not (``-q``).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from ssbench.operations import MAX_CODE, OPERATIONS, Operation
 from ssbench.results import ResultBlock, RunSummary
+from ssbench.scenario.model import CRUD
 from ssbench.screen import terminal
 
 #: Seconds between two writes of result characters.
@@ -22,10 +24,12 @@ _STEPS = (1.0, 3.0, 10.0)
 _FIRST_BYTE, _LAST_BYTE = b".oO*", b"_|^@"
 
 
-def legend() -> str:
-    """Return the text that explains the characters."""
+def legend(names: Collection[str]) -> str:
+    """Return the text that explains the characters of the operations of these names."""
     first, last = (
-        ", ".join(operation.name for operation in OPERATIONS.drawn if operation.times_first_byte is by_first)
+        ", ".join(
+            row.name for row in OPERATIONS.drawn if row.times_first_byte is by_first and row.name in names
+        )
         for by_first in (True, False)
     )
     return f"""\
@@ -73,7 +77,9 @@ class ResultCharacters:
     A :class:`~ssbench.results.Sink`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Collection[str] = CRUD) -> None:
+        """Take the names of the operations of a run that are not those of any."""
+        self._names = {*CRUD, *names}
         self._wanted = terminal.shows_progress()
         self._chunks: list[str] = []
         self._wrote = 0.0
@@ -88,7 +94,7 @@ class ResultCharacters:
         """Let what has gathered be seen, some tens of times a second at the most."""
         if self._wanted and not self._has_legend:
             self._has_legend = True
-            terminal.write_line(legend())
+            terminal.write_line(legend(self._names))
         if self._chunks and now - self._wrote >= _WRITE_SECONDS:
             self._wrote = now
             terminal.write_in_row("".join(self._chunks))

@@ -34,7 +34,7 @@ class Figures:
     ``due`` what is known of operations that were due in an open loop.
     ``held_up`` are the last-byte latencies of successes whose worker stood still, and not among the others.
     ``last_attempt`` is what the last attempts of those in ``last_byte`` took, without connecting;
-    ``connecting`` is of those that connected.
+    ``connecting`` is of those that connected. ``entries`` are those of the listings of all successes.
     """
 
     count: int
@@ -54,6 +54,7 @@ class Figures:
     held_up: Latencies
     last_attempt: Latencies
     connecting: Latencies
+    entries: int
 
     @property
     def latency(self) -> Censored:
@@ -86,6 +87,7 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
         held_up=merge(part.held_up for part in parts),
         last_attempt=merge(part.last_attempt for part in parts),
         connecting=merge(part.connecting for part in parts),
+        entries=sum(part.entries for part in parts),
     )
 
 
@@ -99,6 +101,7 @@ class FiguresCollector:
     retries: int = 0
     resent: int = 0
     moved: int = 0
+    entries: int = 0
     parts: Parts = NONE
     start: float = math.inf
     end: float = -math.inf
@@ -125,6 +128,8 @@ class FiguresCollector:
         self.count += len(rows)
         self.by_second.add(block, rows)
         self.moved += int(np.maximum(block.size[rows], 0).sum())
+        if "entries" in block.given:
+            self.entries += int(block.entries[rows].sum())
         if (found := vanished(block, rows)) is not NONE:
             self.parts += found
         last_byte = block.last_byte[rows]
@@ -159,6 +164,7 @@ class FiguresCollector:
             self.held_up.finish(),
             times.last_attempt,
             times.connecting,
+            self.entries,
         )
 
 

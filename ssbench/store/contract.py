@@ -91,7 +91,7 @@ class Outcome(Struct, frozen=True, gc=False):
     ``connecting`` and ``pausing`` are how many of the seconds went into new connections and into our own
     pauses before retries; ``last_attempt`` is what the last attempt took, connecting aside, None where it
     was the only one. ``owner`` is whose the object is that a HEAD found, as its metadata says. ``reply`` is
-    what the answer to a request that keeps it said.
+    what the answer to a request that keeps it said, ``entries`` how many entries of listings came.
     """
 
     first_byte: float | None
@@ -113,6 +113,7 @@ class Outcome(Struct, frozen=True, gc=False):
     last_attempt: float | None = None
     owner: str | None = None
     reply: Reply | None = None
+    entries: int = 0
 
 
 class Client(Protocol):

@@ -47,7 +47,7 @@ from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
 from ssbench.swift.request_options import RequestOptions
 from ssbench.swift.shared import Shared, discarding_flags
-from ssbench.swift.target import Target
+from ssbench.swift.target import Target, quoted
 from ssbench.swift.timing import LONGEST_RETRY_AFTER, NETWORK_TIMEOUTS, SLOW_RATE
 from ssbench.swift.tls import tls_context
 from ssbench.swift.verify import Verifier
@@ -195,9 +195,9 @@ class Client:
         """Decide how the body of the answer is looked at."""
         if request.keep:
             effort.keeps = request.keep
-        elif request.method == "GET" and request.part is None and not request.query:
+        elif request.method == "GET" and request.name and not (request.part or request.query or request.path):
             effort.checked = self._shared.verifier is not None or (begun is None and self.sample())
-        if self._shared.verifier is not None:
+        if self._shared.verifier is not None and request.name:
             effort.name = f"{request.container}/{request.name}".encode()
 
     def template(
@@ -217,6 +217,12 @@ class Client:
         """
         target = self._targets.get(storage_url) or self._open_target(storage_url)
         return target.template(method, container, stem, token, delete_after, owner, headers), target.pool
+
+    def path(self, storage_url: str) -> str:
+        """Return the path of a storage URL, as requests have it."""
+        return parse_storage_url(storage_url)[2]
+
+    quoted = staticmethod(quoted)
 
     @property
     def payload(self) -> Payload:
@@ -336,7 +342,8 @@ def _is_success(status: int, request: Request) -> bool:
     if request.part is not None:
         return status == _PARTIAL
     # The only success of a read: a part of an object (206) was not asked for.
-    return 200 <= status < 300 and (status == _WHOLE or request.method != "GET" or not request.name)
+    whole = request.method == "GET" and request.name and not request.path
+    return 200 <= status < 300 and (status == _WHOLE or not whole)
 
 
 def _refused(answer: Answer, request: Request) -> AttemptError:

@@ -37,6 +37,11 @@ def fields_of(headers: tuple[Header, ...]) -> bytes:
     return "".join([f"{name}: {value}\r\n" for name, value in headers]).encode()
 
 
+def quoted(name: str) -> str:
+    """Return the name of an object, or of a container, as it is in a path."""
+    return name if _UNQUOTED(name) else quote(name, "/~")
+
+
 class Target:
     """A storage URL: its pool, and what requests to it begin with."""
 
@@ -56,18 +61,18 @@ class Target:
         if request.name and not request.path:
             container = request.container
             before = self._before.get((method, container)) or self._keep_before(method, container)
-            quoted = (request.name if _UNQUOTED(request.name) else quote(request.name, "/~")).encode()
+            path = quoted(request.name).encode()
             if request.query:
-                quoted += b"?" + request.query.encode()
+                path += b"?" + request.query.encode()
         else:
-            before, quoted = self._other_line(request), b""
+            before, path = self._other_line(request), b""
         after = self._after.get(token) or self._keep_after(token)
         if request.headers:
             after += fields_of(request.headers)
         if request.part is not None:
             after += b"Range: bytes=%d-%d\r\n" % request.part
         if method not in _WITH_LENGTH:
-            return before + quoted + after + b"\r\n"
+            return before + path + after + b"\r\n"
         if request.owner is not None:
             after += self._owners.get(request.owner) or self._keep_owner(request.owner)
         size = request.size if request.body is None else len(request.body)
@@ -75,7 +80,7 @@ class Target:
             ending = b"X-Delete-After: %d\r\n\r\n" % request.delete_after
         else:
             ending = b"\r\n"
-        head = b"%b%b%bContent-Length: %d\r\n%b" % (before, quoted, after, size, ending)
+        head = b"%b%b%bContent-Length: %d\r\n%b" % (before, path, after, size, ending)
         return head + request.body if request.body else head
 
     def _other_line(self, request: Request) -> bytes:

@@ -4,8 +4,9 @@ Each size class has a queue of its objects, oldest first. An operation takes the
 
 * a read puts it at the end of the queue at once, so reads of one object may overlap;
 * an update puts it at the end when the update has ended, and a delete takes it out: no other operation
-  is handed out for an object that is being written or deleted;
-* a create adds its object at the end when it has succeeded.
+  is handed out for an object that is being written or deleted; a change of its metadata counts as an update;
+* a create adds its object at the end when it has succeeded;
+* an operation that needs no object takes none.
 
 An update or a delete takes an object that is not being read: an object that is being read goes to the
 end of the queue, and the next one is tried. If all that were tried are being read, the operation reserves
@@ -33,6 +34,9 @@ from ssbench.scenario.model import Scenario
 from ssbench.workload.draws import Draw, Workload
 from ssbench.workload.expiry import Expiry
 
+#: The numbers of operations that need no object begin anew after so many.
+_NUMBERS = 2**30 - 1
+
 #: Numbers in an array of a queue, about.
 _CHUNK = 65536
 
@@ -40,6 +44,7 @@ _CHUNK = 65536
 _TRIES = 16
 
 _ADDS, _READS, _REWRITES, _REMOVES = Effect.ADDS, Effect.READS, Effect.REWRITES, Effect.REMOVES
+_CHANGES, _NONE = Effect.CHANGES, Effect.NONE
 
 
 class Result(Protocol):
@@ -76,6 +81,12 @@ class Population:
         effects = {operation.code: operation.effect for operation in OPERATIONS.drawn}
         #: By code: a list is faster than a dict.
         self._effects = [effects.get(code) for code in range(OPERATIONS.length_by_code)]
+        #: The codes of operations that rewrite objects and leave their data as it is.
+        self._same_data = {code for code, effect in effects.items() if effect is _CHANGES}
+        for same in self._same_data:
+            self._effects[same] = _REWRITES
+        #: How many operations needed no object.
+        self._objectless = 0
         self._silent = _silent(scenario)
         self._most_waiting = scenario.user_count
         self._draws = workload.draws()
@@ -157,7 +168,7 @@ class Population:
     def _draw(self, jobs: list[Target], count: int, now: float) -> None:
         containers, sizes, expiry = self._containers, self._sizes, self._expiry
         oldest, join, reading = self._oldest, self._join, self._reading
-        effects, adds, reads = self._effects, _ADDS, _READS
+        effects, adds, reads, without = self._effects, _ADDS, _READS, _NONE
         add_job = jobs.append
         for code, index, container, size in islice(self._draws, count):
             effect = effects[code]
@@ -169,6 +180,11 @@ class Population:
                 if expiry is not None:
                     expiry.handed_out(index, number, now)
                 add_job((code, index, container, number, size))
+                continue
+            if effect is without:
+                # Its number decides the side that it belongs to.
+                self._objectless = number = self._objectless + 1 & _NUMBERS
+                add_job((code, index, container, number, 0))
                 continue
             number = next(oldest[index], 0) or self._turn(index)
             if expiry is not None:
@@ -183,7 +199,7 @@ class Population:
                 add_job((code, index, containers[index][number], number, sizes[index][number]))
             elif number and number not in readers:
                 if effect is _REWRITES:
-                    self._begin_update(index, number, size, now)
+                    self._begin_update(code, index, number, size, now)
                 add_job((code, index, containers[index][number], number, size))
             elif (job := self._assign(code, index, container, size, number, now)) is not None:
                 add_job(job)
@@ -202,7 +218,7 @@ class Population:
                 self.expired += 1
                 job = self._assign(code, index, container, size, self._take(index, now), now)
             elif rewrites:
-                self._begin_update(index, number, size, now)
+                self._begin_update(code, index, number, size, now)
             if job is not None:
                 jobs.append(job)
         for index, draws in enumerate(self._without_object):
@@ -245,7 +261,7 @@ class Population:
             self.waiting += 1
             return None
         if self._effects[code] is _REWRITES:
-            self._begin_update(index, number, size, now)
+            self._begin_update(code, index, number, size, now)
         return job
 
     def _find_unread(self, index: int, number: int, now: float) -> int:
@@ -258,10 +274,11 @@ class Population:
                 break
         return number
 
-    def _begin_update(self, index: int, number: int, size: int, now: float) -> None:
+    def _begin_update(self, code: int, index: int, number: int, size: int, now: float) -> None:
         self._updating[index] += 1
         self._sizes_before[index, number] = self._sizes[index][number]
-        self._sizes[index][number] = size
+        if code not in self._same_data:
+            self._sizes[index][number] = size
         if self._expiry is not None:
             self._expiry.handed_out(index, number, now)
 
@@ -272,6 +289,8 @@ class Population:
         object with an earlier update that failed, because Swift may still carry that out.
         """
         effect = self._effects[operation]
+        if effect is _NONE:
+            return
         if effect is _READS:
             readers = self._reading[size_class].pop(number, 0)
             if readers != 1:
@@ -285,7 +304,7 @@ class Population:
             if effect is _REWRITES:
                 self._updating[size_class] -= 1
                 del self._sizes_before[size_class, number]
-                if not ok:
+                if not ok and operation not in self._same_data:
                     self._uncertain.add((size_class, number))
                 if self._uncertain and (size_class, number) in self._uncertain:
                     self._sizes[size_class][number] = 0
@@ -314,7 +333,7 @@ class Population:
         """
         self.drawn -= 1
         effect = self._effects[operation]
-        if effect is _READS:
+        if effect is _READS or effect is _NONE:
             self.finished(operation, size_class, container, number, ok=True)
             return
         if self._expiry is not None and effect is not _REMOVES:

@@ -19,7 +19,7 @@ ROOT = Path(ssbench.__file__).parent.parent
 def test_a_fifth_operation_from_scenario_to_report(fleet: Fleet, tmp_path: Path) -> None:
     environment = {"PYTHONPATH": os.pathsep.join(map(str, (MORE_OPERATIONS, ROOT)))}
     count = 500
-    scenario = write_scenario(tmp_path, crud_profile={"read": 3, "head": 2}, operation_count=count)
+    scenario = write_scenario(tmp_path, crud_profile={"read": 3, "peek": 2}, operation_count=count)
     fleet.worker(1, environment=environment)
     fleet.worker(2, environment=environment)
     asked: list[str] = []
@@ -30,24 +30,24 @@ def test_a_fifth_operation_from_scenario_to_report(fleet: Fleet, tmp_path: Path)
     heads = asked.count("HEAD") - INITIAL
     assert asked.count("GET") + heads == count
     assert 140 < heads < 260
-    assert "first byte  (read, delete, head)" in run.err
-    assert "% Ops    C   R   U   D  HEAD       Size Range       Size Name" in run.out
+    assert "first byte  (read, delete, peek)" in run.err
+    assert "% Ops    C   R   U   D  PEEK       Size Range       Size Name" in run.out
     assert "100%   %  0  60   0   0    40      100  B - 200  B  tiny" in run.out
-    assert f"HEAD\n       Count: {heads:5d} (    0 error" in run.out
+    assert f"PEEK\n       Count: {heads:5d} (    0 error" in run.out
 
     report = fleet.master("report-scenario", "-s", fleet.stats, "--csv", environment=environment)
     assert report.end() == 0, report.err
     header, values = csv.reader(report.out.splitlines())
     row = dict(zip(header, values, strict=True))
-    assert (int(row["head_count"]), int(row["read_count"])) == (heads, count - heads)
-    assert float(row["head_first_all_avg"]) > 0
+    assert (int(row["peek_count"]), int(row["read_count"])) == (heads, count - heads)
+    assert float(row["peek_first_all_avg"]) > 0
 
     exported = tmp_path / "results.csv"
     assert fleet.master("export", "-s", fleet.stats, "-o", exported, environment=environment).end() == 0
     with exported.open() as file:
         rows = list(csv.DictReader(file))
-    assert Counter(row["operation"] for row in rows) == {"head": heads, "read": count - heads}
-    assert {row["size"] for row in rows if row["operation"] == "head"} == {"0"}
+    assert Counter(row["operation"] for row in rows) == {"peek": heads, "read": count - heads}
+    assert {row["size"] for row in rows if row["operation"] == "peek"} == {"0"}
     assert {row["error"] for row in rows} == {""}
 
     # Without the row, the same file is refused in one line.

@@ -622,6 +622,7 @@ EXPECTED = [
         "pausing": 0.0,
         "last_attempt": 0.25,
         "group": 0,
+        "entries": 0,
     },
     {
         "operation": "read",
@@ -650,6 +651,7 @@ EXPECTED = [
         "pausing": 0.0,
         "last_attempt": None,
         "group": 0,
+        "entries": 0,
     },
 ]
 

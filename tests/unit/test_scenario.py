@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ssbench.errors import ExitCode, ScenarioError, UsageError
+from ssbench.operations import OPERATIONS
 from ssbench.scenario import rules
 from ssbench.scenario import shipped as shipped_module
 from ssbench.scenario.model import Scenario, SizeClass, Stage
@@ -144,7 +145,7 @@ def test_weights_by_name_mean_the_same_as_a_list(write):
 def test_wrong_weights_by_name(write, weights):
     (fault,) = faults_of(write(YAML.replace("[0, 9, 0, 1]", weights)))
     assert "sizes[1].crud_profile: expected four numbers" in fault
-    assert "or a mapping of operations (create, read, update, delete) to such numbers" in fault
+    assert "or a mapping of operations (create, read, update, delete, head, " in fault
 
 
 def test_anchors_and_merges(write):
@@ -561,7 +562,10 @@ def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
     text = (Path(__file__).parents[2] / "doc" / "scenarios.rst").read_text("utf-8")
     example = text.partition(".. code-block:: yaml\n")[2].partition(".. list-table::")[0]
     assert load(write(dedent(example))).size_classes == EXPECTED.size_classes
-    keys = {*rules.SCENARIO_RULES, *rules.CLASS_RULES, *rules.STAGE_RULES, "sizes", "initial_files", "stages"}
+    keys = {*rules.SCENARIO_RULES, *rules.CLASS_RULES, *rules.STAGE_RULES}
+    keys |= {"sizes", "initial_files", "stages", "operations"}
+    keys |= {key for row in OPERATIONS for key in row.keys}
+    keys |= {row.name for row in OPERATIONS.drawn if not row.defined}
     stages = (
         text.partition("Stages\n------\n")[2].partition(".. code-block:: yaml\n")[2].partition("\nA run ")[0]
     )

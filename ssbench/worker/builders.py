@@ -1,0 +1,253 @@
+"""What each operation asks of the store: a function for each row of :mod:`ssbench.operations`.
+
+It is a function of a job (:class:`Target`), makes one request or several through the run's client, and
+returns how the job ended. :data:`BUILDERS` holds those of operations that are more than one plain request;
+for all others the method decides.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from msgspec import MsgspecError, Struct, json, structs
+
+from ssbench.fleet.wire import RunParameters, Spent
+from ssbench.operations import LIST, LIST_ACCOUNT, REMOVE, UPLOAD_IF_MISSING, On, Operation, Settings
+from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
+from ssbench.swift.causes import NOT_FOUND, WRONG_LISTING
+
+if TYPE_CHECKING:
+    from ssbench.swift.connection import Connection
+    from ssbench.swift.objects import Client
+
+NO_SETTINGS = Settings("")
+
+#: Entries of a page of a listing, unless a scenario says another number; bytes of the largest one.
+_LIMIT = 1000
+_PLACES = ("prefix", "delimiter", "marker")
+_LARGEST_PAGE = 64 * 2**20
+
+
+class Target(Struct, frozen=True, gc=False):
+    """A job as a request builder sees it.
+
+    ``url`` is the storage URL to use, ``size`` the bytes to send, or those of the object that is read
+    (0: not known), ``size_class`` an index. ``spent`` is what was spent on the job before. ``begun`` is a
+    connection on which its request was sent. ``settings`` are those of its operation.
+    """
+
+    operation: Operation
+    client: Client
+    parameters: RunParameters
+    url: str
+    container: str
+    name: str
+    size: int
+    size_class: int
+    spent: Spent
+    token: str | None
+    begun: Connection | None = None
+    settings: Settings = NO_SETTINGS
+
+    def request(self, **more: Any) -> Request:
+        """Return the request that the row of the operation describes, changed by ``more``."""
+        row = self.operation
+        return Request(
+            **{
+                "method": row.method,
+                "container": "" if row.on is On.ACCOUNT else self.container,
+                "name": self.name if row.on is On.OBJECT else "",
+                "headers": row.headers + self.settings.headers,
+                "query": row.query,
+                "success": row.success,
+                "causes": row.causes,
+                **more,
+            }
+        )
+
+    def ask(self, **more: Any) -> Outcome:
+        """Make that request."""
+        return self.client.perform(self.url, self.request(**more), self.token, self.spent, self.begun)
+
+    @property
+    def owner(self) -> str | None:
+        """What the object is to say of whose it is; None for nothing."""
+        owners = self.parameters.owners
+        return owners[self.size_class] if owners else None
+
+
+class Sequence:
+    """The requests of one operation, one after the other, and what they come to as its one outcome.
+
+    It is timed from the first to the end of the last; retries and bytes add up. ``entries`` are those of
+    listings.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.entries = 0
+        self._target = target
+        self._done: list[Outcome] = []
+
+    def ask(self, **more: Any) -> Outcome:
+        """Make the request of the operation's row, changed by ``more``."""
+        return self.perform(self._target.request(**more))
+
+    def perform(self, request: Request) -> Outcome:
+        """Make a request; one that fails should be the last."""
+        target = self._target
+        prior = target.spent if not self._done else NOTHING_BEFORE
+        outcome = target.client.perform(target.url, request, target.token, prior)
+        self._done.append(outcome)
+        return outcome
+
+    def fault(self, cause: str, detail: str) -> Outcome:
+        """Return the outcome of an operation whose answers are wrong, although their statuses are not."""
+        return self._whole(cause, detail)
+
+    def outcome(self) -> Outcome:
+        """Return the outcome of what was done so far, which is that of the last request where it failed."""
+        last = self._done[-1]
+        return self._whole(last.cause, last.detail)
+
+    def _whole(self, cause: str | None, detail: str) -> Outcome:
+        first, last = self._done[0], self._done[-1]
+        retried: Counter[str] = Counter()
+        for each in self._done:
+            retried.update(each.retried or {})
+        took = last.completed - first.completed + ((first.last_byte or first.spent) or 0.0)
+        return structs.replace(
+            last,
+            first_byte=first.first_byte if cause is None else None,
+            last_byte=took if cause is None or last.unauthorized else None,
+            size=sum(each.size for each in self._done) if cause is None else 0,
+            retries=sum(each.retries for each in self._done),
+            cause=cause,
+            detail=detail,
+            retried=dict(retried) or None,
+            spent=None if cause is None else took,
+            resent=sum(each.resent for each in self._done),
+            connecting=sum(each.connecting for each in self._done),
+            pausing=sum(each.pausing for each in self._done),
+            last_attempt=None,
+            reply=None,
+            entries=self.entries,
+        )
+
+
+Builder = Callable[[Target], Outcome]
+
+
+def send(target: Target) -> Outcome:
+    """PUT the object."""
+    return target.ask(size=target.size, delete_after=target.parameters.delete_after, owner=target.owner)
+
+
+def ask(target: Target) -> Outcome:
+    """Make a request without a body; a read must return the object's bytes, where their number is known."""
+    row = target.operation
+    return target.ask(
+        # A lost worker may have deleted the object, or an attempt whose answer was lost.
+        missing_ok=target.spent[-1] and row.method == "DELETE",
+        expected=target.size if row.returns_object else 0,
+    )
+
+
+def look(target: Target) -> Outcome:
+    """HEAD the object. The size that the answer tells is not counted: no body was moved."""
+    return structs.replace(ask(target), size=0)
+
+
+def list_(target: Target) -> Outcome:
+    """GET a listing, page after page up to the number of ``pages``; each must be in ascending order."""
+    values = target.settings.values
+    query: dict[str, str] = {key: values[key] for key in _PLACES if key in values}
+    query |= {"format": "json", "limit": str(values.get("limit", _LIMIT))}
+    sequence = Sequence(target)
+    for _ in range(values.get("pages", 1)):
+        page = sequence.ask(query=urlencode(query), keep=_LARGEST_PAGE)
+        if page.cause is not None:
+            break
+        names = _names_in(page.reply.body if page.reply else b"")
+        if names is None or len(names) > int(query["limit"]) or names != sorted(names):
+            return sequence.fault(WRONG_LISTING, f"{len(names or ())} names, of which some are out of order")
+        sequence.entries += len(names)
+        if len(names) < int(query["limit"]):
+            break
+        query["marker"] = names[-1].decode()
+    return sequence.outcome()
+
+
+def _names_in(body: bytes) -> list[bytes] | None:
+    """Return the names in a listing as UTF-8, which is how Swift sorts them; None where it is none."""
+    try:
+        rows = json.decode(body, type=list[dict[str, Any]])
+        return [str(row.get("name") or row["subdir"]).encode() for row in rows]
+    except (MsgspecError, KeyError, UnicodeEncodeError):
+        return None
+
+
+def upload_if_missing(target: Target) -> Outcome:
+    """PUT the object, unless there is one of this scenario, of a size in the range of its class.
+
+    What does not say whose it is, because an earlier version of ssbench wrote it, is taken for this
+    scenario's.
+    """
+    found, others = None, ""
+    looked = target.request(method="HEAD")
+    outcome = target.client.perform(target.url, looked, target.token)
+    if outcome.cause is None:
+        found = outcome.size
+        others = outcome.owner if outcome.owner and outcome.owner != target.owner else ""
+        smallest, largest = target.parameters.size_ranges[target.size_class]
+        # What an earlier run wrote cannot be checked.
+        if smallest <= found <= largest and not others and target.parameters.verify_seed is None:
+            return structs.replace(outcome, found=found)
+    elif outcome.cause != NOT_FOUND:
+        return outcome
+    # Initial objects never expire: no X-Delete-After.
+    request = target.request(size=target.size, owner=target.owner)
+    outcome = target.client.perform(target.url, request, target.token, target.spent)
+    return structs.replace(outcome, found=found, detail=outcome.detail or others)
+
+
+def remove(target: Target) -> Outcome:
+    """DELETE the object; it is as good if there is none."""
+    return target.client.perform(target.url, target.request(missing_ok=True), target.token)
+
+
+def defined(target: Target) -> Outcome:
+    """Make the request that a scenario defines."""
+    values = target.settings.values
+    path = values["path"]
+    for word, text in (("account", target.client.path(target.url)), ("container", target.container)):
+        path = path.replace(f"{{{word}}}", text if word == "account" else target.client.quoted(text))
+    path = path.replace("{object}", target.client.quoted(target.name))
+    body = values.get("body")
+    outcome = target.ask(
+        path=path,
+        body=None if body is None else body.encode(),
+        success=frozenset(values.get("success", ())),
+    )
+    return structs.replace(outcome, size=0) if target.operation.method == "HEAD" else outcome
+
+
+#: Operations that are not one plain request, by code.
+BUILDERS: dict[int, Builder] = {
+    LIST.code: list_,
+    LIST_ACCOUNT.code: list_,
+    UPLOAD_IF_MISSING.code: upload_if_missing,
+    REMOVE.code: remove,
+}
+
+#: Plain requests that are more than to ask, by method.
+_PLAIN: dict[str, Builder] = {"PUT": send, "HEAD": look}
+
+
+def builder(operation: Operation) -> Builder:
+    """Return the request builder of an operation."""
+    if operation.defined:
+        return defined
+    return BUILDERS.get(operation.code) or _PLAIN.get(operation.method, ask)

@@ -1,0 +1,139 @@
+"""Operations beyond create, read, update and delete on a real Swift; what they did is read by swiftclient."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import swiftclient
+import yaml
+from processes import Fleet
+
+from ssbench.local_swift import LocalSwift
+from ssbench.operations import OPERATIONS
+from ssbench.run_results import open_results
+
+INITIAL = 12
+
+
+class Ran:
+    """A run that has ended: its program, and its results as rows of text."""
+
+    def __init__(
+        self, fleet: Fleet, folder: Path, swift: LocalSwift, base: str, *options: object, **keys: Any
+    ):
+        scenario = {
+            "name": "more",
+            "sizes": [{"name": "tiny", "size_min": 1000, "size_max": 3000}],
+            "initial_files": {"tiny": INITIAL},
+            "operation_count": 60,
+            "user_count": 4,
+            "container_base": base,
+            "container_count": 2,
+            **keys,
+        }
+        self.path = folder / "more.yaml"
+        self.path.write_text(yaml.safe_dump(scenario))
+        environment = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
+        self.program = fleet.run(self.path, "--workers", 1, "--seed", 7, *options, environment=environment)
+        self.code = self.program.end()
+        self.stats = fleet.stats
+        self.rows: list[dict[str, str]] = []
+        if fleet.stats.exists():
+            out = folder / "rows.csv"
+            assert fleet.master("export", "-s", fleet.stats, "-o", out).end() == 0
+            with out.open() as file:
+                self.rows = list(csv.DictReader(file))
+
+    def of(self, operation: str) -> list[dict[str, str]]:
+        return [row for row in self.rows if row["operation"] == operation]
+
+    @property
+    def errors(self) -> Counter[str]:
+        return Counter(
+            f"{row['operation']}: {row['error']} {row['error_detail']}" for row in self.rows if row["error"]
+        )
+
+
+@pytest.fixture
+def ran(fleet: Fleet, tmp_path: Path, swift: LocalSwift, container_base: str) -> Any:
+    return lambda *options, **keys: Ran(fleet, tmp_path, swift, container_base, *options, **keys)
+
+
+def containers(base: str) -> list[str]:
+    return [f"{base}_{number:06d}" for number in range(2)]
+
+
+def left(account: swiftclient.Connection, base: str) -> set[str]:
+    """The objects in the containers of a run; their names are unique over the containers."""
+    return {
+        row["name"] for name in containers(base) for row in account.get_container(name, full_listing=True)[1]
+    }
+
+
+def initial() -> set[str]:
+    return {f"tiny_{number:06d}" for number in range(1, INITIAL + 1)}
+
+
+def test_operations_without_a_body(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
+    run = ran(
+        "--verify",
+        profile={
+            "create": 1,
+            "read": 1,
+            "head": 2,
+            "head_container": 1,
+            "head_account": 1,
+            "list": 3,
+            "list_account": 1,
+            "info": 1,
+            "touched": 1,
+        },
+        operations=[
+            {"name": "list", "limit": 4, "pages": 2, "prefix": "tiny_00000"},
+            {"name": "info", "method": "GET", "path": "/info", "success": [200]},
+            {
+                "name": "touched",
+                "method": "POST",
+                "path": "{account}/{container}/{object}",
+                "headers": {"X-Object-Meta-Touched": "yes"},
+                "effect": "changes",
+                "success": [202],
+            },
+        ],
+        container_put_headers={"X-Container-Meta-Made-By": "this test"},
+        fail_if=["info.errors > 0", "list.entries_per_s < 0.001"],
+    )
+    assert run.code == 0, run.program.err + run.program.out
+    assert not run.errors
+    asked = ("head", "head_container", "head_account", "list", "list_account", "info", "touched")
+    assert all(run.of(name) for name in asked)
+    assert {row["status"] for row in run.of("head")} == {"200"}
+    assert {row["status"] for row in run.of("head_container")} == {"204"}
+    assert {row["object"] for row in run.of("head_container")} == {""}
+    # At most two pages of four, of the initial objects numbered below 10 that a container has.
+    assert {int(row["entries"]) for row in run.of("list")} <= set(range(9))
+    assert max(int(row["entries"]) for row in run.of("list")) >= 4
+    assert all(int(row["size"]) > 2 for row in run.of("info"))
+    assert left(account, container_base) == initial()
+    for name in containers(container_base):
+        assert account.head_container(name)["x-container-meta-made-by"] == "this test"
+    touched = {row["object"]: row["container"] for row in run.of("touched")}
+    names = [(container, name) for name, container in touched.items() if name in initial()]
+    assert names
+    assert {account.head_object(*each)["x-object-meta-touched"] for each in names} == {"yes"}
+    # The operation that the scenario defines is known from the stat file alone.
+    block = next(open_results(run.stats).blocks())
+    assert {"info", "touched"} <= {OPERATIONS[code].name for code in set(block.operation.tolist())}
+    for words in ("INFO\n       Count:", "HEAD_ACCOUNT\n       Count:"):
+        assert words in run.program.out
+
+
+def test_a_fifth_number_is_list(ran: Any) -> None:
+    run = ran(crud_profile=[0, 1, 0, 0, 1], operation_count=20)
+    assert run.code == 0, run.program.err
+    assert {row["operation"] for row in run.rows} == {"read", "list"}
+    assert "C   R   U   D  LIST" in run.program.out
