@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from inspect import cleandoc
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 import msgspec.inspect
+from msgspec import Meta
+
+from ssbench import __version__
+from ssbench.errors import ExitCode
 
 #: So many items of a list are written at once.
 _AT_ONCE = 10_000
@@ -23,6 +27,19 @@ _encoder = msgspec.json.Encoder(enc_hook=list)
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """A frozen record; all fields are always written."""
+
+
+class Head(Record, frozen=True, kw_only=True):
+    """What the JSON of each command begins with.
+
+    ``version`` rises when a field is renamed, removed or changes its meaning; fields may be added under the
+    same version.
+    """
+
+    format: str
+    version: Annotated[int, Meta(ge=1)]
+    made_by: Annotated[str, Meta(description="version of ssbench that wrote this")] = __version__
+    exit_code: ExitCode = ExitCode.OK
 
 
 def text(record: object) -> str:

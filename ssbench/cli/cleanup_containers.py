@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ssbench.cli import auth_options
+from ssbench.cli import auth_options, json_output
 from ssbench.cli.options import add_renamed, positive_int, seconds, seconds_or_0
 from ssbench.errors import ExitCode
 from ssbench.names import container_name
@@ -19,7 +19,7 @@ from ssbench.screen.bars import Bar
 from ssbench.swift.credentials import Session
 
 if TYPE_CHECKING:
-    from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings
+    from ssbench.swift.cleanup import AccountCleaner, CleanUpResult, CleanUpSettings
     from ssbench.swift.marks import Mark
 
 USAGE = "%(prog)s [option ...]"
@@ -86,14 +86,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=120.0,
         help="give up when nothing has succeeded for this many seconds; 0 means never (default: %(default)g)",
     )
+    json_output.add_arguments(parser)
     auth_options.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete the containers; raises SsbenchError when authentication or listing the account fails."""
     from ssbench.swift.auth import authenticate, warn_of_proxy
-    from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings, find_containers
+    from ssbench.swift.cleanup import (
+        AccountCleaner,
+        CleanUpResult,
+        CleanUpSettings,
+        Report,
+        find_containers,
+    )
 
+    json_output.check(arguments)
     credentials = auth_options.from_arguments(arguments, os.environ)
     login = partial(authenticate, credentials, arguments.connect_timeout)
     session = login()
@@ -105,29 +113,35 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         arguments.give_up_after,
     )
     found = dict(find_containers(session, arguments.container_base, arguments.policy, settings))
+    used = {} if arguments.in_use or not found else _in_use(session, list(found), settings)
+    free = {name: count for name, count in found.items() if name not in used}
+    code, result = ExitCode.FAILED if used else ExitCode.OK, CleanUpResult()
     if not found:
         example = container_name(arguments.container_base, 0, arguments.policy)
         _log.info("No matching containers (%s and so on)", example)
-        return ExitCode.OK
-    used = {} if arguments.in_use else _in_use(session, list(found), settings)
-    for name in used:
-        del found[name]
-    if not found:
-        return ExitCode.FAILED
-    if not arguments.yes and not _confirmed(session, list(found)):
+    elif free and not arguments.yes and not _confirmed(session, list(free)):
         _log.info("Nothing was deleted")
-        return ExitCode.OK
-    with Bar("Cleaning up", len(found) + sum(found.values())) as bar:
-        cleaner = AccountCleaner(
-            session,
-            settings,
-            login if credentials.version != "none" else None,
-            bar.advance,
-            lambda objects: bar.expect(len(found) + objects),
-        )
-        _clean(cleaner, list(found))
-    code = _report_failures(cleaner, arguments.give_up_after)
-    return ExitCode.FAILED if used and code is ExitCode.OK else code
+        code = ExitCode.OK
+    elif free:
+        with Bar("Cleaning up", len(free) + sum(free.values())) as bar:
+            cleaner = AccountCleaner(
+                session,
+                settings,
+                login if credentials.version != "none" else None,
+                bar.advance,
+                lambda objects: bar.expect(len(free) + objects),
+            )
+            result = _clean(cleaner, list(free))
+        code = _report_failures(cleaner, arguments.give_up_after) or code
+    report = Report(
+        exit_code=code,
+        storage_url=session.storage_url,
+        matched=len(found),
+        in_use={name: mark.run for name, mark in used.items()},
+        deleted=result,
+    )
+    json_output.write(arguments, report)
+    return code
 
 
 def _in_use(session: Session, names: list[str], settings: CleanUpSettings) -> dict[str, Mark]:
@@ -145,8 +159,8 @@ def _in_use(session: Session, names: list[str], settings: CleanUpSettings) -> di
     return used
 
 
-def _clean(cleaner: AccountCleaner, containers: list[str]) -> None:
-    """Delete the containers until Ctrl-C; log how much was deleted."""
+def _clean(cleaner: AccountCleaner, containers: list[str]) -> CleanUpResult:
+    """Delete the containers until Ctrl-C; log and return how much was deleted."""
 
     def stop() -> str:
         cleaner.stop()
@@ -166,6 +180,7 @@ def _clean(cleaner: AccountCleaner, containers: list[str]) -> None:
                 result.containers / seconds,
                 result.objects / seconds,
             )
+    return result
 
 
 def _report_failures(cleaner: AccountCleaner, give_up_after: float) -> ExitCode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 
-from ssbench.cli import zmq_options
+from ssbench.cli import json_output, zmq_options
 from ssbench.errors import ExitCode
 
 _log = logging.getLogger(__name__)
@@ -23,6 +23,7 @@ _DEFAULT_IP = "0.0.0.0"  # noqa: S104 - the documented default
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     zmq_options.add_arguments(parser, _DEFAULT_IP)
+    json_output.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
@@ -33,6 +34,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.fleet.dismissal import MOST_NAMED, Dismissal
     from ssbench.fleet.sockets import MasterSockets
 
+    json_output.check(arguments)
     address = zmq_options.address(arguments, _DEFAULT_IP)
     with MasterSockets(address, zmq_options.read_key(arguments)) as sockets:
         dismissal = Dismissal(sockets)
@@ -47,4 +49,5 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         _log.info("%d worker%s exited", exited, "" if exited == 1 else "s")
     elif not left and not more:
         _log.info("No worker connected")
-    return ExitCode.FAILED if left or dismissal.turned_away else ExitCode.OK
+    json_output.write(arguments, dismissal.report())
+    return dismissal.exit_code

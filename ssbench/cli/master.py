@@ -31,6 +31,7 @@ COMMANDS = {
     "list": "list the runs in a folder of stat files",
     "attribute": "tell which node was slow, from the logs of Swift",
     "export": "write the results of a stat file as CSV, JSON lines or Parquet",
+    "schema": "print the JSON Schema of what --json of a sub-command writes",
     "cleanup-containers": "delete the containers that benchmarks made, and everything in them",
     "kill-workers": "tell all connected workers to exit",
     "keygen": "make a key file: only workers that have it can connect",
@@ -43,7 +44,7 @@ COMMANDS = {
 _MODULES = {"run-scenario": "run_scenario_options", "list": "list_runs"}
 
 #: Sub-commands that work where a file with settings is wrong.
-_NO_SETTINGS = ("config", "completion")
+_NO_SETTINGS = ("config", "completion", "schema")
 
 _VERBOSE = "log DEBUG lines too, with time stamps"
 _QUIET = "log warnings and errors only; show no progress"

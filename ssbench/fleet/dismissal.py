@@ -6,13 +6,16 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Literal
 
 import zmq
 
-from ssbench.errors import ProtocolError, WireError
+from ssbench.errors import ExitCode, ProtocolError, WireError
 from ssbench.fleet import packing, wire
 from ssbench.fleet.roster import MOST_WORKERS
 from ssbench.fleet.sockets import MasterSockets
+from ssbench.measures import Count
+from ssbench.record import Head
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +35,16 @@ _MESSAGES_A_TURN = 1000
 MOST_NAMED = 20
 
 
+class Report(Head, frozen=True, kw_only=True):
+    """Which workers were told to exit and have done so; ``unnamed`` is how many further ones did not."""
+
+    format: Literal["ssbench workers"] = "ssbench workers"
+    version: Literal[1] = 1
+    exited: tuple[str, ...]
+    remaining: tuple[str, ...]
+    unnamed: Count
+
+
 class Dismissal:
     """Tells every worker that connects to exit, until no worker sends messages any more.
 
@@ -41,14 +54,28 @@ class Dismissal:
     def __init__(self, sockets: MasterSockets, clock: Callable[[], float] = time.monotonic) -> None:
         #: The names of the workers that have not exited, by instance.
         self.remaining: dict[int, str] = {}
-        #: The instances of the workers that have exited.
-        self.exited: set[int] = set()
+        #: The names of the workers that have exited, by instance.
+        self.exited: dict[int, str] = {}
         #: The workers that there was no room to take note of; they were not told to exit.
         self.turned_away: set[int] = set()
         self._sockets = sockets
         self._clock = clock
         self._order = packing.pack_notice(wire.Exit())
         self._progress = 0.0
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Whether all that connected have exited."""
+        return ExitCode.FAILED if self.remaining or self.turned_away else ExitCode.OK
+
+    def report(self) -> Report:
+        """Return what was found."""
+        return Report(
+            exit_code=self.exit_code,
+            exited=tuple(self.exited.values()),
+            remaining=tuple(self.remaining.values()),
+            unnamed=len(self.turned_away),
+        )
 
     def run(self) -> None:
         """Tell them; return after some seconds of silence, or when that does not come."""
@@ -90,10 +117,10 @@ class Dismissal:
             name = wire.worker_name(message.worker_id, message.host, message.pid)
             self._meet(message.instance, name)
         elif isinstance(message, wire.Goodbye) and message.instance not in self.exited:
-            self.exited.add(message.instance)
             self.turned_away.discard(message.instance)
             self._progress = self._clock()
             name = self.remaining.pop(message.instance, wire.worker_name(message.worker_id))
+            self.exited[message.instance] = name
             if len(self.exited) <= MOST_NAMED:
                 _log.info("%s has exited", name)
             elif len(self.exited) == MOST_NAMED + 1:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import gevent
 import gevent.lock
@@ -26,7 +26,9 @@ import requests
 import swiftclient
 
 from ssbench.errors import ClusterError, SsbenchError
+from ssbench.measures import Count, Seconds
 from ssbench.names import container_pattern
+from ssbench.record import Head
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.containers import connect, persistently
 from ssbench.swift.credentials import Session
@@ -59,11 +61,26 @@ _STOP_SECONDS = 2.0
 class CleanUpResult:
     """What was deleted in ``seconds``. ``failures`` describes the first of the ``failed`` deletes."""
 
-    containers: int = 0
-    objects: int = 0
-    seconds: float = 0.0
-    failed: int = 0
+    containers: Count = 0
+    objects: Count = 0
+    seconds: Seconds = 0.0
+    failed: Count = 0
     failures: list[str] = field(default_factory=list)
+
+
+class Report(Head, frozen=True, kw_only=True):
+    """A clean-up: how many containers ``matched``, and what was deleted.
+
+    ``in_use`` has the containers that were left because runs under way use them, each with the number of one
+    of these runs, in hexadecimal digits.
+    """
+
+    format: Literal["ssbench cleanup"] = "ssbench cleanup"
+    version: Literal[1] = 1
+    storage_url: str
+    matched: Count
+    in_use: dict[str, str]
+    deleted: CleanUpResult
 
 
 @dataclass(frozen=True, slots=True)

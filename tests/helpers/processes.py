@@ -244,9 +244,9 @@ class Fleet:
         """Start ``ssbench-master``; ``outputs`` are those of :class:`Program`."""
         return self._stack.enter_context(Program("ssbench.cli.master", arguments, environment, **outputs))
 
-    def kill_workers(self) -> Program:
+    def kill_workers(self, *options: str) -> Program:
         """Start ``ssbench-master kill-workers`` on the fleet's ports."""
-        return self.master("kill-workers", "--zmq-bind-ip", self.ip, *self._ports())
+        return self.master("kill-workers", "--zmq-bind-ip", self.ip, *self._ports(), *options)
 
     def __enter__(self) -> Fleet:
         return self

@@ -19,6 +19,7 @@ import swiftclient
 from fault_server import FaultServer, Reply
 from hypothesis import given
 from hypothesis import strategies as st
+from json_records import valid
 from relay import Relay
 from runs import wait_until
 from stand_in_account import CONFLICT, GONE, StandInAccount
@@ -104,7 +105,7 @@ def test_whatever_ssbench_names_matches(base, number, policy):
 # A real Swift
 
 
-def test_deletes_its_own_and_nothing_else(swift_environment, account, container_base):
+def test_deletes_its_own_and_nothing_else(swift_environment, account, container_base, tmp_path):
     own = [
         container_name(container_base, number, policy) for number in range(9) for policy in (None, "silver")
     ]
@@ -123,10 +124,16 @@ def test_deletes_its_own_and_nothing_else(swift_environment, account, container_
             lambda name: fill(swift_environment, name, ["plain", "with space/slash?&%20", "ünïcode"]), full
         ):
             client.close()
-    ended = clean("-b", container_base, "-p", "silver")
+    file = tmp_path / "cleanup.json"
+    ended = clean("-b", container_base, "-p", "silver", "--json", str(file))
     assert ended.returncode == 0
+    report = valid(file.read_text(), "cleanup")
+    assert (report["matched"], report["in_use"]) == (9, {})
+    deleted = report["deleted"]
+    assert (deleted["containers"], deleted["objects"], deleted["failed"]) == (9, 3, 0)
     assert re.fullmatch(
-        r"INFO:Deleted 9 containers and 3 objects in [\d.]+ s: \d+ containers and \d+ objects a second\n",
+        r"INFO:Deleted 9 containers and 3 objects in [\d.]+ s: \d+ containers and \d+ objects a second\n"
+        rf"INFO:Wrote {file}\n",
         ended.stderr,
     )
     assert ended.stdout == ""
@@ -324,8 +331,11 @@ def test_what_cannot_be_deleted_is_named_and_the_rest_is(fault_server, stand_in)
         return answer(request, path, query)
 
     stand_in.answer = forbid
-    ended = clean(*at(fault_server))
+    ended = clean(*at(fault_server), "--json", "-")
     assert ended.returncode == 1
+    report = valid(ended.stdout, "cleanup")
+    assert (report["exit_code"], report["matched"], report["deleted"]["failed"]) == (1, 12, 31)
+    assert "ssbench_000003/o07: HTTP 403" in report["deleted"]["failures"]
     assert "INFO:Deleted 11 containers and 330 objects" in ended.stderr
     assert "ERROR:ssbench_000003/o07: HTTP 403" in ended.stderr
     assert (

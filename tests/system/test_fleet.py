@@ -20,6 +20,7 @@ import msgspec
 import pytest
 import zmq
 from fault_server import Reply, Request
+from json_records import valid
 from processes import CHARACTERS, Fleet
 from runs import (
     INITIAL,
@@ -142,9 +143,15 @@ def test_300_workers_lose_nothing_and_exit_when_told_to(fleet: Fleet, tmp_path: 
 
 def test_kill_workers_names_those_that_do_not_exit(fleet: Fleet) -> None:
     with StandInWorkers(3, fleet.work_port, fleet.results_port, deaf=[2]) as workers:
-        killer = fleet.kill_workers()
+        killer = fleet.kill_workers("--json", "-")
         assert killer.end() == ExitCode.FAILED
         assert workers.exited == {1, 3}
+    report = valid(killer.out, "workers")
+    assert report["exit_code"] == 1
+    assert [name.split(" (")[0] for name in sorted(report["exited"])] == [
+        f"Worker {number} on stand-in" for number in (1, 3)
+    ]
+    assert (len(report["remaining"]), report["unnamed"]) == (1, 0)
     assert re.search(r"WARNING:Worker 2 on stand-in \(pid 1\) did not exit", killer.err)
     assert "2 workers exited" in killer.err
 

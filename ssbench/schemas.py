@@ -1,0 +1,20 @@
+"""What commands write as JSON: the kinds of records, of which ``ssbench-master schema`` prints the schema."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+#: Name -> (the options that write it, module and class).
+KINDS = {
+    "report": ("run-scenario --json, report-scenario --json", "ssbench.reports.json_records:Report"),
+    "cleanup": ("cleanup-containers --json", "ssbench.swift.cleanup:Report"),
+    "settings": ("config --json", "ssbench.cli.config:Report"),
+    "workers": ("kill-workers --json", "ssbench.fleet.dismissal:Report"),
+}
+
+
+def find(name: str) -> type:
+    """Return the class of a kind of records; raises KeyError."""
+    module, _, kind = KINDS[name][1].partition(":")
+    return cast(type, getattr(import_module(module), kind))
