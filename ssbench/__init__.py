@@ -1,3 +1,56 @@
-"""A benchmark suite for OpenStack Swift."""
+"""A benchmark suite for OpenStack Swift; ``doc/api.rst`` says how to use it from Python."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
 
 __version__ = "1.0.0"
+
+if TYPE_CHECKING:
+    from ssbench.api import RunReport, compare, load_scenario, open_results, report, run_scenario
+    from ssbench.errors import SsbenchError
+    from ssbench.run.bench import Bench
+    from ssbench.run.options import BenchOptions, RunOptions
+    from ssbench.scenario.model import Scenario
+    from ssbench.scenario.reading import override
+    from ssbench.swift.credentials import Credentials
+
+#: Name -> the module that has it, which is imported when the name is asked for: --help and workers need few.
+_MODULES = {
+    "Bench": "ssbench.run.bench",
+    "BenchOptions": "ssbench.run.options",
+    "Credentials": "ssbench.swift.credentials",
+    "RunOptions": "ssbench.run.options",
+    "RunReport": "ssbench.api",
+    "Scenario": "ssbench.scenario.model",
+    "SsbenchError": "ssbench.errors",
+    "compare": "ssbench.api",
+    "load_scenario": "ssbench.api",
+    "override": "ssbench.scenario.reading",
+    "open_results": "ssbench.api",
+    "report": "ssbench.api",
+    "run_scenario": "ssbench.api",
+}
+
+__all__ = [
+    "Bench",
+    "BenchOptions",
+    "Credentials",
+    "RunOptions",
+    "RunReport",
+    "Scenario",
+    "SsbenchError",
+    "compare",
+    "load_scenario",
+    "open_results",
+    "override",
+    "report",
+    "run_scenario",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -108,18 +108,28 @@ def parse(text: str, *, relative: bool = False) -> Condition:
         raise ValueError(f"{text[:_MOST_CHARACTERS]!r} is not a condition, {EXAMPLES}")
     if _AND.search(text):
         raise ValueError(f"{text!r}: one condition is expected; give each by itself")
-    names, percentile, rank = _split(parts["subject"].strip())
+    operation, size_class, row = subject(parts["subject"].strip(), text)
+    written = parts["limit"].strip()
+    limit, unit = _limit(written, row, text, relative=relative)
+    name = ".".join(each for each in (operation, size_class, row.key) if each)
+    plain = f"{name} {parts['relation']} {written}"
+    return Condition(operation, size_class, row.key, parts["relation"], limit, unit, plain)
+
+
+def subject(name: str, text: str | None = None) -> tuple[str | None, str | None, Figure]:
+    """Return the operation, the size class and the figure that a name such as ``read.tiny.p99`` is of.
+
+    Raises ValueError, whose message begins with ``text``, the condition that the name stands in.
+    """
+    text = text or name
+    names, percentile, rank = _split(name)
     operation, size_class = _subject(names, text)
     row = _row(percentile + rank, text)
     if size_class is not None and row.scope is not Scope.SIZE_CLASS:
         raise ValueError(f"{text!r}: {row.key} are not counted by size class")
     if operation is not None and row.scope is Scope.RUN:
         raise ValueError(f"{text!r}: {row.key} is of all operations together")
-    written = parts["limit"].strip()
-    limit, unit = _limit(written, row, text, relative=relative)
-    subject = ".".join(each for each in (operation, size_class, row.key) if each)
-    plain = f"{subject} {parts['relation']} {written}"
-    return Condition(operation, size_class, row.key, parts["relation"], limit, unit, plain)
+    return operation, size_class, row
 
 
 def unknown_class(condition: Condition, size_classes: Iterable[str]) -> str | None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import queue
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -17,6 +15,7 @@ from typing import IO
 
 import msgspec
 
+from ssbench import children
 from ssbench.cluster._watch import AFTER_SECONDS, BEFORE_SECONDS, Task
 from ssbench.cluster.judgments import judge, sentences
 from ssbench.cluster.observation import Observation
@@ -121,15 +120,15 @@ class Observer:
     def _start(self, task: Task) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - _stop() closes it
         self._lines = queue.SimpleQueue()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "ssbench.cluster._watch"],
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            children.command("ssbench.cluster._watch"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             pass_fds=[task.statsd] if task.statsd is not None else [],
             # Ctrl-C in a terminal is for the master.
             process_group=0,
-            env={name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES},
+            env=children.environment(SECRET_VARIABLES),
         )
         threading.Thread(
             target=_read, args=(self._process.stdout, self._lines), name="observer", daemon=True

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import subprocess
-import sys
 from pathlib import Path
 
+from ssbench import children
 from ssbench.errors import UsageError
 
 _PATTERNS = ("object*.ring.gz", "container.ring.gz", "account.ring.gz")
@@ -33,7 +33,8 @@ def servers(folder: Path) -> list[str]:
         raise UsageError(f"--recon-ring {folder}: no ring file there (object.ring.gz, ...)")
     try:
         reader = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, "-m", "ssbench.cluster._read_rings", *paths],
+            [*children.command("ssbench.cluster._read_rings"), *paths],
+            env=children.environment(),
             capture_output=True,
             text=True,
             timeout=_PATIENCE,

@@ -6,11 +6,11 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import ssbench
+from ssbench import children
 from ssbench.errors import ClusterError
 
 #: Seconds that a server may take until it listens; 2 are usual on an idle machine.
@@ -62,7 +62,7 @@ class ServerProcess:
             # All its addresses are numbers; importing what resolves names takes a quarter of the start.
             "EVENTLET_NO_GREENDNS": "yes",
         }
-        program = [sys.executable, "-W", "ignore", "-m", "ssbench.local_swift._serve"]
+        program = children.command("ssbench.local_swift._serve", "-W", "ignore")
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - its own program and arguments
                 [*program, str(self._directory / "etc"), str(os.getpid()), *self._apps],

@@ -113,6 +113,10 @@ class Bench:
         fleet = self._fleet
         if fleet is None:
             raise RuntimeError("a Bench is a context manager: it has to be entered first")
+        if not isinstance(scenario, Scenario):
+            raise UsageError(
+                f"scenario: expected a Scenario, not {scenario!r:.80} (see ssbench.load_scenario)"
+            )
         if scenario.user_count > _MOST_USERS:
             raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
         if not options.noop and not self.options.local_swift and self.options.credentials is None:

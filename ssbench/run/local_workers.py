@@ -11,7 +11,6 @@ import logging
 import os
 import stat
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ssbench import children
 from ssbench.errors import UsageError
 from ssbench.run.own_folder import own_folder
 from ssbench.swift.credentials import SECRET_VARIABLES
@@ -119,7 +119,7 @@ class LocalWorkers:
 
     def _start(self, worker_id: int) -> LocalWorker:
         descriptor, log = open_private(f"ssbench-worker-local-{worker_id}.log")
-        command = [sys.executable, "-m", "ssbench.cli.worker", "--exit-with-stdin", *self._arguments]
+        command = [*children.command("ssbench.cli.worker"), "--exit-with-stdin", *self._arguments]
         if self._profile:
             profile_descriptor, profile_path = open_private(f"ssbench-worker-local-{worker_id}.prof")
             os.close(profile_descriptor)
@@ -133,7 +133,7 @@ class LocalWorkers:
                 stderr=descriptor,
                 # Ctrl-C in a terminal is for the master, which ends its workers when it is done.
                 process_group=0,
-                env={name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES},
+                env=children.environment(SECRET_VARIABLES),
             )
         except OSError as error:
             raise UsageError(f"cannot start a local worker: {error}") from None

@@ -44,9 +44,9 @@ class BenchOptions:
     profile: bool = False
 
     def __post_init__(self) -> None:
-        if self.workers < 0:
+        if not isinstance(self.workers, int) or self.workers < 0:
             raise UsageError(f"workers: expected 0 or more, not {self.workers!r}")
-        if self.concurrency is not None and self.concurrency < 1:
+        if self.concurrency is not None and (not isinstance(self.concurrency, int) or self.concurrency < 1):
             raise UsageError(f"concurrency: expected 1 or more, not {self.concurrency!r}")
         if not self.workers and self.address is None:
             raise UsageError("workers or address: one of them is needed, or no worker can come")

@@ -50,7 +50,11 @@ def load(path_or_name: str, *, limited: bool = False) -> Scenario:
     Raises ScenarioError. Its text lists all faults, one on each line, with the file, the line where it is
     known, the key and what was expected.
     """
-    text = _read(path_or_name)
+    return check(_read(path_or_name), path_or_name, limited=limited)
+
+
+def check(text: str, path_or_name: str, *, limited: bool = False) -> Scenario:
+    """Check the text of a scenario, YAML or JSON; messages begin with ``path_or_name``. See :func:`load`."""
     document = scenario_text.parse(text)
     scenario = (
         None if document.data is None and document.faults else _Checker(document, limited=limited).scenario()

@@ -139,8 +139,13 @@ def value(statistics: RunStatistics, condition: Condition) -> float | None:
 
 def line_of(statistics: RunStatistics, condition: Condition) -> Line | None:
     """Return the figures that a condition is about; None where the run has none."""
-    section = _section(statistics, condition.operation)
-    return _line(section, condition.size_class) if section else None
+    return line(statistics, condition.operation, condition.size_class)
+
+
+def line(statistics: RunStatistics, operation: str | None, size_class: str | None) -> Line | None:
+    """Return the figures of an operation and a size class, None for all; None where the run has none."""
+    section = _section(statistics, operation)
+    return _line(section, size_class) if section else None
 
 
 def _section(statistics: RunStatistics, operation: str | None) -> Section | None:

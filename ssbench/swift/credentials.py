@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ssbench.errors import UsageError
 
@@ -25,6 +25,8 @@ class Credentials:
     authentication returns, and ``token`` is a Keystone token to authenticate with. ``ca_file``,
     ``certificate`` and ``certificate_key`` are paths of PEM files. ``side`` is the name of the side of a run
     that they are of, where its sides are two accounts; errors begin with it.
+
+    Raises UsageError for another version.
     """
 
     version: Version
@@ -51,6 +53,10 @@ class Credentials:
     certificate_key: str | None = None
     plugin: Any = field(default=None, repr=False)
     side: str = ""
+
+    def __post_init__(self) -> None:
+        if self.version not in get_args(Version):
+            raise UsageError(f"version: expected one of {', '.join(get_args(Version))}, not {self.version!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -289,24 +285,6 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
         bench.run(scenario(tmp_path))
     with pytest.raises(RuntimeError, match="has to be entered"):
         bench.run(scenario(tmp_path), RunOptions(noop=True))
-
-
-def test_the_example_of_the_documentation_does_what_it_says(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "doc" / "api.rst").read_text()
-    example = textwrap.dedent(text.partition(".. code:: python\n")[2].partition("\n``BenchOptions``")[0])
-    run = subprocess.run(
-        [sys.executable, "-c", example],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    assert re.fullmatch(
-        r"2 users: 200 operations, 0 errors, \d+/s\n4 users: 200 operations, 0 errors, \d+/s\n", run.stdout
-    ), run.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["users-2.stat.gz", "users-4.stat.gz"]
 
 
 class InterruptedObserver(Observer):

@@ -1,0 +1,185 @@
+"""What ``import ssbench`` offers: run scenarios, read stat files, compare runs (``doc/api.rst``).
+
+:mod:`ssbench` itself imports this module when one of its names is asked for, because numpy and ZeroMQ take
+longer to import than a worker or a help text may take.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from ssbench import comparison
+from ssbench.comparison import Comparison, RunFigures
+from ssbench.conditions import Condition, parse, subject
+from ssbench.errors import ExitCode, UsageError
+from ssbench.results import ResultBlock, RunSummary
+from ssbench.run.bench import Bench
+from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run_results import RunResults
+from ssbench.run_results import open_results as _open
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.reading import check, load, override
+from ssbench.statistics import RunStatistics, judge, summarize
+from ssbench.statistics.thresholds import line
+from ssbench.swift.credentials import Credentials
+from ssbench.verdict import Verdict, verdict_of
+
+#: A scenario, a file of one, the name of one that ships with ssbench, or the content of a file.
+AnyScenario = Scenario | str | PathLike[str] | Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """A run that has ended: its stat file, what was counted in it, and what is concluded."""
+
+    path: Path
+    statistics: RunStatistics
+    verdict: Verdict
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``ssbench-master run-scenario`` would end with; 0 if all went well."""
+        return self.verdict.exit_code
+
+    def figure(self, name: str) -> float | None:
+        """Return a figure by its name in conditions: ``read.p95`` (seconds), ``rate``, ``errors``.
+
+        None where the run has none, or where too few operations support it. Raises UsageError for a name
+        that is no figure.
+        """
+        try:
+            operation, size_class, row = subject(name)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        found = line(self.statistics, operation, size_class)
+        return None if found is None else row.value(found, self.statistics)
+
+    def holds(self, condition: str) -> bool | None:
+        """Say whether a condition such as ``read.p95 > 200ms`` holds; None where that is undecided.
+
+        Of what the run has not measured it holds, as for ``--fail-if``. Raises UsageError for what is no
+        condition.
+        """
+        (judgment,) = judge(self.statistics, [_condition(condition)])
+        return None if judgment.undecided else judgment.failed
+
+
+class _Follower:
+    """A sink that calls a function with each block of results."""
+
+    def __init__(self, call: Callable[[ResultBlock], object]) -> None:
+        self._call = call
+
+    def add(self, block: ResultBlock) -> None:
+        self._call(block)
+
+    def tick(self, now: float) -> None:
+        pass
+
+    def end(self, summary: RunSummary) -> None:
+        pass
+
+
+def load_scenario(source: AnyScenario, *, limited: bool = False) -> Scenario:
+    """Return a checked scenario; raises ScenarioError, whose text lists all faults.
+
+    One that does not say how long it runs is a fault, unless it is ``limited`` otherwise.
+    """
+    if isinstance(source, Scenario):
+        return source
+    if isinstance(source, Mapping):
+        try:
+            return check(json.dumps(dict(source)), "scenario", limited=limited)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"scenario: expected what a scenario file may contain: {error}") from None
+    if not isinstance(source, str | PathLike):
+        raise UsageError(f"scenario: expected a Scenario, a file, a name or a mapping, not {source!r:.80}")
+    return load(str(source), limited=limited)
+
+
+def run_scenario(
+    source: AnyScenario,
+    *,
+    users: int | None = None,
+    operations: int | None = None,
+    seconds: float | None = None,
+    rate: float | None = None,
+    workers: int = 1,
+    credentials: Credentials | None = None,
+    local_swift: bool = False,
+    options: RunOptions | None = None,
+    on_results: Callable[[ResultBlock], object] | None = None,
+) -> RunReport:
+    """Run a scenario with workers on this machine, and return what came of it.
+
+    ``users``, ``operations``, ``seconds`` and ``rate`` (operations per second, in an open loop) replace what
+    the scenario says. Swift is where ``credentials`` say, or one that is started for the run. ``on_results``
+    is called with blocks of results while the run goes on; the run waits for it. :class:`Bench` has more:
+    several runs with the same workers, workers on other hosts.
+
+    Raises SsbenchError where the benchmark could not begin, or was interrupted before it did. What fails
+    later is in :attr:`RunReport.verdict`.
+    """
+    if credentials is not None and not isinstance(credentials, Credentials):
+        raise UsageError(f"credentials: expected ssbench.Credentials, not {type(credentials).__name__}")
+    limited = operations is not None or seconds is not None
+    chosen = override(
+        load_scenario(source, limited=limited),
+        user_count=users,
+        operation_count=operations,
+        run_seconds=seconds,
+        rate=rate,
+    )
+    shared = BenchOptions(workers=workers, credentials=credentials, local_swift=local_swift)
+    with Bench(shared) as bench:
+        sinks = [_Follower(on_results)] if on_results else []
+        outcome = bench.run(chosen, options or RunOptions(), sinks=sinks)
+    if outcome.path is None:
+        raise outcome.error or UsageError("the run was interrupted before its benchmark began")
+    return report(outcome.path)
+
+
+def open_results(path: str | PathLike[str]) -> RunResults:
+    """Open a stat file of any version, for its results block by block; raises StatFileError."""
+    return _open(Path(path))
+
+
+def report(path: str | PathLike[str], fail_if: Iterable[str] = ()) -> RunReport:
+    """Return the report of a stat file of any version, judged by more conditions than its scenario has.
+
+    Raises StatFileError, and UsageError for a wrong condition.
+    """
+    conditions = [_condition(each) for each in fail_if]
+    statistics = summarize(open_results(path), ("worker", "storage_url"), over_time=True)
+    return RunReport(Path(path), statistics, verdict_of(statistics, conditions))
+
+
+def compare(
+    before: Sequence[RunReport | str | PathLike[str]],
+    after: Sequence[RunReport | str | PathLike[str]],
+    *,
+    noise: float = 0.01,
+) -> Comparison:
+    """Compare two groups of runs; a share of ``noise`` (0.01: 1 %) counts as no change.
+
+    Verdicts need four runs a side. Raises StatFileError, and UsageError where a side has no run.
+    """
+    return comparison.compare(_figures("before", before), _figures("after", after), noise)
+
+
+def _figures(side: str, runs: Sequence[RunReport | str | PathLike[str]]) -> list[RunFigures]:
+    if isinstance(runs, str | PathLike | RunReport) or not runs:
+        raise UsageError(f"{side}: expected a list of runs or stat files, not {runs!r:.80}")
+    reports = [each if isinstance(each, RunReport) else report(each) for each in runs]
+    return [comparison.figures_of(each.statistics, each.path.name) for each in reports]
+
+
+def _condition(text: str) -> Condition:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
