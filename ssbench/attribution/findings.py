@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from ssbench.attribution import culprits, evidence, kinds, parts, tables, troubles
+from ssbench.attribution import beside, culprits, evidence, kinds, parts, tables, troubles
+from ssbench.attribution.addresses import Addresses
 from ssbench.attribution.culprits import POOLED, Family, Suspect, Verdict
 from ssbench.attribution.joined import NOBODY, Joined
 from ssbench.attribution.kinds import GROUPS
 from ssbench.attribution.moments import Course, course
 from ssbench.attribution.ranks import LEAST, Difference, Places, excess, interval
-from ssbench.attribution.records import Attribution, Finding
+from ssbench.attribution.records import Attribution, Finding, RunFacts
 from ssbench.attribution.replicas import Last, Replicas
 
 #: Differences of fewer requests are not told.
@@ -21,15 +23,18 @@ _FEW = 5
 _UNFELT = 0.5
 
 
-def attribute(joined: Joined) -> Attribution:
+def attribute(joined: Joined, facts: RunFacts | None = None) -> Attribution:
     """Draw the conclusions."""
-    return _Conclusions(joined).all()
+    return _Conclusions(joined, facts or RunFacts()).all()
 
 
 class _Conclusions:
-    def __init__(self, joined: Joined) -> None:
+    def __init__(self, joined: Joined, facts: RunFacts) -> None:
         operations = joined.operations
         self._joined = joined
+        self._facts = facts
+        self._addresses = Addresses(joined, facts.hosts, facts.cluster)
+        self._beside = beside.of_nodes(facts.cluster, self._addresses)
         self._complete = kinds.completeness(joined)
         self._fine = ~operations.failed & (operations.latency > 0)
         self._parts = parts.split(joined, self._complete)
@@ -56,6 +61,8 @@ class _Conclusions:
             coverage=tables.coverage(joined, self._complete, self._usable.compared),
             findings=findings,
             comparisons=verdict.count,
+            overload=list(self._facts.overload),
+            unlogged=troubles.unlogged(joined, self._addresses),
             parts=tables.part_rows(joined, self._parts, self._fine),
             proxies=tables.proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),
             nodes=tables.server_rows(
@@ -70,8 +77,8 @@ class _Conclusions:
             ),
             partitions=tables.partition_rows(joined),
             slowest=tables.slowest_rows(joined, self._parts, suspects),
-            errors=tables.error_rows(joined.errors),
-            other_errors=tables.error_rows(joined.other_errors),
+            errors=tables.error_rows(joined.errors, self._addresses),
+            other_errors=tables.error_rows(joined.other_errors, self._addresses),
         )
 
     def _node_of_lines(self) -> Places:
@@ -94,9 +101,14 @@ class _Conclusions:
         found += self._last(found)
         found += self._together(found)
         found += troubles.late(self._joined)
-        found += troubles.broken(self._joined)
+        found += troubles.broken(self._joined, self._addresses)
         found += troubles.missing(self._joined, self._usable, self._complete)
-        return [*found, *self._untold(verdict)]
+        return [self._with_recon(each) for each in found] + self._untold(verdict)
+
+    def _with_recon(self, finding: Finding) -> Finding:
+        """Add what recon saw of the node of a finding."""
+        node = finding.name if finding.level == "node" else finding.name.rpartition(" on ")[2]
+        return replace(finding, beside=self._beside.get(node, []))
 
     def _suspect(self, suspect: Suspect) -> Finding:
         family = suspect.family
@@ -112,8 +124,8 @@ class _Conclusions:
             if (measured := self._difference(each, suspect, group)) is not None
         }
         if family.part == "total" and level.name == "device":
-            beside = self._replicas.beside(suspect.candidate)
-            own |= {} if beside is None else {"last": beside}
+            last = self._replicas.beside(suspect.candidate)
+            own |= {} if last is None else {"last": last}
         return Finding(
             "one of" if suspect.rivals else "unfelt" if self._is_unfelt(suspect) else "slow",
             level.name,

@@ -7,6 +7,20 @@ from dataclasses import dataclass, field
 from ssbench.attribution.moments import Course
 from ssbench.attribution.ranks import Difference
 from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
+from ssbench.cluster.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What is known of a run besides its results and logs.
+
+    ``hosts`` are nodes by address (:func:`ssbench.attribution.addresses.parse_hosts`), ``cluster`` is what
+    recon said, ``overload`` are sentences that say how the load generator changed what was measured.
+    """
+
+    hosts: dict[str, str] = field(default_factory=dict)
+    cluster: Observation | None = None
+    overload: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +34,7 @@ class Finding:
     - ``late``: proxies answered without its replicas, after ``seconds``;
     - ``unfelt``: slow by its own clock, but clients did not wait for it;
     - ``507``, ``error``: its answers, or what proxies say of it (``detail``);
+    - ``handoff``: proxies asked for other devices than a partition's own;
     - ``missing``: requests with servers that left no line take longer;
     - ``untold``: it and ``same`` could not be compared with others.
 
@@ -30,7 +45,7 @@ class Finding:
     that of this time, with its 95 % ``interval``, and ``request`` the median of the requests concerned;
     ``share`` says in how many of the run's requests it took part.
     ``own`` has the differences of the times that are its own, by part; ``felt`` those of the client's, for
-    reads and writes.
+    reads and writes. ``beside`` is what recon saw of its node.
     """
 
     kind: str
@@ -52,15 +67,21 @@ class Finding:
     seconds: float | None = None
     detail: str = ""
     course: Course | None = None
+    beside: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Everything that is said of a run. ``comparisons`` is the number of tests that p values allow for."""
+    """Everything that is said of a run. ``comparisons`` is the number of tests that p values allow for.
+
+    ``unlogged`` are servers that proxies or recon name and that have no log here.
+    """
 
     coverage: Coverage
     findings: list[Finding]
     comparisons: int
+    overload: list[str]
+    unlogged: list[str]
     parts: list[PartRow]
     proxies: list[Row]
     nodes: list[Row]

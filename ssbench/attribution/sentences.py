@@ -71,7 +71,7 @@ def _text(finding: Finding, head: str) -> str:
     if finding.share is not None and not math.isnan(finding.share):
         text += f"; in {_per_cent(finding.share)} of all requests"
     text += f"{_when(finding)}; {_probability(finding.probability)}."
-    for more in (_legs(finding), _ruled_out(finding), f"Next: {_next(finding)}."):
+    for more in (_legs(finding), _ruled_out(finding), _recon(finding), f"Next: {_next(finding)}."):
         text += f" {more}" if more else ""
     return text
 
@@ -142,6 +142,10 @@ def _shown(finding: Finding, felt_here: float) -> str:
     return ""
 
 
+def _recon(finding: Finding) -> str:
+    return f"Recon saw on its node: {', '.join(finding.beside)}." if finding.beside else ""
+
+
 def _ruled_out(finding: Finding) -> str:
     if not finding.ties:
         return ""
@@ -179,14 +183,25 @@ def _untold(finding: Finding) -> str:
 
 
 def _broken(finding: Finding) -> str:
-    return (
+    text = (
         f"{finding.name} answered 507 to {count(finding.requests, 'request')}: not mounted, full or broken;"
-        " handoffs took its place. Next: mount, the kernel's log, swift-drive-audit"
+        " handoffs took its place"
     )
+    text += f" (proxies' logs: {finding.detail})." if finding.detail else "."
+    recon = f" {_recon(finding)}" if finding.beside else ""
+    return f"{text}{recon} Next: mount, the kernel's log, swift-drive-audit"
 
 
 def _error(finding: Finding) -> str:
-    return f"{finding.name}: {finding.detail}, {count(finding.requests, 'time')} by the proxies' logs"
+    recon = f". {_recon(finding)}" if finding.beside else ""
+    return f"{finding.name}: {finding.detail} by the proxies' logs{recon}"
+
+
+def _handoff(finding: Finding) -> str:
+    return (
+        f"Proxies asked for handoffs in {count(finding.requests, 'request')}: devices of their partitions did"
+        " not answer, or were left out after errors"
+    )
 
 
 def _missing(finding: Finding) -> str:
@@ -206,6 +221,7 @@ _SENTENCES: dict[str, Callable[[Finding], str]] = {
     "untold": _untold,
     "507": _broken,
     "error": _error,
+    "handoff": _handoff,
     "missing": _missing,
 }
 

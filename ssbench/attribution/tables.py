@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.attribution.addresses import Addresses
 from ssbench.attribution.culprits import Level
 from ssbench.attribution.doubts import doubts
 from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, Joined
@@ -255,16 +256,16 @@ def _known(seconds: float) -> float | None:
     return None if np.isnan(seconds) else float(seconds)
 
 
-def error_rows(counts: Counter[tuple[str, str, str, str]]) -> list[tuple[str, str, int]]:
-    """Return kind, node and number of errors."""
-    return [
-        (
-            kind,
-            " ".join(word for word in (server, f"{address}/{device}" if device else address) if word),
-            count,
-        )
-        for (kind, server, address, device), count in counts.most_common()
-    ]
+def error_rows(
+    counts: Counter[tuple[str, str, str, str]], addresses: Addresses
+) -> list[tuple[str, str, int]]:
+    """Return kind, device and number of errors; devices are called as in the logs where that is known."""
+    rows = []
+    for (kind, server, address, device), count in counts.most_common():
+        raw = " ".join(word for word in (server, f"{address}/{device}" if device else address) if word)
+        name = addresses.name(address, device, server) if address else None
+        rows.append((kind, f"{name} ({raw})" if name else raw, count))
+    return rows
 
 
 def coverage(joined: Joined, complete: Completeness, usable: npt.NDArray[np.bool_]) -> Coverage:

@@ -82,8 +82,15 @@ def answer(attribution: Attribution) -> list[str]:
         sentences.append(
             f"{coverage.incomplete / good:.0%} of the operations lack a line of an object server: what is"
             " slow in a server without a log cannot be seen in its own times."
+            + (f" No log is of {listed(attribution.unlogged)}." if attribution.unlogged else "")
         )
-    return [outcome(attribution), *sentences] if is_clear(attribution) else sentences
+    if is_clear(attribution):
+        sentences.insert(0, outcome(attribution))
+    return [*map(_overloaded, attribution.overload[:1]), *attribution.overload[1:], *sentences]
+
+
+def _overloaded(sentence: str) -> str:
+    return f"{sentence}. What clients and servers took is then partly its doing: all below is doubtful."
 
 
 def is_clear(attribution: Attribution) -> bool:
@@ -97,6 +104,8 @@ def outcome(attribution: Attribution) -> str:
     good = coverage.operations - coverage.failed
     if coverage.incomplete > _FEW_INCOMPLETE * good:
         return "Inconclusive: no outlier was found, but logs are missing."
+    if attribution.overload:
+        return "Inconclusive: no outlier was found, but the load generator was overloaded."
     some = " among those that can be compared" if attribution.findings else ""
     return (
         f"No outlier found{some}: no proxy, node, process or device makes requests slower"

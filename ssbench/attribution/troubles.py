@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from ssbench.attribution import culprits, kinds, parts
+from ssbench.attribution.addresses import Addresses
 from ssbench.attribution.evidence import Usable
 from ssbench.attribution.joined import Joined
 from ssbench.attribution.kinds import Completeness
@@ -39,24 +40,45 @@ def late(joined: Joined) -> list[Finding]:
     return found
 
 
-def broken(joined: Joined) -> list[Finding]:
-    """Return the devices that answered 507, and nodes of which the proxies logged errors."""
+def broken(joined: Joined, addresses: Addresses) -> list[Finding]:
+    """Return the devices that answered 507, and those of which the proxies logged errors, each once."""
     lines = joined.lines
     counts = np.bincount(lines.device[lines.status == 507], minlength=len(joined.devices))
-    found = [
-        Finding("507", "device", str(joined.devices[place]), requests=int(counts[place]))
-        for place in np.flatnonzero(counts)
-    ]
-    by_device: Counter[tuple[str, str]] = Counter()
+    answered = {str(joined.devices[place]): int(counts[place]) for place in np.flatnonzero(counts)}
+    logged: dict[str, Counter[str]] = {name: Counter() for name in answered}
     for (kind, server, address, device), count in (joined.errors + joined.other_errors).items():
         if address and kind in ("timeout", "connection", "error", "507", "limited"):
             where = f"{address}/{device}" if device else address
+            name = addresses.name(address, device, server) or f"{server} server {where}".strip()
             words = {"limited": "error limited", "connection": "no connection"}.get(kind, kind)
-            by_device[(f"{server} server {where}".strip(), words)] += count
-    return found + [
-        Finding("error", "device", name, requests=count, detail=words)
-        for (name, words), count in by_device.most_common()
+            logged.setdefault(name, Counter())[words] += count
+    found = [
+        Finding(
+            "507" if name in answered else "error",
+            "device",
+            name,
+            requests=answered.get(name, each.total()),
+            detail=", ".join(f"{words} {_times(count)}" for words, count in each.most_common()),
+        )
+        for name, each in logged.items()
     ]
+    found.sort(key=lambda each: (each.kind, -each.requests))
+    asked = int((joined.handoffs > 0).sum())
+    return [*found, *([Finding("handoff", "proxy", "", requests=asked)] if asked else [])]
+
+
+def unlogged(joined: Joined, addresses: Addresses) -> list[str]:
+    """Return the servers that proxies' errors or recon name, but no log is of."""
+    named = {
+        address: None
+        for _, server, address, device in joined.errors + joined.other_errors
+        if address and server in ("object", "") and addresses.name(address, device, server) is None
+    }
+    return list(dict.fromkeys([*addresses.unlogged, *named]))
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def missing(joined: Joined, usable: Usable, complete: Completeness) -> list[Finding]:

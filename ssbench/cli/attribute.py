@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ssbench.attribution import files
     from ssbench.attribution.joined import Joined
     from ssbench.attribution.records import Attribution
+    from ssbench.results import RunSummary
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_template,
         metavar="TEMPLATE",
         help="the proxies' log_msg_template, where they have one",
+    )
+    parser.add_argument(
+        "--hosts",
+        nargs="+",
+        action=_Merge,
+        type=_hosts,
+        default={},
+        metavar="NODE=ADDRESS",
+        help="addresses (IP or IP:PORT, with commas between) of nodes as the logs call them, for errors of"
+        " proxies and recon (default: known by devices' names where these do not repeat)",
     )
     add_renamed(
         parser,
@@ -85,6 +96,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what stands out; raises StatFileError, and UsageError for files that do not belong together."""
     from ssbench.attribution import files, texts
     from ssbench.attribution.findings import attribute
+    from ssbench.attribution.records import RunFacts
 
     arguments.stats_file = archives.stat_file(arguments)
     outputs = [path for path in (arguments.report_file, arguments.json, arguments.html) if path]
@@ -96,7 +108,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if on_stdout > 1:
         raise UsageError("standard output (-) is given for two outputs")
     logs = files.find(arguments.swift_logs)
-    found = attribute(_join(arguments.stats_file, logs, arguments.log_format))
+    joined, summary = _join(arguments.stats_file, logs, arguments.log_format)
+    facts = RunFacts(arguments.hosts, summary.cluster if summary else None, _overload(joined, summary))
+    found = attribute(joined, facts)
     if not (on_stdout and output_file.is_standard_output(arguments.report_file)):
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
             texts.write(found, out)
@@ -132,7 +146,51 @@ def _json(found: Attribution) -> str:
     return msgspec.json.format(msgspec.json.encode(plain), indent=1).decode()
 
 
-def _join(stats_file: Path, logs: list[files.LogFile], template: str | None) -> Joined:
+def _hosts(text: str) -> dict[str, str]:
+    """Parse NODE=ADDRESS; raises what argparse turns into a line."""
+    from ssbench.attribution.addresses import parse_hosts
+
+    try:
+        return parse_hosts([text])
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+class _Merge(argparse.Action):
+    """Put dictionaries together."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        merged = dict(getattr(namespace, self.dest) or {})
+        for each in values if isinstance(values, list) else []:
+            merged.update(each)
+        setattr(namespace, self.dest, merged)
+
+
+def _overload(joined: Joined, summary: RunSummary | None) -> tuple[str, ...]:
+    """Say in what way the load generator was the limit of the run."""
+    import numpy as np
+
+    from ssbench.statistics.generator import Measured, generator
+
+    latency = joined.operations.latency[~np.isnan(joined.operations.latency)]
+    if not len(latency):
+        return ()
+    median, p99 = np.quantile(latency, (0.5, 0.99))
+    ended = joined.operations.ended
+    # Whether users were idle is not known here.
+    measured = Measured(float(ended[0]), float(ended[-1]), float(median), float(p99), None, 0)
+    return generator(summary, measured).limits
+
+
+def _join(
+    stats_file: Path, logs: list[files.LogFile], template: str | None
+) -> tuple[Joined, RunSummary | None]:
     from ssbench.attribution.join import Join
     from ssbench.attribution.joined import NOBODY
     from ssbench.cli.stat_file import reading
@@ -141,6 +199,7 @@ def _join(stats_file: Path, logs: list[files.LogFile], template: str | None) -> 
         join = Join(results, template)
         for warning in results.warnings:
             _log.warning("%s: %s", stats_file, warning)
+        summary = results.summary
     if not join.identified:
         raise UsageError(
             f"{stats_file}: no result has a transaction id of Swift, so no log can be joined with it"
@@ -154,7 +213,7 @@ def _join(stats_file: Path, logs: list[files.LogFile], template: str | None) -> 
             _log.warning("%s: %s; the lines before that are used", count.path, count.damage)
         if not count.of_run:
             _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
-    return joined
+    return joined, summary
 
 
 def _nothing(stats_file: Path, joined: Joined, template: str | None) -> str:

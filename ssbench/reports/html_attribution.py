@@ -50,6 +50,8 @@ def _headline(attribution: Attribution) -> tuple[Tone, str]:
         for kind, words in _HEADLINES
     }
     texts = [f"{words}: {listed(names)}" for words, names in named.items() if names]
+    if attribution.overload:
+        return Tone.DOUBTFUL, "; ".join(["The load generator was overloaded", *texts])
     if texts:
         return Tone.BAD, "; ".join(texts)
     if not attribution.coverage.compared:

@@ -1,0 +1,63 @@
+"""Which node of the logs an address is: proxies' errors and recon know servers by IP and port, logs by host.
+
+An address is known by ``--hosts NODE=ADDRESS``, by a node that is called by its address, by the devices that
+recon lists of a server, and by a device's name where no two nodes have devices of one name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ssbench.attribution.joined import Joined
+from ssbench.cluster.observation import Observation
+
+
+class Addresses:
+    """Names of nodes by address."""
+
+    def __init__(self, joined: Joined, hosts: Mapping[str, str], cluster: Observation | None = None) -> None:
+        """Take nodes by address, ``IP`` or ``IP:PORT``, as the user gave them, and what recon said."""
+        self._nodes = dict(hosts)
+        self._of_device: dict[tuple[str, str], str] = {}
+        by_name: dict[tuple[str, str], set[str]] = {}
+        for device in joined.devices:
+            by_name.setdefault((device.server, device.name), set()).add(device.node)
+        # Where a name repeats, a node without a log may have it too.
+        repeats = {server for (server, _), nodes in by_name.items() if len(nodes) > 1}
+        nodes = {device.node for device in joined.devices}
+        for (server, name), owners in by_name.items():
+            if server not in repeats and len(nodes) > 1:
+                self._of_device[(server, name)] = next(iter(owners))
+        self._nodes |= {node: node for node in nodes if node not in self._nodes}
+        self.unlogged: list[str] = []
+        for each in cluster.servers if cluster else ():
+            disks = each.last.disks if each.last and each.last.disks else ()
+            owners = {self._of_device.get((each.kind, disk.device), "") for disk in disks} - {""}
+            if self.node(each.name) is None and len(owners) == 1:
+                self._nodes[each.name] = owners.pop()
+            elif self.node(each.name) is None and each.kind == "object":
+                self.unlogged.append(each.name)
+
+    def node(self, address: str) -> str | None:
+        """Return the node at IP:PORT; None where that is not known."""
+        return self._nodes.get(address) or self._nodes.get(address.rpartition(":")[0].strip("[]"))
+
+    def name(self, address: str, device: str, server: str) -> str | None:
+        """Return what a device of a server is called in the logs; None where that is not known."""
+        server = server or "object"
+        node = self.node(address) or self._of_device.get((server, device))
+        if node is None:
+            return None
+        kind = "" if server == "object" else f"{server} server's "
+        return f"{kind}{device} on {node}" if device else f"{server} server on {node}"
+
+
+def parse_hosts(words: Iterable[str]) -> dict[str, str]:
+    """Read ``NODE=ADDRESS[,ADDRESS...]``; raises ValueError with what is expected."""
+    found = {}
+    for word in words:
+        node, equals, addresses = word.partition("=")
+        if not equals or not node or not all(addresses.split(",")):
+            raise ValueError(f"{word!r}: expected NODE=ADDRESS, as in storage1=10.0.0.4:6200,10.0.0.4:6201")
+        found.update(dict.fromkeys(addresses.split(","), node))
+    return found

@@ -1,0 +1,43 @@
+"""What recon saw of the nodes of suspects: beside who is slow, what may be why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ssbench.attribution.addresses import Addresses
+from ssbench.cluster.judgments import FULL
+from ssbench.cluster.observation import Observation, Server, State
+
+#: A load above this, by the kernel's count of the last minute, is no rest. Cores are not known.
+BUSY = 8.0
+
+
+def of_nodes(cluster: Observation | None, addresses: Addresses) -> dict[str, list[str]]:
+    """Return what is remarkable of each node of the logs, in words."""
+    found: dict[str, dict[str, None]] = {}
+    for server in cluster.servers if cluster else ():
+        node = addresses.node(server.name)
+        if node is not None:
+            found.setdefault(node, {}).update(dict.fromkeys(_of_server(server)))
+    return {node: list(words) for node, words in found.items()}
+
+
+def _of_server(server: Server) -> Iterator[str]:
+    states = [state for state in (server.before, *server.during, server.after) if state is not None]
+    loads = [state.load for state in states if state.load is not None]
+    if loads and max(loads) > BUSY:
+        yield f"load {max(loads):.0f}"
+    for state in (server.before, server.after):
+        for disk in state.disks or () if state else ():
+            if not disk.mounted:
+                yield f"{disk.device} not mounted"
+            elif disk.used_share > FULL:
+                yield f"{disk.device} {disk.used_share:.0%} full"
+    yield from _pending(states)
+
+
+def _pending(states: list[State]) -> Iterator[str]:
+    counted = [state.async_pending for state in states if state.async_pending is not None]
+    most = max(counted, default=0)
+    if most:
+        yield f"{most:,} async pendings"

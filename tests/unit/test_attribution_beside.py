@@ -1,0 +1,97 @@
+"""What stands beside the logs of a run: errors under the nodes' names, recon, an overloaded generator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from simulated_cluster import Cause, Shape, simulate
+
+from ssbench.attribution import texts
+from ssbench.attribution.addresses import Addresses, parse_hosts
+from ssbench.attribution.findings import attribute
+from ssbench.attribution.joined import Device
+from ssbench.attribution.records import RunFacts
+from ssbench.cluster.observation import Disk, Observation, Server, State
+
+SMALL = Shape(devices=4, nodes=3, requests=400)
+ERRORS = Counter(
+    {
+        ("timeout", "object", "10.0.0.2:6200", "d1"): 3,
+        ("limited", "", "10.0.0.2:6200", "d1"): 1,
+    }
+)
+
+
+def test_errors_are_the_first_line_under_the_names_of_the_logs() -> None:
+    found = attribute(replace(simulate(1, Cause(), SMALL), errors=ERRORS))
+    first, *others = texts.answer(found)
+    assert first == "d1 on n1: timeout 3 times, error limited once by the proxies' logs"
+    assert others == []
+    assert ("timeout", "d1 on n1 (object 10.0.0.2:6200/d1)", 3) in found.errors
+
+
+def test_a_device_that_answers_507_is_named_once() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    status = joined.lines.status.copy()
+    status[(joined.lines.device == 1).nonzero()[0][:7]] = 507
+    found = attribute(
+        replace(joined, lines=replace(joined.lines, status=status), errors=ERRORS),
+        RunFacts(cluster=_observed(State(disks=(Disk("d1", mounted=False),), load=21.0))),
+    )
+    first = texts.answer(found)[0]
+    assert first.startswith("d1 on n1 answered 507 to 7 requests: not mounted, full or broken; handoffs took")
+    assert "(proxies' logs: timeout 3 times, error limited once)." in first
+    assert "Recon saw on its node: load 21, d1 not mounted." in first
+    assert [each.kind for each in found.findings].count("error") == 0
+
+
+def _observed(state: State) -> Observation:
+    return Observation(servers=(Server("http://10.0.0.2:6200", "object", before=state, after=state),))
+
+
+def test_what_recon_saw_stands_beside_a_suspect() -> None:
+    state = State(load=21.4, async_pending=12, disks=(Disk("d1", size=100, used=95),))
+    found = attribute(simulate(1, Cause(devices=(1,)), SMALL), RunFacts(cluster=_observed(state)))
+    assert found.findings[0].beside == ["load 21", "d1 95% full", "12 async pendings"]
+    assert "Recon saw on its node: load 21, d1 95% full, 12 async pendings. Next: " in texts.answer(found)[0]
+
+
+def test_where_names_of_devices_repeat_only_addresses_tell() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    repeated = [Device(each.node, each.server, "sda") for each in joined.devices]
+    joined = replace(joined, devices=repeated)
+    assert Addresses(joined, {}).name("10.0.0.2:6200", "sda", "object") is None
+    hosts = parse_hosts(["n1=10.0.0.2", "n2=10.0.0.3:6200,10.0.0.3:6201"])
+    known = Addresses(joined, hosts)
+    assert known.name("10.0.0.2:6200", "sda", "object") == "sda on n1"
+    assert known.name("10.0.0.3:6201", "sda", "container") == "container server's sda on n2"
+    assert known.name("10.0.0.3:6209", "sda", "object") is None
+    # IPv6, and a node that is called by its address.
+    assert Addresses(joined, {"fe80::1": "n0"}).name("[fe80::1]:6200", "sda", "") == "sda on n0"
+
+
+@pytest.mark.parametrize("word", ["n1", "=10.0.0.1", "n1=", "n1=a,,b"])
+def test_wrong_hosts(word: str) -> None:
+    with pytest.raises(ValueError, match="expected NODE=ADDRESS"):
+        parse_hosts([word])
+
+
+def test_servers_without_a_log_are_named() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    errors = Counter({("timeout", "object", "10.0.0.9:6200", "d9"): 1})
+    observed = Observation(
+        servers=(Server("http://10.0.0.8:6200", "object", after=State(disks=(Disk("d8"),))),)
+    )
+    found = attribute(replace(joined, errors=errors), RunFacts(cluster=observed))
+    assert found.unlogged == ["10.0.0.8:6200", "10.0.0.9:6200"]
+
+
+def test_an_overloaded_generator_is_said_first() -> None:
+    words = "The load generator was the limit: worker 0 on vm was 12.80 ms late"
+    facts = RunFacts(overload=(words,))
+    first, second = texts.answer(attribute(simulate(1, Cause(), SMALL), facts))
+    assert first.startswith(words)
+    assert first.endswith("all below is doubtful.")
+    assert second == "Inconclusive: no outlier was found, but the load generator was overloaded."
