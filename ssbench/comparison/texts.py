@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from ssbench.comparison.change import Change
-from ssbench.figures import Figure, needed
+from ssbench.figures import DASH, Figure, needed
 
 #: What a dash in a table means.
 NOT_KNOWN = (
     f"-: not measured, too few operations (p99 needs {needed(99):,}), or only a lower bound, because"
-    " operations that were due never began"
+    " operations that were due never began; of intervals: too wide to say anything"
 )
+
+#: An interval from less than a tenth to far more, as three runs give, says nothing.
+_SAYS_NOTHING = 0.9
 
 
 def cells(figure: Figure, change: Change) -> list[str]:
@@ -17,6 +20,8 @@ def cells(figure: Figure, change: Change) -> list[str]:
     interval = ""
     if change.low is not None and change.high is not None:
         interval = f"{percent(change.low)} to {percent(change.high)}"
+        if not figure.is_share and change.low < -_SAYS_NOTHING and change.high > _SAYS_NOTHING:
+            interval = DASH
     return [
         _value(figure, change.before),
         _value(figure, change.after),

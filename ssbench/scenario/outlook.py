@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ssbench.names import container_name
 from ssbench.operations import OPERATIONS
+from ssbench.quantities import duration
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.stock import running_out
 
@@ -155,21 +156,14 @@ def _time(scenario: Scenario, initial: int, uploaded: float, moved: float) -> It
     if count:
         benchmark = max(benchmark, count / (scenario.rate or count))
         benchmark += count / scenario.user_count * scenario.think_time
-    yield (
-        f"  time, at a guess: {_duration(uploads)} for the uploads, {_duration(benchmark)} for the operations"
-    )
+    first, then = (duration(max(each, 1.0)) for each in (uploads, benchmark))
+    yield f"  time, at a guess: {first} for the uploads, {then} for the operations"
     speed = _amount(_BYTES_A_SECOND)
     yield f"    (with {1000 * _SECONDS_A_REQUEST:g} ms a request, and {speed} a second in all)"
 
 
 def _guess(requests: int, size: float, users: int) -> float:
     return max(requests * _SECONDS_A_REQUEST / min(users, requests or 1), size / _BYTES_A_SECOND)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{max(seconds, 1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
 
 
 def _amount(size: float) -> str:

@@ -464,3 +464,10 @@ def test_a_dash_is_explained_below_the_table() -> None:
         assert "-: not measured, too few operations (p99 needs 1,000), or only a lower bound" in shown
         assert max(map(len, shown.splitlines())) <= 80
     assert "-: not measured" not in as_text(listing([run("a", rate=1.0, mb_per_s=1.0, p99=0.1)]))
+
+
+def test_an_interval_that_says_nothing_is_a_dash() -> None:
+    wide = compare([run("a", p50=0.1), run("b", p50=0.9)], [run("c", p50=0.2), run("d", p50=0.8)])
+    shown = text(wide)
+    assert "-100.0 to" not in shown
+    assert "of intervals: too wide to say anything" in " ".join(shown.split())

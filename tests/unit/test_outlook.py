@@ -74,7 +74,7 @@ Two kinds: 8 operations at once
             " 8 operations at once",
             [
                 "    a user waits 60 s after each",
-                "  time, at a guess: 1 s for the uploads, 8 h for the operations",
+                "  time, at a guess: 1 s for the uploads, 8 h 20 min for the operations",
             ],
         ),
         (
