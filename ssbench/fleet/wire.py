@@ -330,7 +330,7 @@ def work_address(instance: int) -> bytes:
     return b"%016x" % instance
 
 
-def worker_name(worker_id: int, host: str = "", pid: int = 0) -> str:
-    """Return how a worker is called in messages, at the beginning of a sentence."""
-    number = "" if worker_id == UNNUMBERED else f" {worker_id}"
-    return f"Worker{number} on {host} (pid {pid})" if host else f"Worker{number}"
+def worker_name(worker_id: int, host: str = "", pid: int = 0, *, begins: bool = True) -> str:
+    """Return how a worker is called in messages; ``begins``: at the beginning of a sentence."""
+    name = ("Worker" if begins else "worker") + ("" if worker_id == UNNUMBERED else f" {worker_id}")
+    return f"{name} on {host} (pid {pid})" if host else name

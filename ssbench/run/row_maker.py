@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssbench.fleet.wire import Rare, Result
+from ssbench.fleet.wire import Rare, Result, worker_name
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results import NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, Mark, ResultBlock, ResultRow, Rows
 
@@ -111,7 +111,9 @@ class RowMaker:
         ``worker`` is the one that had them, where that is known; ``now`` the master's monotonic clock.
         """
         rows = self._rows
-        detail = f"with worker {worker.worker_id} on {worker.host} (pid {worker.pid})" if worker else ""
+        detail = (
+            f"with {worker_name(worker.worker_id, worker.host, worker.pid, begins=False)}" if worker else ""
+        )
         failure = Failure(cause, detail, {})
         worker_id = worker.worker_id if worker else NO_WORKER
         for operation, size_class, container, number, size in tasks:

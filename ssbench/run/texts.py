@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from ssbench.fleet import events
 from ssbench.fleet.roster import MOST_WORKERS, NotReady
 from ssbench.fleet.standstill import Standstill
-from ssbench.fleet.wire import LOST_AFTER, Result
+from ssbench.fleet.wire import LOST_AFTER, Result, worker_name
 from ssbench.fleet.worker_state import WorkerState
 
 #: Most ranges of worker ids, most workers with strange results, most workers that hold jobs, and most
@@ -151,7 +151,7 @@ def strange_results(workers: Iterable[WorkerState], invalid_messages: int = 0) -
     ):
         if counts:
             names = [
-                f"{count:,} of worker {worker.worker_id} on {worker.host} (pid {worker.pid})"
+                f"{count:,} of {worker_name(worker.worker_id, worker.host, worker.pid, begins=False)}"
                 for worker, count in counts[:_MOST_STRANGE]
             ]
             more = f" and {len(counts) - _MOST_STRANGE} more workers" if len(counts) > _MOST_STRANGE else ""
