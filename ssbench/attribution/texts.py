@@ -61,6 +61,13 @@ def write(attribution: Attribution, out: TextIO) -> None:
     )
 
 
+def section(title: str, texts: Iterable[str], out: TextIO) -> None:
+    """Write a section of paragraphs; nothing where there are none."""
+    if lines := list(texts):
+        out.write(f"\n{title}\n")
+        _paragraphs(lines, out)
+
+
 def _paragraphs(texts: Iterable[str], out: TextIO) -> None:
     """Write each text in lines that fit a terminal."""
     for text in texts:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import printable
-from ssbench.cli import archives, output_file, report_files
+from ssbench.cli import archives, attribute_waits, output_file, report_files
 from ssbench.cli.options import add_force, add_renamed
 from ssbench.errors import ExitCode, UsageError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ssbench.attribution.joined import Joined
     from ssbench.attribution.records import Attribution
     from ssbench.results import RunSummary
+    from ssbench.statistics import Wait
 
 _log = logging.getLogger(__name__)
 
@@ -97,6 +98,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.attribution import files, texts
     from ssbench.attribution.findings import attribute
     from ssbench.attribution.records import RunFacts
+    from ssbench.statistics import waits as waits_of_constants
 
     arguments.stats_file = archives.stat_file(arguments)
     outputs = [path for path in (arguments.report_file, arguments.json, arguments.html) if path]
@@ -110,13 +112,14 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     logs = files.find(arguments.swift_logs)
     joined, summary = _join(arguments.stats_file, logs, arguments.log_format)
     facts = RunFacts(arguments.hosts, summary.cluster if summary else None, _overload(joined, summary))
-    found = attribute(joined, facts)
+    found, waits = attribute(joined, facts), attribute_waits.waits(joined)
     if not (on_stdout and output_file.is_standard_output(arguments.report_file)):
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
             texts.write(found, out)
+            texts.section(waits_of_constants.TITLE, map(waits_of_constants.sentence, waits), out)
     if arguments.json:
         with output_file.writing(arguments.json, force=arguments.force, clean=printable.in_json) as out:
-            out.write(_json(found))
+            out.write(_json(found, waits))
             out.write("\n")
     if arguments.html:
         _write_page(arguments, found)
@@ -137,12 +140,12 @@ def _write_page(arguments: argparse.Namespace, found: Attribution) -> None:
         _log.info("Wrote %s", arguments.html)
 
 
-def _json(found: Attribution) -> str:
+def _json(found: Attribution, waits: tuple[Wait, ...]) -> str:
     import msgspec
 
     from ssbench.attribution import texts
 
-    plain = msgspec.to_builtins(found) | {"answer": texts.answer(found)}
+    plain = msgspec.to_builtins(found) | {"answer": texts.answer(found), "waits": msgspec.to_builtins(waits)}
     return msgspec.json.format(msgspec.json.encode(plain), indent=1).decode()
 
 

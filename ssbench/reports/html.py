@@ -21,7 +21,7 @@ from ssbench.reports.html_charts import BLUE, COLOURS, GREY, ORANGE, RED, Chart,
 from ssbench.reports.html_page import Part, page
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import Tone, Verdict, verdict
-from ssbench.statistics import Latencies, OverTime, RunStatistics, Series
+from ssbench.statistics import Latencies, OverTime, RunStatistics, Series, waits
 
 _MEGABYTE = 1e6
 _MILLISECOND = 1e-3
@@ -65,6 +65,10 @@ def report(
     ]
     for title, body in (
         ("Sides", html_tables.sides(statistics)),
+        (
+            waits.TITLE,
+            html_tables.warnings([waits.sentence(wait) for wait in statistics.waits]),
+        ),
         ("Warnings", html_tables.warnings(statistics.warnings)),
         ("Errors", html_tables.errors(statistics)),
         ("Slowest operations", html_tables.slowest(statistics)),

@@ -76,6 +76,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         ],
         counters=statistics.counters,
         warnings=statistics.warnings,
+        waits=statistics.waits,
         cluster=statistics.cluster,
     )
 

@@ -31,7 +31,7 @@ from ssbench.measures import (
 from ssbench.record import Record
 from ssbench.reports.json_run import Run, Stage
 from ssbench.results import Gap, MasterFacts
-from ssbench.statistics import Course, Interval, Part, Spread, Within
+from ssbench.statistics import Course, Interval, Part, Spread, Wait, Within
 from ssbench.verdict import Load, Outcome, Reason
 
 #: The version of the format.
@@ -328,4 +328,5 @@ class Report(Record, frozen=True, kw_only=True):
     not_sendable: list[NotSendable]
     counters: dict[str, float]
     warnings: tuple[str, ...]
+    waits: tuple[Wait, ...]
     cluster: Observation | None

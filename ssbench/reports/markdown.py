@@ -13,6 +13,7 @@ from ssbench.reports.figures import bounded, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import Tone, judged, verdict
 from ssbench.statistics import RunStatistics
+from ssbench.statistics.waits import sentence
 
 _MARKS = {Tone.GOOD: "\u2705", Tone.DOUBTFUL: "\u26a0\ufe0f", Tone.BAD: "\u274c"}
 #: What Markdown or HTML would take for more than a character.
@@ -28,6 +29,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
     if found.tone is not Tone.GOOD or judged(statistics, options).judgments:
         lines += [*(f"- {escape(sentence)}" for sentence in found.sentences), ""]
     lines += _errors(statistics)
+    lines += _waits(statistics)
     lines += _warnings(statistics)
     return "".join(f"{line}\n" for line in lines).rstrip("\n") + "\n"
 
@@ -76,6 +78,12 @@ def _errors(statistics: RunStatistics) -> Iterator[str]:
         for name, cause in statistics.errors.items():
             trans_id = f"`{printable(cause.trans_id).replace('`', '')}`" if cause.trans_id else ""
             yield f"| {cause.count:,} | {escape(name)} | {trans_id.replace('|', '')} |"
+        yield ""
+
+
+def _waits(statistics: RunStatistics) -> Iterator[str]:
+    if statistics.waits:
+        yield from (f"- {escape(sentence(wait))}" for wait in statistics.waits)
         yield ""
 
 

@@ -18,6 +18,7 @@ from ssbench.reports.figures import object_path, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged, title_parts
 from ssbench.statistics import Cause, Line, RunStatistics, Section, Slowest
+from ssbench.statistics.waits import sentence
 from ssbench.verdict import Kind
 
 #: More size classes, causes and warnings than these are counted.
@@ -62,6 +63,8 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     yield from _stalls(statistics)
     yield from _failures(statistics)
     yield from _slowest(statistics)
+    for wait in statistics.waits:
+        yield from paragraph(f"Wait: {sentence(wait)}")
     yield from _warnings(statistics)
     for judgment in found.judgments:
         yield from paragraph(f"fail-if {printable(judgment.text)}")

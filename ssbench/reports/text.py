@@ -17,7 +17,7 @@ from ssbench.reports.figures import rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.scenario.model import CRUD, Scenario
 from ssbench.scenario.owner import why_replaced
-from ssbench.statistics import Latencies, RunStatistics, Section
+from ssbench.statistics import Latencies, RunStatistics, Section, waits
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -43,6 +43,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
             *_errors(statistics),
             *_not_done(statistics),
             *_retries(statistics),
+            *_waits(statistics),
         ]
         lines += _request_options(statistics.run.options)
         lines += _notes(statistics)
@@ -181,6 +182,12 @@ def _retries(statistics: RunStatistics) -> Iterator[str]:
         yield from ("", "Causes of retries", "       Count  Cause")
         for name, times in statistics.retries.items():
             yield f"       {times:5d}  {name}"
+
+
+def _waits(statistics: RunStatistics) -> Iterator[str]:
+    if statistics.waits:
+        yield from ("", waits.TITLE)
+        yield from (f"       {waits.sentence(wait)}" for wait in statistics.waits)
 
 
 def _request_options(options: Mapping[str, object]) -> Iterator[str]:

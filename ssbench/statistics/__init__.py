@@ -23,6 +23,7 @@ from ssbench.statistics.steadiness import Steadiness
 from ssbench.statistics.summary import make_statistics, summarize
 from ssbench.statistics.thresholds import Judgment, judge, judge_run
 from ssbench.statistics.timeline import EachSecond, Window
+from ssbench.statistics.waits import Wait
 from ssbench.statistics.within import Within
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "StageStatistics",
     "Stall",
     "Steadiness",
+    "Wait",
     "Window",
     "Within",
     "judge",

@@ -131,6 +131,22 @@ class Latencies:
         within = sum(int(np.count_nonzero(part <= limit)) for part in self._parts)
         return within / self.count if self.count else 0.0
 
+    def between(self, low: float, high: float) -> int:
+        """Return how many latencies are at least ``low`` and less than ``high``, in seconds."""
+        return self._below(high) - self._below(low)
+
+    def smallest(self, place: int) -> float:
+        """Return the ``place``-th smallest, counted from 1."""
+        return self._smallest(place)
+
+    def _below(self, limit: float) -> int:
+        if limit <= 0:
+            return 0
+        # Only those that share their upper bits with the limit are looked at one by one.
+        upper = int(np.float64(limit).view(np.int64)) >> 48
+        slices = zip(self._parts, self._places(upper), self._places(upper + 1), strict=True)
+        return sum(start + int(np.count_nonzero(part[start:end] < limit)) for part, start, end in slices)
+
     def histogram(self, per_octave: int = 8) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """Return the edges of buckets, and how many latencies lie from one to the next.
 

@@ -35,6 +35,7 @@ from ssbench.statistics.over_time import OverTime
 from ssbench.statistics.sections import Section, sections_of
 from ssbench.statistics.successes import Successes, successes
 from ssbench.statistics.timeline import Window
+from ssbench.statistics.waits import Wait, waits
 
 #: Operations that could not be sent, up to this share of the results, leave users no time to be idle.
 _FEW = 0.01
@@ -75,8 +76,8 @@ class RunStatistics:
     its summary. ``over_time`` and ``slowest`` are there where they were asked for. ``due`` is how many
     operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a
     closed loop, and where it is not known. ``delivery`` has these and more.
-    ``sending`` is for how many seconds operations were sent. ``stages`` are the stages of the run, each by
-    itself.
+    ``sending`` is for how many seconds operations were sent. ``waits`` are those that are as long as a
+    constant of the system. ``stages`` are the stages of the run, each by itself.
     """
 
     run: RunDescription
@@ -107,6 +108,7 @@ class RunStatistics:
     trouble: bool = False
     sending: float | None = None
     delivery: Delivery | None = None
+    waits: tuple[Wait, ...] = ()
     stages: tuple[StageStatistics, ...] = ()
 
     @property
@@ -208,6 +210,7 @@ def numbers_of(
         error_code=summary.error_code if summary else 0,
         trouble=summary is not None and summary.trouble,
         sending=_sending(summary),
+        waits=waits(leaves),
     )
 
 

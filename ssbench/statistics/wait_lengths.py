@@ -1,0 +1,100 @@
+"""How long systems wait by default: the one table of lengths by which latencies pile up, and their names.
+
+Sources: Linux ``include/net/tcp.h`` (TCP_DELACK_MIN, TCP_RTO_MIN, TCP_TIMEOUT_INIT and its doubling),
+resolv.conf(5) (``timeout``), and Swift's sample configuration for its defaults.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """A wait of ``seconds``, of at most ``jitter`` more, in ``connecting`` or in the request after that.
+
+    ``reads`` and ``writes`` tell of which requests it can be part. With ``alone`` it is named even where
+    every request waits and nothing faster tells how long they take without: no round trip is that long.
+    """
+
+    seconds: float
+    jitter: float
+    name: str
+    advice: str
+    connecting: bool = False
+    reads: bool = True
+    writes: bool = True
+    alone: bool = True
+
+
+_SYN = "a lost or refused SYN, sent again"
+_SYN_ADVICE = (
+    "look at full listen queues (nstat TcpExtListenOverflows, backlog of the server) and at dropped packets"
+)
+
+LENGTHS = (
+    Length(
+        0.04,
+        0.005,
+        "Nagle's algorithm with delayed ACK",
+        "have servers and load balancers set TCP_NODELAY, or send headers and body together",
+        alone=False,
+    ),
+    Length(
+        0.2,
+        0.01,
+        "a TCP retransmission",
+        "look at lost packets: nstat TcpRetransSegs, ip -s link, full queues of switches",
+        alone=False,
+    ),
+    Length(
+        0.5,
+        0.015,
+        "post_quorum_timeout or conn_timeout",
+        "a replica answers late or its server does not accept connections: see timeouts in the proxies' logs,"
+        " and ssbench-master attribute",
+        reads=False,
+    ),
+    Length(
+        0.5,
+        0.015,
+        "conn_timeout or concurrency_timeout",
+        "a server of the first replica does not accept connections, or does not answer: see the proxies'"
+        " logs, and ssbench-master attribute",
+        writes=False,
+    ),
+    Length(
+        1.0,
+        0.03,
+        "container_update_timeout",
+        "a container server does not answer: look for asynchronous pendings (swift-recon --async)",
+        reads=False,
+    ),
+    Length(
+        1.0,
+        0.03,
+        f"{_SYN} between the first server and the next",
+        _SYN_ADVICE,
+        writes=False,
+    ),
+    *(Length(seconds, 0.03, _SYN, _SYN_ADVICE, connecting=True) for seconds in (1.0, 3.0, 7.0)),
+    Length(
+        5.0,
+        0.05,
+        "a name server that does not answer",
+        "look at the first name servers of /etc/resolv.conf on the workers' hosts, or use addresses",
+        connecting=True,
+    ),
+    Length(
+        10.0,
+        0.1,
+        "node_timeout",
+        "a storage server hangs: see the proxies' logs for timeouts, and ssbench-master attribute",
+    ),
+    Length(
+        60.0,
+        0.3,
+        "client_timeout",
+        "a proxy waited for the client: look at the network to the workers",
+    ),
+)

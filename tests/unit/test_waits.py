@@ -1,0 +1,75 @@
+"""Waits that are as long as a constant of the system are named, and nothing is where there are none."""
+
+import numpy as np
+import pytest
+from simulated_waits import Plant, statistics_of
+
+from ssbench.reports import ReportOptions, json, markdown, text
+from ssbench.statistics.latencies import LatencyCollector, merge, plain
+from ssbench.statistics.wait_lengths import LENGTHS
+from ssbench.statistics.waits import sentence, waits_in
+
+#: A number of operations in which a hundredth is enough to be seen.
+COUNT = 2000
+
+
+@pytest.mark.parametrize("length", LENGTHS, ids=lambda length: f"{length.seconds:g}")
+@pytest.mark.parametrize("share", [0.02, 0.3, 1.0])
+def test_a_planted_wait_is_named(length, share):
+    operation = 0 if length.writes else 1
+    plant = Plant(length.seconds, share, operation, length.connecting)
+    found = statistics_of(1, plant, COUNT).waits
+    (wait,) = (each for each in found if each.connecting == length.connecting)
+    assert (wait.seconds, wait.name) == (length.seconds, length.name)
+    assert wait.operation == ("create", "read")[operation]
+    expected = share * wait.count
+    if length.connecting:  # of the others a fifth connect
+        expected = wait.count * share / (share + 0.2 * (1 - share))
+    assert 0.75 * expected - 5 <= wait.requests <= 1.25 * expected + 5
+
+
+def test_nothing_is_named_in_healthy_runs():
+    # Chance names some: no more than 3 of 300 may be.
+    assert sum(bool(statistics_of(seed).waits) for seed in range(60)) <= 1
+
+
+def test_the_usual_time_of_one_size_class_is_no_wait():
+    rng = np.random.default_rng(1)
+    fast, slow = (plain(rng.normal(mean, 0.001, 500)) for mean in (0.005, 0.0425))
+    leaves = {(0, 0): (fast, merge(())), (0, 1): (slow, merge(())), (1, 0): (fast, merge(()))}
+    assert waits_in(leaves) == ()
+    # Where both take that long, and reads do not, it is one.
+    leaves = {(0, 0): (slow, merge(())), (0, 1): (slow, merge(())), (1, 0): (fast, merge(()))}
+    assert [each.requests > 900 for each in waits_in(leaves)] == [True]
+
+
+def test_a_far_store_is_no_wait():
+    rng = np.random.default_rng(1)
+    # A round trip of 41 ms is in every request.
+    every = plain(rng.normal(0.0425, 0.001, 500)), merge(())
+    leaves = {(code, place): every for code in (0, 1) for place in (0, 1)}
+    assert waits_in(leaves) == ()
+
+
+def test_reports_name_it():
+    statistics = statistics_of(3, Plant(1.0, 0.1), COUNT)
+    words = sentence(statistics.waits[0])
+    assert "container_update_timeout" in words
+    assert words in text.report(statistics, ReportOptions())
+    assert "container" in markdown.report(statistics, ReportOptions())
+    assert '"name":"container_update_timeout"' in "".join(json.report(statistics, ReportOptions())).replace(
+        " ", ""
+    )
+
+
+def test_latencies_are_counted_exactly():
+    rng = np.random.default_rng(2)
+    values = rng.lognormal(-3, 2, 5000)
+    latencies = plain(values)
+    edges = np.concatenate([rng.choice(values, 50), [0.0, -1.0, 1e9, 0.04, 1.0]])
+    for low in edges:
+        for high in edges:
+            if low <= high:
+                assert latencies.between(low, high) == ((values >= low) & (values < high)).sum()
+    assert latencies.smallest(1) == values.min()
+    assert LatencyCollector().finish().between(0.0, 1.0) == 0
