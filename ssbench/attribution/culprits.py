@@ -191,6 +191,8 @@ def _strongest(families: Sequence[Family], tests: Sequence[list[Deviates]], tie:
                 continue
             if own:
                 return found
+            if _may_be_others(families, tests, found):
+                continue
             return _by_own_times(families, tests, found, tie) or _among_rivals(families, tests, found, tie)
     return None
 
@@ -310,18 +312,13 @@ def _among_rivals(
     level = found.level
     test = tests[families.index(family)][family.levels.index(level)]
     row = len(family.groups) if found.group == POOLED else found.group
-    rivals = [
-        other
-        for other in np.flatnonzero(np.nan_to_num(test.z[row], nan=-np.inf) >= _EXPLAINS).tolist()
-        if other != found.candidate
-        and not _without(family, level, found.group, found.candidate, other) >= _BESIDE
-    ]
+    rivals = _rivals(family, level, test, found.group, found.candidate)
     better = [
         other for other in rivals if _without(family, level, found.group, other, found.candidate) >= _BESIDE
     ]
     if better:
         other = max(better, key=lambda place: float(test.z[row, place]))
-        return replace(found, candidate=other, rivals=())
+        return replace(found, candidate=other, difference=family.difference(level, other, found.group))
     if not rivals:
         return found
     among = [found.candidate, *rivals]
@@ -331,6 +328,34 @@ def _among_rivals(
         measured = family.difference(level, best, found.group)
         return replace(found, candidate=best, difference=measured, ties=others)
     return replace(found, rivals=tuple(rivals))
+
+
+def _rivals(family: Family, level: Level, test: Deviates, group: int, candidate: int) -> list[int]:
+    """Return who explains what a candidate does: held fixed, they leave nothing of its difference."""
+    row = len(family.groups) if group == POOLED else group
+    return [
+        other
+        for other in np.flatnonzero(np.nan_to_num(test.z[row], nan=-np.inf) >= _EXPLAINS).tolist()
+        if other != candidate and not _without(family, level, group, candidate, other) >= _BESIDE
+    ]
+
+
+def _may_be_others(families: Sequence[Family], tests: Sequence[list[Deviates]], found: Suspect) -> bool:
+    """Whether each device by which a process or node stands out might as well be one elsewhere.
+
+    Slow devices of two sets that a ring keeps together make a healthy node look slow that has one of each.
+    """
+    if not found.level.members:
+        return False
+    family = found.family
+    test = tests[families.index(family)][0]
+    row = len(family.groups) if found.group == POOLED else found.group
+    members = found.level.members[found.candidate]
+    telling = [place for place in members if np.nan_to_num(test.z[row, place], nan=-np.inf) >= _EXPLAINS]
+    return bool(telling) and all(
+        not set(members).issuperset(_rivals(family, family.levels[0], test, found.group, place))
+        for place in telling
+    )
 
 
 def _without(family: Family, level: Level, group: int, candidate: int, other: int) -> float:

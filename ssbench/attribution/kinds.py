@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ssbench.attribution.culprits import Level
 from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, Joined
 from ssbench.attribution.ranks import Pairs, Places, Units, pairs
-from ssbench.operations import MAX_CODE, OPERATIONS
+from ssbench.operations import MAX_CODE, OPERATIONS, On
 
 #: Sizes are told apart by this many steps an octave, the most that leaves most kinds enough requests.
 _STEPS = (4, 2, 1, 0.5)
@@ -33,6 +33,11 @@ _USUAL = 0.05
 #: Groups of operations: what slows only writes is diluted by reads.
 GROUPS = ("reads", "writes")
 
+#: Whether an operation is for a container server or an account server, by code.
+_CONTAINER, _ACCOUNT = (
+    np.isin(np.arange(MAX_CODE + 1), [each.code for each in OPERATIONS if each.on is on])
+    for on in (On.CONTAINER, On.ACCOUNT)
+)
 #: Whether an operation only reads, so that any replica may answer; by code.
 READS = np.isin(np.arange(MAX_CODE + 1), [each.code for each in OPERATIONS if each.method in ("GET", "HEAD")])
 
@@ -154,9 +159,18 @@ def _nodes_used(joined: Joined) -> Places:
 
 
 def _answered(joined: Joined) -> npt.NDArray[np.bool_]:
-    """Return which lines are of object servers that did what they were asked."""
+    """Return which lines are of servers that did what they were asked: object servers, as a rule.
+
+    Listings and the like are for container and account servers.
+    """
     lines = joined.lines
-    answered: npt.NDArray[np.bool_] = (lines.of == OBJECT) & (lines.status < 500) & (lines.status != 499)
+    code = joined.operations.code[lines.operation]
+    mine = (lines.of == OBJECT) & ~(_CONTAINER | _ACCOUNT)[code]
+    for server, codes in (("container", _CONTAINER), ("account", _ACCOUNT)):
+        of_server = np.array([device.server == server for device in joined.devices], np.bool_)
+        if of_server.any() and codes[code].any():
+            mine |= (lines.of == OTHER) & codes[code] & of_server[lines.device]
+    answered: npt.NDArray[np.bool_] = mine & (lines.status < 500) & (lines.status != 499)
     return answered
 
 

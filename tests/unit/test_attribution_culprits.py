@@ -10,10 +10,10 @@ from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.attribution import kinds, ranks, tables, texts
 from ssbench.attribution.findings import attribute
-from ssbench.attribution.joined import UPDATE, Lines
+from ssbench.attribution.joined import OTHER, UPDATE, Lines
 from ssbench.attribution.records import Attribution
 from ssbench.attribution.tables import Row
-from ssbench.operations import DELETE
+from ssbench.operations import DELETE, LIST
 
 
 def suspects(found: Attribution) -> list[str]:
@@ -253,6 +253,24 @@ def test_a_node_is_named_where_all_its_devices_are_slow() -> None:
 def test_nobody_is_named_where_nobody_is_slow(shape: Shape, hot: float) -> None:
     false = [seed for seed in range(10) if accused(attribute(simulate(seed, Cause(hot=hot), shape)))]
     assert len(false) <= 1
+
+
+def test_listings_need_no_object_server() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    lines, code = joined.lines, joined.operations.code.copy()
+    code[:60] = LIST.code
+    listed = np.flatnonzero(lines.operation < 60)
+    of, device = lines.of.copy(), lines.device.copy()
+    # Each is asked of one container server.
+    _, first = np.unique(lines.operation[listed], return_index=True)
+    of[listed[first]], device[listed[first]] = OTHER, 4 + np.arange(60) % 3
+    kept = np.ones(len(lines), np.bool_)
+    kept[np.setdiff1d(listed, listed[first])] = False
+    columns = {name: getattr(lines, name) for name in Lines.__slots__} | {"of": of, "device": device}
+    changed = Lines(**{name: column[kept] for name, column in columns.items()})
+    found = attribute(replace(joined, operations=replace(joined.operations, code=code), lines=changed))
+    assert found.coverage.complete == found.coverage.operations
+    assert texts.answer(found)[0].startswith("No outlier found: ")
 
 
 def test_what_is_in_every_request_is_not_testable() -> None:
