@@ -1,21 +1,27 @@
-"""What commands make, and every format in which each can be written: one table.
+"""What commands make, and every format in which each can be written: one registry.
 
-A format is a function in a module of its own, and a row here. Modules are imported when a format is asked
-for, so that the command line knows all names at once, and Bokeh is loaded only for pages.
+A product is a row that says what makes its document (:mod:`ssbench.document`), a renderer a row that writes
+any document. What is no document, as JSON, is a format of one product: a function in a module of its own.
+Modules are imported when a format is asked for, so that the command line knows all names at once, and Bokeh
+is loaded only for pages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
+from functools import partial
 from importlib import import_module
 from typing import Any
 
+from ssbench.document import View
 from ssbench.errors import UsageError
 
-#: What makes a text of a product, or the parts of one that may be long; what else it takes is up to the
-#: product.
-Format = Callable[..., str | Iterable[str]]
+_PLAIN = View()
+
+#: What makes a text of a product, or the parts of one that may be long, given a view besides. That of a run
+#: has options of its own, and is needed.
+_Format = Callable[..., str | Iterable[str]]
 
 
 class Product(Enum):
@@ -24,10 +30,36 @@ class Product(Enum):
     RUN = "a single run"
     COMPARISON = "a comparison"
     CAPACITY = "a sweep or a search"
+    REPEATED = "repeated runs"
+    CONFIGURATIONS = "a table of many runs"
+    LIST = "a list of runs"
+    TREND = "a trend"
+    OUTLOOK = "a check of a scenario"
 
 
-#: Where the formats of each product are made, by their names: module and function.
-_FORMATS: dict[Product, dict[str, str]] = {
+#: What makes the document of each product, given the product and a view: module and function.
+_DOCUMENTS = {
+    Product.COMPARISON: "ssbench.comparison.document:document",
+    Product.REPEATED: "ssbench.comparison.group:document",
+    Product.CONFIGURATIONS: "ssbench.comparison.listing:document",
+    Product.CAPACITY: "ssbench.reports.capacity:document",
+    Product.LIST: "ssbench.archive.listing:document",
+    Product.TREND: "ssbench.archive.trend:document",
+    Product.OUTLOOK: "ssbench.scenario.outlook:document",
+}
+
+#: What writes any document, given the document and a view.
+_RENDERERS = {
+    "text": "ssbench.document.text:render",
+    "markdown": "ssbench.document.markdown:render",
+    "html": "ssbench.document.html:render",
+}
+
+#: Other names of renderers, as options have them.
+_ALSO = {"summary": "text", "summary_md": "markdown"}
+
+#: Formats of one product each, which are written without a document.
+_OWN: dict[Product, dict[str, str]] = {
     Product.RUN: {
         "both": "ssbench.reports.with_summary:table",
         "full": "ssbench.reports.with_summary:full",
@@ -41,17 +73,13 @@ _FORMATS: dict[Product, dict[str, str]] = {
         "requests_per_second": "ssbench.reports.requests_per_second:report",
     },
     Product.COMPARISON: {
-        "text": "ssbench.comparison.formats:text",
         "csv": "ssbench.comparison.formats:as_csv",
-        "markdown": "ssbench.comparison.formats:markdown",
         "json": "ssbench.comparison.formats:as_json",
         "junit": "ssbench.comparison.junit:junit",
     },
     Product.CAPACITY: {
-        "text": "ssbench.reports.capacity:text",
         "csv": "ssbench.reports.capacity:as_csv",
         "json": "ssbench.reports.capacity:as_json",
-        "html": "ssbench.reports.capacity:page",
     },
 }
 
@@ -71,20 +99,52 @@ def option(name: str) -> str:
 
 def names(product: Product) -> tuple[str, ...]:
     """Return the names of the formats of a product."""
-    return tuple(_FORMATS[product])
+    renderers = _RENDERERS if product in _DOCUMENTS else ()
+    return (*renderers, *_OWN.get(product, ()))
 
 
-def find(product: Product, name: str) -> Format:
-    """Return what writes a product in a format; raises KeyError, see :func:`check`."""
-    module, _, function = _FORMATS[product][name].partition(":")
-    found: Any = getattr(import_module(module), function)
-    return found  # type: ignore[no-any-return]
+def find(product: Product, name: str) -> Callable[..., str]:
+    """Return what writes a product, given a view besides, loaded; raises KeyError, see :func:`check`."""
+    return partial(_joined, _format(product, name))
+
+
+def _joined(write: _Format, *arguments: object) -> str:
+    made = write(*arguments)
+    return made if isinstance(made, str) else "".join(made)
 
 
 def parts(product: Product, name: str, *arguments: object) -> Iterable[str]:
     """Return the parts of the text of a product in a format; raises KeyError, see :func:`check`."""
-    made = find(product, name)(*arguments)
+    made = _format(product, name)(*arguments)
     return (made,) if isinstance(made, str) else made
+
+
+def _format(product: Product, name: str) -> _Format:
+    own = _OWN.get(product, {}).get(name)
+    if own is not None:
+        return _function(own)
+    make, render = _function(_DOCUMENTS[product]), _function(_RENDERERS[_ALSO.get(name, name)])
+    return partial(_rendered, make, render)
+
+
+def _rendered(
+    make: Callable[..., Any], render: _Format, product: Any, view: View = _PLAIN
+) -> str | Iterable[str]:
+    return render(make(product, view), view)
+
+
+def _function(path: str) -> _Format:
+    module, _, function = path.partition(":")
+    try:
+        found: Any = getattr(import_module(module), function)
+    except ImportError as error:
+        raise UsageError(f"pages need {error.name}, which is not installed: pip install bokeh") from None
+    return found  # type: ignore[no-any-return]
+
+
+def has(product: Product, name: str) -> bool:
+    """Whether a product can be written in a format."""
+    return _ALSO.get(name, name) in names(product) or name in names(product)
 
 
 def check(product: Product, wanted: Iterable[str], command: str) -> None:
@@ -93,8 +153,8 @@ def check(product: Product, wanted: Iterable[str], command: str) -> None:
     It is to be called before anything is run: a sweep takes hours. ``command`` is what to leave it out with.
     """
     for name in wanted:
-        if name not in _FORMATS[product]:
-            others = [each.value for each in Product if name in _FORMATS[each]]
+        if not has(product, name):
+            others = [each.value for each in Product if has(each, name)]
             raise UsageError(
                 f"{option(name)} is for {' or '.join(others) or 'nothing'}; leave it out with {command}"
             )

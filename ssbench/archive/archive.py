@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ssbench.archive import index as database
 from ssbench.archive.entry import Entry
+from ssbench.document.columns import plural
 from ssbench.errors import StatFileError, UsageError
-from ssbench.reports.columns import plural
 from ssbench.suggestions import did_you_mean
 
 #: The file of the index, in its folder.

@@ -10,12 +10,20 @@ from itertools import pairwise
 
 from ssbench.archive.entry import NO_P99, Entry
 from ssbench.archive.levels import ENOUGH_RUNS, MOST_RUNS, level_changes
-from ssbench.figures.units import milliseconds, rate
-from ssbench.printable import printable
-from ssbench.reports.columns import bar, cut, paragraph, plural
+from ssbench.document import Cell, Column, Document, Note, Row, Section, Table, View
+from ssbench.document.columns import cut, plural
+from ssbench.figures import FIGURES
 
-#: Columns of the bars, and of values that changed.
-_BAR = 13
+_COLUMNS = (
+    Column("begun (UTC)", is_number=False),
+    Column("ops/s"),
+    Column("", is_number=False),
+    Column("p99 ms"),
+    Column("", is_number=False),
+    Column("verdict", is_number=False),
+)
+
+#: Values that changed are cut to this many columns.
 _VALUE = 24
 
 #: Facts with as many values as this share of the runs are expected to differ, as seeds that were not given.
@@ -24,39 +32,39 @@ _ALWAYS_NEW = 0.5
 _LEFT_OUT = ("interrupted", "incomplete")
 
 
-def trends(entries: Sequence[Entry], encoding: str = "utf-8") -> str:
+def document(entries: Sequence[Entry], _view: View) -> Document:
     """Return a section for each scenario; the entries are in the order of time."""
-    sections = []
-    for scenario in dict.fromkeys(entry.scenario for entry in entries):
-        runs = [entry for entry in entries if entry.scenario == scenario]
-        sections.append("\n".join(map(printable, _section(scenario, runs, encoding))) + "\n")
-    return "\n".join(sections or ["no runs\n"])
+    sections = [
+        _section(scenario, [entry for entry in entries if entry.scenario == scenario])
+        for scenario in dict.fromkeys(entry.scenario for entry in entries)
+    ]
+    if not sections:
+        return Document("no runs", ())
+    return Document("How runs developed", sections, untitled=True)
 
 
-def _section(scenario: str, everything: Sequence[Entry], encoding: str) -> Iterator[str]:
+def _section(scenario: str, everything: Sequence[Entry]) -> Section:
     runs = [run for run in everything if run.verdict not in _LEFT_OUT]
     left_out = len(everything) - len(runs)
     behind = f" ({left_out} left out: interrupted or incomplete)" if left_out else ""
-    yield from paragraph(f"{scenario}: {plural(len(runs), 'run')}{behind}")
+    title = f"{scenario}: {plural(len(runs), 'run')}{behind}"
     if not runs:
-        return
-    yield ""
-    form = "{:<16}  {:>8} {:<" + str(_BAR) + "}  {:>8} {:<" + str(_BAR) + "}  {}"
-    yield form.format("begun (UTC)", "ops/s", "", "p99 ms", "", "verdict")
+        return Section(title, ())
     own, changes = _changes(runs)
+    rows: list[Row] = []
     for place, run in enumerate(runs):
-        for change in changes[place]:
-            yield from paragraph(f"{change}")
-        yield form.format(
-            time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.started)),
-            "-" if run.rate is None else rate(run.rate, 8),
-            _bar(run.rate, [each.rate for each in runs], encoding),
-            milliseconds(run.p99),
-            _bar(run.p99, [each.p99 for each in runs], encoding),
-            run.verdict,
-        ).rstrip()
-    yield ""
-    yield from paragraph(
+        rows += map(Note, changes[place])
+        rows.append(
+            (
+                time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.started)),
+                FIGURES["rate"].unit.text(run.rate),
+                _bar(run.rate, [each.rate for each in runs]),
+                FIGURES["p99"].unit.text(run.p99),
+                _bar(run.p99, [each.p99 for each in runs]),
+                run.verdict,
+            )
+        )
+    note = (
         "ops/s and p99 of all operations. "
         + (NO_P99 + ". " if any(run.p99 is None for run in runs) else "")
         + "! what the runs should have in common changed."
@@ -64,11 +72,12 @@ def _section(scenario: str, everything: Sequence[Entry], encoding: str) -> Itera
         + ("" if len(runs) >= ENOUGH_RUNS else f" Levels are told from {ENOUGH_RUNS} runs on.")
         + (f" Not marked, because it differs from run to run: {', '.join(own)}." if own else "")
     )
+    return Section(title, (Table(_COLUMNS, rows), Note(note)))
 
 
-def _bar(value: float | None, among: Sequence[float | None], encoding: str) -> str:
+def _bar(value: float | None, among: Sequence[float | None]) -> Cell:
     most = max((each for each in among if each is not None), default=0.0)
-    return "" if value is None or not most else bar(value / most, _BAR, encoding)
+    return Cell(bar=value / most) if value is not None and most else Cell()
 
 
 def _changes(runs: Sequence[Entry]) -> tuple[list[str], list[list[str]]]:

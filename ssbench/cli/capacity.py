@@ -27,13 +27,13 @@ from ssbench.capacity.variables import LARGEST, Sweep, Variable
 from ssbench.cli import output_file, report_files, unfit, zmq_options
 from ssbench.cli.capacity_runs import EndedEarlyError, Runs, Setting
 from ssbench.conditions import Condition
+from ssbench.document import Tone
+from ssbench.document.columns import plural
 from ssbench.errors import ExitCode, SsbenchError, UsageError
 from ssbench.figures.units import rate
 from ssbench.fleet import wire
 from ssbench.products import Product
 from ssbench.reports.capacity import Capacity
-from ssbench.reports.columns import plural
-from ssbench.reports.verdict import Tone
 from ssbench.run import Bench, BenchOptions
 
 _log = logging.getLogger(__name__)
@@ -310,6 +310,6 @@ class _Output:
 
     def _write(self, name: str, path: Path, found: Capacity) -> None:
         with output_file.writing(path, force=self._force, clean=printable.of(name)) as out:
-            out.writelines(products.parts(Product.CAPACITY, name, found, out.encoding or "utf-8"))
+            out.writelines(products.parts(Product.CAPACITY, name, found, output_file.view(out)))
         if not output_file.is_standard_output(path):
             _log.info("Wrote %s", path)

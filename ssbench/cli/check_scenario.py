@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from ssbench.cli.options import completes
-from ssbench.cli.output_file import standard_output
+from ssbench import products
+from ssbench.cli import output_file
+from ssbench.cli.options import add_format, completes
 from ssbench.errors import ExitCode
+from ssbench.products import Product
 
 EXAMPLE = "ssbench-master check-scenario my.yaml"
 
@@ -23,15 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "scenario_file", metavar="FILE", help="a scenario in YAML or JSON, or the name of a shipped one"
     )
     completes(file, "scenarios")
+    add_format(parser, Product.OUTLOOK)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what it would do; raises ScenarioError."""
-    from ssbench.printable import printable
-    from ssbench.scenario.outlook import outlook
     from ssbench.scenario.reading import load
 
     scenario = load(arguments.scenario_file)
-    with standard_output() as out:
-        out.writelines(f"{printable(line)}\n" for line in outlook(scenario))
+    with output_file.standard_output() as out:
+        out.write(products.find(Product.OUTLOOK, arguments.format)(scenario, output_file.view(out)))
     return ExitCode.OK

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ssbench import printable, products
 from ssbench.cli import archives, output_file, report_files, unfit
@@ -26,12 +26,15 @@ from ssbench.products import Product
 
 if TYPE_CHECKING:
     from ssbench.comparison import Comparison, RunFigures
-    from ssbench.comparison.html import RunCurves
+    from ssbench.comparison.curves import RunCurves
     from ssbench.conditions import Condition
     from ssbench.gates import Undecided
     from ssbench.statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
+
+#: What is drawn of the runs of each side.
+_Curves: TypeAlias = "tuple[list[RunCurves], list[RunCurves]]"
 
 USAGE = "%(prog)s BEFORE [BEFORE ...] --to AFTER [AFTER ...] [option ...]"
 
@@ -109,28 +112,21 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         raise UsageError("--sides compares within each run: leave out --to")
     if not after and len(before) == 2 and not arguments.sides:
         before, after = before[:1], before[1:]
-    output: Path = arguments.output
     if not (after or len(before) == 1 or arguments.sides):
         _refuse_for_table(arguments)
     conditions = _conditions(arguments.fail_if)
-    if arguments.html:
-        report_files.check_bokeh()
-    pages: list[Path] = [arguments.html] if arguments.html else []
-    output_file.check_all([output, *pages], None, force=arguments.force)
-    curves: tuple[list[RunCurves], list[RunCurves]] = ([], [])
-    comparison = _comparison(arguments, before, after, curves if pages else None)
+    outputs = _outputs(arguments)
+    drawn = any(format_ == "html" for format_, _ in outputs)
+    curves: _Curves | None = ([], []) if drawn else None
+    comparison = _comparison(arguments, before, after, curves)
     if comparison is None:
-        text = _table(before)
+        _write_table(arguments, before)
     else:
         comparison = _judged(comparison, conditions, chosen_undecided(arguments))
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
         comparison = replace(comparison, warnings=warnings)
-        text = "".join(products.parts(Product.COMPARISON, arguments.format, comparison))
-        for path in pages:
-            _write_page(path, comparison, curves, force=arguments.force)
-    clean = printable.of(arguments.format)
-    with output_file.writing(output, force=arguments.force, clean=clean) as out:
-        out.write(text.encode(out.encoding, "replace").decode(out.encoding))
+        for format_, path in outputs:
+            _write(format_, path, comparison, curves, force=arguments.force)
     results = [each.result for each in comparison.conditions] if comparison is not None else []
     return exit_code(results, chosen_undecided(arguments))
 
@@ -139,7 +135,7 @@ def _comparison(
     arguments: argparse.Namespace,
     before: Sequence[str],
     after: Sequence[str],
-    curves: tuple[list[RunCurves], list[RunCurves]] | None,
+    curves: _Curves | None,
 ) -> Comparison | None:
     """Compare two groups of runs, or the sides of runs, and add their curves; None: a table is to be made."""
     from ssbench.comparison import compare
@@ -168,20 +164,24 @@ def _judged(comparison: Comparison, conditions: Sequence[Condition], undecided: 
 
 def _refuse_for_table(arguments: argparse.Namespace) -> None:
     """Raise UsageError for what only a comparison has."""
-    unfit.forgo(arguments, "a table of many runs is text", "--format")
-    if arguments.format != "text":
-        raise UsageError("a table of many runs is text: give --to to compare two groups")
+    if not products.has(Product.CONFIGURATIONS, arguments.format):
+        has = " or ".join(products.names(Product.CONFIGURATIONS))
+        why = f"a table of many runs is {has}"
+        unfit.forgo(arguments, why, "--format")
+        if not products.has(Product.CONFIGURATIONS, arguments.format):
+            raise UsageError(f"{why}: give --to to compare two groups")
     why = "a table of many runs is no comparison, which --to or two files alone make"
     unfit.refuse(arguments, why, "--fail-if", "--html")
 
 
-def _table(names: Sequence[str]) -> str:
-    """Return a table of many runs."""
-    from ssbench.comparison import listing
-
+def _write_table(arguments: argparse.Namespace, names: Sequence[str]) -> None:
+    """Write a table of many runs."""
     for warning in _more_than_once(names):
         _log.warning("%s", warning)
-    return listing.as_text(listing.listing(_read(names)))
+    runs = _read(names)
+    write = products.find(Product.CONFIGURATIONS, arguments.format)
+    with output_file.writing(arguments.output, force=arguments.force) as out:
+        out.write(write(runs, replace(output_file.view(out), columns=output_file.NO_LIMIT)))
 
 
 def _more_than_once(names: Sequence[str]) -> list[str]:
@@ -190,19 +190,30 @@ def _more_than_once(names: Sequence[str]) -> list[str]:
     return [f"{path.name} was given {count} times" for path, count in counts.items() if count > 1]
 
 
-def _write_page(
-    path: Path, comparison: Comparison, curves: tuple[list[RunCurves], list[RunCurves]], *, force: bool
-) -> None:
-    from ssbench.comparison.html import as_html
+def _outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
+    """Return each format that is asked for with its file; raises UsageError."""
+    outputs = [(arguments.format, arguments.output)]
+    if arguments.html:
+        outputs.append(("html", arguments.html))
+    if any(format_ == "html" for format_, _ in outputs):
+        report_files.check_bokeh()
+    output_file.check_all([path for _, path in outputs], None, force=arguments.force)
+    return outputs
 
-    with output_file.writing(path, force=force) as out:
-        out.write(as_html(comparison, *curves))
-    _log.info("Wrote %s", path)
+
+def _write(format_: str, path: Path, comparison: Comparison, curves: _Curves | None, *, force: bool) -> None:
+    from ssbench.comparison.document import ComparisonView
+
+    before, after = curves or ((), ())
+    with output_file.writing(path, force=force, clean=printable.of(format_)) as out:
+        screen = output_file.view(out)
+        view = ComparisonView(before, after, columns=screen.columns, encoding=screen.encoding)
+        out.writelines(products.parts(Product.COMPARISON, format_, comparison, view))
+    if not output_file.is_standard_output(path):
+        _log.info("Wrote %s", path)
 
 
-def _sides_of(
-    name: str, arguments: argparse.Namespace, curves: tuple[list[RunCurves], list[RunCurves]] | None
-) -> Comparison:
+def _sides_of(name: str, arguments: argparse.Namespace, curves: _Curves | None) -> Comparison:
     """Compare the two sides of one run, whose curves are added; raises UsageError where it has none."""
     from ssbench.cli.stat_file import reading
     from ssbench.comparison.facts import facts_of
@@ -217,7 +228,7 @@ def _sides_of(
             )
         statistics = summarize(results, ("group",))
     if curves is not None:
-        from ssbench.comparison.html import curves_of_sides
+        from ssbench.comparison.curves import curves_of_sides
 
         for side, own in zip(curves, curves_of_sides(statistics), strict=True):
             side.extend(own)
@@ -279,7 +290,7 @@ def _read(names: Sequence[str], curves: list[RunCurves] | None = None) -> list[R
 
 def _curves(statistics: RunStatistics, name: str, drawn: int) -> list[RunCurves]:
     """Return the curves of a run in a list, which is empty where enough are drawn already."""
-    from ssbench.comparison.html import MOST_DRAWN, curves_of
+    from ssbench.comparison.curves import MOST_DRAWN, curves_of
 
     return [curves_of(statistics, _called(name))] if drawn < MOST_DRAWN else []
 

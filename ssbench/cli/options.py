@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from ssbench import conditions, quantities
+from ssbench import conditions, products, quantities
 from ssbench.errors import ExitCode
 from ssbench.gates import Undecided
+from ssbench.products import Product
 from ssbench.suggestions import did_you_mean
 
 _Value = TypeVar("_Value")
@@ -350,6 +351,16 @@ def chosen_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[floa
 def add_force(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add ``--force`` for a sub-command that writes files."""
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
+
+
+def add_format(parser: argparse.ArgumentParser, product: Product) -> None:
+    """Add ``--format`` with the formats of a product."""
+    parser.add_argument(
+        "--format",
+        choices=products.names(product),
+        default="text",
+        help="how it is written (default: %(default)s)",
+    )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

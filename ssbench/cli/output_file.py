@@ -14,10 +14,18 @@ from pathlib import Path
 from typing import TextIO
 
 from ssbench import printable
+from ssbench.document import View
+from ssbench.document.columns import WIDTH
 from ssbench.errors import UsageError
 from ssbench.screen import terminal
 
 _log = logging.getLogger(__name__)
+
+#: Lines of text that are longer are tiring to read.
+_MOST_COLUMNS = 160
+
+#: Columns for a table that is as wide as its cells.
+NO_LIMIT = 100_000
 
 
 class ReaderGoneError(Exception):
@@ -43,6 +51,20 @@ def standard_output(clean: Callable[[str], str] = printable.shown) -> Iterator[T
         if isinstance(error, BrokenPipeError):
             raise ReaderGoneError from None
         raise UsageError(f"standard output: cannot be written: {error.strerror}") from None
+
+
+def view(out: TextIO, *, verbose: bool = False) -> View:
+    """Return what a document is written for: a terminal has its columns, all else the usual 80."""
+    columns = min(max(terminal_columns(out) or 0, WIDTH), _MOST_COLUMNS)
+    return View(columns=columns, encoding=out.encoding or "utf-8", verbose=verbose)
+
+
+def terminal_columns(out: TextIO) -> int | None:
+    """Return the width of the terminal that a stream is; None where it is none, or does not tell."""
+    try:
+        return os.get_terminal_size(out.fileno()).columns or None
+    except (AttributeError, OSError, ValueError):  # it is closed, or replaced by a test
+        return None
 
 
 def check_all(outputs: Sequence[Path], stats_file: Path | None, *, force: bool) -> None:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ssbench import products
 from ssbench.cli import thresholds
-from ssbench.cli.output_file import standard_output
-from ssbench.comparison import RunFigures, figures_of, formats
-from ssbench.comparison import group as groups
+from ssbench.cli.output_file import standard_output, view
+from ssbench.comparison import RunFigures, figures_of
 from ssbench.comparison.sided_group import SidedRun, compare_sided, sided_run
+from ssbench.document import View
 from ssbench.errors import ExitCode, StatFileError
+from ssbench.products import Product
 from ssbench.run import RunOutcome
 from ssbench.run_results import open_results
 from ssbench.statistics import RunStatistics, summarize
@@ -42,17 +44,19 @@ class Reduction(Generic[_Reduced]):
 
     by: tuple[str, ...]
     keep: Callable[[RunStatistics, str], _Reduced]
-    summary: Callable[[Mapping[int, _Reduced]], str]
+    summary: Callable[[Mapping[int, _Reduced], View], str]
 
 
 def group() -> Reduction[RunFigures]:
     """Return the reduction for runs of one kind: by how much they differ."""
-    return Reduction((), figures_of, lambda found: groups.text([*found.values()]))
+    write = products.find(Product.REPEATED, "text")
+    return Reduction((), figures_of, lambda found, view: write([*found.values()], view))
 
 
 def sided() -> Reduction[SidedRun]:
     """Return the reduction for runs with two sides: how the sides compare."""
-    return Reduction(("group",), sided_run, lambda found: formats.text(compare_sided([*found.values()])))
+    write = products.find(Product.COMPARISON, "text")
+    return Reduction(("group",), sided_run, lambda found, view: write(compare_sided([*found.values()]), view))
 
 
 def carry_out(
@@ -80,7 +84,7 @@ def carry_out(
         _log.warning("%d of %d runs ended as they should", len(runs), repetition.count)
     if repetition.prints and len(runs) > 1:
         with standard_output() as out:
-            out.write(reduction.summary(runs).encode(out.encoding, "replace").decode(out.encoding))
+            out.write(reduction.summary(runs, view(out)))
     return next((code for code in codes if code is not ExitCode.OK), ExitCode.OK)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from typing import TYPE_CHECKING
+
+from ssbench.cli import output_file
 
 if TYPE_CHECKING:
     from ssbench.reports import ReportOptions
@@ -24,23 +25,15 @@ def fitting(
     then a line that says how to see the table. ``command`` is what prints the report again, None where the
     user chose the report. Pipes and files get the table: scripts read it there.
     """
-    width_of_terminal = columns()
-    if name != _DEFAULT or command is None or width_of_terminal is None:
+    columns = output_file.terminal_columns(sys.stdout)
+    if name != _DEFAULT or command is None or columns is None:
         return name, ""
+    from ssbench.document.columns import width
     from ssbench.reports import write_report
-    from ssbench.reports.columns import width
 
     table = io.StringIO()
     write_report("table", statistics, options, table)
     widest = max(map(width, table.getvalue().splitlines()))
-    if widest <= width_of_terminal:
+    if widest <= columns:
         return name, ""
     return _NARROW, f"Old table ({widest} columns): {command} --report table\n"
-
-
-def columns() -> int | None:
-    """Return the width of the terminal that standard output is; None where it is none, or does not tell."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except (AttributeError, OSError, ValueError):  # it is closed, or replaced by a test
-        return None

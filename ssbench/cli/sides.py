@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from ssbench import products
 from ssbench.cli import auth_options, unfit
-from ssbench.cli.output_file import standard_output
+from ssbench.cli.output_file import standard_output, view
 from ssbench.errors import StatFileError, UsageError
+from ssbench.products import Product
 from ssbench.run.options import Side
 from ssbench.swift.credentials import Credentials
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
@@ -106,10 +108,11 @@ def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path], None]:
     """Return what prints how the sides of a run compare; it has loaded all that it needs."""
     from ssbench.cli import archives
     from ssbench.comparison.facts import facts_of
-    from ssbench.comparison.formats import text
     from ssbench.comparison.sides import compare_sides
     from ssbench.run_results import open_results
     from ssbench.statistics import summarize
+
+    write = products.find(Product.COMPARISON, "text")
 
     def print_comparison(path: Path) -> None:
         try:
@@ -120,6 +123,6 @@ def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path], None]:
             _log.warning("%s", error)
             return
         with standard_output() as out:
-            out.write("\n" + text(comparison).encode(out.encoding, "replace").decode(out.encoding))
+            out.write("\n" + write(comparison, view(out)))
 
     return print_comparison

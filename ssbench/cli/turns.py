@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from ssbench import products
 from ssbench.cli import load_options, repeat, request_options, unfit
 from ssbench.cli.invocation import program
 from ssbench.cli.options import Parser, label
 from ssbench.cli.repeat import Reduction, Repetition
-from ssbench.comparison import RunFigures, compare, figures_of, formats
+from ssbench.comparison import RunFigures, compare, figures_of
+from ssbench.document import View
 from ssbench.errors import ExitCode, UsageError
+from ssbench.products import Product
 from ssbench.run import Bench, RunOptions, RunOutcome
 from ssbench.run.series import Series
 from ssbench.scenario.model import Scenario
@@ -133,10 +136,12 @@ def place(number: int) -> tuple[int, int]:
 def _of_both_sides() -> Reduction[RunFigures]:
     """Return the reduction for the runs of both sides: how they compare."""
 
-    def summary(found: Mapping[int, RunFigures]) -> str:
+    write = products.find(Product.COMPARISON, "text")
+
+    def summary(found: Mapping[int, RunFigures], view: View) -> str:
         before, after = (
             [run for number, run in found.items() if place(number)[0] == side] for side in (0, 1)
         )
-        return formats.text(compare(before, after)) if before and after else ""
+        return write(compare(before, after), view) if before and after else ""
 
     return Reduction((), figures_of, summary)

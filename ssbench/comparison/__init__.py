@@ -1,8 +1,8 @@
 """Compares runs, and says no more than was measured (``doc/comparing.rst``).
 
 :func:`figures_of` reduces the statistics of a run to what is compared; :func:`compare` takes two groups of
-runs, :func:`compare_sides` the two sides of one run. Files, screens and formats are others' business, but
-for :mod:`ssbench.comparison.formats`, which makes texts of a :class:`Comparison`.
+runs, :func:`compare_sides` the two sides of one run. :mod:`ssbench.comparison.document` makes a document of
+what was found, :mod:`ssbench.comparison.formats` CSV and JSON.
 """
 
 from ssbench.comparison.change import Change

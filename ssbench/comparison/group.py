@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median, stdev
 
-from ssbench.comparison import formats
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
+from ssbench.document import Column, Document, Note, Table, View, Warnings, without
 from ssbench.figures import Figure
-from ssbench.printable import printable
 from ssbench.statistics.confidence import t_quantile
 
 #: A run is named where it is further from the median than this many typical distances (1.4826 times their
@@ -23,6 +22,17 @@ _LEAST_RUNS = 4
 
 #: Half the width of an interval is about this many standard errors.
 _ERRORS = 1.96
+
+_COLUMNS = (
+    Column("operation", is_number=False),
+    Column("size class", is_number=False, short=""),
+    Column("figure", is_number=False),
+    Column("mean"),
+    Column("95 % interval"),
+    Column("least"),
+    Column("most"),
+    Column("differ"),
+)
 
 
 def outliers(runs: Sequence[RunFigures]) -> list[str]:
@@ -45,21 +55,24 @@ def outliers(runs: Sequence[RunFigures]) -> list[str]:
     return found
 
 
-def text(runs: Sequence[RunFigures]) -> str:
-    """Return the summary of a group of two runs or more, in lines that fit a terminal."""
-    rows = [["operation", "figure", "mean", "95 % interval", "least", "most", "differ"]]
+def document(runs: Sequence[RunFigures], _view: View) -> Document:
+    """Return the summary of a group of two runs or more."""
+    rows = []
     keys = sorted({key: None for run in runs for key in run.rows}, key=lambda key: key[0] == "ALL")
     for key in keys:
-        name = f"{key[0]} {key[1] or ''}".rstrip()
         for figure in FIGURES.values():
             values = [sample.value for sample in _samples(runs, key, figure)]
             if len(values) > 1 and any(values):
-                rows.append([name, figure.compared_head, *_cells(figure, values)])
-    lines = formats.wrapped(f"{len(runs)} runs: {runs[0].name} to {runs[-1].name}")
-    lines += ["", *formats.aligned(rows, left=(1, 3)), ""]
-    for note in _notes(runs):
-        lines += formats.wrapped(note)
-    return "".join(f"{printable(line.rstrip())}\n" for line in lines)
+                rows.append((key[0], key[1] or "", figure.compared_head, *_cells(figure, values)))
+    warnings = dict.fromkeys(warning for run in runs for warning in run.warnings)
+    return Document(
+        f"{len(runs)} runs: {runs[0].name} to {runs[-1].name}",
+        (
+            without(Table(_COLUMNS, rows, keys=2), [] if any(row[1] for row in rows) else [1]),
+            *map(Note, _notes(runs)),
+            Warnings([*outliers(runs), *warnings]),
+        ),
+    )
 
 
 def _cells(figure: Figure, values: list[float]) -> list[str]:
@@ -95,11 +108,6 @@ def _notes(runs: Sequence[RunFigures]) -> Iterator[str]:
                 else "Longer runs say as much as more of them."
             )
         )
-    for line in outliers(runs):
-        yield f"! {line}"
-    warnings = dict.fromkeys(warning for run in runs for warning in run.warnings)
-    for warning in warnings:
-        yield f"! {warning}"
 
 
 def _samples(runs: Sequence[RunFigures], key: Key, figure: Figure) -> list[Sample]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ssbench.comparison.compare import Comparison
 from ssbench.comparison.verdict import Verdict, verdict
+from ssbench.document import View
 from ssbench.gates import Result
 from ssbench.reports.junit import Case, document
 from ssbench.verdict import Outcome
 
 
-def junit(comparison: Comparison) -> str:
+def junit(comparison: Comparison, _view: View | None = None) -> str:
     """Return the document; what is undecided is a case that was skipped."""
     said = verdict(comparison)
     cases = [_of_verdict(said)]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from ssbench.comparison.figures import FIGURES, RunFigures
 from ssbench.comparison.texts import NOT_KNOWN
+from ssbench.document import Column, Document, Note, Table, View
 from ssbench.figures import DASH
-from ssbench.printable import printable
-from ssbench.reports.columns import cut, paragraph, width
 
 #: Operations as they are called in such tables.
 _TITLES = {"CREATE": "PUT/s", "READ": "GET/s", "UPDATE": "update/s", "DELETE": "DELETE/s", "ALL": "all/s"}
@@ -20,19 +18,8 @@ _TITLES = {"CREATE": "PUT/s", "READ": "GET/s", "UPDATE": "update/s", "DELETE": "
 _FACTS = ("sizes", "users", "rate", "policy", "containers", "workers", "storage URL", "ssbench")
 _OF_EACH_RUN = ("scenario", "seed")
 
-#: Facts are cut to this many columns in text.
-_MOST_COLUMNS = 32
 
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Titles and rows of cells; each row is a configuration."""
-
-    titles: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def listing(runs: Sequence[RunFigures]) -> Listing:
+def document(runs: Sequence[RunFigures], _view: View) -> Document:
     """Return the table; runs with the same label and facts are one line: their mean, and its error."""
     names = dict.fromkeys([*_FACTS, *(fact for run in runs for fact in run.facts)])
     different = [
@@ -49,21 +36,19 @@ def listing(runs: Sequence[RunFigures]) -> Listing:
     operations = [name for name in _TITLES if any((name, None) in run.rows for run in runs)]
     others = {key[0]: None for run in runs for key in run.rows if key[0] not in _TITLES}
     operations[-1:] = [*others, *operations[-1:]]
-    titles = (
-        "scenario",
-        *(["label"] if labelled else []),
-        *different,
-        "runs",
-        *(_TITLES.get(name, f"{name.lower()}/s") for name in operations),
-        "MB/s",
-        "p99 ms",
-    )
+    facts_ = ("scenario", *(["label"] if labelled else []), *different)
+    figures = (*(_TITLES.get(name, f"{name.lower()}/s") for name in operations), "MB/s", "p99 ms")
+    columns = [
+        *(Column(name, is_number=False) for name in facts_),
+        *map(Column, ("runs", *figures)),
+    ]
     rows = []
     for facts, members in groups.items():
         cells = [_mean(members, name, "rate") for name in operations]
         more = (_mean(members, "ALL", "mb_per_s"), _mean(members, "ALL", "p99"))
         rows.append((*facts, str(len(members)), *cells, *more))
-    return Listing(titles, tuple(rows))
+    few = [Note(NOT_KNOWN)] if any(DASH in row[len(facts_) :] for row in rows) else []
+    return Document("Configurations", (Table(columns, rows), *few), untitled=True)
 
 
 def _mean(runs: Sequence[RunFigures], operation: str, figure: str) -> str:
@@ -76,20 +61,3 @@ def _mean(runs: Sequence[RunFigures], operation: str, figure: str) -> str:
     if len(values) == 1 or not mean:
         return text
     return f"{text} +-{100 * stdev(values) / math.sqrt(len(values)) / mean:.1f} %"
-
-
-def as_text(table: Listing) -> str:
-    """Return columns as wide as their cells; numbers to the right."""
-    rows = [[cut(printable(cell), _MOST_COLUMNS) for cell in row] for row in (table.titles, *table.rows)]
-    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    facts = table.titles.index("runs")
-    lines = []
-    for row in rows:
-        cells = (
-            cell + " " * (room - width(cell)) if place < facts else " " * (room - width(cell)) + cell
-            for place, (cell, room) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join(cells).rstrip() + "\n")
-    if any(DASH in row[facts:] for row in rows):
-        lines += [f"{line}\n" for line in paragraph(NOT_KNOWN)]
-    return "".join(lines)

@@ -11,9 +11,10 @@ from ssbench.comparison.change import Change
 from ssbench.comparison.compare import Comparison, Row
 from ssbench.comparison.figures import FIGURES
 from ssbench.comparison.texts import percent, signed
+from ssbench.document import Tone
+from ssbench.document.columns import plural
 from ssbench.gates import Result
-from ssbench.reports.columns import plural
-from ssbench.reports.verdict import Tone, tone_of
+from ssbench.reports.verdict import tone_of
 from ssbench.verdict import Outcome
 
 #: Where smaller changes than this could not have been shown, "no difference shown" is no good news.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from ssbench.document.columns import cut, paragraph, too_few, width
 from ssbench.figures.units import AT_LEAST, count, megabytes, rate
 from ssbench.operations import Operation
 from ssbench.printable import printable
-from ssbench.reports.columns import cut, paragraph, too_few, width
 from ssbench.reports.figures import bounded
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Line, RunStatistics, Section

@@ -6,24 +6,36 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import repeat
+
+import numpy as np
 
 from ssbench.capacity.knee import Knee
 from ssbench.capacity.objective import Finding
 from ssbench.capacity.search import Answer
 from ssbench.capacity.steps import Step
 from ssbench.capacity.variables import Variable
+from ssbench.document import (
+    Bars,
+    Chart,
+    Column,
+    Curve,
+    Detail,
+    Document,
+    Element,
+    Note,
+    Table,
+    Tone,
+    Verdict,
+    View,
+)
+from ssbench.document.colours import COLOURS, GREY, RED
 from ssbench.figures import MIN_BEYOND
 from ssbench.figures.units import megabytes, milliseconds, rate
-from ssbench.printable import printable
-from ssbench.reports.columns import WIDTH, bars, paragraph, width
-from ssbench.reports.verdict import Tone
 
 _MEGABYTE = 1e6
-
-#: Between two columns.
-_GAP = "  "
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +104,26 @@ def _judged(finding: Finding) -> str:
     return "-" if finding.value is None else finding.condition.spell_measured(finding.value)
 
 
-def text(found: Capacity, encoding: str = "utf-8") -> str:
-    """Return the report as text, in lines that fit a terminal."""
-    lines = ["", *paragraph(found.title), "", *_table(found)]
+def document(found: Capacity, _view: View | None = None) -> Document:
+    """Return the document: the conclusion, and a row for each step."""
+    judged = any(found.words)
+    columns = [
+        *map(Column, heads(found)),
+        *([Column("judged by", is_number=False, is_long=True)] if judged else []),
+        Column("stat file", is_number=False, detail=Detail.PAGE),
+    ]
+    lines = [
+        (*row, *([words] if judged else []), step.file)
+        for row, words, step in zip(rows(found), found.words or repeat(""), found.steps, strict=False)
+    ]
+    elements: list[Element] = [Table(columns, lines) if lines else Note("No step was completed.")]
     if len(found.steps) > 1:
         values = sorted({step.value for step in found.steps})
-        shown = bars((_mean_rate(found, value) for value in values), encoding)
-        lines += ["", *paragraph(f"ops/s at {', '.join(f'{value:g}' for value in values)}: {shown}")]
-    lines += ["", *(part for line in _legend(found) for part in paragraph(line)), ""]
-    if any(found.words):
-        for step, words in zip(found.steps, found.words, strict=True):
-            lines += paragraph(f"{found.variable.words(step.value)}, {step.seconds:.0f} s: {words}")
-        lines.append("")
-    for sentence in (*found.notes, found.conclusion):
-        lines += paragraph(sentence)
-    plain = "".join(printable(line).rstrip() + "\n" for line in lines)
-    return plain.encode(encoding, "replace").decode(encoding)
+        title = f"ops/s at {', '.join(f'{value:g}' for value in values)}"
+        elements += [Bars(title, [_mean_rate(found, value) for value in values]), *_charts(found)]
+    elements += map(Note, _legend(found))
+    verdict = Verdict(found.tone, found.conclusion, found.notes)
+    return Document(found.title, elements, verdict)
 
 
 def _mean_rate(found: Capacity, value: float) -> float:
@@ -124,41 +140,6 @@ def _legend(found: Capacity) -> Iterator[str]:
     users = "" if found.variable is Variable.RATE else ", to be compared with users"
     yield f"flight: operations in flight, ops/s x mean latency (Little's law){users}"
     yield "CPU: of its core, the busiest worker; ! where the generator was the limit"
-
-
-def _table(found: Capacity) -> Iterator[str]:
-    if not found.steps:
-        yield "No step was completed."
-        return
-    value, *columns = map(_aligned, zip(heads(found), *rows(found), strict=True))
-    judged = len(columns) - len(HEADS)
-    parts = [columns] if _fit(value, columns) else [columns[:judged], columns[judged:]]
-    for place, block in enumerate(block for part in parts for block in _folded(value, part)):
-        if place:
-            yield ""
-        yield from (_GAP.join(row) for row in zip(value, *block, strict=True))
-
-
-def _aligned(column: Sequence[str]) -> list[str]:
-    """Return the cells of a column with blanks before them."""
-    most = max(map(width, column))
-    return [" " * (most - width(cell)) + cell for cell in column]
-
-
-def _folded(value: Sequence[str], columns: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    """Yield columns in blocks that fit a terminal beside the values."""
-    block: list[Sequence[str]] = []
-    for column in columns:
-        if block and not _fit(value, [*block, column]):
-            yield block
-            block = []
-        block.append(column)
-    if block:
-        yield block
-
-
-def _fit(value: Sequence[str], columns: Iterable[Sequence[str]]) -> bool:
-    return sum(len(_GAP) + width(column[0]) for column in columns) + width(value[0]) <= WIDTH
 
 
 def _records(found: Capacity) -> Iterator[dict[str, object]]:
@@ -203,7 +184,7 @@ def _plain(record: Knee | Answer | None) -> dict[str, object] | None:
     return None if record is None else _finite(asdict(record))
 
 
-def as_json(found: Capacity, _encoding: str = "utf-8") -> str:
+def as_json(found: Capacity, _view: View | None = None) -> str:
     """Return the report as JSON."""
     whole: Mapping[str, object] = {
         "title": found.title,
@@ -217,7 +198,7 @@ def as_json(found: Capacity, _encoding: str = "utf-8") -> str:
     return json.dumps(whole, indent=2) + "\n"
 
 
-def as_csv(found: Capacity, _encoding: str = "utf-8") -> str:
+def as_csv(found: Capacity, _view: View | None = None) -> str:
     """Return the steps as CSV, a line each after the names of the columns; empty where nothing is known."""
     out = io.StringIO()
     records = list(_records(found))
@@ -227,14 +208,7 @@ def as_csv(found: Capacity, _encoding: str = "utf-8") -> str:
     return out.getvalue()
 
 
-def page(found: Capacity, _encoding: str = "utf-8") -> str:
-    """Return the report as a page with charts; needs Bokeh."""
-    # Only here: Bokeh takes seconds to import, and need not be installed.
-    import numpy as np  # noqa: PLC0415
-
-    from ssbench.reports import html_page, html_tables  # noqa: PLC0415
-    from ssbench.reports.html_charts import COLOURS, GREY, RED, Chart, Curve  # noqa: PLC0415
-
+def _charts(found: Capacity) -> list[Chart]:
     steps: Sequence[Step] = sorted(found.steps, key=lambda step: step.value)
     x = np.array([step.value for step in steps], np.float64)
 
@@ -256,7 +230,7 @@ def page(found: Capacity, _encoding: str = "utf-8") -> str:
         curve("ops/s x mean latency", [step.in_flight for step in steps], COLOURS[2]),
         curve("users", [float(step.users) for step in steps], GREY, "dotted"),
     ]
-    charts = [
+    return [
         Chart("Rate", "ops/s", rates, axis=unit),
         Chart(
             "Throughput", "MB/s", [curve("MB/s", [s.moved / _MEGABYTE for s in steps], COLOURS[3])], axis=unit
@@ -272,15 +246,3 @@ def page(found: Capacity, _encoding: str = "utf-8") -> str:
         ),
         Chart("Little's law: operations in flight", "", flight, axis=unit),
     ]
-    names, lines = heads(found), [[*map(html_page.escape, row)] for row in rows(found)]
-    if any(found.words):
-        names.append("judged by")
-        for line, words in zip(lines, found.words, strict=True):
-            line.append(f"<div class=long>{html_page.escape(words)}</div>")
-    names.append("stat file")
-    for line, step in zip(lines, found.steps, strict=True):
-        line.append(html_page.escape(step.file))
-    table = html_tables.table(names, lines, texts=0)
-    table += "".join(f"<p class=note>{html_page.escape(line)}</p>" for line in _legend(found))
-    parts = [html_page.Part("Steps", charts if len(steps) > 1 else (), table)]
-    return html_page.page(found.title, found.tone.value, found.conclusion, found.notes, "", parts)

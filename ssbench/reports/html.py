@@ -12,15 +12,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from ssbench.document import Chart, Curve, Tone, Verdict
+from ssbench.document.colours import BLUE, COLOURS, GREY, ORANGE, RED
+from ssbench.document.columns import plural
 from ssbench.figures import needed
 from ssbench.operations import OPERATIONS
 from ssbench.reports import html_cluster, html_tables, load
-from ssbench.reports.columns import plural
+from ssbench.reports.curves import by_percentile, colour_of, middles, name_of
 from ssbench.reports.figures import utc
-from ssbench.reports.html_charts import BLUE, COLOURS, GREY, ORANGE, RED, Chart, Curve
 from ssbench.reports.html_page import Part, page
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import Tone, Verdict, verdict
+from ssbench.reports.verdict import verdict
 from ssbench.statistics import Latencies, OverTime, RunStatistics, Series, waits
 
 _MEGABYTE = 1e6
@@ -34,9 +36,6 @@ _FINENESS = ((5000, 8, "eighth"), (1000, 4, "quarter"), (0, 2, "half"))
 
 #: With fewer buckets than this a histogram is drawn as points too.
 _FEW_BUCKETS = 8
-
-#: Points of a curve of percentiles in each decade of what lies beyond.
-_POINTS = 10
 
 
 def report(
@@ -95,17 +94,6 @@ def _what(statistics: RunStatistics) -> str:
         f"ssbench {run.version}",
     ]
     return " \u00b7 ".join(filter(None, facts))
-
-
-def name_of(code: int | None) -> str:
-    """Return what a chart calls an operation, None being all of them."""
-    operation = OPERATIONS.get(code) if code is not None else None
-    return operation.name.upper() if operation else "ALL"
-
-
-def colour_of(code: int | None) -> str:
-    """Return the colour of an operation in all charts."""
-    return GREY if code is None else COLOURS[code % len(COLOURS)]
 
 
 def _over_time(statistics: RunStatistics) -> Iterator[Part]:
@@ -171,11 +159,6 @@ def _ordered(over_time: OverTime) -> Mapping[int | None, Series]:
     if len(codes) != 1:
         codes.append(None)
     return {code: over_time.operations[code] for code in codes}
-
-
-def middles(over_time: OverTime) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the middle of each bin."""
-    return over_time.starts + over_time.seconds / 2
 
 
 def _rates(over_time: OverTime, series: Mapping[int | None, Series], *, bytes_: bool) -> list[Curve]:
@@ -300,15 +283,6 @@ def _load(statistics: RunStatistics) -> Iterator[Part]:
     body = html_tables.lines(lines) + html_tables.stages(statistics)
     if charts or body:
         yield Part("Load", charts, body)
-
-
-def by_percentile(name: str, latencies: Latencies, colour: str) -> Curve:
-    """Return latency by percentile, from the least to the maximum; x is 1 / (1 - share)."""
-    last = max(latencies.count, 2)
-    x = np.unique(np.append(np.geomspace(1.0, last, int(_POINTS * np.log10(last)) + 2)[1:-1], [1.0, last]))
-    y = [latencies.minimum]
-    y += latencies.percentiles([round(100 - 100 / place, 7) for place in x[1:-1].tolist()])
-    return Curve(name, x, np.array([*y, latencies.maximum]) / _MILLISECOND, colour, width=2.0)
 
 
 def _fineness(latencies: Mapping[int, Latencies]) -> tuple[int, str]:

@@ -17,10 +17,10 @@ from ssbench.attribution.texts import (
     is_clear,
     outcome,
 )
+from ssbench.document import Tone
 from ssbench.figures.units import milliseconds
 from ssbench.reports import html_tables
 from ssbench.reports.html_page import Part, escape
-from ssbench.reports.verdict import Tone
 
 _HEADLINES = (
     ("slow", "Slow"),

@@ -9,8 +9,9 @@ import numpy as np
 
 from ssbench.cluster.judgments import Node, judge, nodes, sentences
 from ssbench.cluster.observation import Metric, Observation, State
+from ssbench.document import Chart, Curve
+from ssbench.document.colours import COLOURS
 from ssbench.reports import html_tables
-from ssbench.reports.html_charts import COLOURS, Chart, Curve
 from ssbench.reports.html_page import Part, escape
 from ssbench.statistics import RunStatistics
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from bokeh.resources import Resources
-
+from ssbench.document import Chart, Curve
+from ssbench.document.drawing import Drawn, draw, library
 from ssbench.printable import printable
-from ssbench.reports.html_charts import Chart, render
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +30,20 @@ def page(
     title: str, tone: str, headline: str, sentences: Iterable[str], what: str, parts: Sequence[Part]
 ) -> str:
     """Return the page. ``tone`` is good, doubtful or bad; all texts but the parts' bodies are plain."""
-    script, blocks = render(chart for part in parts for chart in part.charts)
-    rest = iter(blocks)
+    script, drawn = draw(chart for part in parts for chart in part.charts)
+    rest = map(_block, drawn)
     sections = []
     for part in parts:
         own = "".join(next(rest) for _ in part.charts)
         charts = f"<div class=charts>{own}</div>" if own else ""
         sections.append(f"<section><h2>{escape(part.title)}</h2>{charts}{part.body}</section>")
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    library = f"<script>{_bokeh()}</script>" if script else ""
+    bokeh = f"<script>{library()}</script>" if script else ""
     return (
         "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>"
         '<meta name=viewport content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><link rel=icon href=data:,>"
-        f"<style>{_file('page.css')}</style>{library}</head>\n"
+        f"<style>{_file('page.css')}</style>{bokeh}</head>\n"
         f"<body><h1>{escape(title)}</h1><p class=what>{escape(what)}</p>"
         f"<div class='verdict {tone}'><strong>{escape(headline)}</strong><ul>{items}</ul></div>"
         f"<noscript><p>The charts need JavaScript.</p></noscript>{''.join(sections)}"
@@ -52,11 +51,23 @@ def page(
     )
 
 
-def _bokeh() -> str:
-    """Return the script that draws charts, as its wheel has it; what else Bokeh brings sets its log level."""
-    scripts: list[str] = Resources(mode="inline", components=["bokeh"]).js_raw
-    return max(scripts, key=len)
+def _block(drawn: Drawn) -> str:
+    chart = drawn.chart
+    buttons = "".join(_button(curve, name) for curve, name in drawn.curves)
+    note = f"<p class=note>{html.escape(chart.note)}</p>" if chart.note else ""
+    head = f"{html.escape(chart.title)} <small>{html.escape(chart.unit)}</small>"
+    legend = f"<div class=legend>{buttons}</div>"
+    return f"<figure><figcaption>{head}</figcaption>{drawn.place}{legend}{note}</figure>"
+
+
+def _button(curve: Curve, name: str) -> str:
+    """Return the button that shows and hides a curve."""
+    look = "markers" if curve.markers else curve.dash
+    return (
+        f'<button type=button class="series {look}" data-name={name} aria-pressed=true>'
+        f'<i style="--colour:{curve.colour}"></i>{html.escape(curve.name)}</button>'
+    )
 
 
 def _file(name: str) -> str:
-    return resources.files("ssbench.reports").joinpath(name).read_text("utf-8")
+    return resources.files("ssbench.document").joinpath(name).read_text("utf-8")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
+from ssbench.document.columns import plural
 from ssbench.figures import FIGURES
 from ssbench.figures.units import megabytes, milliseconds, rate, share
 from ssbench.operations import OPERATIONS
-from ssbench.reports.columns import plural
 from ssbench.reports.figures import bounded, object_path, utc
 from ssbench.reports.html_page import escape
 from ssbench.results import NO_WORKER

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ssbench.document.columns import paragraph, plural
 from ssbench.figures.units import milliseconds
-from ssbench.reports.columns import paragraph, plural
 from ssbench.reports.key_figures import RANKS, heads, values
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import RunStatistics

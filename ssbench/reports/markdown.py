@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ssbench.document import Tone
+from ssbench.document.columns import plural
 from ssbench.figures import FIGURES
 from ssbench.figures.units import rate, share
 from ssbench.printable import printable
-from ssbench.reports.columns import plural
 from ssbench.reports.figures import bounded, utc
 from ssbench.reports.options import ReportOptions
-from ssbench.reports.verdict import Tone, judged, verdict
+from ssbench.reports.verdict import judged, verdict
 from ssbench.statistics import RunStatistics
 from ssbench.statistics.waits import sentence
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssbench.conditions import Condition
+from ssbench.document import View
 from ssbench.gates import Undecided
 
 
 @dataclass(frozen=True, slots=True)
-class ReportOptions:
+class ReportOptions(View):
     """``percentile`` is the one to show in the table, above 0 and up to 100; ``more`` come after it.
 
-    With ``verbose`` the summary has size classes, workers and storage URLs. ``encoding`` is that of the
-    output: what it lacks is replaced, or not used. ``fail_if`` are conditions besides those of the scenario,
-    ``undecided`` what one of them counts as that is undecided (None: as the run was asked for).
+    With ``verbose`` the summary has size classes, workers and storage URLs. ``fail_if`` are conditions
+    besides those of the scenario, ``undecided`` what one of them counts as that is undecided (None: as the
+    run was asked for).
     """
 
     percentile: float = 95.0
     more: tuple[float, ...] = ()
-    verbose: bool = False
-    encoding: str = "utf-8"
     fail_if: tuple[Condition, ...] = ()
     undecided: Undecided | None = None

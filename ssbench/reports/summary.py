@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ssbench.document.columns import WIDTH, bars, clock, cut, paragraph, plural, width, wrap
 from ssbench.figures.units import milliseconds, rate
 from ssbench.operations import OPERATIONS
 from ssbench.printable import printable
 from ssbench.reports import breakdown, load
-from ssbench.reports.columns import WIDTH, bars, clock, cut, paragraph, plural, width, wrap
 from ssbench.reports.figures import object_path, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged, title_parts

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
 
 from ssbench import verdict as verdicts
+from ssbench.document import Tone, Verdict
+from ssbench.document.columns import plural
 from ssbench.figures.units import AT_LEAST, megabytes, milliseconds, rate
-from ssbench.reports.columns import plural
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics, Section
 from ssbench.statistics.censored import Censored
@@ -16,14 +15,6 @@ from ssbench.verdict import Load, Outcome
 
 #: An operation whose share of all is this near to what was asked for is as asked.
 _SAME_MIX = 0.02
-
-
-class Tone(Enum):
-    """How good it is; the value is the class of the page's colour."""
-
-    GOOD = "good"
-    DOUBTFUL = "doubtful"
-    BAD = "bad"
 
 
 #: What an outcome is called at the head of a report, and its tone.
@@ -40,15 +31,6 @@ _OUTCOMES = {
 def tone_of(outcome: Outcome) -> Tone:
     """Return the tone of an outcome."""
     return _OUTCOMES[outcome][1]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """``title`` is a line without the scenario's name, ``sentences`` say more."""
-
-    tone: Tone
-    title: str
-    sentences: tuple[str, ...]
 
 
 def judged(statistics: RunStatistics, options: ReportOptions) -> verdicts.Verdict:

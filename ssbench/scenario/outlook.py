@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from ssbench.document import Document, Item, Items, View
 from ssbench.names import container_name
 from ssbench.operations import OPERATIONS
 from ssbench.quantities import duration
@@ -21,66 +22,79 @@ _LONGEST_VALUE = 60
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
-def outlook(scenario: Scenario) -> Iterator[str]:
-    """Yield lines of 80 columns at most, if names are short."""
+def document(scenario: Scenario, _view: View) -> Document:
+    """Return what there is to say, in lines that fit 80 columns if names are short."""
+    open_only = all(stage.rate for stage in scenario.plan)
+    title = f"{scenario.name}: {'at most ' * open_only}{scenario.user_count:,} operations at once"
+    return Document(title, (Items((*_items(scenario),)),))
+
+
+def _items(scenario: Scenario) -> Iterator[Item]:
     initial = sum(each.initial_files for each in scenario.size_classes)
     shares = _shares(scenario)
     uploaded = sum(each.initial_files * _mean_size(each) for each in scenario.size_classes)
-    open_only = all(stage.rate for stage in scenario.plan)
-    yield f"{scenario.name}: {'at most ' * open_only}{scenario.user_count:,} operations at once"
-    yield f"  containers: {scenario.container_count:,}, {_containers(scenario)}"
-    yield f"  first upload {initial:,} objects, about {_amount(uploaded)}, where they are not there yet"
+    yield Item(f"containers: {scenario.container_count:,}, {_containers(scenario)}")
+    classes = []
     for each in scenario.size_classes:
         sizes = _amount(each.size_min)
         if each.size_max > each.size_min:
             sizes += f" to {_amount(each.size_max)}"
         share = each.initial_files / initial
-        yield f"    {each.name}: {each.initial_files:,} objects of {sizes}; {share:.0%} of operations"
+        classes.append(f"{each.name}: {each.initial_files:,} objects of {sizes}; {share:.0%} of operations")
+    first = f"first upload {initial:,} objects, about {_amount(uploaded)}, where they are not there yet"
+    yield _with(first, classes)
     count = scenario.operation_count
-    yield f"  then {count:,} operations:" if count else f"  then operations for {scenario.run_seconds:g} s:"
-    yield from _load(scenario)
+    operations = [*_load(scenario)]
     for name, share in shares.items():
         times = f"about {share * count:,.0f} x " if count else ""
-        yield f"    {times}{name} ({share:.1%}){_settings(scenario, name)}"
+        operations.append(f"{times}{name} ({share:.1%}){_settings(scenario, name)}")
+    yield _with(
+        f"then {count:,} operations:" if count else f"then operations for {scenario.run_seconds:g} s:",
+        operations,
+    )
     yield from _running_out(scenario)
     for name, value in scenario.container_put_headers:
-        yield f"  containers are made with the header {name}: {value}"
+        yield Item(f"containers are made with the header {name}: {value}")
     if scenario.delete_after:
-        yield f"  objects expire {scenario.delete_after:,} s after they were written"
+        yield Item(f"objects expire {scenario.delete_after:,} s after they were written")
     for condition in scenario.fail_if:
-        yield f"  the run fails if {condition}"
+        yield Item(f"the run fails if {condition}")
     sent, received = _moved(scenario)
-    yield f"  an operation sends {_amount(sent)} and receives {_amount(received)} on average"
-    yield from _time(scenario, initial, uploaded, sent + received)
+    yield Item(f"an operation sends {_amount(sent)} and receives {_amount(received)} on average")
+    yield _time(scenario, initial, uploaded, sent + received)
+
+
+def _with(text: str, more: Iterable[str]) -> Item:
+    return Item(text, tuple(map(Item, more)))
 
 
 def _load(scenario: Scenario) -> Iterator[str]:
-    """What decides when an operation begins, where that is not only the end of the one before."""
+    """Yield what decides when an operation begins, where that is not only the end of the one before."""
     evenly = {"even": "evenly", "poisson": "at random (Poisson)"}[scenario.arrivals]
     if scenario.stages:
         for number, stage in enumerate(scenario.plan, 1):
             low, high = stage.users or (0, 0)
             bound = f", at most {low:,}" + (f" to {high:,}" if high != low else "") + " at once"
             what = f"due {evenly}{bound}" if stage.rate else "in a closed loop"
-            yield f"    stage {number}, {stage.seconds:g} s: {stage}, {what}"
+            yield f"stage {number}, {stage.seconds:g} s: {stage}, {what}"
     elif scenario.rate:
-        yield f"    due {evenly} at {scenario.rate:g} a second, whatever the store does (open loop)"
+        yield f"due {evenly} at {scenario.rate:g} a second, whatever the store does (open loop)"
     if scenario.think_time:
-        yield f"    a user waits {scenario.think_time:g} s after each"
+        yield f"a user waits {scenario.think_time:g} s after each"
     if scenario.warmup:
-        yield f"    those of the first {scenario.warmup:g} s are left out of the report (warm-up)"
+        yield f"those of the first {scenario.warmup:g} s are left out of the report (warm-up)"
 
 
-def _running_out(scenario: Scenario) -> Iterator[str]:
+def _running_out(scenario: Scenario) -> Iterator[Item]:
     """Warn of operations that will have no object to work on."""
     found = list(running_out(scenario))
-    for each in found:
+    for number, each in enumerate(found, 1):
         when = f"after about {each.operations:,} operations" if each.operations else "at times"
         left = "no object is left" if each.certain else "no object may be left"
-        yield f"  ! {each.size_class}: {left} {when}:"
-        yield f"      {each.deleted:.1%} of its operations delete, {each.created:.1%} create"
-    if found:
-        yield "    operations that need an object of such a class are then not sent"
+        more = [f"{each.deleted:.1%} of its operations delete, {each.created:.1%} create"]
+        if number == len(found):
+            more.append("operations that need an object of such a class are then not sent")
+        yield _with(f"! {each.size_class}: {left} {when}:", more)
 
 
 def _settings(scenario: Scenario, name: str) -> str:
@@ -149,7 +163,7 @@ def _containers(scenario: Scenario) -> str:
     )
 
 
-def _time(scenario: Scenario, initial: int, uploaded: float, moved: float) -> Iterator[str]:
+def _time(scenario: Scenario, initial: int, uploaded: float, moved: float) -> Item:
     uploads = _guess(initial, uploaded, scenario.user_count)
     count = scenario.operation_count
     benchmark = _guess(count, count * moved, scenario.user_count) if count else scenario.run_seconds or 0.0
@@ -157,9 +171,11 @@ def _time(scenario: Scenario, initial: int, uploaded: float, moved: float) -> It
         benchmark = max(benchmark, count / (scenario.rate or count))
         benchmark += count / scenario.user_count * scenario.think_time
     first, then = (duration(max(each, 1.0)) for each in (uploads, benchmark))
-    yield f"  time, at a guess: {first} for the uploads, {then} for the operations"
     speed = _amount(_BYTES_A_SECOND)
-    yield f"    (with {1000 * _SECONDS_A_REQUEST:g} ms a request, and {speed} a second in all)"
+    return _with(
+        f"time, at a guess: {first} for the uploads, {then} for the operations",
+        [f"(with {1000 * _SECONDS_A_REQUEST:g} ms a request, and {speed} a second in all)"],
+    )
 
 
 def _guess(requests: int, size: float, users: int) -> float:

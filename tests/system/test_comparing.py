@@ -39,7 +39,7 @@ def test_repeated_runs_are_listed_and_compared(fleet: Fleet, tmp_path: Path) -> 
     listed = fleet.master("list", *folder)
     compared = fleet.master("compare", "last-1", "last", "--fail-if", "rate < -99.9%", *folder)
     assert listed.end(PATIENCE) == 0
-    assert [line.split()[3] for line in listed.out.splitlines()[1:3]] == ["both", "both"]
+    assert [line.split()[4] for line in listed.out.splitlines()[1:3]] == ["both", "both"]
     assert compared.end(PATIENCE) == 6  # single runs decide no condition on a change
     assert "! seed differs: " in compared.out
     assert "Runs were not repeated: no verdict" in compared.out

@@ -15,16 +15,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from ssbench import products
 from ssbench.archive import INDEX, Archive, Entry, entry_of
 from ssbench.archive.archive import is_reference
 from ssbench.archive.levels import level_changes
-from ssbench.archive.trend import trends
 from ssbench.cli import archives
 from ssbench.cli.list_runs import run as list_runs
 from ssbench.cli.master import main
 from ssbench.cli.options import label
+from ssbench.document import View
+from ssbench.document.columns import width
 from ssbench.errors import ExitCode, StatFileError, UsageError
-from ssbench.reports.columns import width
+from ssbench.products import Product
 from ssbench.verdict import Outcome
 
 
@@ -337,6 +339,7 @@ def arguments(**values):
             "number": 50,
             "trend": False,
             "verbose": True,
+            "format": "text",
             **values,
         }
     )
@@ -390,16 +393,17 @@ def test_the_list(monkeypatch, folder, capsys):
         folder.write(f"{number}.stat.gz", number, each)
     monkeypatch.setattr(archives, "open_archive", lambda _: folder.archive)
     assert list_runs(arguments()) is ExitCode.OK
-    head, *lines, note = capsys.readouterr().out.splitlines()
+    head, *lines, empty, note = capsys.readouterr().out.splitlines()
     assert head.startswith("run     begun (UTC) ")
     assert [line.split()[0] for line in lines] == ["last-2", "last-1", "last"]
+    assert not empty
     assert [line.split()[-1] for line in lines] == [f"{number}.stat.gz" for number in range(3)]
     assert note == "-: not measured, or too few operations (p99 needs 1,000)"
     list_runs(arguments(verbose=False))
     narrow = capsys.readouterr().out
     assert ".stat.gz" not in narrow
-    assert [line.split()[-1] for line in narrow.splitlines()[1:-1]] == ["ok"] * 3
-    monkeypatch.setattr("ssbench.cli.report_width.columns", lambda: 200)
+    assert [line.split()[-1] for line in narrow.splitlines()[1:-2]] == ["ok"] * 3
+    monkeypatch.setattr("ssbench.cli.output_file.terminal_columns", lambda _: 160)
     folder.write("3.stat.gz", 3, 12 * "long ")
     list_runs(arguments(verbose=False))
     assert 12 * "long " in capsys.readouterr().out
@@ -407,7 +411,7 @@ def test_the_list(monkeypatch, folder, capsys):
     list_runs(arguments(label="old"))
     assert capsys.readouterr().out.splitlines()[1].endswith("0.stat.gz")  # and is still last-2
     list_runs(arguments(number=1))
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(capsys.readouterr().out.splitlines()) == 4
     list_runs(arguments(scenario="other"))
     assert capsys.readouterr().out == "no runs\n"
     assert archives.resolve(arguments(), ["x.stat", "@old", "last"]) == [
@@ -464,6 +468,10 @@ def test_labels():
 
 
 # -- the trend ----------------------------------------------------------------------------------------
+
+
+def trends(entries, encoding="utf-8"):
+    return products.find(Product.TREND, "text")(entries, View(encoding=encoding))
 
 
 def history(rates, **facts):
@@ -532,10 +540,10 @@ def test_a_trend_of_few_runs_has_no_levels_and_leaves_out_what_was_cut_short():
     text = trends([*entries, *(replace(entry, scenario="other\x1b") for entry in entries)], "ascii")
     assert text.startswith("s: 2 runs (1 left out: interrupted or incomplete)\n")
     assert "! label: a -> b" in text
-    assert "     9.00 #############      1111 #############  ok\n" in text
-    assert "        -                       - " in text
+    assert "   9.00  #############    1111  #############  ok\n" in text
+    assert "      -                      - " in text
     assert "Levels are told from 10 runs on." in " ".join(text.split())
-    assert "other\ufffd: 2 runs" in text
+    assert "other?: 2 runs" in text
     assert "-: not measured, or too few operations (p99 needs 1,000)." in " ".join(text.split())
     assert "differs from run to run" not in text
     assert trends([]) == "no runs\n"

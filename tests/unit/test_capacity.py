@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from noise import correlated
 from result_rows import many
 
+from ssbench import products
 from ssbench.capacity.knee import Knee, knee
 from ssbench.capacity.limit import FAILS, HOLDS, Evidence
 from ssbench.capacity.objective import check, judge, together, wilson
@@ -35,14 +36,19 @@ from ssbench.capacity.sweep import (
 )
 from ssbench.capacity.variables import Sweep, Variable, parse
 from ssbench.conditions import parse_all
+from ssbench.document import Tone
 from ssbench.errors import UsageError
-from ssbench.reports.capacity import Capacity, _percentiles, as_json, heads, page, text
-from ssbench.reports.verdict import Tone
+from ssbench.products import Product
+from ssbench.reports.capacity import Capacity, _percentiles, as_json, heads
 from ssbench.results import Failure
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import Collector, Interval, RunStatistics, make_statistics, summarize
 from ssbench.statistics.delivery import Delivery
+
+text = products.find(Product.CAPACITY, "text")
+page = products.find(Product.CAPACITY, "html")
+
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)
 
@@ -430,17 +436,14 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     found = Capacity(
         "t", Variable.USERS, steps, ("", "", "not judged"), "c", Tone.GOOD, (), (judged, judged, ())
     )
-    judgments, others = (
-        [re.split(r"  +", line.strip()) for line in text(found).splitlines()[place : place + 4]]
-        for place in (3, 8)
-    )
-    assert judgments[0] == ["users", "read.p99", "errors"]
-    assert judgments[1][1] == "33.5ms"
-    assert judgments[3] == ["12", "-", "-"]
-    shown = dict(zip(others[0], others[1], strict=True))
+    lines = [re.split(r"  +", line.strip()) for line in text(found).splitlines()]
+    first, second = (lines[place : place + 4] for place, line in enumerate(lines) if line[0] == "users")
+    assert first[0][:4] == ["users", "read.p99", "errors", "s"]
+    assert first[1][1] == "33.5ms"
+    assert first[3][:4] == ["12", "-", "-", "20"]
+    shown = dict(zip(first[0] + second[0], first[1] + second[1], strict=True))
     # Seven of 700 lie beyond p99, which is fewer than it needs.
     assert (shown["p99 ms"], shown["p50 ms"]) == ("-", "12.3")
-    assert others[3][:2] == ["12", "20"]
     (record, *_) = json.loads(as_json(found))["steps"]
     assert record["p99_seconds"] is None
     assert record["percentile_supported"] == 50

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from simulated_runs import SCENARIO
 
+from ssbench import products
 from ssbench.comparison import RunFigures, Sample
 from ssbench.comparison.facts import differences, facts_of
-from ssbench.comparison.listing import as_text, listing
 from ssbench.option import table
+from ssbench.products import Product
 from ssbench.results import RunDescription, RunSummary
 from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
@@ -124,8 +125,9 @@ def test_a_table_tells_apart_whatever_differs() -> None:
         row = {("ALL", None): {"rate": Sample(5.0)}}
         return RunFigures("r", row, {"scenario": "s", "seed": label, **known}, label=label)
 
-    lines = as_text(listing([run("a"), run("a"), run("b", **{"think time": "0.5"})])).splitlines()
+    write = products.find(Product.CONFIGURATIONS, "text")
+    lines = write([run("a"), run("a"), run("b", **{"think time": "0.5"})]).splitlines()
     assert lines[0].split() == ["scenario", "label", "think", "time", "runs", "all/s", "MB/s", "p99", "ms"]
     assert lines[1].split()[:4] == ["s", "a", "2", "5.00"]
     assert lines[2].split()[:4] == ["s", "b", "0.5", "1"]
-    assert as_text(listing([run("")])).split()[:2] == ["scenario", "runs"]
+    assert write([run("")]).split()[:2] == ["scenario", "runs"]

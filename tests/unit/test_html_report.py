@@ -15,6 +15,8 @@ from result_rows import block, many
 
 from ssbench.cli import report_files
 from ssbench.cli.master import main
+from ssbench.document import Chart, Curve
+from ssbench.document.colours import BLUE
 from ssbench.reports import ReportOptions, report
 from ssbench.reports import json as json_report
 from ssbench.results import Failure, Gap, Mark, MasterFacts, StageFacts, WorkerFacts
@@ -231,9 +233,7 @@ def test_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     made = Page(text)
     assert len(text.encode()) < MOST_BYTES
     assert made.loads == ["data:,"]
-    assert {"0 to 1 and 1 more", "Changes", "All operations", "READ: latency by percentile"} <= set(
-        made.headings
-    )
+    assert {"0 to 1 and 1 more", "All operations", "READ: latency by percentile"} <= set(made.headings)
     assert "0: w </script> @all" in made.texts
     assert main([*files, "--html", str(page_file)]) == 2
     assert main(["compare", *map(str, runs), "--html", str(tmp_path / "x.html")]) == 2
@@ -280,7 +280,7 @@ def test_without_bokeh(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 def test_the_marks_of_a_logarithmic_axis_do_not_crowd() -> None:
-    from ssbench.reports.html_charts import log_ticks  # noqa: PLC0415 - see above
+    from ssbench.document.drawing import log_ticks  # noqa: PLC0415 - see above
 
     decade = log_ticks([np.array([90.0, np.nan, 0.0]), np.array([1000.0])])
     assert decade is not None
@@ -296,13 +296,13 @@ def test_the_marks_of_a_logarithmic_axis_do_not_crowd() -> None:
 
 
 def test_charts_over_time_show_the_run_though_the_cluster_was_seen_long_before_it() -> None:
-    from ssbench.reports.html_charts import BLUE, Chart, Curve, render  # noqa: PLC0415 - see above
+    from ssbench.document.drawing import draw  # noqa: PLC0415 - see above
 
     def chart(first: float, last: float, *, wider: bool = False) -> Chart:
         return Chart("t", "", [Curve("c", np.array([first, last]), np.ones(2), BLUE)], wider=wider)
 
     for charts in ([chart(0, 50), chart(-600, 99, wider=True)], [chart(-600, 99, wider=True), chart(0, 50)]):
-        script, _ = render(charts)
+        script, _ = draw(charts)
         (times,) = re.findall(
             r'"name":"Range1d".*?"start":([-.\d]+),"end":([-.\d]+),"bounds":\[(.*?)\]', script
         )
@@ -310,7 +310,7 @@ def test_charts_over_time_show_the_run_though_the_cluster_was_seen_long_before_i
 
 
 def test_the_marks_of_an_axis_of_steps() -> None:
-    from ssbench.reports.html_charts import _ticks_at  # noqa: PLC0415 - see above
+    from ssbench.document.drawing import _ticks_at  # noqa: PLC0415 - see above
 
     few = _ticks_at([np.array([1.0, 2.0, 4.0]), np.array([4.0])])
     assert few is not None

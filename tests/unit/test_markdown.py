@@ -9,9 +9,10 @@ from full_run import write_full_run
 from old_formats import msgpack_file, success
 
 from ssbench.cli.master import main
+from ssbench.document import Tone
 from ssbench.figures.units import rate, share
 from ssbench.reports import ReportOptions, markdown
-from ssbench.reports.verdict import Tone, verdict
+from ssbench.reports.verdict import verdict
 from ssbench.run_results import open_results
 from ssbench.statistics import RunStatistics, summarize
 

@@ -15,9 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from old_formats import Pickler, failure, msgpack_file, pickle_file, state, success
 
+from ssbench.document.columns import width
 from ssbench.errors import StatFileError
 from ssbench.reports import ReportOptions, csv, json, requests_per_second, summary, text
-from ssbench.reports.columns import width
 from ssbench.run_results import RunResults, open_results
 from ssbench.run_results.legacy import msgpack_stream, python2_pickle
 from ssbench.run_results.stream import Stream

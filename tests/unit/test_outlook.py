@@ -47,7 +47,7 @@ Two kinds: 8 operations at once
     about 2,250 x read (56.2%)
     about 750 x delete (18.8%)
   ! tiny: no object is left after about 160 operations:
-      25.0% of its operations delete, 0.0% create
+    25.0% of its operations delete, 0.0% create
     operations that need an object of such a class are then not sent
   objects expire 3,600 s after they were written
   an operation sends 250 kB and receives 1.12 kB on average
@@ -125,7 +125,7 @@ def test_classes_whose_objects_run_out_are_named(tmp_path: Path, capsys: pytest.
     assert main(["check-scenario", str(path)]) == 0
     said = capsys.readouterr().out
     assert "  ! drain: no object is left after about " in said
-    assert "      25.0% of its operations delete, 5.0% create\n" in said
+    assert "    25.0% of its operations delete, 5.0% create\n" in said
     assert "  ! even: no object may be left after about " in said
     assert "  ! few: no object may be left at times:\n" in said
     assert "are then not sent" in said

@@ -31,7 +31,7 @@ def asked(*more: str) -> argparse.Namespace:
     return master.parser(arguments).parse_args(arguments)
 
 
-@pytest.mark.parametrize("option", ["--junit", "--summary-md"])
+@pytest.mark.parametrize("option", ["--junit"])
 def test_a_format_that_a_sweep_lacks_is_refused_before_it_begins(option: str) -> None:
     with pytest.raises(UsageError, match=rf"{option} is for a single run.*; leave it out with --sweep"):
         capacity.prepare(asked(option, "x"))
@@ -40,7 +40,7 @@ def test_a_format_that_a_sweep_lacks_is_refused_before_it_begins(option: str) ->
 def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """A format that was added for runs alone once ended a sweep of hours with a KeyError."""
     monkeypatch.setitem(products.FILES, "yaml", "file for YAML")
-    monkeypatch.setitem(products._FORMATS[Product.RUN], "yaml", "ssbench.reports.json:report")
+    monkeypatch.setitem(products._OWN[Product.RUN], "yaml", "ssbench.reports.json:report")
     with pytest.raises(UsageError, match="--yaml is for a single run"):
         capacity.prepare(asked("--yaml", "x"))
 

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from ssbench import products
 from ssbench.cli import repeat
 from ssbench.comparison import RunFigures, Sample
-from ssbench.comparison.group import outliers, text
+from ssbench.comparison.group import outliers
 from ssbench.errors import ExitCode
+from ssbench.products import Product
 from ssbench.run import RunOutcome
 
 
@@ -30,7 +32,8 @@ def test_an_outlier_is_named_and_its_neighbours_are_not():
 
 
 def test_the_summary_of_a_group():
-    lines = text([run("a", 490), run("b", 500), run("c", 510, warnings=("c: it was hot",))]).splitlines()
+    write = products.find(Product.REPEATED, "text")
+    lines = write([run("a", 490), run("b", 500), run("c", 510, warnings=("c: it was hot",))]).splitlines()
     assert lines[0] == "3 runs: a to c"
     rate = next(line for line in lines if line.startswith("READ")).split()
     assert float(rate[2]) == pytest.approx(499.9, abs=0.1)

@@ -15,7 +15,7 @@ import pytest
 from old_formats import failure, msgpack_file, success
 from result_rows import block
 
-from ssbench.cli import report_width
+from ssbench.cli import output_file
 from ssbench.cli.master import main
 from ssbench.reports import ReportOptions, csv, markdown, summary, text, write_report
 from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultRow
@@ -721,7 +721,7 @@ def test_export_to_where_it_cannot_go(known: Path, output: str, capsys: pytest.C
 def test_the_hint_of_a_narrow_terminal_names_the_run_that_was_reported(
     known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(report_width, "columns", lambda: 80)
+    monkeypatch.setattr(output_file, "terminal_columns", lambda _: 80)
     folder = tmp_path / "runs"
     folder.mkdir()
     file = known.rename(folder / "-x.stat.gz")

@@ -22,17 +22,17 @@ from result_rows import block, row
 
 from ssbench import conditions, figures
 from ssbench.archive import entry_of
+from ssbench.archive import listing as list_runs
 from ssbench.capacity.objective import judge as judge_find
 from ssbench.capacity.steps import step_of
 from ssbench.capacity.variables import Variable
-from ssbench.cli import list_runs
 from ssbench.comparison import compare, figures_of, listing
 from ssbench.comparison.formats import as_json as as_json_of
+from ssbench.document import Document, Table, Tone, View
 from ssbench.metrics.prometheus import PrometheusExporter
 from ssbench.operations import OPERATIONS
 from ssbench.reports import ReportOptions, html_tables, report
 from ssbench.reports.capacity import HEADS, Capacity, as_json, cells
-from ssbench.reports.verdict import Tone
 from ssbench.results import Failure, ResultBlock, RunDescription, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.screen import terminal
@@ -203,8 +203,7 @@ def _compare(it: Made) -> Shown:
 
 
 def _listing(it: Made) -> Shown:
-    table = listing.listing([figures_of(it.statistics, "a")])
-    cells_ = dict(zip(table.titles, table.rows[0], strict=True))
+    cells_ = _first_row(listing.document([figures_of(it.statistics, "a")], View()))
     return {
         ("all", "rate"): cells_["all/s"],
         ("all", "p99"): cells_["p99 ms"],
@@ -212,9 +211,17 @@ def _listing(it: Made) -> Shown:
     }
 
 
+def _first_row(document: Document) -> dict[str, object]:
+    table = document.elements[0]
+    assert isinstance(table, Table)
+    row_ = table.rows[0]
+    assert isinstance(row_, (tuple, list))
+    return dict(zip((column.head for column in table.columns), row_, strict=True))
+
+
 def _list(it: Made) -> Shown:
     entry = entry_of(it.statistics, "x.stat.gz", 1, 1)
-    shown = dict(zip(list_runs._HEADS[1:], list_runs._cells(entry), strict=True))
+    shown = _first_row(list_runs.document([("last", entry)], View()))
     return {("all", "rate"): shown["ops/s"], ("all", "p99"): shown["p99 ms"]}
 
 

@@ -15,15 +15,16 @@ import pytest
 from result_rows import block
 from simulated_runs import Store, reads
 
+from ssbench import products
 from ssbench.archive.entry import entry_of, past_of
 from ssbench.cli import auth_options, sides
-from ssbench.comparison import formats
 from ssbench.comparison.floor import Floors
 from ssbench.comparison.sides import _difference, compare_sides, differences_of_sides
 from ssbench.errors import ClusterError, UsageError
 from ssbench.export import write_csv
 from ssbench.fleet.wire import RunParameters
 from ssbench.names import side_of
+from ssbench.products import Product
 from ssbench.reports.figures import object_path
 from ssbench.results import RunDescription, RunSummary
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
@@ -110,7 +111,7 @@ def test_every_figure_of_both_sides_stands_in_a_row():
 def test_a_run_that_is_too_short_for_intervals_has_no_verdict():
     short = compare_sides(reads(np.random.default_rng(3), 5, 1.5, sides=NAMES))
     assert short.find("read", None, "p50").change == pytest.approx(0.5, abs=0.2)
-    said = formats.text(short)
+    said = products.find(Product.COMPARISON, "text")(short)
     assert "no verdict" in said
     assert "too short" in said
     assert "no difference" not in said
@@ -356,7 +357,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_path, caplog):
     print_comparison = sides.comparison_printer(argparse.Namespace(results_dir=None))
-    for name in ("comparison.formats", "comparison.sides", "run_results", "statistics"):
+    for name in ("comparison.document", "comparison.sides", "run_results", "statistics"):
         monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
     print_comparison(tmp_path / "none.stat")
     assert "none.stat" in caplog.text

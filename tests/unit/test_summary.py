@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_rows import block, many, row
 
+from ssbench.document import columns
 from ssbench.figures import units
-from ssbench.reports import ReportOptions, columns, report
+from ssbench.reports import ReportOptions, report
 from ssbench.results import Failure, RunDescription, RunSummary, WorkerFacts
 from ssbench.run_results import open_results
 from ssbench.scenario.model import Scenario, SizeClass

@@ -1,15 +1,14 @@
-"""Charts of a report in HTML, made with Bokeh: curves over a common x, with hover and zoom.
+"""Charts of a page, drawn with Bokeh: curves over a common x, with hover and zoom.
 
-Colours of text and grid are set by the script of the page (:mod:`ssbench.reports.html_page`), which knows
-whether the reader's screen is light or dark.
+Colours of text and grid are set by the script of the page (``page.js``), which knows whether the reader's
+screen is light or dark.
 """
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -28,26 +27,11 @@ from bokeh.models import (
     Range1d,
 )
 from bokeh.plotting import figure
+from bokeh.resources import Resources
+
+from ssbench.document.elements import Chart, Curve
 
 Floats = npt.NDArray[np.float64]
-
-#: Colours that are told apart on white and on black, with most kinds of colour blindness too.
-COLOURS = (
-    "#3b82c4",
-    "#2f9e6e",
-    "#d9861a",
-    "#a25bb5",
-    "#c9514b",
-    "#17a2b8",
-    "#8a8d2b",
-    "#8c6d5a",
-    "#6c7ae0",
-    "#d46a9f",
-)
-GREY = "#8b949e"
-BLUE = COLOURS[0]
-ORANGE = COLOURS[2]
-RED = "#d64545"
 
 #: Few points are drawn as points too: a line through one of them shows nothing.
 _FEW = 60
@@ -68,46 +52,16 @@ _RANKS = {1: "0", 2: "50", 4: "75", 10: "90", 20: "95", 100: "99", 1e3: "99.9", 
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
-    """A series of a chart; NaN leaves a gap.
+class Drawn:
+    """A chart with the element that it is drawn in, which is safe HTML, and the names of its curves."""
 
-    ``markers`` draws points alone; ``shown`` are the numbers to tell of them instead of y.
-    ``pointed`` draws points beside the line.
-    """
-
-    name: str
-    x: Floats
-    y: Floats
-    colour: str
-    width: float = 1.6
-    dash: str = "solid"
-    markers: bool = False
-    shown: npt.NDArray[np.int64] | None = None
-    pointed: bool = False
+    chart: Chart
+    place: str
+    curves: Sequence[tuple[Curve, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Curves in one frame. ``unit`` is that of y, ``digits`` how many of its decimals are shown.
-
-    ``axis``: what x is, ``time``, ``percentile`` (as 1 / (1 - share)) or the unit of a logarithmic one.
-    Charts over time are zoomed together; one that is ``wider`` than the others does not widen what they show
-    at first. ``shaded`` are (start, end, colour) in x.
-    """
-
-    title: str
-    unit: str
-    curves: Sequence[Curve]
-    axis: str = "time"
-    log: bool = False
-    digits: int = 1
-    note: str = ""
-    shaded: Sequence[tuple[float, float, str]] = field(default_factory=tuple)
-    wider: bool = False
-
-
-def render(charts: Iterable[Chart]) -> tuple[str, list[str]]:
-    """Return the script of all charts, and the HTML of each; both are safe within a page."""
+def draw(charts: Iterable[Chart]) -> tuple[str, list[Drawn]]:
+    """Return the script of all charts, which is safe within a page, and each of them."""
     charts = list(charts)
     if not charts:
         return "", []
@@ -119,25 +73,13 @@ def render(charts: Iterable[Chart]) -> tuple[str, list[str]]:
     script, places = components(figures, wrap_script=False)
     # The data within must not end the element that it is in.
     script = script.replace("</", "<\\/").replace("<!--", "<\\!--")
-    names = [maker.names[place] for place in range(len(charts))]
-    blocks = [_block(chart, place, own) for chart, place, own in zip(charts, places, names, strict=True)]
-    return script, blocks
+    return script, [Drawn(*each) for each in zip(charts, places, maker.names, strict=True)]
 
 
-def _block(chart: Chart, place: str, names: list[tuple[Curve, str]]) -> str:
-    buttons = "".join(_button(curve, name) for curve, name in names)
-    note = f"<p class=note>{html.escape(chart.note)}</p>" if chart.note else ""
-    head = f"{html.escape(chart.title)} <small>{html.escape(chart.unit)}</small>"
-    return f"<figure><figcaption>{head}</figcaption>{place}<div class=legend>{buttons}</div>{note}</figure>"
-
-
-def _button(curve: Curve, name: str) -> str:
-    """Return the button that shows and hides a curve."""
-    look = "markers" if curve.markers else curve.dash
-    return (
-        f'<button type=button class="series {look}" data-name={name} aria-pressed=true>'
-        f'<i style="--colour:{curve.colour}"></i>{html.escape(curve.name)}</button>'
-    )
+def library() -> str:
+    """Return the script that draws charts, as its wheel has it; what else Bokeh brings sets its log level."""
+    scripts: list[str] = Resources(mode="inline", components=["bokeh"]).js_raw
+    return max(scripts, key=len)
 
 
 def _bounds(parts: Sequence[Floats]) -> tuple[float, float]:

@@ -1,0 +1,46 @@
+"""The runs in a folder, a line each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from ssbench.archive.entry import NO_P99, Entry
+from ssbench.document import Column, Detail, Document, Element, Note, Table, View
+from ssbench.figures import FIGURES
+
+
+def document(entries: Sequence[tuple[str, Entry]], _view: View) -> Document:
+    """Return a table of runs, each with its name in commands; labels only where there are some."""
+    if not entries:
+        return Document("no runs", ())
+    labelled = any(entry.label for _, entry in entries)
+    columns = [
+        Column("run", is_number=False),
+        Column("begun (UTC)", is_number=False),
+        Column("scenario", is_number=False),
+        *([Column("label", is_number=False)] if labelled else []),
+        Column("users"),
+        Column("ops/s"),
+        Column("p99 ms"),
+        Column("verdict", is_number=False),
+        Column("file", is_number=False, detail=Detail.VERBOSE),
+    ]
+    rows = [
+        (
+            name,
+            time.strftime("%Y-%m-%d %H:%M", time.gmtime(entry.started)),
+            entry.scenario,
+            *([entry.label or ""] if labelled else []),
+            str(entry.users),
+            FIGURES["rate"].unit.text(entry.rate),
+            FIGURES["p99"].unit.text(entry.p99),
+            entry.verdict,
+            entry.file,
+        )
+        for name, entry in entries
+    ]
+    elements: list[Element] = [Table(columns, rows)]
+    if any(entry.p99 is None for _, entry in entries):
+        elements.append(Note(NO_P99))
+    return Document("Runs", elements, untitled=True)

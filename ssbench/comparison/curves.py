@@ -1,0 +1,83 @@
+"""What is drawn of the runs that a comparison is of: rates over time, latency by percentile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ssbench.document import Chart, Curve
+from ssbench.document.colours import COLOURS
+from ssbench.reports import curves
+from ssbench.statistics import RunStatistics
+
+#: Runs of a side that are drawn; the table is of all.
+MOST_DRAWN = 8
+
+_BEFORE, _AFTER = COLOURS[0], COLOURS[2]
+
+
+@dataclass(frozen=True, slots=True)
+class RunCurves:
+    """What is drawn of a run, which is small: its rate over time, and latency by percentile by operation."""
+
+    rate: Curve | None
+    latencies: Mapping[str, Curve]
+
+
+def curves_of(statistics: RunStatistics, name: str) -> RunCurves:
+    """Return the curves of a run whose statistics were counted with ``over_time``."""
+    rate = None
+    over_time = statistics.over_time
+    if over_time is not None:
+        seconds = np.maximum(over_time.seconds, 1e-9)
+        rate = Curve(name, curves.middles(over_time), over_time.operations[None].count / seconds, _BEFORE)
+    return RunCurves(
+        rate,
+        {
+            section.operation.name.upper(): curves.by_percentile(name, section.lines[0].last_byte, _BEFORE)
+            for section in statistics.sections[1:]
+            if section.operation and section.lines[0].last_byte.count
+        },
+    )
+
+
+def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], list[RunCurves]]:
+    """Return the curves of the two sides of a run, whose statistics were kept apart by ``side``."""
+    found = statistics.groups.by("operation", "group")
+    before, after = (
+        RunCurves(
+            None,
+            {
+                curves.name_of(code): curves.by_percentile(name, figures.last_byte, _BEFORE)
+                for (code, side), figures in found.items()
+                if side == place and figures.last_byte.count
+            },
+        )
+        for place, name in enumerate(statistics.run.sides)
+    )
+    return [before], [after]
+
+
+def charts(before: Sequence[RunCurves], after: Sequence[RunCurves]) -> list[Chart]:
+    """Return charts of the runs of two sides laid over each other; none where there are no curves."""
+    sides = ((before[:MOST_DRAWN], _BEFORE, "solid"), (after[:MOST_DRAWN], _AFTER, "dashed"))
+
+    def drawn(curve: Curve, colour: str, dash: str) -> Curve:
+        return replace(curve, colour=colour, dash=dash, name=curve.name[:60])
+
+    rates = [drawn(run.rate, *look) for runs, *look in sides for run in runs if run.rate is not None]
+    operations = dict.fromkeys(name for runs, *_ in sides for run in runs for name in run.latencies)
+    charts = [Chart("All operations", "ops/s", rates, digits=1)] if rates else []
+    for name in operations:
+        laid = [
+            drawn(run.latencies[name], *look)
+            for runs, *look in sides
+            for run in runs
+            if name in run.latencies
+        ]
+        charts.append(
+            Chart(f"{name}: latency by percentile", "ms", laid, axis="percentile", log=True, digits=2)
+        )
+    return charts

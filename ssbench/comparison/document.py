@@ -1,0 +1,115 @@
+"""A comparison as a document: its verdict, every change, and for pages the runs laid over each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ssbench.comparison.change import NO_DIFFERENCE, Change
+from ssbench.comparison.compare import Comparison, Judged, Row
+from ssbench.comparison.curves import RunCurves, charts
+from ssbench.comparison.figures import FIGURES
+from ssbench.comparison.texts import NOT_KNOWN, cells
+from ssbench.comparison.verdict import verdict
+from ssbench.document import (
+    Cell,
+    Column,
+    Document,
+    Element,
+    Note,
+    Section,
+    Table,
+    Tone,
+    Verdict,
+    View,
+    Warnings,
+    without,
+)
+from ssbench.document.columns import plural
+from ssbench.figures import DASH
+
+_COLUMNS = (
+    Column("operation", is_number=False),
+    Column("size class", is_number=False, short=""),
+    Column("figure", is_number=False),
+    Column("before"),
+    Column("after"),
+    Column("change"),
+    Column("95 % interval"),
+    Column("detects"),
+    Column("", is_number=False, short="shown"),
+)
+#: Those of them that are left out where no row has anything in them.
+_LEFT_OUT = (1, 6, 7, 8)
+
+#: Where there is little room, these words are said of a change; the others by their first word.
+_SHORT = {NO_DIFFERENCE: "none"}
+_TONES = {
+    word: tone
+    for each in FIGURES.values()
+    for word, tone in zip(each.words, (Tone.GOOD, Tone.BAD), strict=True)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonView(View):
+    """What a comparison is written for, with what is drawn of the runs of each side."""
+
+    before: Sequence[RunCurves] = ()
+    after: Sequence[RunCurves] = ()
+
+
+def document(comparison: Comparison, view: View) -> Document:
+    """Return the document; it has charts where the view has curves."""
+    table = changes(comparison)
+    elements: list[Element] = [table]
+    if any(not isinstance(row, Note) and DASH in row for row in table.rows):
+        elements.append(Note(NOT_KNOWN))
+    if isinstance(view, ComparisonView) and (drawn := charts(view.before, view.after)):
+        elements.append(Section("The runs over each other", drawn))
+    if comparison.warnings:
+        elements.append(Warnings(comparison.warnings))
+    facts = [
+        f"{side}: {name}" + (f" ({plural(count, 'run')})" if count else "")
+        for side, name, count in zip(
+            ("before", "after"), (comparison.before, comparison.after), comparison.runs, strict=True
+        )
+    ]
+    title = f"{comparison.before} to {comparison.after}"
+    return Document(title, elements, conclusion(comparison), facts, untitled=True)
+
+
+def conclusion(comparison: Comparison) -> Verdict:
+    """Return the verdict; its reasons, and what was found of its conditions."""
+    found = verdict(comparison)
+    return Verdict(found.tone, found.headline, [*found.reasons, *map(of_condition, comparison.conditions)])
+
+
+def of_condition(judged: Judged) -> str:
+    """Return the line of a condition."""
+    needs = f"; it needs {judged.needs}" if judged.needs else ""
+    return f"fail-if {judged.condition}: {judged.result.value} ({judged.came}){needs}"
+
+
+def changes(comparison: Comparison) -> Table:
+    """Return a row for each change that is visible."""
+    rows = [
+        (row.operation, row.size_class or "", FIGURES[figure].compared_head, *_cells(figure, change))
+        for row in comparison.rows
+        for figure, change in _visible(row)
+    ]
+    empty = [place for place in _LEFT_OUT if not any(row[place] for row in rows)]
+    return without(Table(_COLUMNS, rows, keys=2), empty)
+
+
+def _cells(figure: str, change: Change) -> list[str | Cell]:
+    *numbers, word = cells(FIGURES[figure], change)
+    short = _SHORT.get(word, word.partition(" ")[0])
+    return [*numbers, Cell(word, _TONES.get(word), short=short) if word else ""]
+
+
+def _visible(row: Row) -> Iterator[tuple[str, Change]]:
+    """Yield the changes of a row; shares, such as errors, only where there were some."""
+    for figure, change in row.changes.items():
+        if not FIGURES[figure].is_share or change.before or change.after:
+            yield figure, change

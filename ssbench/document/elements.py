@@ -1,0 +1,220 @@
+"""The elements of documents: records without any layout.
+
+All texts are plain, and may come from files and other hosts: renderers escape them. Numbers are texts
+already, written by the units of their figures (:mod:`ssbench.figures`), so that all renderers show the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+class Tone(Enum):
+    """How good something is."""
+
+    GOOD = "good"
+    DOUBTFUL = "doubtful"
+    BAD = "bad"
+
+
+class Detail(IntEnum):
+    """Where an element is shown: everywhere, in text only if it is verbose, or on pages only."""
+
+    BRIEF = 0
+    VERBOSE = 1
+    PAGE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a document is written for.
+
+    ``columns`` are those of text, 80 or more; ``encoding`` is that of the output, which text keeps to.
+    Text and Markdown that are ``verbose`` have more. Pages depend on none of these.
+    """
+
+    columns: int = 80
+    encoding: str = "utf-8"
+    verbose: bool = False
+
+    @property
+    def detail(self) -> Detail:
+        """The most detail that text and Markdown have."""
+        return Detail.VERBOSE if self.verbose else Detail.BRIEF
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The conclusion: a line, and the sentences that support it. It comes first in all renderers."""
+
+    tone: Tone
+    title: str
+    sentences: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark: a paragraph of its own, or a row of a table that goes over all columns."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warnings:
+    """What the reader should know before relying on figures."""
+
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A line of a list, with what belongs to it."""
+
+    text: str
+    items: Sequence[Item] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list."""
+
+    items: Sequence[Item]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell that is more than its text.
+
+    ``tone`` gives it a colour, ``is_code`` marks what is copied, such as transaction ids. ``bar`` is a share
+    from 0 to 1, drawn instead of the text; ``short`` stands for the text where there is little room.
+    """
+
+    text: str = ""
+    tone: Tone | None = None
+    is_code: bool = False
+    bar: float | None = None
+    short: str = ""
+
+
+Row: TypeAlias = "Sequence[str | Cell] | Note"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    ``short`` is its head where there is little room, if that is not None. Cells of a column that ``is_long``
+    are sentences, which text puts below the table, a paragraph for each row.
+    """
+
+    head: str
+    is_number: bool = True
+    short: str | None = None
+    is_long: bool = False
+    detail: Detail = Detail.BRIEF
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of figures.
+
+    The first ``keys`` columns say what a row is about. Text shows at most ``most`` rows, and says how many
+    more there are. ``has_sum``: the last row is of all those above.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    keys: int = 1
+    title: str = ""
+    most: int | None = None
+    has_sum: bool = False
+    detail: Detail = Detail.BRIEF
+
+
+def without(table: Table, places: Collection[int]) -> Table:
+    """Return a table without some columns, which have nothing to say."""
+    left = [place for place in range(len(table.columns)) if place not in places]
+    rows = [row if isinstance(row, Note) else [row[place] for place in left] for row in table.rows]
+    keys = sum(place < table.keys for place in left)
+    return replace(table, columns=[table.columns[place] for place in left], rows=rows, keys=keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A small picture of values in a line of text; pages have charts instead."""
+
+    title: str
+    values: Sequence[float]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A series of a chart; NaN leaves a gap.
+
+    ``markers`` draws points alone; ``shown`` are the numbers to tell of them instead of y.
+    ``pointed`` draws points beside the line.
+    """
+
+    name: str
+    x: npt.NDArray[np.float64]
+    y: npt.NDArray[np.float64]
+    colour: str
+    width: float = 1.6
+    dash: str = "solid"
+    markers: bool = False
+    shown: npt.NDArray[np.int64] | None = None
+    pointed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Curves in one frame, on pages only. ``unit`` is that of y, ``digits`` how many decimals are shown.
+
+    ``axis``: what x is, ``time`` (in seconds), ``percentile`` (as 1 / (1 - share)) or the unit of a
+    logarithmic one. Charts over time are zoomed together; one that is ``wider`` than the others does not
+    widen what they show at first. ``shaded`` are (start, end, colour) in x.
+    """
+
+    title: str
+    unit: str
+    curves: Sequence[Curve]
+    axis: str = "time"
+    log: bool = False
+    digits: int = 1
+    note: str = ""
+    shaded: Sequence[tuple[float, float, str]] = ()
+    wider: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Elements below a heading; without a title, only what belongs together."""
+
+    title: str
+    elements: Sequence[Element]
+    detail: Detail = Detail.BRIEF
+
+
+Element: TypeAlias = Note | Warnings | Items | Table | Bars | Chart | Section
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A heading, a line of facts, the verdict where there is one, and elements.
+
+    ``untitled`` text has no line with the title, as a table that begins with its heads.
+    """
+
+    title: str
+    elements: Sequence[Element]
+    verdict: Verdict | None = None
+    facts: Sequence[str] = ()
+    untitled: bool = False

@@ -1,0 +1,258 @@
+"""A document as text in lines that fit a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from ssbench.document.columns import bar, bars, cut, paragraph, width, wrap
+from ssbench.document.elements import (
+    Bars,
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Element,
+    Item,
+    Items,
+    Note,
+    Section,
+    Table,
+    View,
+    Warnings,
+)
+from ssbench.printable import printable
+
+#: Columns of a bar in a cell.
+_BAR = 13
+
+#: Names have this many columns at least; a longer one than there is room for has a line of its own.
+_LEAST_NAME = 8
+#: Other texts are cut to this many at least.
+_LEAST_TEXT = 5
+
+_GAP = 2
+
+
+def render(document: Document, view: View) -> str:
+    """Return the document; what the encoding lacks is replaced."""
+    lines = [*_spaced(_document(document, view))]
+    text = "".join(line.rstrip() + "\n" for line in lines)
+    return text.encode(view.encoding, "replace").decode(view.encoding)
+
+
+def _document(document: Document, view: View) -> Iterator[Sequence[str]]:
+    """Yield blocks of lines; an empty one is a line between those around it."""
+    if not document.untitled:
+        yield [*_paragraph(document.title, view)]
+    if document.facts:
+        yield [*wrap(map(printable, document.facts), between="; ", columns=view.columns)]
+    if document.verdict is not None:
+        yield [*_paragraph(document.verdict.title, view)]
+    yield from elements(document.elements, view)
+    if document.verdict is not None and document.verdict.sentences:
+        yield ()
+        yield [line for each in document.verdict.sentences for line in _paragraph(each, view)]
+
+
+def _spaced(blocks: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of blocks with at most one empty line between two of them, and none at the ends."""
+    waits = begun = False
+    for block in blocks:
+        if not block:
+            waits = begun
+        for line in block:
+            if waits:
+                yield ""
+            waits, begun = False, True
+            yield line
+
+
+def section(found: Section, view: View) -> list[str]:
+    """Return the lines of a section that stands by itself."""
+    return [*_spaced(elements([found], view))]
+
+
+def elements(found: Iterable[Element], view: View) -> Iterator[Sequence[str]]:
+    """Yield elements as blocks of lines."""
+    for each in found:
+        match each:
+            case Note(text):
+                yield [*_paragraph(text, view)]
+            case Warnings(texts) if texts:
+                yield [line for text in texts for line in _paragraph(f"! {text}", view)]
+            case Items(items):
+                yield [*_items(items, view, 2)]
+            case Bars():
+                yield [*_bars(each, view)]
+            case Table() if each.detail <= view.detail and each.rows:
+                yield ()
+                yield [*_table(each, view)]
+                yield ()
+            case Section() if each.detail <= view.detail:
+                yield ()
+                if each.title:
+                    yield [*_paragraph(each.title, view)]
+                yield from elements(each.elements, view)
+                yield ()
+            case Table() | Section() | Chart() | Warnings():
+                pass
+
+
+def _paragraph(text: str, view: View, indent: int = 2) -> Iterator[str]:
+    return paragraph(printable(text), indent, view.columns)
+
+
+def _items(items: Iterable[Item], view: View, indent: int) -> Iterator[str]:
+    for item in items:
+        first, *words = printable(item.text).split(" ")
+        yield from wrap([" " * indent + first, *words], indent + 2, columns=view.columns)
+        yield from _items(item.items, view, indent + 2)
+
+
+def _bars(each: Bars, view: View) -> Iterator[str]:
+    note = f" ({each.note})" if each.note else ""
+    return _paragraph(f"{each.title}: {bars(each.values, view.encoding)}{note}", view)
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+def _table(table: Table, view: View) -> Iterator[str]:
+    if table.title:
+        yield from _paragraph(table.title, view)
+    rows = table.rows[: table.most]
+    places = [
+        place
+        for place, column in enumerate(table.columns)
+        if place >= table.keys and not column.is_long and column.detail <= view.detail
+    ]
+    columns = [Column("", is_number=all(each.is_number for each in table.columns[: table.keys]))]
+    columns += [table.columns[place] for place in places]
+    names = [_head(*table.columns[: table.keys])]
+    names += _names(rows, table, view)
+    whole = [row for row in rows if not isinstance(row, Note)]
+    cells = [
+        [_head(column), *(_cell(row[place], view) for row in whole)]
+        for place, column in zip(places, columns[1:], strict=True)
+    ]
+    notes = _notes(rows, view)
+    for number, block in enumerate(_blocks(names, cells, columns, view)):
+        if number:
+            yield ""
+        yield from _lines(block, notes if not number else {})
+    if len(table.rows) > len(rows):
+        yield f"and {len(table.rows) - len(rows):,} more"
+    yield from _sentences(whole, table, view)
+
+
+def _notes(rows: Iterable[object], view: View) -> dict[int, list[str]]:
+    """Return the lines that precede rows, by the number of rows before them; the heads are a row too."""
+    notes: dict[int, list[str]] = {}
+    place = 1
+    for row in rows:
+        if isinstance(row, Note):
+            notes.setdefault(place, []).extend(_paragraph(row.text, view))
+        else:
+            place += 1
+    return notes
+
+
+def _names(rows: Iterable[object], table: Table, view: View) -> Iterator[str]:
+    """Yield what each row is about; of the same as the row above only what differs."""
+    keys = [
+        [_cell(cell, view) for cell in row[: table.keys]] for row in rows if isinstance(row, (tuple, list))
+    ]
+    for above, own in pairwise([[], *keys]):
+        same = 0
+        while table.keys > 1 and same < len(own) and above[same : same + 1] == own[same : same + 1]:
+            same += 1
+        yield "  " * min(same, 1) + " ".join(filter(None, own[same:]))
+
+
+def _head(*columns: Column) -> str:
+    heads = (column.head if column.short is None else column.short for column in columns)
+    return printable(" ".join(filter(None, heads)))
+
+
+def _cell(cell: str | Cell, view: View) -> str:
+    if isinstance(cell, str):
+        return printable(cell)
+    return printable(cell.short or cell.text) if cell.bar is None else bar(cell.bar, _BAR, view.encoding)
+
+
+#: The width of a column, whether it is aligned to the right, and its cells.
+_Column = tuple[int, bool, Sequence[str]]
+#: The gap between columns, and the columns.
+_Block = tuple[int, list[_Column]]
+
+
+def _blocks(
+    names: Sequence[str], cells: Sequence[Sequence[str]], columns: Sequence[Column], view: View
+) -> Iterator[_Block]:
+    """Yield columns in blocks that fit beside the names."""
+    others = [
+        (max(map(width, own)), column.is_number, own) for own, column in zip(cells, columns[1:], strict=True)
+    ]
+    name = max(map(width, names))
+    least = min(name, _LEAST_NAME)
+    _cut(others, view.columns - name - _GAP * len(others))
+
+    def block(gap: int, columns_: list[_Column]) -> _Block:
+        room = view.columns - sum(each + gap for each, *_ in columns_)
+        return gap, [(max(least, min(name, room)), columns[0].is_number, names), *columns_]
+
+    # Where cells have blanks, one blank does not part them.
+    has_blanks = any(" " in cell for *_, own in others for cell in own)
+    for gap in (_GAP,) if has_blanks else (_GAP, 1):
+        if least + sum(each + gap for each, *_ in others) <= view.columns:
+            yield block(gap, others)
+            return
+    some: list[_Column] = []
+    for each in others:
+        if some and least + sum(own + _GAP for own, *_ in (*some, each)) > view.columns:
+            yield block(_GAP, some)
+            some = []
+        some.append(each)
+    yield block(_GAP, some)
+
+
+def _cut(columns: list[_Column], room: int) -> None:
+    """Cut texts, the widest ones first, until they have this room beside numbers."""
+    widths = [each for each, *_ in columns]
+    texts = [
+        place for place, (most, is_number, _) in enumerate(columns) if not is_number and most > _LEAST_TEXT
+    ]
+    while texts and sum(widths) > room and max(widths[place] for place in texts) > _LEAST_TEXT:
+        widths[max(texts, key=widths.__getitem__)] -= 1
+    for place in texts:
+        _, is_number, cells = columns[place]
+        columns[place] = widths[place], is_number, [cut(cell, widths[place]) for cell in cells]
+
+
+def _lines(block: _Block, notes: dict[int, list[str]]) -> Iterator[str]:
+    gap, columns = block
+    room = columns[0][0]
+    for place in range(len(columns[0][2])):
+        yield from notes.get(place, ())
+        cells = [
+            " " * (most - width(own[place])) + own[place]
+            if is_number
+            else own[place] + " " * (most - width(own[place]))
+            for most, is_number, own in columns
+        ]
+        if width(columns[0][2][place]) > room:
+            yield cells[0]
+            cells[0] = " " * room
+        yield (" " * gap).join(cells).rstrip()
+    yield from notes.get(len(columns[0][2]), ())
+
+
+def _sentences(rows: Iterable[Sequence[str | Cell]], table: Table, view: View) -> Iterator[str]:
+    """Yield what tables have no room for, below them."""
+    head = _head(*table.columns[: table.keys])
+    for row in rows:
+        for column, cell in zip(table.columns, row, strict=True):
+            if column.is_long and column.detail <= view.detail and (text := _cell(cell, view)):
+                name = " ".join(_cell(each, view) for each in row[: table.keys])
+                yield from _paragraph(f"{head} {name}: {text}".strip(), view)
