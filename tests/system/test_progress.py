@@ -116,4 +116,4 @@ def test_a_short_run_without_a_terminal_shows_neither_lines_nor_characters(
     run = fleet.run(write_scenario(tmp_path), "--noop", "--workers", 1, "--progress", progress)
     assert run.end() == 0
     assert "Benchmark run:" not in run.err
-    assert all(re.match("(INFO|WARNING):", line) for line in run.err.splitlines()), run.err
+    assert all(re.match("(INFO|WARNING):|/", line) for line in run.err.splitlines()), run.err
