@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ssbench.rule import LABEL, TEXT, Rule, whole
+from ssbench.rule import LABEL, TEXT, Rule, sizes, whole
 from ssbench.store.contract import Header
 
 #: The largest code: stat files and the rows of the master have one byte for it.
@@ -22,6 +22,14 @@ MAX_CODE = 255
 
 #: The codes from here on are of operations that scenarios define.
 FIRST_DEFINED = 128
+
+
+#: The cause of a failure to create an object that exists: it is not this run's.
+EXISTS = "exists already"
+
+
+#: The least and the largest number of bytes of a part, unless a scenario says others.
+PART_LENGTH = (4096, 4096)
 
 
 class Effect(Enum):
@@ -236,6 +244,42 @@ LIST_ACCOUNT = Operation(
     times_first_byte=True,
     keys=_LISTING,
 )
+#: A cache asks whether what it has is still right: any ETag is, as long as the object exists.
+CONDITIONAL = Operation(
+    code=9,
+    name="conditional",
+    method="GET",
+    effect=Effect.READS,
+    times_first_byte=True,
+    headers=(("If-None-Match", "*"),),
+    success=frozenset({304}),
+    causes={200: "condition ignored"},
+)
+POST = Operation(
+    code=10,
+    name="post",
+    method="POST",
+    effect=Effect.CHANGES,
+    keys={"metadata": whole(1, 89), "metadata_bytes": whole(1, 256)},
+)
+CREATE_ONLY = Operation(
+    code=11,
+    name="create_only",
+    method="PUT",
+    effect=Effect.ADDS,
+    sends_body=True,
+    headers=(("If-None-Match", "*"),),
+    causes={412: EXISTS},
+)
+RANGE = Operation(
+    code=12,
+    name="range",
+    method="GET",
+    effect=Effect.READS,
+    returns_object=True,
+    times_first_byte=True,
+    keys={"offset": sizes(0), "length": sizes(1)},
+)
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = Operation(
     code=64,
@@ -263,6 +307,10 @@ OPERATIONS = Operations(
         HEAD_ACCOUNT,
         LIST,
         LIST_ACCOUNT,
+        CONDITIONAL,
+        POST,
+        CREATE_ONLY,
+        RANGE,
         UPLOAD_IF_MISSING,
         REMOVE,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ssbench.document import Document, Item, Items, View
 from ssbench.names import container_name
-from ssbench.operations import OPERATIONS
+from ssbench.operations import OPERATIONS, PART_LENGTH, RANGE
 from ssbench.quantities import duration
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.stock import running_out
@@ -146,10 +146,15 @@ def _shares(scenario: Scenario) -> dict[str, float]:
 def _moved(scenario: Scenario) -> tuple[float, float]:
     """Return the mean bytes that an operation sends and receives."""
     sent = received = 0.0
+    ranges = [each for each in scenario.operations if each.name == RANGE.name]
+    lengths = [each.values.get("length", PART_LENGTH) for each in ranges]
+    part = sum((lengths or [PART_LENGTH])[0]) / 2
     for name, share, size in _kinds(scenario):
         operation = OPERATIONS.named(name)
         sent += share * size if operation.sends_body else 0
-        received += share * size if operation.returns_object else 0
+        received += (
+            share * (min(size, part) if operation is RANGE else size) if operation.returns_object else 0
+        )
     return sent, received
 
 

@@ -202,6 +202,10 @@ class _Checker:
         for profile in (default_profile, *(entry.get("crud_profile") for entry in used)):
             for name in operations.unknown(profile if isinstance(profile, dict) else {}, settings):
                 self._fault((), f"profile: {name!r} is not among the operations of this scenario")
+        for entry in used:
+            profile = entry.get("crud_profile", default_profile)
+            if isinstance(profile, dict) and profile.get("range") and entry.get("size_min") == 0:
+                self._fault((), f"profile: range needs objects of 1 byte or more; {entry['name']!r} has 0")
         if self._document.faults:
             return None
         values["delete_after"] = values.get("delete_after") or None

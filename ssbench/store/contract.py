@@ -44,8 +44,9 @@ class Request(Struct, frozen=True, gc=False, kw_only=True):
     many seconds an object that is written is to expire, ``owner`` what it says of whose it is.
 
     A status from 200 to 299 is a success, unless ``success`` says which are. With ``missing_ok`` 404 is one
-    too. ``causes`` names failures. ``expected`` is how many bytes of body a success has, 0 for any number.
-    ``part`` is the first and the last byte of the object that are asked for, which sets the header for that.
+    too, and each of ``done_before`` where an earlier attempt may have been carried out. ``causes`` names
+    failures. ``expected`` is how many bytes of body a success has, 0 for any number. ``part`` is the first
+    and the last byte of the object that are asked for, which sets the header for that.
     ``keep`` is how many bytes of the answer's body are kept, 0 for none: a longer one is a failure.
     ``anonymous``: without credentials.
     """
@@ -63,6 +64,7 @@ class Request(Struct, frozen=True, gc=False, kw_only=True):
     success: frozenset[int] = frozenset()
     causes: Causes = _NO_CAUSES
     missing_ok: bool = False
+    done_before: frozenset[int] = frozenset()
     expected: int = 0
     part: tuple[int, int] | None = None
     keep: int = 0

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ssbench.swift.causes import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
 from ssbench.swift.etags import Received
-from ssbench.swift.verify import Check
+from ssbench.swift.verify import Check, PartCheck
 
 #: Maximum length of a head in bytes, and of all interim responses together.
 HEAD_LIMIT = 65536
@@ -57,7 +57,7 @@ class Kept:
 
 
 #: What looks at the body of an answer as it comes.
-BodyCheck = Check | Received | Kept
+BodyCheck = Check | PartCheck | Received | Kept
 
 # Answers and outcomes are made for every request: as msgspec's records they take 0.1 µs each, as named
 # tuples 0.3.

@@ -41,7 +41,7 @@ from ssbench.swift.causes import (
 )
 from ssbench.swift.connection import Connection
 from ssbench.swift.etags import Received, Sample
-from ssbench.swift.http_response import Answer, BodyCheck, Kept, fields_in
+from ssbench.swift.http_response import Answer, BodyCheck, Kept, field_value, fields_in
 from ssbench.swift.outcome import Effort
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
@@ -63,6 +63,9 @@ _RETRIES_404 = frozenset({"GET", "DELETE"})
 _STALE = frozenset({CLOSED, RESET})
 
 _MISSING = 404
+
+#: Methods of requests that write; the first byte of the answer says nothing beside the last one.
+_SENDING = frozenset({"PUT", "POST"})
 
 _WHOLE = 200
 _PARTIAL = 206
@@ -176,14 +179,14 @@ class Client:
                 fault = error.with_traceback(None)  # else a cycle: it refers to this frame
             else:
                 status = answer.status
-                if not _is_success(status, request) and not (
-                    status == _MISSING and (request.missing_ok or (method == "DELETE" and effort.unanswered))
+                if not _is_success(status, request) and not _was_done(
+                    status, request, effort.unanswered, prior[-1]
                 ):
                     fault, asked = _refused(answer, request), answer.retry_after
                 elif (wrong := _wrong_body(answer, request, effort.check)) is not None:
                     fault = wrong
                 else:
-                    outcome = effort.success(answer, size if method == "PUT" else None)
+                    outcome = effort.success(answer, size if method in _SENDING else None)
                     return outcome if not request.keep else _with_reply(outcome, answer, effort.check)
             if not self._worth_a_retry(method, fault.cause, effort) or self._pause(effort, asked):
                 return effort.failure(fault)
@@ -195,6 +198,8 @@ class Client:
         """Decide how the body of the answer is looked at."""
         if request.keep:
             effort.keeps = request.keep
+        elif request.part is not None:
+            effort.checked, effort.first = self._shared.verifier is not None, request.part[0]
         elif request.method == "GET" and request.name and not (request.part or request.query or request.path):
             effort.checked = self._shared.verifier is not None or (begun is None and self.sample())
         if self._shared.verifier is not None and request.name:
@@ -298,7 +303,14 @@ class Client:
             effort.check = Kept(effort.keeps)
         elif effort.checked:
             verifier = self._shared.verifier
-            effort.check = Received() if verifier is None else verifier.check(effort.name)
+            if verifier is None:
+                effort.check = Received()
+            else:
+                effort.check = (
+                    verifier.check(effort.name)
+                    if effort.first is None
+                    else verifier.check_part(effort.name, effort.first)
+                )
         connection.check = effort.check
 
     def _open_target(self, storage_url: str) -> Target:
@@ -346,6 +358,13 @@ def _is_success(status: int, request: Request) -> bool:
     return 200 <= status < 300 and (status == _WHOLE or not whole)
 
 
+def _was_done(status: int, request: Request, unanswered: bool, in_doubt: bool) -> bool:
+    """Whether a status other than that of a success says that there is nothing more to do."""
+    if status == _MISSING and (request.missing_ok or (request.method == "DELETE" and unanswered)):
+        return True
+    return status in request.done_before and (unanswered or in_doubt)
+
+
 def _refused(answer: Answer, request: Request) -> AttemptError:
     """Return the fault of an answer whose status is no success."""
     status = answer.status
@@ -360,6 +379,8 @@ def _wrong_body(answer: Answer, request: Request, check: BodyCheck | None) -> At
     expected = request.expected
     if expected and answer.size != expected:
         return _fault(WRONG_SIZE, f"{answer.size} bytes of an object of {expected}", answer)
+    if request.part is not None and (wrong := _other_part(answer, request.part)):
+        return _fault(WRONG_CONTENT, wrong, answer)
     if check is not None and check.wrong is not None:
         what = f"other bytes than were written from byte {check.wrong} on"
         if request.keep:
@@ -368,6 +389,15 @@ def _wrong_body(answer: Answer, request: Request, check: BodyCheck | None) -> At
     if answer.wrong_etag is not None:
         return _fault(WRONG_ETAG, answer.wrong_etag, answer)
     return None
+
+
+def _other_part(answer: Answer, part: tuple[int, int]) -> str | None:
+    """Say that an answer is of another part of the object; a part may end earlier, with the object."""
+    said = field_value(answer.head, b"content-range") or "no range"
+    first, last = part
+    if answer.size <= last - first + 1 and said.startswith(f"bytes {first}-{first + answer.size - 1}/"):
+        return None
+    return f"{said} of {answer.size} bytes, where bytes {first}-{last} were asked for"
 
 
 def _with_reply(outcome: Outcome, answer: Answer, check: BodyCheck | None) -> Outcome:

@@ -19,7 +19,8 @@ class Effort(Struct, gc=False):
     ``began`` is when the first one began, None before. The others are as in :class:`Outcome`.
     ``unanswered``: a request was sent of which no answer came, so that it may have been carried out. ``name``
     is that of the object where bodies are verified, ``checked`` whether the body of a read is to be
-    looked at, ``keeps`` how many of its bytes are kept, and ``check`` that of the last answer.
+    looked at, ``first`` where in the object a part begins, ``keeps`` how many of its bytes are kept,
+    and ``check`` that of the last answer.
     """
 
     retries: int
@@ -31,6 +32,7 @@ class Effort(Struct, gc=False):
     unanswered: bool = False
     name: bytes = b""
     checked: bool = False
+    first: int | None = None
     keeps: int = 0
     check: BodyCheck | None = None
 

@@ -97,6 +97,12 @@ class Payload:
         """Return the bytes from ``offset`` (below BLOCK_BYTES), at most ``limit`` and PIECE_BYTES of them."""
         return self._block[offset : offset + min(limit, PIECE_BYTES)]
 
+    def find(self, data: bytes) -> int | None:
+        """Return the offset from which on the bytes are as in ``data``; None where there is none."""
+        whole: bytes = self._block.obj  # type: ignore[assignment]
+        place = whole.find(data)
+        return None if place < 0 else place % BLOCK_BYTES
+
     def file(self) -> int | None:
         """Return the descriptor of a memory file that holds the block, for ``sendfile``; None without one."""
         possible = hasattr(os, "memfd_create") and hasattr(os, "sendfile")

@@ -7,6 +7,8 @@ for all others the method decides.
 
 from __future__ import annotations
 
+import os
+import random
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from urllib.parse import urlencode
 from msgspec import MsgspecError, Struct, json, structs
 
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.operations import LIST, LIST_ACCOUNT, REMOVE, UPLOAD_IF_MISSING, On, Operation, Settings
+from ssbench.operations import OPERATIONS, PART_LENGTH, On, Operation, Settings
 from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
 from ssbench.swift.causes import NOT_FOUND, WRONG_LISTING
 
@@ -27,6 +29,7 @@ NO_SETTINGS = Settings("")
 
 #: Entries of a page of a listing, unless a scenario says another number; bytes of the largest one.
 _LIMIT = 1000
+_METADATA_BYTES = 16
 _PLACES = ("prefix", "delimiter", "marker")
 _LARGEST_PAGE = 64 * 2**20
 
@@ -139,6 +142,19 @@ class Sequence:
 
 Builder = Callable[[Target], Outcome]
 
+#: Functions of operations that are not one plain request, by code.
+BUILDERS: dict[int, Builder] = {}
+
+
+def builds(*names: str) -> Callable[[Builder], Builder]:
+    """Let a function make the requests of the operations of these names."""
+
+    def register(function: Builder) -> Builder:
+        BUILDERS.update({OPERATIONS.named(name).code: function for name in names})
+        return function
+
+    return register
+
 
 def send(target: Target) -> Outcome:
     """PUT the object."""
@@ -160,6 +176,43 @@ def look(target: Target) -> Outcome:
     return structs.replace(ask(target), size=0)
 
 
+@builds("range")
+def part(target: Target) -> Outcome:
+    """GET a part of the object, of a length and from an offset that are drawn; it ends with the object."""
+    values, size = target.settings.values, target.size
+    length = random.randint(*values.get("length", PART_LENGTH))
+    if "offset" in values:
+        first = random.randint(*values["offset"])
+    else:
+        first = random.randint(0, max(size - length, 0))
+    if not size:  # it is not known
+        return target.ask(part=(first, first + length - 1))
+    first = min(first, size - 1)
+    last = min(first + length, size) - 1
+    return target.ask(part=(first, last), expected=last - first + 1)
+
+
+@builds("create_only")
+def create_only(target: Target) -> Outcome:
+    """PUT an object that does not exist; 412 is a success where an earlier attempt may have written it."""
+    whose = {"delete_after": target.parameters.delete_after, "owner": target.owner}
+    return target.ask(size=target.size, done_before=frozenset({412}), **whose)
+
+
+@builds("post")
+def post(target: Target) -> Outcome:
+    """POST new metadata, which replace all others: whose the object is and when it expires go with them."""
+    values = target.settings.values
+    digits, rest = divmod(values.get("metadata_bytes", _METADATA_BYTES), 2)
+    fields = tuple(
+        (f"X-Object-Meta-Ssbench-{number}", os.urandom(digits + rest).hex()[rest:])
+        for number in range(values.get("metadata", 1))
+    )
+    headers = (*fields, *target.settings.headers)
+    return target.ask(headers=headers, delete_after=target.parameters.delete_after, owner=target.owner)
+
+
+@builds("list", "list_account")
 def list_(target: Target) -> Outcome:
     """GET a listing, page after page up to the number of ``pages``; each must be in ascending order."""
     values = target.settings.values
@@ -189,6 +242,7 @@ def _names_in(body: bytes) -> list[bytes] | None:
         return None
 
 
+@builds("upload_if_missing")
 def upload_if_missing(target: Target) -> Outcome:
     """PUT the object, unless there is one of this scenario, of a size in the range of its class.
 
@@ -213,6 +267,7 @@ def upload_if_missing(target: Target) -> Outcome:
     return structs.replace(outcome, found=found, detail=outcome.detail or others)
 
 
+@builds("remove")
 def remove(target: Target) -> Outcome:
     """DELETE the object; it is as good if there is none."""
     return target.client.perform(target.url, target.request(missing_ok=True), target.token)
@@ -233,14 +288,6 @@ def defined(target: Target) -> Outcome:
     )
     return structs.replace(outcome, size=0) if target.operation.method == "HEAD" else outcome
 
-
-#: Operations that are not one plain request, by code.
-BUILDERS: dict[int, Builder] = {
-    LIST.code: list_,
-    LIST_ACCOUNT.code: list_,
-    UPLOAD_IF_MISSING.code: upload_if_missing,
-    REMOVE.code: remove,
-}
 
 #: Plain requests that are more than to ask, by method.
 _PLAIN: dict[str, Builder] = {"PUT": send, "HEAD": look}

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Protocol, cast
 
-from ssbench.operations import OPERATIONS, Effect
+from ssbench.operations import EXISTS, OPERATIONS, Effect
 from ssbench.scenario.model import Scenario
 from ssbench.workload.draws import Draw, Workload
 from ssbench.workload.expiry import Expiry
@@ -322,6 +322,8 @@ class Population:
                     self._count_readers(size_class, number, readers)
             else:
                 finished(operation, size_class, container, number, result.cause is None)
+                if result.cause == EXISTS:
+                    self._containers[size_class][number] = self._gone  # it is not this run's to delete
 
     def take_back(
         self, operation: int, size_class: int, container: int, number: int, *, in_doubt: bool = False

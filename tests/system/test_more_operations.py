@@ -137,3 +137,48 @@ def test_a_fifth_number_is_list(ran: Any) -> None:
     assert run.code == 0, run.program.err
     assert {row["operation"] for row in run.rows} == {"read", "list"}
     assert "C   R   U   D  LIST" in run.program.out
+
+
+def test_one_request_each(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
+    account.put_container(f"{container_base}_000000")
+    account.put_container(f"{container_base}_000001")
+    # What create_only finds there is somebody else's, and stays.
+    for name in containers(container_base):
+        account.put_object(
+            name, f"tiny_{INITIAL + 1:06d}", b"a stranger's", headers={"X-Delete-After": "3600"}
+        )
+    run = ran(
+        "--verify",
+        profile={
+            "create_only": 2,
+            "read": 1,
+            "conditional": 2,
+            "post": 2,
+            "range": 6,
+            "delete": 1,
+            "update": 1,
+        },
+        operations=[
+            {"name": "range", "length": "1..2000"},
+            {"name": "post", "metadata": 3, "metadata_bytes": 7, "headers": {"X-Object-Meta-Color": "red"}},
+        ],
+        operation_count=120,
+    )
+    assert Counter(row["error"] for row in run.rows if row["error"]) == {"exists already": 1}, run.errors
+    assert {row["status"] for row in run.of("conditional")} == {"304"}
+    assert {row["status"] for row in run.of("range")} == {"206"}
+    assert {int(row["size"]) for row in run.of("range")} <= set(range(1, 2001))
+    assert len({row["size"] for row in run.of("range")}) > 10
+    strangers = {f"tiny_{INITIAL + 1:06d}"}
+    assert left(account, container_base) - strangers <= initial()
+    assert strangers <= left(account, container_base)
+    # Who was posted to last has its metadata, and is still known to be of this scenario.
+    last = {row["object"]: row for row in run.rows if row["operation"] in {"post", "update", "delete"}}
+    posted = [row for name, row in last.items() if row["operation"] == "post" and name in initial()]
+    assert posted
+    for row in posted:
+        found = account.head_object(row["container"], row["object"])
+        assert found["x-object-meta-color"] == "red"
+        assert [len(found[f"x-object-meta-ssbench-{number}"]) for number in range(3)] == [7, 7, 7]
+        assert "x-object-meta-ssbench-3" not in found
+        assert found["x-object-meta-ssbench-owner"]

@@ -19,6 +19,7 @@ from ssbench.operations import OPERATIONS
 from ssbench.scenario import rules
 from ssbench.scenario import shipped as shipped_module
 from ssbench.scenario.model import Scenario, SizeClass, Stage
+from ssbench.scenario.outlook import outlook
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
 from ssbench.workload.draws import Workload
@@ -722,3 +723,84 @@ def test_whatever_stands_in_stages_ends_in_faults_or_in_stages(write, value):
     )
     with pytest.raises(ScenarioError):
         load(write(text))
+
+
+# -- operations ----------------------------------------------------------------------------------
+
+
+def test_the_example_of_operations_in_the_documentation(write):
+    text = (Path(__file__).parents[2] / "doc" / "scenarios.rst").read_text("utf-8")
+    example = text.partition("Operations\n----------\n")[2].partition("yaml\n")[2].partition("\nEach op")[0]
+    found = load(write(YAML.replace("crud_profile: [3, 4, 2, 2]\n", dedent(example))))
+    assert found.size_classes[0].weights == {"create": 3, "read": 10, "head": 5, "list": 1, "info": 1}
+    read, listing, info = found.operations
+    assert read.headers == (("X-Newest", "true"),)
+    assert listing.values == {"prefix": "tiny", "limit": 1000}
+    assert info.defined is not None
+    assert info.defined[:2] == ("GET", "none")
+    words = "\n".join(outlook(found))
+    for expected in (
+        "%): header X-Newest: true",
+        "prefix tiny, limit 1000",
+        "GET /info, success 200",
+    ):
+        assert expected in words
+
+
+def test_five_numbers_and_both_names_of_a_profile(write):
+    five = load(write(YAML.replace("[3, 4, 2, 2]", "[3, 4, 2, 2, 9]"))).size_classes[0]
+    assert five.weights["list"] == 9
+    assert load(write(YAML.replace("crud_profile", "profile"))).size_classes == EXPECTED.size_classes
+    (fault,) = faults_of(write(f"{YAML}\nprofile: [1, 1, 1, 1]\n"))
+    assert "profile: expected this or crud_profile, not both" in fault
+
+
+def test_get_headers_are_headers_of_read(write):
+    more = "get_headers: {X-Newest: 'true'}\ncontainer_put_headers: {X-Container-Sharding: 'on'}\n"
+    found = load(write(f"{YAML}\n{more}operations: [{{name: read, headers: {{X-A: b}}}}]\n"))
+    assert [each.headers for each in found.operations] == [(("X-Newest", "true"), ("X-A", "b"))]
+    assert found.container_put_headers == (("X-Container-Sharding", "on"),)
+
+
+@pytest.mark.parametrize(
+    ("operations", "expected"),
+    [
+        ("7", "operations: expected a list of mappings with a name, not 7"),
+        ("[7]", "operations[0]: expected a mapping, not 7"),
+        ("[{limit: 3}]", "operations[0].name: expected a name"),
+        ("[{name: lst}]", "not 'lst'; did you mean list?"),
+        ("[{name: list, limit: 0}]", "operations[0].limit: expected a whole number from 1 to 100000, not 0"),
+        ("[{name: list, limits: 3}]", "operations[0].limits: unknown key"),
+        ("[{name: read, limit: 3}]", "operations[0].limit: unknown key"),
+        ("[{name: read}, {name: read}]", "operations[1].name: expected once, 'read' is there already"),
+        ("[{name: range, length: 0}]", "operations[0].length: expected a size of 1 or more"),
+        ("[{name: range, length: 5..3}]", "operations[0].length: expected a size of 1 or more"),
+        ("[{name: read, headers: {Host: x}}]", "operations[0].headers: expected a mapping of header fields"),
+        ('[{name: read, headers: {A: "b\\r\\nC: d"}}]', "operations[0].headers: expected a mapping"),
+        ("[{name: read, method: GET, path: /x}]", "'read' is an operation of ssbench"),
+        (
+            "[{name: Mine, method: GET, path: /x}]",
+            "operations[0].name: expected a name of lower-case letters",
+        ),
+        ("[{name: mine, method: GRAB, path: /x}]", "operations[0].method: expected one of GET"),
+        ("[{name: mine, method: GET}]", "operations[0].path: missing"),
+        ("[{name: mine, method: GET, path: 'x y'}]", "operations[0].path: expected a path"),
+        ("[{name: mine, method: GET, path: '/{object}'}]", "{object} needs an effect on an object"),
+        ("[{name: mine, method: GET, path: /x, success: [42]}]", "a list of statuses from 200 to 599"),
+        ("[{name: mine, method: GET, path: /x, effect: adds}]", "one of none, reads, changes"),
+    ],
+)
+def test_wrong_settings_of_operations(write, operations, expected):
+    assert any(expected in fault for fault in faults_of(write(f"{YAML}\noperations: {operations}\n")))
+
+
+def test_a_range_needs_objects_that_are_not_empty(write):
+    text = YAML.replace("[3, 4, 2, 2]", "{range: 1}").replace("size_min: 4096", "size_min: 0")
+    (fault,) = faults_of(write(text))
+    assert "range needs objects of 1 byte or more; 'tiny' has 0" in fault
+
+
+def test_an_operation_of_another_scenario_is_not_one_of_this(write):
+    load(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}\noperations: [{name: own, method: GET, path: /x}]")))
+    (fault,) = faults_of(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}")))
+    assert "profile: 'own' is not among the operations of this scenario" in fault

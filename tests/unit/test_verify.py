@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +16,7 @@ from ssbench.operations import UPLOAD_IF_MISSING
 from ssbench.store.contract import Outcome
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.payload import BLOCK_BYTES, STAMP_BYTES, Payload
-from ssbench.swift.verify import Verifier
+from ssbench.swift.verify import Check, PartCheck, Verifier
 from ssbench.worker.requests import Run
 
 SEED = 2**62 + 5
@@ -143,3 +144,30 @@ def test_initial_objects_that_are_there_are_written_again(fault_server: FaultSer
     run.close()
     assert [request.method for request in fault_server.requests] == ["HEAD", "PUT"]
     assert (outcome.cause, outcome.size, outcome.found) == (None, 7, 5)
+
+
+@pytest.mark.parametrize("first", [0, 1, 7, 8, 12, 16, 17, 5000])
+@pytest.mark.parametrize("count", [1, 3, 30, 900, 3_000_000])
+def test_a_part_of_a_body_is_checked(first: int, count: int) -> None:
+    verifier = Verifier(Payload(5), 5)
+    begin, offset, _ = verifier.begin(b"c/o", first + count)
+    body = bytearray(begin)
+    while len(body) < first + count:
+        piece = verifier.payload.piece(offset, first + count - len(body))
+        body += piece
+        offset = (offset + len(piece)) % BLOCK_BYTES
+    part = bytes(body[first : first + count])
+    assert _fed(verifier.check_part(b"c/o", first), part) is None
+    assert _fed(verifier.check_part(b"c/o", first), part[:100], part[100:]) is None
+    if count > 30:
+        last = part[:-1] + bytes([part[-1] ^ 1])
+        assert _fed(verifier.check_part(b"c/o", first), last) == first + count - 1
+        assert _fed(verifier.check_part(b"c/o", first), os.urandom(count)) is not None
+    if first < 8:
+        assert _fed(verifier.check_part(b"c/other", first), part) == first
+
+
+def _fed(check: Check | PartCheck, *pieces: bytes) -> int | None:
+    for piece in pieces:
+        check.feed(piece)
+    return check.wrong
