@@ -74,12 +74,12 @@ _OWN: dict[Product, dict[str, str]] = {
     },
     Product.COMPARISON: {
         "csv": "ssbench.comparison.formats:as_csv",
-        "json": "ssbench.comparison.formats:as_json",
+        "json": "ssbench.comparison.json_record:report",
         "junit": "ssbench.comparison.junit:junit",
     },
     Product.CAPACITY: {
         "csv": "ssbench.reports.capacity:as_csv",
-        "json": "ssbench.reports.capacity:as_json",
+        "json": "ssbench.capacity.json_record:report",
     },
 }
 

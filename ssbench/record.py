@@ -135,6 +135,13 @@ def _encodable(value: Any) -> Any:
     return value
 
 
+def _words(docstring: str) -> str:
+    """Return a docstring for readers of JSON."""
+    text = re.sub(r"\b(None|NaN)\b", "null", cleandoc(docstring))
+    text = re.sub(r"\bTrue\b", "true", re.sub(r"\bFalse\b", "false", text))
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"``\1``", text)
+
+
 def _plain(part: Any) -> Any:
     """Return a part of a schema with descriptions for readers of JSON.
 
@@ -145,8 +152,6 @@ def _plain(part: Any) -> Any:
     if not isinstance(part, dict):
         return part
     return {
-        name: re.sub(r"\bNone\b", "null", cleandoc(value))
-        if name == "description" and isinstance(value, str)
-        else _plain(value)
+        name: _words(value) if name == "description" and isinstance(value, str) else _plain(value)
         for name, value in part.items()
     }

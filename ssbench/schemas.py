@@ -8,6 +8,9 @@ from typing import cast
 #: Name -> (the options that write it, module and class).
 KINDS = {
     "report": ("run-scenario --json, report-scenario --json", "ssbench.reports.json_records:Report"),
+    "comparison": ("compare --format json", "ssbench.comparison.json_record:Report"),
+    "capacity": ("run-scenario --sweep or --find with --json", "ssbench.capacity.json_record:Report"),
+    "attribution": ("attribute --json", "ssbench.attribution.json_record:Report"),
     "cleanup": ("cleanup-containers --json", "ssbench.swift.cleanup:Report"),
     "settings": ("config --json", "ssbench.cli.config:Report"),
     "workers": ("kill-workers --json", "ssbench.fleet.dismissal:Report"),

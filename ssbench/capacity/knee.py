@@ -23,6 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.measures import PerhapsNumber
+
 #: With fewer steps no model is fitted, as they have three parameters.
 LEAST_STEPS = 4
 
@@ -50,9 +52,9 @@ class Knee:
     seems not to have.
     """
 
-    value: float
+    value: PerhapsNumber
     low: float
-    high: float
+    high: PerhapsNumber
     model: str
     error: float
 

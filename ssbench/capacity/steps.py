@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from ssbench.capacity.variables import Variable
 from ssbench.errors import UsageError
+from ssbench.measures import (
+    Count,
+    PerhapsBytesPerSecond,
+    PerhapsNumber,
+    PerhapsPerSecond,
+    PerhapsSeconds,
+    Seconds,
+    Share,
+)
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import override
 from ssbench.statistics import Interval, RunStatistics
@@ -15,47 +26,54 @@ from ssbench.statistics import Interval, RunStatistics
 BUSY_SHARE = 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What came of a run. Times are in seconds.
+#: The public names of fields that have others here.
+_PUBLIC = {
+    "rate": "ops_per_second",
+    "interval": "ops_interval",
+    "moved": "bytes_per_second",
+    "failed": "errors",
+    "generator": "worker_cpu_share",
+    "room": "worker_slots",
+    "file": "stat_file",
+}
 
-    ``rate`` is operations a second, with its interval (None of runs that were too short), ``moved`` bytes a
-    second. ``mean`` is of last-byte latency, and so are ``p50`` and ``p99``, but that in an open loop these
-    count from when operations were due; NaN without any. ``supported`` is the highest of these ranks beyond
-    which enough latencies lie, None where that holds for neither. ``users`` is how many
-    operations the run was to have in flight; ``generator`` the share of its core that the busiest worker
-    used, None where that is not known, and ``room`` how many operations all workers can run at once, None
-    likewise. ``limits`` says in what way the load generator was the limit. ``file`` is the stat file,
-    ``ended_early`` why the run ended before its time.
+
+class Step(msgspec.Struct, frozen=True, rename=_PUBLIC):
+    """The run of one value; the interval of its rate is None where it was too short.
+
+    ``mean`` is of last-byte latency, and so are ``p50`` and ``p99``, but that in an open loop these
+    count from when operations were due; null where too few latencies lie beyond, ``supported`` is the highest
+    of these ranks of which that does not hold. ``users`` is how many operations the run was to have in
+    flight, ``in_flight`` how many there were on average (Little's law). The share of its core is that of the
+    busiest worker, the slots are those of all workers together; None where they are not known.
+    ``limits`` says in what way the load generator was the limit, ``generator_full`` whether the workers could
+    do no more, so that higher loads say nothing of the store. ``ended_early`` is why the run ended before its
+    time.
     """
 
     value: float
-    seconds: float
-    users: int
-    rate: float
+    seconds: Seconds
+    users: Count
+    rate: PerhapsPerSecond
     interval: Interval | None
-    moved: float
-    mean: float
-    p50: float
-    p99: float
-    count: int
-    failed: int
-    generator: float | None
-    room: int | None = None
+    moved: PerhapsBytesPerSecond
+    mean: PerhapsSeconds
+    p50: PerhapsSeconds
+    p99: PerhapsSeconds
+    count: Count
+    failed: Count
+    generator: Share | None
+    room: Count | None = None
     limits: tuple[str, ...] = ()
     file: str = ""
     ended_early: str | None = None
     supported: int | None = 99
+    in_flight: PerhapsNumber = math.nan
+    generator_full: bool = False
 
-    @property
-    def in_flight(self) -> float:
-        """Little's law: how many operations were in flight on average."""
-        return self.rate * self.mean
-
-    @property
-    def generator_full(self) -> bool:
-        """Whether the workers could do no more, so that higher loads say nothing of the store."""
-        return self.is_busy or self.lacks_room
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "in_flight", self.rate * self.mean)
+        msgspec.structs.force_setattr(self, "generator_full", self.is_busy or self.lacks_room)
 
     @property
     def generator_limited(self) -> bool:
@@ -93,8 +111,8 @@ def step_of(
         interval=total.rate_interval,
         moved=total.moved_per_second,
         mean=latencies.mean,
-        p50=response.percentile(50),
-        p99=response.percentile(99),
+        p50=_known(response.supported_percentile(50)),
+        p99=_known(response.supported_percentile(99)),
         supported=max((rank for rank in (50, 99) if response.supports(rank)), default=None),
         count=total.count,
         failed=total.failed,
@@ -104,6 +122,10 @@ def step_of(
         file=file,
         ended_early=ended_early,
     )
+
+
+def _known(percentile: float | None) -> float:
+    return math.nan if percentile is None else percentile
 
 
 def scenario_with(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ssbench.attribution.joined import Joined
     from ssbench.attribution.records import Attribution
     from ssbench.results import RunSummary
-    from ssbench.statistics import Wait
 
 _log = logging.getLogger(__name__)
 
@@ -95,7 +94,7 @@ def _template(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what stands out; raises StatFileError, and UsageError for files that do not belong together."""
-    from ssbench.attribution import files, texts
+    from ssbench.attribution import files, json_record, texts
     from ssbench.attribution.findings import attribute
     from ssbench.attribution.records import RunFacts
     from ssbench.statistics import waits as waits_of_constants
@@ -119,8 +118,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             texts.section(waits_of_constants.TITLE, map(waits_of_constants.sentence, waits), out)
     if arguments.json:
         with output_file.writing(arguments.json, force=arguments.force, clean=printable.in_json) as out:
-            out.write(_json(found, waits))
-            out.write("\n")
+            out.write(json_record.report(found, waits))
     if arguments.html:
         _write_page(arguments, found)
     return ExitCode.OK
@@ -138,15 +136,6 @@ def _write_page(arguments: argparse.Namespace, found: Attribution) -> None:
         out.write(page)
     if not output_file.is_standard_output(arguments.html):
         _log.info("Wrote %s", arguments.html)
-
-
-def _json(found: Attribution, waits: tuple[Wait, ...]) -> str:
-    import msgspec
-
-    from ssbench.attribution import texts
-
-    plain = msgspec.to_builtins(found) | {"answer": texts.answer(found), "waits": msgspec.to_builtins(waits)}
-    return msgspec.json.format(msgspec.json.encode(plain), indent=1).decode()
 
 
 def _hosts(text: str) -> dict[str, str]:

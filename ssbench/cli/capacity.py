@@ -96,10 +96,11 @@ def run(arguments: argparse.Namespace, setting: Setting) -> ExitCode:
         except EndedEarlyError as error:
             why, code = str(error), error.code
         except (SsbenchError, KeyboardInterrupt) as error:
-            output.write(steps.found(runs, str(error) or "interrupted"))
+            code = error.exit_code if isinstance(error, SsbenchError) else ExitCode.INTERRUPTED
+            output.write(replace(steps.found(runs, str(error) or "interrupted"), exit_code=code))
             raise
         runs.say_files()
-        written = output.write(steps.found(runs, why))
+        written = output.write(replace(steps.found(runs, why), exit_code=code))
         return code if written or code is not ExitCode.OK else ExitCode.FAILED
 
 

@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because it imports numpy, which --help does without.
-    from ssbench.gates import exit_code
+    from ssbench.comparison.verdict import verdict
 
     before, after = (archives.resolve(arguments, names) for names in (arguments.before, arguments.to))
     if arguments.sides and after:
@@ -127,8 +127,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         comparison = replace(comparison, warnings=warnings)
         for format_, path in outputs:
             _write(format_, path, comparison, curves, force=arguments.force)
-    results = [each.result for each in comparison.conditions] if comparison is not None else []
-    return exit_code(results, chosen_undecided(arguments))
+    return ExitCode.OK if comparison is None else verdict(comparison).exit_code
 
 
 def _comparison(
@@ -159,7 +158,7 @@ def _judged(comparison: Comparison, conditions: Sequence[Condition], undecided: 
     judged = [judge(comparison, condition) for condition in conditions]
     if undecided is Undecided.AS_FAILED:
         judged = [replace(each, result=Result.FAILED) if each.undecided else each for each in judged]
-    return replace(comparison, conditions=tuple(judged))
+    return replace(comparison, conditions=tuple(judged), undecided=undecided)
 
 
 def _refuse_for_table(arguments: argparse.Namespace) -> None:

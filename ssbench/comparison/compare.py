@@ -12,7 +12,7 @@ from ssbench.comparison.family import HEADS, Place, judge_all
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
 from ssbench.comparison.floor import SESSION, Floors, with_floor
 from ssbench.comparison.order import Order, order_of
-from ssbench.gates import Result
+from ssbench.gates import Result, Undecided
 from ssbench.statistics.confidence import MIN_SECONDS
 
 
@@ -53,7 +53,8 @@ class Comparison:
     runs with ``--ab``). ``judgment`` says what the intervals are: ``repeated`` tells that verdicts are given,
     because there were enough runs, or a run with two sides was long enough. ``seconds`` is how long such a
     run was. ``drifts`` are changes of figures from the first run to the last. ``warnings`` tell what should
-    have been the same and was not. ``conditions`` are those that were asked for.
+    have been the same and was not. ``conditions`` are those that were asked for,
+    ``undecided`` is what those that are undecided count as.
     """
 
     before: str
@@ -65,6 +66,7 @@ class Comparison:
     noise: float
     warnings: tuple[str, ...] = ()
     conditions: tuple[Judged, ...] = ()
+    undecided: Undecided = Undecided.REPORT
     seconds: float = 0.0
     drifts: Mapping[str, float] | None = None
 

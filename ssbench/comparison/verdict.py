@@ -13,7 +13,8 @@ from ssbench.comparison.figures import FIGURES
 from ssbench.comparison.texts import percent, signed
 from ssbench.document import Tone
 from ssbench.document.columns import plural
-from ssbench.gates import Result
+from ssbench.errors import ExitCode
+from ssbench.gates import Result, exit_code
 from ssbench.reports.verdict import tone_of
 from ssbench.verdict import Outcome
 
@@ -36,13 +37,14 @@ class Word(StrEnum):
 class Verdict:
     """``headline`` begins with the ``word`` and has the largest changes; ``reasons`` are sentences.
 
-    ``outcome`` is how good that is.
+    ``outcome`` is how good that is, ``exit_code`` that of ``compare``, which its conditions decide.
     """
 
     word: Word
     outcome: Outcome
     headline: str
     reasons: tuple[str, ...]
+    exit_code: ExitCode = ExitCode.OK
 
     @property
     def tone(self) -> Tone:
@@ -67,7 +69,11 @@ def verdict(comparison: Comparison) -> Verdict:
     parts = [_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
     parts.append(_of_changes(comparison, found, shown))
     return Verdict(
-        word, outcome, "; ".join(part for part in parts if part), tuple(_reasons(comparison, coarse))
+        word,
+        outcome,
+        "; ".join(part for part in parts if part),
+        tuple(_reasons(comparison, coarse)),
+        exit_code(results, comparison.undecided),
     )
 
 

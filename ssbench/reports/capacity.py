@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
@@ -32,6 +31,7 @@ from ssbench.document import (
     View,
 )
 from ssbench.document.colours import COLOURS, GREY, RED
+from ssbench.errors import ExitCode
 from ssbench.figures import MIN_BEYOND
 from ssbench.figures.units import megabytes, milliseconds, rate
 
@@ -45,7 +45,7 @@ class Capacity:
     ``words`` say of each step what it was judged by, and ``findings`` the judgment of each condition, none
     where the step was not judged; both are empty in a sweep. ``conclusion`` is the result of all steps,
     ``notes`` are further remarks. ``knee`` is that of a sweep, where there were enough steps, ``answer`` that
-    of a search.
+    of a search. ``exit_code`` is that of the command.
     """
 
     title: str
@@ -58,6 +58,7 @@ class Capacity:
     findings: tuple[tuple[Finding, ...], ...] = ()
     knee: Knee | None = None
     answer: Answer | None = None
+    exit_code: ExitCode = ExitCode.OK
 
 
 HEADS = ("s", "ops/s", "95 %", "MB/s", "p50 ms", "p99 ms", "errors", "flight", "CPU")
@@ -178,24 +179,6 @@ def _finite(record: Mapping[str, object]) -> dict[str, object]:
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in record.items()
     }
-
-
-def _plain(record: Knee | Answer | None) -> dict[str, object] | None:
-    return None if record is None else _finite(asdict(record))
-
-
-def as_json(found: Capacity, _view: View | None = None) -> str:
-    """Return the report as JSON."""
-    whole: Mapping[str, object] = {
-        "title": found.title,
-        "varied": found.variable.value,
-        "conclusion": found.conclusion,
-        "notes": found.notes,
-        "knee": _plain(found.knee),
-        "answer": _plain(found.answer),
-        "steps": list(_records(found)),
-    }
-    return json.dumps(whole, indent=2) + "\n"
 
 
 def as_csv(found: Capacity, _view: View | None = None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import signal
 import threading
@@ -12,6 +11,7 @@ import time
 from pathlib import Path
 
 from fault_server import FaultServer, Reply, Request
+from json_records import valid
 from processes import Fleet
 from runs import TOKEN, Store, outcome, store, wait_until, write_scenario
 
@@ -32,9 +32,9 @@ def test_a_sweep_has_a_run_for_each_value(fleet: Fleet, tmp_path: Path) -> None:
         assert rule.counts["PUT"] == 1 + 4  # a container and the initial objects, once
     rows = list(csv.DictReader(io.StringIO(run.out)))
     assert [row["users"] for row in rows] == ["1", "2", "4"]
-    steps = json.loads((tmp_path / "s.json").read_text())["steps"]
+    steps = valid((tmp_path / "s.json").read_text(), "capacity")["steps"]
     for step, row in zip(steps, rows, strict=True):
-        assert step["succeeded"] == 40 == outcome(Path(row["stat_file"])).count
+        assert step["count"] == 40 == outcome(Path(row["stat_file"])).count
         assert row["stat_file"].endswith(f".users-{row['users']}.stat.gz")
     assert "joined (4 jobs at once)" in run.err
     assert "are started again" not in run.err

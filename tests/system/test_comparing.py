@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
+from json_records import valid
 from processes import PATIENCE, Fleet
 from runs import store, write_scenario
 
@@ -25,7 +25,7 @@ def test_two_sides_of_a_run_meet_objects_of_their_own(fleet: Fleet, tmp_path: Pa
         assert "before: old" in run.out
         compared = fleet.master("compare", fleet.stats, "-f", "json")
         assert compared.end(PATIENCE) == 0
-        rows = {row["operation"]: row["changes"] for row in json.loads(compared.out)["rows"]}
+        rows = {row["operation"]: row["changes"] for row in valid(compared.out, "comparison")["rows"]}
         assert rows["READ"]["p50"]["change"] > 1
 
 

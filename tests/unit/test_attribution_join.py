@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from genuine_logs import DATA, attribute, write_stat_file
+from json_records import valid
 
 from ssbench.attribution import files
 from ssbench.cli.master import main
@@ -232,7 +233,9 @@ def test_logs_that_do_not_belong_to_the_run(
 def test_the_json_alone_goes_to_standard_output(stat_file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     logs = [str(DATA / "run-proxy.log"), str(DATA / "run-object.log")]
     assert main(["-q", "attribute", "-s", str(stat_file), "--json", "-", "--swift-logs", *logs]) == 0
-    assert json.loads(capfd.readouterr().out)["coverage"]["operations"] == 41
+    found = valid(capfd.readouterr().out, "attribution")
+    assert found["coverage"]["operations"] == 41
+    assert found["answer"]
 
 
 def test_files_of_a_rotation_are_of_one_node(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import random
 import re
@@ -16,10 +15,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_records import valid
+from msgspec import structs
 from noise import correlated
 from result_rows import many
 
 from ssbench import products
+from ssbench.capacity import json_record
 from ssbench.capacity.knee import Knee, knee
 from ssbench.capacity.limit import FAILS, HOLDS, Evidence
 from ssbench.capacity.objective import check, judge, together, wilson
@@ -39,7 +41,7 @@ from ssbench.conditions import parse_all
 from ssbench.document import Tone
 from ssbench.errors import UsageError
 from ssbench.products import Product
-from ssbench.reports.capacity import Capacity, _percentiles, as_json, heads
+from ssbench.reports.capacity import Capacity, _percentiles, heads
 from ssbench.results import Failure
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
@@ -56,7 +58,7 @@ SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_cou
 def step(users: float, rate: float, half: float | None = 1.0, **changes: object) -> Step:
     interval = None if half is None else Interval(rate - half, rate + half, 20.0)
     made = Step(users, 20.0, int(users), rate, interval, 0.0, users / rate, 0.01, 0.02, 1000, 0, 0.5)
-    return replace(made, **changes)
+    return structs.replace(made, **changes)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_what_is_to_be_known_of_a_sweep() -> None:
     (short,) = too_short([step(4, 100, None), step(8, 200, None)])
     assert "too short (10 s or less)" in short
     assert step(64, 640).in_flight == pytest.approx(64)
-    assert math.isnan(gain(replace(step(4, 1), rate=0.0), step(8, 100))[0])
+    assert math.isnan(gain(structs.replace(step(4, 1), rate=0.0), step(8, 100))[0])
 
 
 def test_of_40_sweeps_over_a_store_that_saturates_few_end_before_it() -> None:
@@ -324,7 +326,7 @@ def test_a_rate_that_still_rises_has_no_knee() -> None:
 
 def test_what_is_said_of_a_knee_names_the_first_of_equal_rates() -> None:
     steps = [step(value, 46.0 * min(value, 4)) for value in (1, 2, 4, 8, 16)]
-    steps[-1] = replace(steps[-1], rate=184.3)
+    steps[-1] = structs.replace(steps[-1], rate=184.3)
     found = find_knee(Variable.USERS, steps)
     assert found is not None
     words = knee_in_words(Variable.USERS, found)
@@ -444,16 +446,20 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     shown = dict(zip(first[0] + second[0], first[1] + second[1], strict=True))
     # Seven of 700 lie beyond p99, which is fewer than it needs.
     assert (shown["p99 ms"], shown["p50 ms"]) == ("-", "12.3")
-    (record, *_) = json.loads(as_json(found))["steps"]
-    assert record["p99_seconds"] is None
-    assert record["percentile_supported"] == 50
+    made = valid(json_record.report(found), "capacity")
+    record = made["steps"][0]
+    assert (record["value"], record["users"], record["p99"], record["supported"]) == (6, 8, None, 50)
+    assert record["p50"] == pytest.approx(0.0123, rel=0.01)
+    assert record["in_flight"] == pytest.approx(record["ops_per_second"] * record["mean"])
+    assert (made["varied"], made["version"], made["exit_code"]) == ("users", 2, 0)
+    assert made["judged_by"] == ["", "", "not judged"]
     assert "ops/s at 6, 12: \u2588\u2588\n" in text(found)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 12])
 def test_no_line_of_a_table_is_wider_than_a_terminal(tmp_path: Path, count: int) -> None:
     statistics = run(tmp_path, np.full(700, 0.0123456))
-    step = replace(
+    step = structs.replace(
         step_of(100_000, statistics), rate=123_456.0, interval=Interval(100_000.0, 150_000.0, 20.0)
     )
     conditions = [each for n in range(count) for each in parse_all(f"read.small.p{80 + n} <= 50ms")]

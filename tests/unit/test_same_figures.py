@@ -23,16 +23,17 @@ from result_rows import block, row
 from ssbench import conditions, figures
 from ssbench.archive import entry_of
 from ssbench.archive import listing as list_runs
+from ssbench.capacity import json_record as json_of_capacity
 from ssbench.capacity.objective import judge as judge_find
 from ssbench.capacity.steps import step_of
 from ssbench.capacity.variables import Variable
 from ssbench.comparison import compare, figures_of, listing
-from ssbench.comparison.formats import as_json as as_json_of
+from ssbench.comparison import json_record as json_of_comparison
 from ssbench.document import Document, Table, Tone, View
 from ssbench.metrics.prometheus import PrometheusExporter
 from ssbench.operations import OPERATIONS
 from ssbench.reports import ReportOptions, html_tables, report
-from ssbench.reports.capacity import HEADS, Capacity, as_json, cells
+from ssbench.reports.capacity import HEADS, Capacity, cells
 from ssbench.results import Failure, ResultBlock, RunDescription, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.screen import terminal
@@ -190,7 +191,7 @@ def _csv(it: Made) -> Shown:
 def _compare(it: Made) -> Shown:
     runs = [figures_of(it.statistics, name) for name in ("a", "b")]
     comparison = compare(runs[:1], runs[1:])
-    data = json.loads(as_json_of(comparison))
+    data = json.loads(json_of_comparison.report(comparison))
     found: dict[tuple[str, str], object] = {}
     for each in data["rows"]:
         for key in figures.COMPARED:
@@ -233,10 +234,10 @@ def _sweep(it: Made) -> Shown:
 
 def _sweep_json(it: Made) -> Shown:
     found = Capacity("t", Variable.USERS, (step_of(4, it.statistics),), (), "c", Tone.GOOD)
-    (step,) = json.loads(as_json(found))["steps"]
-    scaled = {"p50": "p50_seconds", "p99": "p99_seconds", "mean": "mean_seconds"}
-    times = {("all", key): None if step[name] is None else 1000 * step[name] for key, name in scaled.items()}
-    return {**times, ("all", "rate"): step["operations_per_second"], ("all", "errors"): step["failed"]}
+    (step,) = json.loads(json_of_capacity.report(found))["steps"]
+    scaled = ("p50", "p99", "mean")
+    times = {("all", key): None if step[key] is None else 1000 * step[key] for key in scaled}
+    return {**times, ("all", "rate"): step["ops_per_second"], ("all", "errors"): step["errors"]}
 
 
 _CONDITIONS = (

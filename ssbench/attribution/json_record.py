@@ -1,0 +1,31 @@
+"""What the logs say of a run as JSON: the attribution itself, with its answer in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from ssbench import __version__, record
+from ssbench.attribution import texts
+from ssbench.attribution.records import Attribution
+from ssbench.statistics.waits import Wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report(Attribution):
+    """Which node was slow: the findings, the tables that they rest on, and the ``answer`` in words.
+
+    ``waits`` are those that are as long as a constant of the system.
+    """
+
+    format: Literal["ssbench attribution"] = "ssbench attribution"
+    version: Literal[1] = 1
+    made_by: str = __version__
+    answer: list[str]
+    waits: tuple[Wait, ...]
+
+
+def report(found: Attribution, waits: tuple[Wait, ...]) -> str:
+    """Return it as one JSON document."""
+    own = {field.name: getattr(found, field.name) for field in fields(Attribution)}
+    return record.text(Report(**own, answer=texts.answer(found), waits=waits))
