@@ -10,6 +10,7 @@ import numpy as np
 from ssbench.attribution import beside, culprits, evidence, kinds, parts, tables, troubles
 from ssbench.attribution.addresses import Addresses
 from ssbench.attribution.culprits import POOLED, Family, Suspect, Verdict
+from ssbench.attribution.detectable import detectable
 from ssbench.attribution.joined import NOBODY, Joined
 from ssbench.attribution.kinds import GROUPS
 from ssbench.attribution.moments import Course, course
@@ -62,6 +63,9 @@ class _Conclusions:
             findings=findings,
             comparisons=verdict.count,
             overload=list(self._facts.overload),
+            detectable=detectable(self._families, verdict.count),
+            request=request if (request := by_device.request) > 0 else None,
+            in_writes=self._in_writes(by_device),
             unlogged=troubles.unlogged(joined, self._addresses),
             parts=tables.part_rows(joined, self._parts, self._fine),
             proxies=tables.proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),
@@ -80,6 +84,14 @@ class _Conclusions:
             errors=tables.error_rows(joined.errors, self._addresses),
             other_errors=tables.error_rows(joined.other_errors, self._addresses),
         )
+
+    def _in_writes(self, total: Family) -> float:
+        """Return the median share of the writes that object servers' devices take part in."""
+        level = total.levels[0]
+        is_write = total.units.group[total.units.stratum] == GROUPS.index("writes")
+        counts = np.bincount(level.who.candidate, is_write[level.who.unit], level.who.count)
+        mine = [place for place, each in enumerate(self._joined.devices) if each.server == "object"]
+        return float(np.median(counts[mine])) / max(int(is_write.sum()), 1) if mine else 0.0
 
     def _node_of_lines(self) -> Places:
         node_of = np.array([self._nodes.index(each.node) for each in self._joined.devices], np.int64)

@@ -74,7 +74,10 @@ class Finding:
 class Attribution:
     """Everything that is said of a run. ``comparisons`` is the number of tests that p values allow for.
 
-    ``unlogged`` are servers that proxies or recon name and that have no log here.
+    ``unlogged`` are servers that proxies or recon name and that have no log here. ``detectable`` is the least
+    delay (seconds) of any device's reads and deletes that would have been found, ``request`` the median of
+    a request; None where no delay would have been, or there is none. ``in_writes`` is the share of the
+    writes that a device takes part in, as a rule.
     """
 
     coverage: Coverage
@@ -82,6 +85,9 @@ class Attribution:
     comparisons: int
     overload: list[str]
     unlogged: list[str]
+    detectable: float | None
+    request: float | None
+    in_writes: float
     parts: list[PartRow]
     proxies: list[Row]
     nodes: list[Row]
