@@ -60,7 +60,10 @@ def after_failure(result: Result, cause: str, history: History | None, ended: fl
     retried = dict(result.retried or {})
     retried[cause] = retried.get(cause, 0) + 1
     # One that only keeps the due time of a job that was handed back knows no beginning.
-    began = history.began if history is not None and history.retries else ended - (result.last_byte or 0.0)
+    began = ended - (result.last_byte or 0.0)
+    if history is not None and history.retries:
+        # What is known of a clock gets better, so that what ended may seem to precede what began before it.
+        began = min(history.began, ended)
     rare = result.rare or Rare()
     due = None if result.late is None else began - result.late
     in_doubt = result.resent > 0 or not UNANSWERED.isdisjoint(retried)

@@ -142,6 +142,7 @@ def test_stages_with_users_and_rates_a_warm_up_and_think_time(fleet: Fleet, tmp_
     assert warm.sum() == numbers.warmed_up
     assert (block.started[warm] < summary.stages[0].begins + 0.5).all()
     assert numbers.total.count == len(block) - warm.sum()
-    for name in names:
-        assert f"Stage {name}" in run.out
+    for stage in numbers.stages:
+        # A starved machine may begin nothing of a stage but what is warm-up.
+        assert f"Stage {stage.name}" in run.out or not stage.numbers.total.count
     assert "Think time: 0.1 s" in run.out
