@@ -280,6 +280,15 @@ RANGE = Operation(
     times_first_byte=True,
     keys={"offset": sizes(0), "length": sizes(1)},
 )
+PUBLIC = Operation(
+    code=13,
+    name="public",
+    method="GET",
+    effect=Effect.READS,
+    returns_object=True,
+    times_first_byte=True,
+    causes={401: "not public", 403: "not public"},
+)
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = Operation(
     code=64,
@@ -311,6 +320,7 @@ OPERATIONS = Operations(
         POST,
         CREATE_ONLY,
         RANGE,
+        PUBLIC,
         UPLOAD_IF_MISSING,
         REMOVE,
     )

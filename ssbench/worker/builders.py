@@ -176,6 +176,12 @@ def look(target: Target) -> Outcome:
     return structs.replace(ask(target), size=0)
 
 
+@builds("public")
+def read_anonymously(target: Target) -> Outcome:
+    """GET the whole object without credentials."""
+    return target.ask(anonymous=True, expected=target.size)
+
+
 @builds("range")
 def part(target: Target) -> Outcome:
     """GET a part of the object, of a length and from an offset that are drawn; it ends with the object."""

@@ -182,3 +182,14 @@ def test_one_request_each(ran: Any, account: swiftclient.Connection, container_b
         assert [len(found[f"x-object-meta-ssbench-{number}"]) for number in range(3)] == [7, 7, 7]
         assert "x-object-meta-ssbench-3" not in found
         assert found["x-object-meta-ssbench-owner"]
+
+
+def test_reads_without_a_token(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
+    closed, opened = containers(container_base)
+    account.put_container(closed)
+    run = ran(profile={"public": 1}, container_put_headers={"X-Container-Read": ".r:*"}, operation_count=24)
+    assert account.head_container(opened)["x-container-read"] == ".r:*"
+    assert {(row["container"], row["error"], row["status"]) for row in run.of("public")} == {
+        (closed, "not public", "401"),
+        (opened, "", "200"),
+    }
