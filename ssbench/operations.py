@@ -42,6 +42,7 @@ class Effect(Enum):
     READS = "reads"  # leaves the object as it is
     REWRITES = "rewrites"  # replaces the object's data
     CHANGES = "changes"  # alters the object, but not its data
+    COPIES = "copies"  # makes a new object of one that exists; nothing else uses the new one
     NONE = "none"  # needs no object
     REMOVES = "removes"  # deletes the object
 
@@ -289,6 +290,14 @@ PUBLIC = Operation(
     times_first_byte=True,
     causes={401: "not public", 403: "not public"},
 )
+COPY = Operation(
+    code=14,
+    name="copy",
+    method="COPY",
+    effect=Effect.COPIES,
+    times_first_byte=True,
+    success=frozenset({201}),
+)
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = Operation(
     code=64,
@@ -321,6 +330,7 @@ OPERATIONS = Operations(
         CREATE_ONLY,
         RANGE,
         PUBLIC,
+        COPY,
         UPLOAD_IF_MISSING,
         REMOVE,
     )

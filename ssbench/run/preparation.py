@@ -7,7 +7,7 @@ import time
 
 from ssbench.errors import ClusterError, UsageError
 from ssbench.names import container_name
-from ssbench.operations import OPERATIONS
+from ssbench.operations import COPY, OPERATIONS
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.phases import InitialUploads
@@ -33,6 +33,10 @@ def refuse_missing(scenario: Scenario, options: RunOptions, tokens: TokenSource)
     A store that does not say what it has is not refused.
     """
     names = {name for each in scenario.size_classes for name, weight in each.weights.items() if weight}
+    if options.sides and COPY.name in names:
+        raise UsageError(
+            "copy: not possible in a run of two sides, because its object may be on the other side"
+        )
     needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
     if not needed:
         return

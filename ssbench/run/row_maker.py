@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 from ssbench.fleet.wire import Rare, Result, worker_name
 from ssbench.fleet.worker_state import Task, WorkerState
+from ssbench.operations import OPERATIONS, Effect
 from ssbench.results import NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, Mark, ResultBlock, ResultRow, Rows
+
+#: Operations whose tasks have the number of another object in place of bytes.
+_COPIES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)
 
 #: A result of whose time the worker stood still for this share or more is marked.
 HELD_SHARE = 0.1
@@ -45,9 +49,9 @@ class RowMaker:
         self.count += len(ended)
         for (operation, size_class, container, number, size), result in ended:
             if result.cause is not None or result.retries or result.resent or result.rare is not None:
-                self._note_trouble(result, size, to_epoch)
+                self._note_trouble(result, 0 if operation in _COPIES else size, to_epoch)
             if result.cause is None:
-                moved = result.size or size
+                moved = result.size or (0 if operation in _COPIES else size)
                 first, last = result.first_byte, result.last_byte
             else:
                 moved, first, last = 0, None, None
@@ -118,7 +122,7 @@ class RowMaker:
         worker_id = worker.worker_id if worker else NO_WORKER
         for operation, size_class, container, number, size in tasks:
             rows.failures[len(rows)] = failure
-            rows.note("expected_size", size or UNKNOWN)
+            rows.note("expected_size", UNKNOWN if operation in _COPIES else size or UNKNOWN)
             row: ResultRow = (operation, size_class, worker_id, container, number)
             row += (UNKNOWN, NOT_MEASURED, NOT_MEASURED, now + self._epoch, UNKNOWN)
             also = (UNKNOWN,) * (self._urls > 0) + (NOT_MEASURED,) * self._with_due

@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 from msgspec import MsgspecError, Struct, json, structs
 
 from ssbench.fleet.wire import RunParameters, Spent
+from ssbench.names import object_name
 from ssbench.operations import OPERATIONS, PART_LENGTH, On, Operation, Settings
 from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
 from ssbench.swift.causes import NOT_FOUND, WRONG_LISTING
@@ -180,6 +181,16 @@ def look(target: Target) -> Outcome:
 def read_anonymously(target: Target) -> Outcome:
     """GET the whole object without credentials."""
     return target.ask(anonymous=True, expected=target.size)
+
+
+@builds("copy")
+def copy(target: Target) -> Outcome:
+    """COPY an object, of the number that the job has in place of a size, to the object of the job."""
+    source = object_name(target.parameters.size_classes[target.size_class], target.size)
+    place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
+    headers = (("Destination", place), *target.settings.headers)
+    whose = {"delete_after": target.parameters.delete_after, "owner": target.owner}
+    return structs.replace(target.ask(name=source, headers=headers, **whose), size=0)
 
 
 @builds("range")

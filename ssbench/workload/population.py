@@ -6,6 +6,7 @@ Each size class has a queue of its objects, oldest first. An operation takes the
 * an update puts it at the end when the update has ended, and a delete takes it out: no other operation
   is handed out for an object that is being written or deleted; a change of its metadata counts as an update;
 * a create adds its object at the end when it has succeeded;
+* a copy reads the oldest object in the same way, and makes one that joins no queue;
 * an operation that needs no object takes none.
 
 An update or a delete takes an object that is not being read: an object that is being read goes to the
@@ -44,7 +45,7 @@ _CHUNK = 65536
 _TRIES = 16
 
 _ADDS, _READS, _REWRITES, _REMOVES = Effect.ADDS, Effect.READS, Effect.REWRITES, Effect.REMOVES
-_CHANGES, _NONE = Effect.CHANGES, Effect.NONE
+_CHANGES, _COPIES, _NONE = Effect.CHANGES, Effect.COPIES, Effect.NONE
 
 
 class Result(Protocol):
@@ -57,7 +58,7 @@ class Result(Protocol):
 
 #: (operation code, size-class index, container number, object number, bytes). The bytes are those to send,
 #: or those that a read must return: 0 if they are not known, once an update has failed, which may be carried
-#: out after later ones.
+#: out after later ones. A copy has the number of the object that is copied in their place.
 Target = tuple[int, int, int, int, int]
 
 
@@ -85,6 +86,12 @@ class Population:
         self._same_data = {code for code, effect in effects.items() if effect is _CHANGES}
         for same in self._same_data:
             self._effects[same] = _REWRITES
+        #: The codes of copies; for :meth:`_draw` they need no object, so that it need not look for them.
+        self._copies = {code for code, effect in effects.items() if effect is _COPIES}
+        for copies in self._copies:
+            self._effects[copies] = _NONE
+        #: What each copy in flight is made of, by size class and number.
+        self._sources: dict[tuple[int, int], int] = {}
         #: How many operations needed no object.
         self._objectless = 0
         self._silent = _silent(scenario)
@@ -182,9 +189,7 @@ class Population:
                 add_job((code, index, container, number, size))
                 continue
             if effect is without:
-                # Its number decides the side that it belongs to.
-                self._objectless = number = self._objectless + 1 & _NUMBERS
-                add_job((code, index, container, number, 0))
+                self._draw_without(jobs, (code, index, container, size), now)
                 continue
             number = next(oldest[index], 0) or self._turn(index)
             if expiry is not None:
@@ -204,6 +209,17 @@ class Population:
             elif (job := self._assign(code, index, container, size, number, now)) is not None:
                 add_job(job)
         self.drawn += count
+
+    def _draw_without(self, jobs: list[Target], draw: Draw, now: float) -> None:
+        """Append to ``jobs`` an operation that needs no object, or a copy where there is an object for it."""
+        code, index, container, _ = draw
+        if code in self._copies:
+            if (job := self._assign(*draw, self._take(index, now), now)) is not None:
+                jobs.append(job)
+            return
+        # Its number decides the side that it belongs to.
+        self._objectless = number = self._objectless + 1 & _NUMBERS
+        jobs.append((code, index, container, number, 0))
 
     def _resume(self, jobs: list[Target], count: int, now: float) -> None:
         """Append to ``jobs`` operations that waited for an object and have one now."""
@@ -247,6 +263,10 @@ class Population:
             return None
         readers = self._reading[index]
         place = self._containers[index][number]
+        if code in self._copies:
+            readers[number] = readers.get(number, 0) + 1
+            self._join[index](number)
+            return self._begin_copy(code, index, number, now)
         if self._effects[code] is _READS:
             readers[number] = readers.get(number, 0) + 1
             self._join[index](number)
@@ -263,6 +283,28 @@ class Population:
         if self._effects[code] is _REWRITES:
             self._begin_update(code, index, number, size, now)
         return job
+
+    def _begin_copy(self, code: int, index: int, source: int, now: float) -> Target:
+        """Add an object that is a copy of one, in the same container."""
+        number, place = len(self._containers[index]), self._containers[index][source]
+        self._containers[index].append(place)
+        self._sizes[index].append(self._sizes[index][source])
+        if self._expiry is not None:
+            self._expiry.handed_out(index, number, now)
+        self._sources[index, number] = source
+        return code, index, place, number, source
+
+    def _finished_without(self, operation: int, index: int, number: int, ok: bool) -> None:
+        if operation in self._copies:
+            self._end_copy(index, number)
+            if self._expiry is not None:
+                self._expiry.written(index, number, ok)
+
+    def _end_copy(self, index: int, number: int) -> None:
+        source = self._sources.pop((index, number))
+        readers = self._reading[index].pop(source, 0)
+        if readers != 1:
+            self._count_readers(index, source, readers)
 
     def _find_unread(self, index: int, number: int, now: float) -> int:
         """Return an object that is not being read; one that is, if none is found soon."""
@@ -290,6 +332,7 @@ class Population:
         """
         effect = self._effects[operation]
         if effect is _NONE:
+            self._finished_without(operation, size_class, number, ok)
             return
         if effect is _READS:
             readers = self._reading[size_class].pop(number, 0)
@@ -335,6 +378,9 @@ class Population:
         """
         self.drawn -= 1
         effect = self._effects[operation]
+        if operation in self._copies:
+            self._end_copy(size_class, number)
+            effect = _ADDS
         if effect is _READS or effect is _NONE:
             self.finished(operation, size_class, container, number, ok=True)
             return

@@ -67,10 +67,12 @@ def containers(base: str) -> list[str]:
     return [f"{base}_{number:06d}" for number in range(2)]
 
 
-def left(account: swiftclient.Connection, base: str) -> set[str]:
+def left(account: swiftclient.Connection, base: str, *names: str) -> set[str]:
     """The objects in the containers of a run; their names are unique over the containers."""
     return {
-        row["name"] for name in containers(base) for row in account.get_container(name, full_listing=True)[1]
+        row["name"]
+        for name in names or containers(base)
+        for row in account.get_container(name, full_listing=True)[1]
     }
 
 
@@ -193,3 +195,26 @@ def test_reads_without_a_token(ran: Any, account: swiftclient.Connection, contai
         (closed, "not public", "401"),
         (opened, "", "200"),
     }
+
+
+def test_copies(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
+    run = ran("-k", profile={"copy": 3, "read": 1}, delete_after=3600, operation_count=40)
+    assert run.code == 0, run.program.err + str(run.errors)
+    made = run.of("copy")
+    assert {(row["status"], row["size"]) for row in made} == {("201", "0")}
+    contents = [
+        {name: account.get_object(container, name) for name in left(account, container_base, container)}
+        for container in containers(container_base)
+    ]
+    for row in made:
+        there = contents[containers(container_base).index(row["container"])]
+        headers, body = there[row["object"]]
+        assert body in [other for name, (_, other) in there.items() if name in initial()]
+        assert headers["x-object-meta-ssbench-owner"]
+        assert headers["x-delete-at"]
+
+
+def test_copies_go_after_the_run(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
+    run = ran(profile={"copy": 1}, operation_count=10)
+    assert run.code == 0, run.program.err
+    assert left(account, container_base) == initial()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ssbench.fleet.wire import Result
-from ssbench.operations import CREATE, DELETE, READ, UPDATE
+from ssbench.operations import COPY, CREATE, DELETE, READ, UPDATE
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload import population
 from ssbench.workload.draws import Workload
@@ -469,3 +469,40 @@ def test_batch_sizes_do_not_change_what_is_drawn(counts):
     jobs = [job for count in counts for job in parts.next_jobs(count)]
     assert jobs == whole.next_jobs(sum(counts))
     assert parts.drawn == whole.drawn
+
+
+def test_a_copy_reads_its_object_and_makes_one_that_nothing_else_uses() -> None:
+    drawn = Scenario(
+        "s",
+        (SizeClass("tiny", 10, 20, 2, {"copy": 1.0, "delete": 1.0}),),
+        user_count=100,
+        operation_count=1,
+        container_count=5,
+        delete_after=1000,
+    )
+    workload = Workload(drawn, 3)
+    state = Population(drawn, workload)
+    for index, container, number, size in workload.initial_objects():
+        state.add_initial(index, number, size)
+        assert container == number - 1
+    begun: dict[int, tuple[int, int, int, int, int]] = {}
+    deleted: set[int] = set()
+    for job in state.next_jobs(1, 1.0) + state.next_jobs(8, 1.0):
+        code, _, container, number, source = job
+        if code == DELETE.code:
+            deleted.add(number)
+        else:
+            assert code == COPY.code
+            assert source in {1, 2} - deleted
+            assert (number, container) == (3 + len(begun), source - 1)
+            begun[number] = job
+    assert len(begun) > 1
+    # No object is deleted as long as it is being copied.
+    assert not deleted & {job[4] for job in begun.values()}
+    first, *others = begun.values()
+    state.take_back(*first[:4])
+    for job in others:
+        state.finished(*job[:4], ok=True)
+    assert {number for _, _, number in state.leftovers()} == set(begun) - {first[3]}
+    rest = {job[3] for job in state.next_jobs(50, 1.0) if job[0] == DELETE.code}
+    assert rest <= {1, 2}
