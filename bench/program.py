@@ -57,7 +57,8 @@ class Ran:
     completed: np.ndarray
 
 
-def _read(pid: int) -> Reading | None:
+def read_process(pid: int) -> Reading | None:
+    """Look at a process; None where it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -108,7 +109,7 @@ def run(
                     interrupted = True
                     process.send_signal(signal.SIGINT)
                 for pid in (process.pid, *_children(process.pid)):
-                    reading = _read(pid)
+                    reading = read_process(pid)
                     if reading is not None:
                         readings.setdefault(pid, []).append(reading)
                         peaks[pid] = max(_peak(pid), peaks.get(pid, 0))

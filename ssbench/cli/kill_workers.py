@@ -14,7 +14,7 @@ EXAMPLE = "ssbench-master kill-workers --zmq-key fleet.key"
 
 DESCRIPTION = (
     "Bind the sockets that workers connect to, tell each worker that connects to exit, and say which did."
-    " Ends after five seconds without a message from any worker."
+    " Ends after five seconds without a message from any worker, or 2.5 once all that came have exited."
 )
 
 _DEFAULT_IP = "0.0.0.0"  # noqa: S104 - the documented default

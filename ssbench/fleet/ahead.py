@@ -8,14 +8,20 @@ part of that time the worker already had it. The time for which the answer waite
 that worker take at least, does not count: where the master itself is the limit, more jobs ahead would
 only make that time longer, and more jobs would then be needed again.
 
-So slow operations have next to nothing ahead of them, and fast ones, or those of workers behind a slow
-link, have as much as they need. A few milliseconds are added to each turn-round time: that makes messages of
-fast operations large, and is no job at all where operations are slow.
+Where the number of users changes, what was measured is taken to change with it; before anything is, the turn
+of a ping says how many jobs may be needed. So slow operations have next to nothing ahead of them, and fast
+ones, or those of workers behind a slow link, have as much as they need. The time for which workers gather
+results is added to each turn-round time, a few milliseconds: that makes messages of fast operations large,
+and is no job at all where operations are slow. In a fleet of thousands it is longer, up to half a second, and
+each worker holds fewer jobs at most (:func:`scale`).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+
+from ssbench.fleet.wire import GATHERING_SECONDS
 
 #: What a worker may hold ahead at most. More makes nothing cheaper, and a worker at 30,000 operations a
 #: second behind a link of 100 ms needs about as much.
@@ -29,10 +35,48 @@ _ROOTS = 2.0
 #: A shorter turn is no measurement (seconds).
 _SHORTEST = 1e-6
 
-#: Added to the turn-round time (seconds), as long as no more jobs than that end in it: larger messages are
-#: no cheaper, and jobs that wait take memory, which costs time.
-_MORE = 0.006
+#: What all workers together may hold ahead at most: a job takes some 300 bytes of the master's memory.
+MOST_AHEAD_OF_ALL = 131_072
+
+#: Added to the turn-round time, as a multiple of the time for which workers gather results, as long as no
+#: more jobs than that end in it: larger messages are no cheaper, and jobs that wait take memory, which costs
+#: time.
+_MORE = 1.5
 _MOST_MORE = 256
+
+#: Workers gather results for this many seconds for each worker that there is, and so many at most: the
+#: messages of thousands of workers, of which each does little, would be the limit of the master.
+_GATHERING_A_WORKER = 1.5e-4
+_MOST_GATHERING = 0.5
+
+
+#: Before anything is measured: a job takes a user about so many seconds, and a turn that is shorter than
+#: this (seconds) needs nothing ahead for that.
+_FIRST_GUESS = 0.005
+_SHORT_TURN = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What follows from the number of workers: for how many seconds each gathers results, and how many jobs
+    it may hold ahead at most.
+    """
+
+    gathering: float = GATHERING_SECONDS
+    most_ahead: int = MOST_AHEAD
+
+
+#: That of a single worker.
+_ALONE = Scale()
+
+
+def scale(workers: int) -> Scale:
+    """Return the scale of a fleet of so many workers."""
+    return Scale(
+        min(max(_GATHERING_A_WORKER * workers, GATHERING_SECONDS), _MOST_GATHERING),
+        min(MOST_AHEAD_OF_ALL // max(1, workers), MOST_AHEAD),
+    )
+
 
 #: What a new measurement counts for: a larger one all, because users would be idle, a smaller one little.
 _UP, _DOWN = 1.0, 0.1
@@ -44,13 +88,33 @@ class Ahead:
     It is sent jobs when no more than ``low`` wait there, until ``high`` do: messages hold several.
     """
 
-    __slots__ = ("_ended", "high", "low")
+    __slots__ = ("_ended", "_guessed", "_users", "high", "low")
 
     def __init__(self) -> None:
         self._ended = 0.0
-        self._follow()
+        self._users = 0
+        #: Whether there is only a guess so far.
+        self._guessed = True
+        self._follow(MOST_AHEAD)
 
-    def observe(self, ended: int, seconds: float, held: float) -> bool:
+    def serve(self, users: int, round_trip: float, scale: Scale = _ALONE) -> None:
+        """Expect so many jobs at once from now on; a ping and its answer took ``round_trip`` seconds.
+
+        As many more jobs end in a turn as there are more users. Before anything is known of the jobs the
+        turn of the ping says how many may be needed: across a slow link users would be idle until the first
+        results have come.
+        """
+        if users == self._users:
+            return
+        if self._guessed:
+            self._ended = users * max(0.0, round_trip - _SHORT_TURN) / _FIRST_GUESS
+        elif self._users:
+            self._ended *= users / self._users
+        if users:
+            self._users = users
+        self._follow(scale.most_ahead)
+
+    def observe(self, ended: int, seconds: float, held: float, scale: Scale = _ALONE) -> bool:
         """Take note that a batch was acknowledged; return whether ``high`` has changed.
 
         It was sent ``seconds`` ago. For ``held`` of them the worker had it, or its answer waited, and
@@ -58,15 +122,20 @@ class Ahead:
         """
         if seconds < _SHORTEST:
             return False
+        if self._guessed:
+            # Its users were idle until they had the first batch; each has ended a job by now, or nearly.
+            self._guessed = False
+            bound = max(ended, self._users) / max(held, _SHORTEST) * max(0.0, seconds - held)
+            self._ended = min(self._ended, bound)
         rate = ended / seconds
-        ended_on_the_way = rate * max(0.0, seconds - held) + min(rate * _MORE, _MOST_MORE)
+        ended_on_the_way = rate * max(0.0, seconds - held) + min(rate * _MORE * scale.gathering, _MOST_MORE)
         difference = ended_on_the_way - self._ended
         self._ended += difference * (_UP if difference > 0 else _DOWN)
         before = self.high
-        self._follow()
+        self._follow(scale.most_ahead)
         return self.high != before
 
-    def _follow(self) -> None:
+    def _follow(self, most: int) -> None:
         reserve = _SHARE * self._ended + _ROOTS * math.sqrt(self._ended)
-        self.low = min(1 + math.ceil(reserve), MOST_AHEAD // 2)
+        self.low = min(1 + math.ceil(reserve), most // 2)
         self.high = 2 * self.low

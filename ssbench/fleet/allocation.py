@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from ssbench.fleet.ahead import MOST_AHEAD, Ahead
+from ssbench.fleet.ahead import Ahead, Scale, scale
 from ssbench.fleet.pace import share_out
 from ssbench.fleet.worker_state import WorkerState
 
@@ -27,6 +27,7 @@ class Allocation:
         #: Whether something changed on which shares depend: they are counted when they are asked for,
         #: because thousands of workers may come between two questions.
         self._stale = False
+        self._scale = Scale()
         #: The workers in line for more jobs: those that have less than their share, and the others.
         self._short: deque[WorkerState] = deque()
         self._turn: deque[WorkerState] = deque()
@@ -101,6 +102,11 @@ class Allocation:
         if keeps_ahead != self._keeps_ahead:
             self._keeps_ahead = keeps_ahead
             self._stale = True
+
+    @property
+    def gathering(self) -> float:
+        """For how many seconds workers are to gather results that are not urgent."""
+        return self._scale.gathering
 
     @property
     def capacity(self) -> int:
@@ -183,7 +189,7 @@ class Allocation:
     def observe(self, worker: WorkerState, ended: int, seconds: float, held: float) -> None:
         """Take note of a turn of a batch, as :meth:`~ssbench.fleet.ahead.Ahead.observe` does."""
         allowance = worker.allowance
-        if allowance.ahead.observe(ended, seconds, held) and not self._stale:
+        if allowance.ahead.observe(ended, seconds, held, self._scale) and not self._stale:
             before = allowance.most
             self._set_most(worker)
             self._ahead += allowance.most - before
@@ -200,6 +206,7 @@ class Allocation:
         if not self._stale:
             return
         self._stale = False
+        self._scale = scale(len(self._workers))
         capacities = [worker.allowance.capacity for worker in self._workers]
         self._capacity = sum(capacities)
         for line in (self._short, self._turn):
@@ -209,6 +216,7 @@ class Allocation:
         self._ahead = 0
         for worker, share in zip(self._workers, share_out(self._limit, capacities), strict=True):
             worker.allowance.share = share
+            worker.allowance.ahead.serve(share, worker.presence.round_trip, self._scale)
             self._set_most(worker)
             self._ahead += worker.allowance.most - share
             self.note_room(worker)
@@ -218,7 +226,9 @@ class Allocation:
         share = allowance.share
         ahead = allowance.ahead.high if self._keeps_ahead and share else 0
         if ahead and self._in_hand is not None:
-            ahead = max(0, min(-(-self._in_hand * share // max(self._limit, 1)) - share, MOST_AHEAD))
+            ahead = max(
+                0, min(-(-self._in_hand * share // max(self._limit, 1)) - share, self._scale.most_ahead)
+            )
         allowance.most = share + ahead
         if worker.held.outstanding > allowance.most:
             self._over.add(worker)

@@ -118,7 +118,7 @@ class Crew:
         if histories:
             again = [spent(each, worker.clock.offset.seconds) for each in histories]
             moments = [None if each is None else each.due for each in histories]
-        start, seconds = self._to_worker(worker, moments)
+        start, seconds = self._to_worker(worker, moments) if moments else (0.0, [])
         first, jobs = account.send(tasks, now, worker, histories, moments if seconds else ())
         batch = wire.JobBatch(
             first,
@@ -129,6 +129,7 @@ class Crew:
             start,
             seconds,
             worker.presence.heard,
+            self.allocation.gathering,
         )
         if self._send_message(worker, self._header + packing.pack(batch)):
             return True

@@ -19,8 +19,11 @@ from ssbench.record import Head
 
 _log = logging.getLogger(__name__)
 
-#: Seconds without a message after which no worker is left.
+#: Seconds without a message after which no worker is left. A worker comes back to a new master within a
+#: second, and each that has not exited sends a heartbeat every second and a half: where all that came have
+#: exited, less is enough.
 _SILENCE = 5.0
+_SILENCE_AFTER_EXITS = 2.5
 
 #: Seconds in which no worker comes or exits after which those that still send messages are given up.
 _NO_PROGRESS = 10.0
@@ -81,7 +84,7 @@ class Dismissal:
         """Tell them; return after some seconds of silence, or when that does not come."""
         sockets, clock = self._sockets, self._clock
         heard = told = self._progress = clock()
-        while (now := clock()) - heard < _SILENCE and now - self._progress < _NO_PROGRESS:
+        while (now := clock()) - heard < self._silence and now - self._progress < _NO_PROGRESS:
             if now - told > _REPEAT:
                 told = now
                 for instance in self.remaining:
@@ -91,6 +94,11 @@ class Dismissal:
             if sockets.poller.poll(100):
                 heard = clock()
                 self._receive_some()
+
+    @property
+    def _silence(self) -> float:
+        all_exited = self.exited and not self.remaining and not self.turned_away
+        return _SILENCE_AFTER_EXITS if all_exited else _SILENCE
 
     def _receive_some(self) -> None:
         with suppress(zmq.Again):

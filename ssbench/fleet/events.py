@@ -68,6 +68,12 @@ class Unreachable(WorkerEvent):
     __slots__ = ()
 
 
+class Unanswered(WorkerEvent):
+    """As Unreachable, but another worker on its host is ready, so that nothing blocks the way."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Overdue(WorkerEvent):
     """The worker has held a job for over ``seconds``; it is not used any more and ``jobs`` are lost."""

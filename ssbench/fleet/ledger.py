@@ -205,7 +205,12 @@ class Ledger:
                 held.batches.add(batch.first)
             if batch.first == batch_id:
                 turn = held.completed - batch.completed, now - batch.sent_at
-        held.forget_ended()
+        # As forget_ended does; the call would cost as much.
+        while waiting and not waiting[0].remaining:
+            waiting.popleft()
+        waiting = held.unbegun
+        while waiting and not waiting[0].remaining:
+            waiting.popleft()
         return turn
 
     def take_lost(self) -> list[tuple[Task, WorkerState]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import enum
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ssbench.fleet import events
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, UNNUMBERED, Heartbeat
@@ -41,6 +41,8 @@ class NotReady(enum.Enum):
     SAME_ID = enum.auto()
     #: It does not answer pings.
     UNREACHABLE = enum.auto()
+    #: It does not answer pings, and another one on its host does.
+    UNANSWERED = enum.auto()
 
 
 class Roster:
@@ -84,6 +86,9 @@ class Roster:
         """Use a worker no more; return how many jobs are lost with it."""
         worker.presence.ready = False
         return self._no_longer_use(worker)
+
+    def _ready(self) -> Iterator[WorkerState]:
+        return (worker for worker in self.workers.values() if worker.presence.ready)
 
     def living(self) -> list[WorkerState]:
         """Return the workers that can be given work."""
@@ -208,6 +213,7 @@ class Roster:
     def not_ready(self, now: float) -> list[tuple[WorkerState, NotReady]]:
         """Return the workers whose heartbeats arrive and that cannot be used, and why."""
         found = []
+        reached = {worker.host for worker in self.living()}
         for worker in self.workers.values():
             if not worker.presence.alive or worker.presence.ready or worker.presence.refused:
                 continue
@@ -216,7 +222,7 @@ class Roster:
             elif now - worker.presence.since <= 2 * HEARTBEAT_SECONDS:
                 why = NotReady.NEW
             else:
-                why = NotReady.UNREACHABLE
+                why = NotReady.UNANSWERED if worker.host in reached else NotReady.UNREACHABLE
             found.append((worker, why))
         return found
 
@@ -238,7 +244,8 @@ class Roster:
         )
         if unreachable and not worker.presence.told:
             worker.presence.told = True
-            self._tell(events.Unreachable(worker))
+            reached = any(other.host == worker.host for other in self._ready())
+            self._tell(events.Unanswered(worker) if reached else events.Unreachable(worker))
         if silence > LOST_AFTER:
             worker.presence.alive = False
 

@@ -21,7 +21,7 @@ from ssbench.operations import Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 10
+PROTOCOL = 11
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -48,6 +48,9 @@ UNASKED_HEARTBEAT_SECONDS = 1.5
 #: at 3 s; with the interval between two heartbeats that is 4.1 s. Connections are not given up sooner
 #: (:mod:`ssbench.fleet.sockets`).
 LOST_AFTER = 5.0
+
+#: For so many seconds a worker gathers results that are not urgent, unless it is told another time.
+GATHERING_SECONDS = 0.004
 
 #: Buckets of :attr:`Heartbeat.lag`: half octaves up from LAG_UNIT (seconds). The last one has no end.
 LAG_BUCKETS = 40
@@ -117,7 +120,7 @@ class JobBatch(Struct, array_like=True, frozen=True):
 
     ``histories`` is empty or has one for each job. ``users`` is how many jobs of the run the worker may run
     at once from now on, if it has room for them; the others wait there. Results are sent at once when no more
-    than ``low`` jobs wait, and may be gathered before that.
+    than ``low`` jobs wait, and may be gathered for ``gathering`` seconds before that.
     In an open loop ``dues`` holds when each job is due: seconds after ``start``, a moment of that worker's
     monotonic clock; None for one that has no due time. In a closed loop it is empty. ``heard`` is as in a
     :class:`Ping`.
@@ -131,6 +134,7 @@ class JobBatch(Struct, array_like=True, frozen=True):
     start: Clock = 0.0
     dues: Annotated[list[Seconds | None], Meta(max_length=MAX_JOBS)] = []
     heard: Clock | None = None
+    gathering: Annotated[float, Meta(ge=0.001, le=1)] = GATHERING_SECONDS
 
 
 class Ping(Struct, array_like=True, frozen=True, tag=1):

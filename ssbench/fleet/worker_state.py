@@ -89,7 +89,8 @@ class Presence:
 
     ``since`` is when its heartbeats began to arrive, ``known_since`` when it was first heard of in this run,
     ``pinged`` when it was last sent a ping, ``echo`` when the last ping that it answered was sent and
-    ``reached`` when that answer came; ``heard`` is what its own clock was then.
+    ``reached`` when that answer came; ``heard`` is what its own clock was then. ``round_trip`` is the least
+    that a ping and its answer took in this run.
     """
 
     last_seen: float
@@ -105,6 +106,7 @@ class Presence:
     echo: float = -math.inf
     reached: float = -math.inf
     heard: float | None = None
+    round_trip: float = math.inf
 
     @property
     def refused(self) -> bool:
@@ -116,6 +118,7 @@ class Presence:
         self.ready = self.used = self.told = False
         self.since = self.known_since = self.last_seen = now
         self.pinged = self.reached = -math.inf
+        self.round_trip = math.inf
 
     def answered(self, sent: float, clock: float, now: float) -> None:
         """Take note of a heartbeat that repeats the ping sent then; only the first one is its answer.
@@ -124,6 +127,7 @@ class Presence:
         """
         if self.echo < sent <= now:
             self.echo, self.reached, self.heard = sent, now, clock
+            self.round_trip = min(self.round_trip, now - sent)
 
     def forgive(self, seconds: float) -> None:
         """The master was delayed for so long: it could hear nothing meanwhile."""

@@ -47,6 +47,12 @@ _SENTENCES: dict[type[events.Event], tuple[str, str]] = {
         "sends heartbeats but cannot be reached on {work_port}; does a firewall block that port?",
         "send heartbeats but cannot be reached on {work_port}; does a firewall block that port?",
     ),
+    events.Unanswered: (
+        "sends heartbeats but cannot be reached on {work_port}, as another worker on its host can;"
+        " is it overloaded?",
+        "send heartbeats but cannot be reached on {work_port}, as others on their hosts can;"
+        " are they overloaded?",
+    ),
     events.Overdue: (
         "has held jobs for over {event.seconds:.0f} s, longer than any of them can take;"
         " they count as lost ({event.jobs}), and the worker is not used any more",
@@ -173,6 +179,7 @@ def not_ready(found: Sequence[tuple[WorkerState, NotReady]], work_port: str = "t
         NotReady.NEW: "has just come",
         NotReady.SAME_ID: "has the id of a worker that may still live",
         NotReady.UNREACHABLE: _SENTENCES[events.Unreachable][0].format(work_port=work_port),
+        NotReady.UNANSWERED: _SENTENCES[events.Unanswered][0].format(work_port=work_port),
     }
     texts = [f"{worker.name} {reasons[why]}" for worker, why in found]
     if len(texts) > _MOST_NOT_READY:

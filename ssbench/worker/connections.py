@@ -17,6 +17,7 @@ import gevent
 import zmq
 from gevent import socket as network
 
+from ssbench.fleet.addresses import is_loopback
 from ssbench.fleet.sockets import WorkerSockets, next_event
 
 _log = logging.getLogger(__name__)
@@ -34,9 +35,9 @@ _PROBE_SECONDS = 3.0
 _HANDSHAKE = (
     "the handshake fails; is the --zmq-key the same on both sides, and is it the port of an ssbench-master?"
 )
-_NO_HANDSHAKE = (
-    "the port is open, but no ssbench-master answers; does a firewall or a proxy block the answer?"
-)
+_NO_HANDSHAKE = "the port is open, but no ssbench-master answers"
+_BLOCKED = "does a firewall or a proxy block the answer?"
+_BUSY = "is another program listening there, or is the master busy?"
 
 
 class Connection:
@@ -143,11 +144,18 @@ class Connections:
             reason = hindrance(connection.address)
             if reason is None:
                 recently = time.monotonic() - connection.handshake_failed < _SAY_SECONDS
-                reason = _HANDSHAKE if recently else _NO_HANDSHAKE
+                reason = _HANDSHAKE if recently else _no_handshake(connection.address)
             if not connection.connected:  # it may be by now
                 reasons[reason].append(f"{connection.address} ({connection.name}{also})")
         for reason, addresses in reasons.items():
             _log.warning("Not connected to %s: %s", " and ".join(addresses), reason)
+
+
+def _no_handshake(address: str) -> str:
+    """Return what to say where the port is open: no firewall is between two processes of one host."""
+    host = address.removeprefix("tcp://").rpartition(":")[0].strip("[]")
+    local = address.startswith("ipc://") or is_loopback(host)
+    return f"{_NO_HANDSHAKE}; {_BUSY if local else _BLOCKED}"
 
 
 def hindrance(address: str) -> str | None:

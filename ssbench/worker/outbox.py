@@ -1,7 +1,7 @@
 """What a worker sends to its master: results, which are gathered where there is no hurry.
 
 Results are sent in the same turn of the event loop when few jobs are left, because the master is to send
-more. Otherwise they are gathered for :data:`_GATHER` seconds, so that they need fewer messages.
+more. Otherwise they are gathered for as long as the master says, so that they need fewer messages.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ from ssbench.fleet import packing, wire
 from ssbench.fleet.wire import Brief, JobBatch, Result, RunParameters
 from ssbench.worker.engine.contract import Engine
 from ssbench.worker.lag import LagMeter
-
-#: Results are gathered for this long (seconds).
-_GATHER = 0.004
 
 #: More jobs than can wait.
 _AT_ALL_TIMES = sys.maxsize
@@ -67,7 +64,8 @@ class Outbox:
         self._tell_at = _AT_ALL_TIMES
         #: The last batch that came, and when.
         self._received = (0, 0.0)
-        self._gathering = loop.timer(_GATHER, _GATHER)
+        self._gathering_seconds = wire.GATHERING_SECONDS
+        self._gathering = loop.timer(wire.GATHERING_SECONDS, wire.GATHERING_SECONDS)
 
     def send(self, message: wire.FromWorker) -> bool:
         """Send a message; results that are too long for one go in several. False if it cannot be sent now."""
@@ -108,6 +106,16 @@ class Outbox:
         self.held[batch.batch_id] = len(batch.jobs)
         self._received = (batch.batch_id, time.monotonic())
         self._tell_at = batch.low
+        if batch.gathering != self._gathering_seconds:
+            self._gather_for(batch.gathering)
+
+    def _gather_for(self, seconds: float) -> None:
+        waits = self._gathering.active
+        self._gathering.close()
+        self._gathering_seconds = seconds
+        self._gathering = self._loop.timer(seconds, seconds)
+        if waits:
+            self._gathering.again(self.flush)
 
     def count(self, batch_id: int, ended: int) -> None:
         """Note that this many jobs of a batch are no longer held."""

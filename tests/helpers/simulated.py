@@ -195,9 +195,10 @@ class Network:
         fleet.begin(parameters or RunParameters(run_id=1), [1000])
         return fleet
 
-    def worker(self, instance: int, capacity: int = 10) -> SimulatedWorker:
+    def worker(self, instance: int, capacity: int = 10, way: float = 0.0) -> SimulatedWorker:
         """Start a worker."""
         worker = SimulatedWorker(self, instance, capacity)
+        worker.way = way
         self.workers[wire.work_address(instance)] = worker
         worker.heartbeat()
         return worker

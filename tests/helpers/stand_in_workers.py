@@ -5,32 +5,44 @@ For fleets larger than there is room for real workers. Imported by bench/ too.
 
 from __future__ import annotations
 
+import select
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
+from typing import cast
 
 import zmq
 
 from ssbench import __version__
 from ssbench.fleet import packing, wire
+from ssbench.fleet.key import FleetKey
+from ssbench.fleet.sockets import has_message
 
 
 class StandInWorkers:
     """``count`` workers with ids from ``first`` on, until they are told to exit; a context manager.
 
-    ``deaf`` are the ids of those that do not heed an order to exit.
+    ``deaf`` are the ids of those that do not heed an order to exit, ``key`` is that of a sealed fleet.
     """
 
     def __init__(
-        self, count: int, work_port: int, results_port: int, *, first: int = 1, deaf: Sequence[int] = ()
+        self,
+        count: int,
+        work_port: int,
+        results_port: int,
+        *,
+        first: int = 1,
+        deaf: Sequence[int] = (),
+        key: FleetKey | None = None,
     ) -> None:
         self.exited: set[int] = set()
         self.failure: BaseException | None = None
         self._deaf = frozenset(deaf)
         self._ids = range(first, first + count)
         self._ports = (work_port, results_port)
+        self._key = key
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="stand-in workers")
 
@@ -52,23 +64,30 @@ class StandInWorkers:
         context.set(zmq.MAX_SOCKETS, 4 * len(self._ids) + 64)
         try:
             workers = {
-                each.work: each for each in (_One(context, number, self._ports) for number in self._ids)
+                each.work: each
+                for each in (_One(context, number, self._ports, self._key) for number in self._ids)
             }
-            poller = zmq.Poller()
-            for socket in workers:
-                poller.register(socket, zmq.POLLIN)
-            beaten = time.monotonic()
-            while workers and not self._ending.is_set():
-                for socket, _ in poller.poll(100):
-                    worker = workers[socket]
-                    if worker.receive(deaf=worker.number in self._deaf):
-                        self.exited.add(worker.number)
-                        poller.unregister(socket)
-                        del workers[socket]
-                if time.monotonic() - beaten > wire.UNASKED_HEARTBEAT_SECONDS:
-                    beaten = time.monotonic()
-                    for worker in workers.values():
-                        worker.beat()
+            # A poller of zmq looks at each of a thousand sockets for every message.
+            with select.epoll() as poller:
+                descriptors = {socket.getsockopt(zmq.FD): socket for socket in workers}
+                for descriptor in descriptors:
+                    poller.register(descriptor, select.EPOLLIN | select.EPOLLET)
+                ready = [*descriptors.values()]
+                beaten = time.monotonic()
+                while workers and not self._ending.is_set():
+                    for socket in ready:
+                        worker = workers[socket]
+                        while has_message(socket):
+                            if worker.receive(deaf=worker.number in self._deaf):
+                                self.exited.add(worker.number)
+                                del workers[socket]
+                                break
+                    if time.monotonic() - beaten > wire.UNASKED_HEARTBEAT_SECONDS:
+                        beaten = time.monotonic()
+                        for worker in workers.values():
+                            worker.beat()
+                    found = [descriptors[descriptor] for descriptor, _ in poller.poll(0.1, len(descriptors))]
+                    ready = [socket for socket in found if socket in workers]
         except BaseException as error:  # noqa: BLE001 - raised again where it was started
             self.failure = error
         finally:
@@ -78,18 +97,28 @@ class StandInWorkers:
 class _One:
     """One of them."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], number: int, ports: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        number: int,
+        ports: tuple[int, int],
+        key: FleetKey | None,
+    ) -> None:
         self.number = number
         self._instance = (number << 32) + 1
         self._ping = wire.Ping(0, 0.0)
         self._run_id = 0
-        self._batch = 0
+        self._beginning, self._parameters = b"", wire.RunParameters(run_id=0)
         self.work = context.socket(zmq.DEALER)
         self.work.setsockopt(zmq.ROUTING_ID, wire.work_address(self._instance))
         self._results = context.socket(zmq.PUSH)
         self._results.setsockopt(zmq.IMMEDIATE, 1)
         for socket, port in zip((self.work, self._results), ports, strict=True):
             socket.setsockopt(zmq.SNDHWM, 0)
+            if key is not None:
+                socket.curve_serverkey = key.server_public
+                socket.curve_publickey = key.client_public
+                socket.curve_secretkey = key.client_secret
             socket.connect(f"tcp://127.0.0.1:{port}")
 
     def beat(self) -> None:
@@ -134,9 +163,11 @@ class _One:
 
     def _do(self, message: bytes) -> None:
         beginning, packed = packing.split_work(message)
-        parameters, batch = packing.unpack_parameters(beginning), packing.unpack_batch(packed)
+        if beginning != self._beginning:
+            self._beginning, self._parameters = beginning, packing.unpack_parameters(beginning)
+        parameters, batch = self._parameters, packing.unpack_batch(packed)
         self._run_id, now = parameters.run_id, time.monotonic()
-        ended = [wire.Result(job[0], 0.0, 0.0, now) for job in batch.jobs]
+        ended = cast("list[wire.Result]", [wire.Brief(job[0], 0.0, 0.0, now) for job in batch.jobs])
         last = batch.jobs[-1][0] if batch.jobs else 0
         self._send(
             wire.Results(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssbench.fleet.ahead import MOST_AHEAD, Ahead
+from ssbench.fleet.ahead import MOST_AHEAD, MOST_AHEAD_OF_ALL, Ahead, scale
 
 
 def after(ended: int, seconds: float, held: float, times: int = 100) -> Ahead:
@@ -43,6 +43,19 @@ def test_a_longer_turn_is_heeded_at_once_and_a_shorter_one_by_and_by() -> None:
 
 def test_what_is_ahead_has_a_bound() -> None:
     assert after(10**6, 1.0, 0.0).high == MOST_AHEAD
+
+
+def test_thousands_of_workers_send_fewer_messages_and_hold_no_more_together() -> None:
+    assert scale(1) == scale(16)
+    assert [round(scale(workers).gathering, 3) for workers in (100, 1000, 100_000)] == [0.015, 0.15, 0.5]
+    ahead = Ahead()
+    for _ in range(100):
+        ahead.observe(30, 0.6, 0.59, scale(3000))  # 50 a second
+    # A message a third of a second, or less often.
+    assert ahead.high - ahead.low > 50 / 3
+    for _ in range(100):
+        ahead.observe(10**6, 1.0, 0.0, scale(3000))
+    assert ahead.high * 3000 <= MOST_AHEAD_OF_ALL
 
 
 @given(st.integers(0, 10**9), st.floats(-1.0, 1e6), st.floats(0.0, 1e9))

@@ -574,10 +574,26 @@ def test_a_worker_that_receives_nothing_is_lost_although_its_heartbeats_arrive()
     dispatcher.events.clear()
     now = pass_time(dispatcher, now, 3 * LOST_AFTER, beat(2), unreached=blocked)
     assert kinds(dispatcher) == []  # once is enough
-    assert reasons(dispatcher, now) == [NotReady.UNREACHABLE]
+    assert reasons(dispatcher, now) == [NotReady.UNANSWERED]
     hear(dispatcher, beat(1), now)
     assert kinds(dispatcher) == [events.Back]
     assert reasons(dispatcher, now) == []
+
+
+def test_nothing_blocks_the_way_to_a_host_where_another_worker_answers() -> None:
+    dispatcher = joined(1)
+    hear(dispatcher, beat(2), 0.0, answers=False)
+    other_host = structs.replace(beat(3), host="another")
+    hear(dispatcher, other_host, 0.0, answers=False)
+    now = 0.0
+    while now < LOST_AFTER + 1.0:
+        now += 0.5
+        hear(dispatcher, beat(1), now)
+        hear(dispatcher, beat(2), now, answers=False)
+        hear(dispatcher, other_host, now, answers=False)
+        dispatcher.tick(now)
+    assert kinds(dispatcher) == [events.Unanswered, events.Unreachable]
+    assert reasons(dispatcher, now) == [NotReady.UNANSWERED, NotReady.UNREACHABLE]
 
 
 def test_a_worker_that_is_never_reached_is_named_once() -> None:

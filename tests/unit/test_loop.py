@@ -104,6 +104,7 @@ class Bench:
         authenticate: Callable[[], str] | None = None,
         second_authenticate: Callable[[], str] | None = None,
         give_up_after: float = 0.0,
+        way: float = 0.0,
     ) -> None:
         self.network = Network()
         self.news = News()
@@ -126,7 +127,7 @@ class Bench:
             give_up_after,
             lambda: self.network.now,
         )
-        self.workers = [self.network.worker(instance, capacity=100) for instance in range(1, workers + 1)]
+        self.workers = [self.network.worker(instance, 100, way) for instance in range(1, workers + 1)]
         self.began = self.network.now
         wait_for_workers(self.loop, lambda: workers, 10.0, "advice")
 
@@ -187,6 +188,32 @@ def test_users_are_never_idle_across_a_slow_link() -> None:
     # What had not begun was taken back.
     assert phase.taken_back > 10
     assert bench.fleet.ledger.handed_back == 0
+
+
+@pytest.mark.parametrize("seconds", [0.005, 0.02, 0.1])
+def test_users_far_away_are_busy_from_the_first_jobs_on(seconds: float) -> None:
+    bench = Bench(ClosedLoop(64), way=0.15)
+    bench.each(seconds=seconds)
+    phase = Tasks(math.inf)
+    began = bench.network.now
+    phase.stop = lambda: bench.network.now > began + 12.0
+    bench.run(phase)
+    assert phase.ended[None] > 0.95 * 12.0 * 64 / seconds
+
+
+def test_a_stage_of_more_users_far_away_is_full_within_half_a_second() -> None:
+    bench = Bench(way=0.15)
+    bench.each(seconds=0.02)
+    began = bench.network.now
+    plan = [Stage(5.0, users=(8, 8)), Stage(5.0, users=(64, 64))]
+    bench.loop.pace = StagedPace(plan, Arrivals(plan, "random", 1), began)
+    busy: list[int] = []
+    for moment in (4.9, *(5.5 + step / 10 for step in range(40))):
+        bench.network.at(moment, lambda: busy.append(sum(worker.busy for worker in bench.workers)))
+    phase = Tasks(math.inf)
+    phase.stop = lambda: bench.network.now > began + 10.0
+    bench.run(phase)
+    assert busy == [8] + [64] * 40
 
 
 def test_where_the_master_is_the_limit_workers_hold_no_more_ahead_for_that() -> None:

@@ -21,12 +21,21 @@ class Loop:
     def __init__(self) -> None:
         self.callbacks: list[Callable[[], None]] = []
         self.rings: Callable[[], None] | None = None
+        self.repeat = 0.0
 
     def run_callback(self, callback: Callable[[], None]) -> None:
         self.callbacks.append(callback)
 
     def timer(self, after: float, repeat: float) -> Loop:
+        self.repeat = repeat
         return self
+
+    @property
+    def active(self) -> bool:
+        return self.rings is not None
+
+    def close(self) -> None:
+        self.rings = None
 
     def again(self, callback: Callable[[], None]) -> None:
         self.rings = callback
@@ -191,3 +200,15 @@ def test_results_that_are_too_long_for_a_message_go_in_several(bench: Bench) -> 
     numbers = bench.results()
     assert len(numbers) > 1
     assert [job for each in numbers for job in each] == list(range(1000))
+
+
+def test_results_are_gathered_for_as_long_as_the_master_says(bench: Bench) -> None:
+    bench.engine.waiting = 50
+    bench.outbox.expect(JobBatch(1, [(number, 0, 0, 0, 0, 0) for number in range(9)], low=10))
+    assert bench.loop.repeat == wire.GATHERING_SECONDS
+    bench.outbox.ended(1, [Brief(0, 0.0, 0.0, 0.0)])
+    bench.outbox.expect(JobBatch(20, [(20, 0, 0, 0, 0, 0)], low=10, gathering=0.25))
+    assert bench.loop.repeat == 0.25
+    assert bench.loop.rings is not None  # what was gathered before is not forgotten
+    bench.loop.rings()
+    assert bench.results() == [[0]]

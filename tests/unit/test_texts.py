@@ -60,7 +60,9 @@ def test_workers_that_are_not_ready_are_named_while_they_are_few() -> None:
         "Worker 0 on host0 (pid 100) has just come;"
         " Worker 1 on host1 (pid 101) has the id of a worker that may still live;"
         " Worker 2 on host2 (pid 102) sends heartbeats but cannot be reached on the work port;"
-        " does a firewall block that port?"
+        " does a firewall block that port?;"
+        " Worker 3 on host3 (pid 103) sends heartbeats but cannot be reached on the work port, as another"
+        " worker on its host can; is it overloaded?"
     )
     many = texts.not_ready([(worker(number), NotReady.NEW) for number in range(7)])
     assert many.endswith("; and so on for 3 more workers")
