@@ -1,6 +1,7 @@
 """How long systems wait by default: the one table of lengths by which latencies pile up, and their names.
 
-Sources: Linux ``include/net/tcp.h`` (TCP_DELACK_MIN, TCP_RTO_MIN, TCP_TIMEOUT_INIT and its doubling),
+Sources: Linux ``include/net/tcp.h`` (TCP_DELACK_MIN, TCP_RTO_MIN, TCP_TIMEOUT_INIT, which doubles from
+the first retry on, since 6.5 from the fifth: tcp_syn_linear_timeouts),
 resolv.conf(5) (``timeout``), and Swift's sample configuration for its defaults.
 """
 
@@ -27,7 +28,7 @@ class Length:
     alone: bool = True
 
 
-_SYN = "a lost or refused SYN, sent again"
+_SYN = "a lost SYN that was sent again"
 _SYN_ADVICE = (
     "look at full listen queues (nstat TcpExtListenOverflows, backlog of the server) and at dropped packets"
 )
@@ -35,14 +36,14 @@ _SYN_ADVICE = (
 LENGTHS = (
     Length(
         0.04,
-        0.005,
+        0.009,  # two jiffies of 4 ms
         "Nagle's algorithm with delayed ACK",
         "have servers and load balancers set TCP_NODELAY, or send headers and body together",
         alone=False,
     ),
     Length(
         0.2,
-        0.01,
+        0.025,  # and what the round trip varies by
         "a TCP retransmission",
         "look at lost packets: nstat TcpRetransSegs, ip -s link, full queues of switches",
         alone=False,
@@ -77,7 +78,7 @@ LENGTHS = (
         _SYN_ADVICE,
         writes=False,
     ),
-    *(Length(seconds, 0.03, _SYN, _SYN_ADVICE, connecting=True) for seconds in (1.0, 3.0, 7.0)),
+    *(Length(seconds, 0.03 * seconds, _SYN, _SYN_ADVICE, connecting=True) for seconds in (1.0, 2.0, 3.0, 7.0)),
     Length(
         5.0,
         0.05,

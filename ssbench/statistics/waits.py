@@ -14,7 +14,7 @@ one size class alone can be its usual time, so another class must agree where th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ssbench.measures import Count, Seconds
@@ -35,19 +35,21 @@ _FAST = 10
 _STEP, _PEAK = 4, 2
 #: What requests take without the wait is less than this share of it; else the two cannot be told apart.
 _SHARE = 0.25
-#: Where all requests wait, nine of ten lie within this share of the length.
+#: Where all requests wait, most lie within this share of the length.
 _NARROW = 0.15
-#: Where all requests wait, this share of them may not.
-_FEW = 0.05
+#: Where all requests wait, this share of them may not, and this one is no longer than that.
+_FEW, _MOST = 0.05, 0.75
 #: A timer is never early, but the clock that measures may be off by this.
 _EARLY = 0.0005
+#: Times and parts of a length within which requests are near it.
+_NEAR = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Requests of an operation that waited ``seconds``: ``requests`` of ``count``.
+    """Requests that waited ``seconds``: ``requests`` of ``count``.
 
-    With ``connecting`` both count connections.
+    ``operation`` is empty where only all together show it. With ``connecting`` both count connections.
     """
 
     seconds: Seconds
@@ -68,13 +70,32 @@ class _Usual:
 
 
 @dataclass(frozen=True, slots=True)
-class _Crowd:
+class _Leaf:
+    """What one size class of an operation has near a length: requests, and how many by chance at most."""
+
     operation: Operation
-    length: Length
-    latencies: Latencies
-    requests: int
-    probability: float
+    count: int
+    inside: int
+    below: int = 0
+    above: int = 0
+    near: int = 0
+    chance: float = 0.0
     whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Crowd:
+    """Leaves together, with the probability that they have so many by chance."""
+
+    length: Length
+    operation: str
+    requests: int
+    count: int
+    probability: float
+
+
+#: Latencies of the requests themselves and of connecting, by operation and size class.
+Leaves = Mapping[tuple[int, int], tuple[Latencies, Latencies]]
 
 
 def waits(leaves: Mapping[tuple[int, ...], Figures]) -> tuple[Wait, ...]:
@@ -84,58 +105,97 @@ def waits(leaves: Mapping[tuple[int, ...], Figures]) -> tuple[Wait, ...]:
     )
 
 
-def waits_in(leaves: Mapping[tuple[int, int], tuple[Latencies, Latencies]]) -> tuple[Wait, ...]:
+def waits_in(leaves: Leaves) -> tuple[Wait, ...]:
     """Return the waits in latencies of the requests themselves, and of connecting for them."""
-    tests: list[_Crowd] = []
-    for operation in OPERATIONS.drawn:
-        classes = [times for key, times in leaves.items() if key[0] == operation.code]
-        rest = [times for key, times in leaves.items() if key[0] != operation.code]
-        for length in LENGTHS:
-            if not (length.reads if operation.method in ("GET", "HEAD") else length.writes):
-                continue
-            others = merge(times[length.connecting] for times in rest)
-            tests += _agreeing(
-                [
-                    found
-                    for times in classes
-                    if (found := _crowd(operation, length, times[length.connecting], others))
-                ],
-                sum(times[length.connecting].count >= 2 * _FAST for times in classes),
-            )
-    named: dict[tuple[Length, Operation], list[_Crowd]] = {}
-    for crowd in _significant(tests):
-        named.setdefault((crowd.length, crowd.operation), []).append(crowd)
-    return tuple(_wait(length, operation, crowds) for (length, operation), crowds in named.items())
+    tests = [crowd for length in LENGTHS for crowd in _crowds(length, leaves)]
+    significant = list(_significant(tests))
+    # What single operations show is not said once more of all.
+    known = {crowd.length for crowd in significant if crowd.operation}
+    return tuple(
+        Wait(
+            each.length.seconds,
+            each.length.name,
+            each.length.advice,
+            each.operation,
+            each.length.connecting,
+            each.requests,
+            each.count,
+        )
+        for each in tests
+        if each in significant and (each.operation or each.length not in known)
+    )
 
 
 def sentence(wait: Wait) -> str:
     """Return a wait in words."""
     length = f"{wait.seconds * 1e3:.0f} ms" if wait.seconds < 0.5 else f"{wait.seconds:g} s"
-    of = f"connections for {wait.operation}" if wait.connecting else f"{wait.operation} operations"
-    return f"{wait.requests:,} of {wait.count:,} {of} wait {length}, as {wait.name} does: {wait.advice}"
+    what = "connections" if wait.connecting else f"{wait.operation or 'all'} operations"
+    return (
+        f"{wait.requests:,} of {wait.count:,} {what} wait {length}, the length of {wait.name}: {wait.advice}"
+    )
 
 
-def _crowd(operation: Operation, length: Length, latencies: Latencies, others: Latencies) -> _Crowd | None:
-    """Test one length in one size class; None where too few are that long, or nothing can be told."""
-    near = latencies.between(length.seconds / 1.5, length.seconds * 1.5)
-    if near < _LEAST:
-        return None
+def _crowds(length: Length, leaves: Leaves) -> Iterator[_Crowd]:
+    """Yield a test for each operation that can have this wait, and one for all of them.
+
+    Connections do not depend on what is sent over them, so these are only looked at together.
+    """
+    if length.connecting:
+        every = merge(connecting for _, connecting in leaves.values())
+        operation = OPERATIONS.drawn[0]
+        found = _leaf(operation, length, every, every)
+        yield from _tested(length, "", [found] if found else [])
+        return
+    together: list[_Leaf] = []
+    for operation in OPERATIONS.drawn:
+        if not (length.reads if operation.method in ("GET", "HEAD") else length.writes):
+            continue
+        classes = [request for key, (request, _) in leaves.items() if key[0] == operation.code]
+        others = merge(request for key, (request, _) in leaves.items() if key[0] != operation.code)
+        found_here = [leaf for each in classes if (leaf := _leaf(operation, length, each, others))]
+        found_here = _agreeing(found_here, sum(each.count >= 2 * _FAST for each in classes))
+        yield from _tested(length, operation.name, found_here)
+        together += [leaf for leaf in found_here if not leaf.whole]
+    if len({leaf.operation for leaf in together}) > 1:
+        yield from _tested(length, "", together)
+
+
+def _tested(length: Length, name: str, leaves: list[_Leaf]) -> Iterator[_Crowd]:
+    """Put leaves together; nothing where hardly any request is as long."""
+    parts = [leaf for leaf in leaves if not leaf.whole]
+    near = sum(leaf.near for leaf in parts)
+    inside, below, above = (
+        sum(getattr(leaf, name) for leaf in parts) for name in ("inside", "below", "above")
+    )
+    whole = sum(leaf.inside for leaf in leaves if leaf.whole)
+    if near < _LEAST and not whole:
+        return
+    chance = sum(leaf.near * leaf.chance for leaf in parts) / max(near, 1)
+    crowded = inside >= max(_LEAST, _STEP * below, _PEAK * above)
+    probability = 0.0 if whole else _tail(near, chance, inside) if crowded else 1.0
+    yield _Crowd(length, name, inside * crowded + whole, sum(leaf.count for leaf in leaves), probability)
+
+
+def _leaf(operation: Operation, length: Length, latencies: Latencies, others: Latencies) -> _Leaf | None:
+    """Count what is near a length in one size class; None where nothing can be told of it."""
     usual = _usual(latencies, length.seconds)
     if usual is None:
         return _whole(operation, length, latencies, others)
     low = length.seconds - _EARLY + usual.fastest
     high = length.seconds + usual.slowest + length.jitter
     width = high - low
-    inside = latencies.between(low, high)
-    below = latencies.between(low - width, low)
-    above = latencies.between(high, high + width)
-    if inside < _LEAST or inside < _STEP * below or inside < _PEAK * above:
-        return _Crowd(operation, length, latencies, 0, 1.0)
-    chance = min(1.0, 2 * width / (length.seconds * (1.5 - 1 / 1.5)))
-    return _Crowd(operation, length, latencies, inside, _tail(near, chance, inside))
+    return _Leaf(
+        operation,
+        latencies.count,
+        inside=latencies.between(low, high),
+        below=latencies.between(low - width, low),
+        above=latencies.between(high, high + width),
+        near=latencies.between(length.seconds / _NEAR, length.seconds * _NEAR),
+        chance=min(1.0, 2 * width / (length.seconds * (_NEAR - 1 / _NEAR))),
+    )
 
 
-def _whole(operation: Operation, length: Length, latencies: Latencies, others: Latencies) -> _Crowd | None:
+def _whole(operation: Operation, length: Length, latencies: Latencies, others: Latencies) -> _Leaf | None:
     """Test whether all requests are about that long, which no usual time is by chance."""
     count = latencies.count
     if not length.alone and _usual(others, length.seconds) is None:
@@ -144,7 +204,7 @@ def _whole(operation: Operation, length: Length, latencies: Latencies, others: L
         return None
     most = length.seconds + max(_NARROW * length.seconds, length.jitter)
     inside = latencies.between(length.seconds - _EARLY, most)
-    return _Crowd(operation, length, latencies, inside, 0.0, whole=True) if inside >= 0.9 * count else None
+    return _Leaf(operation, count, inside, whole=True) if inside >= _MOST * count else None
 
 
 def _usual(latencies: Latencies, seconds: float) -> _Usual | None:
@@ -159,10 +219,10 @@ def _usual(latencies: Latencies, seconds: float) -> _Usual | None:
     return None
 
 
-def _agreeing(crowds: list[_Crowd], classes: int) -> list[_Crowd]:
-    """Leave out crowds of whole size classes where only one of several ``classes`` has one."""
-    alone = classes > 1 and sum(crowd.requests > 0 for crowd in crowds) == 1
-    return [crowd for crowd in crowds if not (alone and crowd.whole)]
+def _agreeing(leaves: list[_Leaf], classes: int) -> list[_Leaf]:
+    """Leave out whole size classes where only one of several ``classes`` is as long."""
+    alone = classes > 1 and sum(leaf.inside >= _LEAST for leaf in leaves) == 1
+    return [leaf for leaf in leaves if not (alone and leaf.whole)]
 
 
 def _significant(tests: list[_Crowd]) -> Iterable[_Crowd]:
@@ -172,18 +232,6 @@ def _significant(tests: list[_Crowd]) -> Iterable[_Crowd]:
         if crowd.probability * (len(ordered) - place) >= _ALPHA:
             return
         yield crowd
-
-
-def _wait(length: Length, operation: Operation, crowds: list[_Crowd]) -> Wait:
-    return Wait(
-        length.seconds,
-        length.name,
-        length.advice,
-        operation.name,
-        length.connecting,
-        sum(crowd.requests for crowd in crowds),
-        sum(crowd.latencies.count for crowd in crowds),
-    )
 
 
 def _tail(trials: int, chance: float, least: int) -> float:

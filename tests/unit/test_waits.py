@@ -21,10 +21,12 @@ def test_a_planted_wait_is_named(length, share):
     found = statistics_of(1, plant, COUNT).waits
     (wait,) = (each for each in found if each.connecting == length.connecting)
     assert (wait.seconds, wait.name) == (length.seconds, length.name)
-    assert wait.operation == ("create", "read")[operation]
+    assert wait.operation == ("" if length.connecting else ("create", "read")[operation])
     expected = share * wait.count
-    if length.connecting:  # of the others a fifth connect
-        expected = wait.count * share / (share + 0.2 * (1 - share))
+    if (
+        length.connecting
+    ):  # half of the operations are the other one; of those that do not wait a fifth connect
+        expected = wait.count * share / (share + 0.2 * (2 - share))
     assert 0.75 * expected - 5 <= wait.requests <= 1.25 * expected + 5
 
 

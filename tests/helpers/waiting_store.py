@@ -1,0 +1,119 @@
+"""A small store in a process of its own that makes its clients wait, by what Linux itself does.
+
+    python waiting_store.py [--nagle] [--drop-syn SHARE] [--lose SHARE] [--close]
+                            [--backlog N] [--accept-every SECONDS]
+
+It prints its port. ``--nagle`` sends headers and body apart without TCP_NODELAY. ``--drop-syn`` and
+``--lose`` attach a filter to the listening or the accepted sockets, by which the kernel drops a share of the
+SYNs or of other segments that arrive; the client's kernel sends them again. ``--accept-every`` accepts one
+connection in so many seconds, behind a queue of ``--backlog``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import hashlib
+import socket
+import struct
+import threading
+import time
+
+_ATTACH, _DETACH = 26, 27
+#: Classic BPF: load a byte, a random number; jumps; return.
+_LOAD_BYTE, _LOAD_WORD, _IF_GREATER, _IF_BITS, _RETURN = 0x30, 0x20, 0x25, 0x45, 0x06
+_RANDOM, _FLAGS, _ACK, _PSH = 0xFFFFF000 + 56, 13, 0x10, 0x08
+OBJECTS: dict[str, bytes] = {}
+
+
+def attach(sock: socket.socket, share: float, *, syn: bool) -> None:
+    """Have the kernel drop a share of the SYNs, or of the segments with data, that reach a socket."""
+    least = int((1 - share) * 0xFFFFFFFF)
+    # All but the chosen segments jump to the last line, which keeps them.
+    chosen = (_IF_BITS, 3, 0, _ACK) if syn else (_IF_BITS, 0, 3, _PSH)
+    program = [
+        (_LOAD_BYTE, 0, 0, _FLAGS),
+        chosen,
+        (_LOAD_WORD, 0, 0, _RANDOM),
+        (_IF_GREATER, 0, 1, least),
+        (_RETURN, 0, 0, 0),
+        (_RETURN, 0, 0, 0xFFFFFFFF),
+    ]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
+    filter_ = struct.pack("HL", len(program), ctypes.addressof(code))
+    sock.setsockopt(socket.SOL_SOCKET, _ATTACH, filter_)
+
+
+def serve(connection: socket.socket, options: argparse.Namespace) -> None:
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not options.nagle)
+    stream = connection.makefile("rb")
+    with connection, stream:
+        while head := stream.readline():
+            method, path, _ = head.decode().split(" ", 2)
+            length = 0
+            while (line := stream.readline().strip()) != b"":
+                name, _, value = line.decode("latin1").partition(":")
+                length = int(value) if name.lower() == "content-length" else length
+            body = stream.read(length)
+            headers, content = answer(method, path, body)
+            headers += "Connection: close\r\n" if options.close else ""
+            whole = f"HTTP/1.1 {headers}X-Trans-Id: tx{time.time_ns():021x}\r\n\r\n".encode()
+            if options.nagle and content:
+                connection.sendall(whole)
+                connection.sendall(content)
+            else:
+                connection.sendall(whole + content)
+            if options.close:
+                return
+
+
+def answer(method: str, path: str, body: bytes) -> tuple[str, bytes]:
+    """Return status and headers, and the body."""
+    is_object = path.partition("?")[0].count("/") > 3
+    if method == "PUT":
+        if is_object:
+            OBJECTS[path] = body
+        etag = hashlib.md5(body).hexdigest()
+        return f"201 Created\r\nContent-Length: 0\r\nETag: {etag}\r\n", b""
+    if method == "DELETE":
+        OBJECTS.pop(path, None)
+        return "204 No Content\r\n", b""
+    if not is_object:
+        listing = "200 OK\r\nContent-Length: 2\r\nContent-Type: application/json\r\n"
+        return listing, b"" if method == "HEAD" else b"[]"
+    content = OBJECTS.get(path)
+    if content is None:
+        return "404 Not Found\r\nContent-Length: 0\r\n", b""
+    etag = hashlib.md5(content).hexdigest()
+    head = f"200 OK\r\nContent-Length: {len(content)}\r\nETag: {etag}\r\n"
+    return head, b"" if method == "HEAD" else content
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nagle", action="store_true")
+    parser.add_argument("--close", action="store_true")
+    parser.add_argument("--drop-syn", type=float, default=0.0)
+    parser.add_argument("--lose", type=float, default=0.0)
+    parser.add_argument("--backlog", type=int, default=1024)
+    parser.add_argument("--accept-every", type=float, default=0.0)
+    options = parser.parse_args()
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(options.backlog)
+    if options.drop_syn:
+        attach(listener, options.drop_syn, syn=True)
+    print(listener.getsockname()[1], flush=True)
+    while True:
+        connection, _ = listener.accept()
+        if options.drop_syn:
+            connection.setsockopt(socket.SOL_SOCKET, _DETACH, 0)
+        if options.lose:
+            attach(connection, options.lose, syn=False)
+        threading.Thread(target=serve, args=(connection, options), daemon=True).start()
+        time.sleep(options.accept_every)
+
+
+if __name__ == "__main__":
+    main()
