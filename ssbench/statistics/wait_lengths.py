@@ -78,7 +78,7 @@ LENGTHS = (
         _SYN_ADVICE,
         writes=False,
     ),
-    *(Length(seconds, 0.03 * seconds, _SYN, _SYN_ADVICE, connecting=True) for seconds in (1.0, 2.0, 3.0, 7.0)),
+    *(Length(each, 0.03 * each, _SYN, _SYN_ADVICE, connecting=True) for each in (1.0, 2.0, 3.0, 7.0)),
     Length(
         5.0,
         0.05,
