@@ -77,6 +77,10 @@ _OWN: dict[Product, dict[str, str]] = {
         "json": "ssbench.comparison.json_record:report",
         "junit": "ssbench.comparison.junit:junit",
     },
+    Product.CONFIGURATIONS: {"json": "ssbench.comparison.json_record:table"},
+    Product.LIST: {"json": "ssbench.archive.json_records:runs"},
+    Product.TREND: {"json": "ssbench.archive.json_records:trend"},
+    Product.OUTLOOK: {"json": "ssbench.reports.json_outlook:report"},
     Product.CAPACITY: {
         "csv": "ssbench.reports.capacity:as_csv",
         "json": "ssbench.capacity.json_record:report",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from typing import Literal
 
 from ssbench.archive.entry import NO_P99, Entry
 from ssbench.archive.levels import ENOUGH_RUNS, MOST_RUNS, level_changes
 from ssbench.document import Cell, Column, Document, Note, Row, Section, Table, View
 from ssbench.document.columns import cut, plural
 from ssbench.figures import FIGURES
+from ssbench.measures import Share
+from ssbench.record import Record
 
 _COLUMNS = (
     Column("begun (UTC)", is_number=False),
@@ -32,28 +35,38 @@ _ALWAYS_NEW = 0.5
 _LEFT_OUT = ("interrupted", "incomplete")
 
 
+class FactChange(Record, frozen=True, kw_only=False, tag_field="about", tag="fact"):
+    """What the runs should have in common changed; None where a run has no such fact."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+class Level(Record, frozen=True, kw_only=False, tag_field="about", tag="level"):
+    """A new level of a figure began, higher by this share, or lower."""
+
+    figure: Literal["ops_per_second", "p99"]
+    change: Share
+
+
 def document(entries: Sequence[Entry], _view: View) -> Document:
     """Return a section for each scenario; the entries are in the order of time."""
-    sections = [
-        _section(scenario, [entry for entry in entries if entry.scenario == scenario])
-        for scenario in dict.fromkeys(entry.scenario for entry in entries)
-    ]
+    sections = [_section(*each) for each in runs_of(entries)]
     if not sections:
         return Document("no runs", ())
     return Document("How runs developed", sections, untitled=True)
 
 
-def _section(scenario: str, everything: Sequence[Entry]) -> Section:
-    runs = [run for run in everything if run.verdict not in _LEFT_OUT]
-    left_out = len(everything) - len(runs)
+def _section(scenario: str, runs: Sequence[Entry], left_out: int) -> Section:
     behind = f" ({left_out} left out: interrupted or incomplete)" if left_out else ""
     title = f"{scenario}: {plural(len(runs), 'run')}{behind}"
     if not runs:
         return Section(title, ())
-    own, changes = _changes(runs)
+    own, changes = changes_of(runs)
     rows: list[Row] = []
     for place, run in enumerate(runs):
-        rows += map(Note, changes[place])
+        rows += map(Note, map(_in_words, changes[place]))
         rows.append(
             (
                 time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.started)),
@@ -80,39 +93,62 @@ def _bar(value: float | None, among: Sequence[float | None]) -> Cell:
     return Cell(bar=value / most) if value is not None and most else Cell()
 
 
-def _changes(runs: Sequence[Entry]) -> tuple[list[str], list[list[str]]]:
+def runs_of(entries: Sequence[Entry]) -> Iterator[tuple[str, list[Entry], int]]:
+    """Yield each scenario, its runs that were not cut short, and how many others it has."""
+    for scenario in dict.fromkeys(entry.scenario for entry in entries):
+        everything = [entry for entry in entries if entry.scenario == scenario]
+        runs = [run for run in everything if run.verdict not in _LEFT_OUT]
+        yield scenario, runs, len(everything) - len(runs)
+
+
+def changes_of(runs: Sequence[Entry]) -> tuple[list[str], list[list[FactChange | Level]]]:
     """Return the facts that differ from run to run, and for each run what changed before it."""
-    facts = [{"label": run.label or "", **_facts(run)} for run in runs]
+    facts = [{"label": run.label or "", **facts_of_run(run)} for run in runs]
     names = dict.fromkeys(name for each in facts for name in each)
     own = [
         name
         for name in names
         if len({each[name] for each in facts if each.get(name)}) > max(2, _ALWAYS_NEW * len(runs))
     ]
-    changes: list[list[str]] = [[] for _ in runs]
+    changes: list[list[FactChange | Level]] = [[] for _ in runs]
     for place, (one, two) in enumerate(pairwise(facts), start=1):
         changes[place] += [
-            f"! {name}: {_shown(one.get(name, ''))} -> {_shown(two.get(name, ''))}"
+            FactChange(name, one.get(name) or None, two.get(name) or None)
             for name in names
             if name not in own and one.get(name, "") != two.get(name, "")
         ]
-    for title, values in (("ops/s", [run.rate for run in runs]), ("p99", [run.p99 for run in runs])):
-        for place, words in _levels(values):
-            changes[place].append(f"* {title} {words} from here on")
+    for figure, values in _VALUES.items():
+        for place, change in _levels([values(run) for run in runs]):
+            changes[place].append(Level(figure, change))
     return own, changes
 
 
-def _facts(run: Entry) -> dict[str, str]:
+_VALUES: dict[Literal["ops_per_second", "p99"], Callable[[Entry], float | None]] = {
+    "ops_per_second": lambda run: run.rate,
+    "p99": lambda run: run.p99,
+}
+_TITLES = {"ops_per_second": "ops/s", "p99": "p99"}
+
+
+def _in_words(change: FactChange | Level) -> str:
+    if isinstance(change, FactChange):
+        return f"! {change.name}: {_shown(change.before)} -> {_shown(change.after)}"
+    words = f"{abs(change.change):.1%} {'higher' if change.change > 0 else 'lower'}"
+    return f"* {_TITLES[change.figure]} {words} from here on"
+
+
+def facts_of_run(run: Entry) -> dict[str, str]:
+    """Return what an entry says of its run that should be the same in others."""
     found = json.loads(run.facts)
     return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
 
-def _shown(value: str) -> str:
+def _shown(value: str | None) -> str:
     return cut(value, _VALUE) if value else "none"
 
 
-def _levels(values: Sequence[float | None]) -> Iterator[tuple[int, str]]:
-    """Yield the run at which each new level begins, and by how much it is higher or lower."""
+def _levels(values: Sequence[float | None]) -> Iterator[tuple[int, float]]:
+    """Yield the run at which each new level begins, and by how much it is higher or lower, as a share."""
     # A level is not compared with runs whose own levels are not known.
     known = [(place, value) for place, value in enumerate(values) if value][-MOST_RUNS:]
     places = level_changes([value for _, value in known])
@@ -121,4 +157,4 @@ def _levels(values: Sequence[float | None]) -> Iterator[tuple[int, str]]:
         change = math.expm1(
             sum(logs[place:after]) / (after - place) - sum(logs[before:place]) / (place - before)
         )
-        yield known[place][0], f"{abs(change):.1%} {'higher' if change > 0 else 'lower'}"
+        yield known[place][0], change

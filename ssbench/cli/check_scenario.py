@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ssbench import products
-from ssbench.cli import output_file
+from ssbench import printable, products
+from ssbench.cli import json_output, output_file
 from ssbench.cli.options import add_format, completes
 from ssbench.errors import ExitCode
 from ssbench.products import Product
@@ -26,13 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     completes(file, "scenarios")
     add_format(parser, Product.OUTLOOK)
+    json_output.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what it would do; raises ScenarioError."""
     from ssbench.scenario.reading import load
 
+    json_output.check(arguments)
     scenario = load(arguments.scenario_file)
-    with output_file.standard_output() as out:
-        out.write(products.find(Product.OUTLOOK, arguments.format)(scenario, output_file.view(out)))
+    if not json_output.alone(arguments):
+        with output_file.standard_output(printable.of(arguments.format)) as out:
+            out.write(products.find(Product.OUTLOOK, arguments.format)(scenario, output_file.view(out)))
+    if arguments.json:
+        json_output.write(arguments, products.parts(Product.OUTLOOK, "json", scenario))
     return ExitCode.OK

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ssbench import printable, products
-from ssbench.cli import archives, output_file, report_files, unfit
+from ssbench.cli import archives, json_output, output_file, report_files, unfit
 from ssbench.cli.options import (
     add_force,
     add_output,
@@ -95,6 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for a page with charts of the runs laid over each other (needs: pip install bokeh)",
     )
+    json_output.add_option(parser)
     archives.add_argument(
         parser,
         "where last and @LABEL are looked for, and if it is named, earlier equal runs for the noise floor",
@@ -120,7 +121,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     curves: _Curves | None = ([], []) if drawn else None
     comparison = _comparison(arguments, before, after, curves)
     if comparison is None:
-        _write_table(arguments, before)
+        _write_table(outputs, before, force=arguments.force)
     else:
         comparison = _judged(comparison, conditions, chosen_undecided(arguments))
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
@@ -173,14 +174,15 @@ def _refuse_for_table(arguments: argparse.Namespace) -> None:
     unfit.refuse(arguments, why, "--fail-if", "--html")
 
 
-def _write_table(arguments: argparse.Namespace, names: Sequence[str]) -> None:
+def _write_table(outputs: Iterable[tuple[str, Path]], names: Sequence[str], *, force: bool) -> None:
     """Write a table of many runs."""
     for warning in _more_than_once(names):
         _log.warning("%s", warning)
     runs = _read(names)
-    write = products.find(Product.CONFIGURATIONS, arguments.format)
-    with output_file.writing(arguments.output, force=arguments.force) as out:
-        out.write(write(runs, replace(output_file.view(out), columns=output_file.NO_LIMIT)))
+    for format_, path in outputs:
+        with output_file.writing(path, force=force, clean=printable.of(format_)) as out:
+            view = replace(output_file.view(out), columns=output_file.NO_LIMIT)
+            out.writelines(products.parts(Product.CONFIGURATIONS, format_, runs, view))
 
 
 def _more_than_once(names: Sequence[str]) -> list[str]:
@@ -194,6 +196,10 @@ def _outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
     outputs = [(arguments.format, arguments.output)]
     if arguments.html:
         outputs.append(("html", arguments.html))
+    if arguments.json:
+        if json_output.alone(arguments) and output_file.is_standard_output(arguments.output):
+            outputs.pop(0)
+        outputs.append(("json", arguments.json))
     if any(format_ == "html" for format_, _ in outputs):
         report_files.check_bokeh()
     output_file.check_all([path for _, path in outputs], None, force=arguments.force)

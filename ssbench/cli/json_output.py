@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,13 +45,13 @@ def alone(arguments: argparse.Namespace) -> bool:
     return arguments.json is not None and output_file.is_standard_output(arguments.json)
 
 
-def write(arguments: argparse.Namespace, record: Head) -> None:
-    """Write a record into the file that was asked for, if one was; raises UsageError."""
+def write(arguments: argparse.Namespace, made: Head | Iterable[str]) -> None:
+    """Write a record, or its text in parts, into the file that was asked for, if any; raises UsageError."""
     if arguments.json is None:
         return
-    from ssbench.record import parts
+    from ssbench.record import Head, parts
 
     with output_file.writing(arguments.json, force=arguments.force, clean=printable.in_json) as out:
-        out.writelines(parts(record))
+        out.writelines(parts(made) if isinstance(made, Head) else made)
     if not output_file.is_standard_output(arguments.json):
         _log.info("Wrote %s", arguments.json)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from ssbench import products
-from ssbench.cli import archives, output_file
+from ssbench import printable, products
+from ssbench.cli import archives, json_output, output_file
 from ssbench.cli.options import add_format, completes, positive_int
 from ssbench.errors import ExitCode
 from ssbench.products import Product
@@ -42,10 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " machines, seed or load changed",
     )
     add_format(parser, Product.LIST)
+    json_output.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the list; raises UsageError for what is no folder."""
+    json_output.check(arguments)
     archive = archives.open_archive(arguments)
     everything = archive.entries()
     entries = [
@@ -55,15 +57,17 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     ]
     archives.warn(archive)
     entries = entries[-arguments.number :]
-    # Loaded here, because they import numpy, which --help does without.
-    write = products.find(Product.TREND if arguments.trend else Product.LIST, arguments.format)
-    with output_file.standard_output() as out:
-        view = output_file.view(out, verbose=arguments.verbose)
-        if arguments.trend:
-            out.write(write([entry for _, entry in entries], view))
-        else:  # with -v nothing is cut
-            columns = output_file.NO_LIMIT if arguments.verbose else view.columns
-            out.write(write(entries, replace(view, columns=columns)))
+    product, shown = (
+        (Product.TREND, [entry for _, entry in entries]) if arguments.trend else (Product.LIST, entries)
+    )
+    if not json_output.alone(arguments):
+        with output_file.standard_output(printable.of(arguments.format)) as out:
+            view = output_file.view(out, verbose=arguments.verbose)
+            if arguments.verbose and not arguments.trend:  # nothing is cut
+                view = replace(view, columns=output_file.NO_LIMIT)
+            out.writelines(products.parts(product, arguments.format, shown, view))
+    if arguments.json:
+        json_output.write(arguments, products.parts(product, "json", shown))
     return ExitCode.OK
 
 

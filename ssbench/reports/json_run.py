@@ -86,35 +86,9 @@ class Run(Record, frozen=True, kw_only=True):
 
 def run_of(statistics: RunStatistics) -> Run:
     """Return what was run."""
-    run, scenario = statistics.run, statistics.run.scenario
+    run = statistics.run
     return Run(
-        scenario=Scenario(
-            name=scenario.name,
-            users=scenario.user_count,
-            operation_count=scenario.operation_count,
-            run_seconds=scenario.run_seconds,
-            rate=scenario.rate,
-            arrivals=scenario.arrivals,
-            warmup=scenario.warmup,
-            think_time=scenario.think_time,
-            plan=[load_of(each) for each in scenario.plan],
-            containers=scenario.container_count,
-            container_base=scenario.container_base,
-            container_concurrency=scenario.container_concurrency,
-            delete_after=scenario.delete_after,
-            policy=scenario.policy,
-            size_classes=[
-                SizeClass(
-                    name=each.name,
-                    size_min=each.size_min,
-                    size_max=each.size_max,
-                    initial_files=each.initial_files,
-                    weights=each.weights,
-                )
-                for each in scenario.size_classes
-            ],
-            file=scenario.data,
-        ),
+        scenario=scenario_of(run.scenario),
         ssbench_version=run.version,
         run_id=None if run.run_id is None else str(run.run_id),
         seed=run.seed,
@@ -129,6 +103,37 @@ def run_of(statistics: RunStatistics) -> Run:
         options=run.options,
         storage_urls=list(run.storage_urls),
         stages=list(run.stages),
+    )
+
+
+def scenario_of(scenario: model.Scenario) -> Scenario:
+    """Return what a scenario asks for."""
+    return Scenario(
+        name=scenario.name,
+        users=scenario.user_count,
+        operation_count=scenario.operation_count,
+        run_seconds=scenario.run_seconds,
+        rate=scenario.rate,
+        arrivals=scenario.arrivals,
+        warmup=scenario.warmup,
+        think_time=scenario.think_time,
+        plan=[load_of(each) for each in scenario.plan],
+        containers=scenario.container_count,
+        container_base=scenario.container_base,
+        container_concurrency=scenario.container_concurrency,
+        delete_after=scenario.delete_after,
+        policy=scenario.policy,
+        size_classes=[
+            SizeClass(
+                name=each.name,
+                size_min=each.size_min,
+                size_max=each.size_max,
+                initial_files=each.initial_files,
+                weights=each.weights,
+            )
+            for each in scenario.size_classes
+        ],
+        file=scenario.data,
     )
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ssbench.document import Document, Item, Items, View
-from ssbench.names import container_name
-from ssbench.operations import OPERATIONS, PART_LENGTH, RANGE
+from ssbench.operations import OPERATIONS
 from ssbench.quantities import duration
-from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.stock import running_out
-
-#: What the guess at the time takes for granted: seconds a request, and bytes a second in all.
-_SECONDS_A_REQUEST = 0.02
-_BYTES_A_SECOND = 100e6
+from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, Forecast, forecast
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.stock import RunsOut
 
 #: Longer values of settings are shortened.
 _LONGEST_VALUE = 60
@@ -30,38 +25,40 @@ def document(scenario: Scenario, _view: View) -> Document:
 
 
 def _items(scenario: Scenario) -> Iterator[Item]:
-    initial = sum(each.initial_files for each in scenario.size_classes)
-    shares = _shares(scenario)
-    uploaded = sum(each.initial_files * _mean_size(each) for each in scenario.size_classes)
-    yield Item(f"containers: {scenario.container_count:,}, {_containers(scenario)}")
+    found = forecast(scenario)
+    yield Item(f"containers: {scenario.container_count:,}, {_containers(scenario, found)}")
     classes = []
     for each in scenario.size_classes:
         sizes = _amount(each.size_min)
         if each.size_max > each.size_min:
             sizes += f" to {_amount(each.size_max)}"
-        share = each.initial_files / initial
+        share = each.initial_files / found.uploads
         classes.append(f"{each.name}: {each.initial_files:,} objects of {sizes}; {share:.0%} of operations")
-    first = f"first upload {initial:,} objects, about {_amount(uploaded)}, where they are not there yet"
-    yield _with(first, classes)
+    upload = f"first upload {found.uploads:,} objects, about {_amount(found.upload_bytes)}"
+    yield _with(f"{upload}, where they are not there yet", classes)
     count = scenario.operation_count
     operations = [*_load(scenario)]
-    for name, share in shares.items():
+    for name, share in found.mix.items():
         times = f"about {share * count:,.0f} x " if count else ""
         operations.append(f"{times}{name} ({share:.1%}){_settings(scenario, name)}")
     yield _with(
         f"then {count:,} operations:" if count else f"then operations for {scenario.run_seconds:g} s:",
         operations,
     )
-    yield from _running_out(scenario)
+    yield from _running_out(found.runs_out)
     for name, value in scenario.container_put_headers:
         yield Item(f"containers are made with the header {name}: {value}")
     if scenario.delete_after:
         yield Item(f"objects expire {scenario.delete_after:,} s after they were written")
     for condition in scenario.fail_if:
         yield Item(f"the run fails if {condition}")
-    sent, received = _moved(scenario)
-    yield Item(f"an operation sends {_amount(sent)} and receives {_amount(received)} on average")
-    yield _time(scenario, initial, uploaded, sent + received)
+    sent, received = _amount(found.sent_bytes), _amount(found.received_bytes)
+    yield Item(f"an operation sends {sent} and receives {received} on average")
+    first, then = (duration(max(each, 1.0)) for each in (found.upload_seconds, found.operation_seconds))
+    yield _with(
+        f"time, at a guess: {first} for the uploads, {then} for the operations",
+        [f"(with {1000 * SECONDS_A_REQUEST:g} ms a request, and {_amount(BYTES_A_SECOND)} a second in all)"],
+    )
 
 
 def _with(text: str, more: Iterable[str]) -> Item:
@@ -85,9 +82,8 @@ def _load(scenario: Scenario) -> Iterator[str]:
         yield f"those of the first {scenario.warmup:g} s are left out of the report (warm-up)"
 
 
-def _running_out(scenario: Scenario) -> Iterator[Item]:
+def _running_out(found: Sequence[RunsOut]) -> Iterator[Item]:
     """Warn of operations that will have no object to work on."""
-    found = list(running_out(scenario))
     for number, each in enumerate(found, 1):
         when = f"after about {each.operations:,} operations" if each.operations else "at times"
         left = "no object is left" if each.certain else "no object may be left"
@@ -122,69 +118,11 @@ def _in_words(value: object) -> str:
     return str(value) if len(str(value)) <= _LONGEST_VALUE else f"{str(value)[:_LONGEST_VALUE]}..."
 
 
-def _mean_size(size_class: SizeClass) -> float:
-    return (size_class.size_min + size_class.size_max) / 2
-
-
-def _kinds(scenario: Scenario) -> Iterator[tuple[str, float, float]]:
-    """Yield an operation, its share in all operations and its mean size, for each size class."""
-    initial = sum(each.initial_files for each in scenario.size_classes)
-    for each in scenario.size_classes:
-        total = sum(each.weights.values())
-        for name, weight in each.weights.items():
-            yield name, each.initial_files / initial * weight / total, _mean_size(each)
-
-
-def _shares(scenario: Scenario) -> dict[str, float]:
-    shares: dict[str, float] = defaultdict(float)
-    for name, share, _ in _kinds(scenario):
-        if share:
-            shares[name] += share
-    return {operation.name: shares[operation.name] for operation in OPERATIONS if operation.name in shares}
-
-
-def _moved(scenario: Scenario) -> tuple[float, float]:
-    """Return the mean bytes that an operation sends and receives."""
-    sent = received = 0.0
-    ranges = [each for each in scenario.operations if each.name == RANGE.name]
-    lengths = [each.values.get("length", PART_LENGTH) for each in ranges]
-    part = sum((lengths or [PART_LENGTH])[0]) / 2
-    for name, share, size in _kinds(scenario):
-        operation = OPERATIONS.named(name)
-        sent += share * size if operation.sends_body else 0
-        received += (
-            share * (min(size, part) if operation is RANGE else size) if operation.returns_object else 0
-        )
-    return sent, received
-
-
-def _containers(scenario: Scenario) -> str:
-    names = [
-        container_name(scenario.container_base, number, scenario.policy)
-        for number in (0, scenario.container_count - 1)
-    ]
+def _containers(scenario: Scenario, found: Forecast) -> str:
+    names = (found.first_container, found.last_container)
     return " to ".join(dict.fromkeys(names)) + (
         f", policy {scenario.policy}" if scenario.policy else ", default policy"
     )
-
-
-def _time(scenario: Scenario, initial: int, uploaded: float, moved: float) -> Item:
-    uploads = _guess(initial, uploaded, scenario.user_count)
-    count = scenario.operation_count
-    benchmark = _guess(count, count * moved, scenario.user_count) if count else scenario.run_seconds or 0.0
-    if count:
-        benchmark = max(benchmark, count / (scenario.rate or count))
-        benchmark += count / scenario.user_count * scenario.think_time
-    first, then = (duration(max(each, 1.0)) for each in (uploads, benchmark))
-    speed = _amount(_BYTES_A_SECOND)
-    return _with(
-        f"time, at a guess: {first} for the uploads, {then} for the operations",
-        [f"(with {1000 * _SECONDS_A_REQUEST:g} ms a request, and {speed} a second in all)"],
-    )
-
-
-def _guess(requests: int, size: float, users: int) -> float:
-    return max(requests * _SECONDS_A_REQUEST / min(users, requests or 1), size / _BYTES_A_SECOND)
 
 
 def _amount(size: float) -> str:

@@ -33,9 +33,9 @@ SUMMARY = RunSummary(
 )
 
 
-def write_full_run(path: Path, **changes: object) -> Path:
+def write_full_run(path: Path, run: RunDescription = RUN, **changes: object) -> Path:
     """Write the file; ``changes`` are of the summary."""
-    writer = RunResultsWriter(path, RUN)
+    writer = RunResultsWriter(path, run)
     writer.add(
         block(
             [

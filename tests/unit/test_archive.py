@@ -331,6 +331,8 @@ def test_an_entry(monkeypatch):
 
 def arguments(**values):
     return argparse.Namespace(
+        json=None,
+        force=False,
         **{
             "results_dir": None,
             "file": None,
@@ -341,7 +343,7 @@ def arguments(**values):
             "verbose": True,
             "format": "text",
             **values,
-        }
+        },
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from full_run import RUN, write_full_run
 from json_records import valid
 
 from ssbench import record, schemas
@@ -64,6 +66,71 @@ def test_settings(
     usual = {(each["command"], each["name"]): each for each in every}["cleanup-containers", "concurrency"]
     assert (usual["value"], usual["source"]) == (10, None)
     assert usual["variable"] == "SSBENCH_CONCURRENCY"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two runs of one scenario, the second with a label."""
+    for number, label in enumerate([None, "later"]):
+        run = replace(RUN, started=1e9 + number, options={"label": label} if label else {})
+        write_full_run(tmp_path / f"{number}.stat.gz", run)
+    return tmp_path
+
+
+def test_a_list_and_a_trend(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = printed(capsys, "list", "list", "--results-dir", str(folder))["runs"]
+    assert [(each["name"], each["file"], each["label"]) for each in runs] == [
+        ("last-1", "0.stat.gz", None),
+        ("last", "1.stat.gz", "later"),
+    ]
+    assert runs[0]["facts"]["users"] == str(runs[0]["users"])
+    (scenario,) = printed(capsys, "trend", "list", "--trend", "--results-dir", str(folder))["scenarios"]
+    assert scenario["left_out"] == 0
+    first, second = scenario["runs"]
+    assert first["changes"] == []
+    assert {"about": "fact", "name": "label", "before": None, "after": "later"} in second["changes"]
+    assert master.main(["list", "--results-dir", str(folder), "--format", "json"]) == 0
+    assert valid(capsys.readouterr().out, "list")["runs"] == runs
+
+
+def test_a_comparison_and_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(folder / "0.stat.gz"), str(folder / "1.stat.gz")]
+    file = folder / "compared.json"
+    condition = ("--fail-if", "errors > 0.1%")
+    code = master.main(["compare", *files, *condition, "--json", str(file)])
+    assert "before:" in capsys.readouterr().out
+    found = valid(file.read_text(), "comparison")
+    assert (found["verdict"]["exit_code"], found["verdict"]["outcome"]) == (code, "failed") == (5, "failed")
+    assert found["conditions"][0]["result"] == "FAILED"
+    assert {each["operation"] for each in found["rows"]} >= {"READ", "ALL"}
+    assert master.main(["compare", *files, *condition, "--json", "-"]) == code
+    assert valid(capsys.readouterr().out, "comparison") == found
+    table = printed(capsys, "table", "compare", *files, files[0])
+    assert [(run["name"], run["label"]) for run in table["runs"]][1] == ("1", "later")
+    (everything,) = (each for each in table["runs"][0]["places"] if each["operation"] == "ALL")
+    assert everything["figures"]["errors"]["value"] == pytest.approx(0.5)
+
+
+def test_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "name: s\nsizes: [{name: tiny, size_min: 1000, size_max: 3000}]\ninitial_files: {tiny: 100}\n"
+        "operation_count: 2000\ncrud_profile: [1, 1, 0, 2]\nuser_count: 2\ncontainer_count: 3\n"
+        "fail_if: ['errors > 1%']\n"
+    )
+    found = printed(capsys, "scenario", "check-scenario", str(path))
+    assert (found["scenario"]["users"], found["scenario"]["operation_count"]) == (2, 2000)
+    forecast = found["forecast"]
+    assert (forecast["uploads"], forecast["upload_bytes"]) == (100, 200_000)
+    assert forecast["mix"] == {"create": 0.25, "read": 0.25, "delete": 0.5}
+    assert (forecast["sent_bytes"], forecast["received_bytes"]) == (500, 500)
+    assert forecast["last_container"] == "ssbench_000002"
+    assert (forecast["upload_seconds"], forecast["operation_seconds"]) == (1.0, 20.0)
+    (class_,) = forecast["runs_out"]
+    assert (class_["size_class"], class_["certain"], class_["deleted"]) == ("tiny", True, 0.5)
+    assert found["fail_if"] == ["errors > 1%"]
+    assert master.main(["check-scenario", str(tmp_path / "missing"), "--json", "-"]) == 2
+    assert capsys.readouterr().out == ""
 
 
 def test_a_file_is_not_overwritten_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

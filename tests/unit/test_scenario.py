@@ -14,12 +14,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ssbench import products
 from ssbench.errors import ExitCode, ScenarioError, UsageError
 from ssbench.operations import OPERATIONS
+from ssbench.products import Product
 from ssbench.scenario import rules
 from ssbench.scenario import shipped as shipped_module
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.scenario.outlook import outlook
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
 from ssbench.workload.draws import Workload
@@ -738,7 +739,7 @@ def test_the_example_of_operations_in_the_documentation(write):
     assert listing.values == {"prefix": "tiny", "limit": 1000}
     assert info.defined is not None
     assert info.defined[:2] == ("GET", "none")
-    words = "\n".join(outlook(found))
+    words = products.find(Product.OUTLOOK, "text")(found)
     for expected in (
         "%): header X-Newest: true",
         "prefix tiny, limit 1000",
