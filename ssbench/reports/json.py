@@ -240,6 +240,8 @@ class _Maker:
             held_up=figures.held_up.count,
             last_attempt=self._latency(figures.last_attempt),
             connecting_times=self._latency(figures.connecting),
+            entries=figures.entries,
+            entries_per_second=operations * figures.entries / figures.count if figures.entries else None,
         )
 
     def slow(self, each: Slowest) -> records.SlowOperation:

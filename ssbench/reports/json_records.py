@@ -91,7 +91,7 @@ class Figures(Record, frozen=True, kw_only=True):
 
     ``count`` is of successes, ``errors`` of all others; ``lost`` of these had a worker that was lost.
     ``retries`` are attempts after the first, ``resent`` requests that were sent again because a kept
-    connection was stale.
+    connection was stale. ``entries`` are those of listings.
     ``connecting`` and ``pausing`` (between attempts) are parts of the latencies. ``vanished`` counts deletes
     that found nothing after an answer or a worker was lost, which are successes. ``response`` is the time of
     successes from when they were due, ``since_due`` the same with operations that never began,
@@ -124,6 +124,8 @@ class Figures(Record, frozen=True, kw_only=True):
     held_up: Count
     last_attempt: Latency
     connecting_times: Latency
+    entries: Count
+    entries_per_second: PerhapsPerSecond | None
 
 
 class ClassFigures(Record, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ssbench.document.columns import WIDTH, bars, clock, cut, paragraph, plural, width, wrap
+from ssbench.figures import FIGURES
 from ssbench.figures.units import milliseconds, rate
 from ssbench.operations import OPERATIONS
 from ssbench.printable import printable
@@ -59,6 +60,7 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     else:
         yield from _sizes(statistics)
     yield from load.brief(statistics)
+    yield from _listings(statistics)
     yield from _over_time(statistics, options.encoding)
     yield from _stalls(statistics)
     yield from _failures(statistics)
@@ -68,6 +70,16 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     yield from _warnings(statistics)
     for judgment in found.judgments:
         yield from paragraph(f"fail-if {printable(judgment.text)}")
+
+
+def _listings(statistics: RunStatistics) -> Iterator[str]:
+    """What listings brought, where there were some."""
+    figure = FIGURES["entries_per_s"]
+    for section_ in statistics.sections[1:]:
+        if section_.entries:
+            each = section_.entries / section_.count
+            words = f"{figure.text(section_, statistics)} {figure.title}, {each:,.1f} entries an operation"
+            yield from paragraph(f"{_name(section_)}: {words}")
 
 
 def _sections(statistics: RunStatistics) -> Sequence[Section]:

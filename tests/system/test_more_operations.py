@@ -218,3 +218,30 @@ def test_copies_go_after_the_run(ran: Any, account: swiftclient.Connection, cont
     run = ran(profile={"copy": 1}, operation_count=10)
     assert run.code == 0, run.program.err
     assert left(account, container_base) == initial()
+
+
+def test_everything_at_once(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
+    every = [row.name for row in OPERATIONS.drawn if not row.defined]
+    run = ran(
+        "--verify",
+        profile=dict.fromkeys(every, 1) | {"create": 4, "info": 1},
+        operations=[
+            {"name": "info", "method": "GET", "path": "/info"},
+            {"name": "read", "headers": {"X-Newest": "true"}},
+            {"name": "range", "length": "1..5000"},
+        ],
+        sizes=[
+            {"name": "tiny", "size_min": 1, "size_max": 3000},
+            {"name": "large", "size_min": 70_000, "size_max": 900_000},
+        ],
+        initial_files={"tiny": INITIAL, "large": 5},
+        container_put_headers={"X-Container-Read": ".r:*"},
+        operation_count=200,
+        user_count=8,
+    )
+    assert run.code == 0, f"{run.errors}\n{run.program.err}"
+    assert not run.errors
+    assert {row["operation"] for row in run.rows} == {*every, "info"}
+    deleted = {row["object"] for row in run.of("delete")}
+    there = initial() | {f"large_{number:06d}" for number in range(1, 6)}
+    assert left(account, container_base) == there - deleted
