@@ -97,8 +97,11 @@ class Family:
 
     def difference(self, level: Level, candidate: int, group: int) -> Difference:
         """Measure by how much the units of a group take longer with a candidate."""
+        mask = self.mask(level, candidate)
+        if group == POOLED:  # its order is kept
+            return difference(self.units, mask)
         at = self.of_group(group)
-        return difference(self.part_of(at), self.mask(level, candidate)[at])
+        return difference(self.part_of(at), mask[at])
 
 
 @dataclass(frozen=True, slots=True)

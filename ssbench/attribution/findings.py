@@ -17,6 +17,7 @@ from ssbench.attribution.moments import Course, course
 from ssbench.attribution.ranks import LEAST, Difference, Places, excess, interval
 from ssbench.attribution.records import Attribution, Finding, RunFacts
 from ssbench.attribution.replicas import Last, Replicas
+from ssbench.attribution.standings import standings
 
 #: Differences of fewer requests are not told.
 _FEW = 5
@@ -66,6 +67,7 @@ class _Conclusions:
             detectable=detectable(self._families, verdict.count),
             request=request if (request := by_device.request) > 0 else None,
             in_writes=self._in_writes(by_device),
+            standings=standings(self._families, verdict, self._name),
             unlogged=troubles.unlogged(joined, self._addresses),
             parts=tables.part_rows(joined, self._parts, self._fine),
             proxies=tables.proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),

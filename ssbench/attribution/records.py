@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ssbench.attribution.moments import Course
 from ssbench.attribution.ranks import Difference
+from ssbench.attribution.standings import Standing
 from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
 from ssbench.cluster.observation import Observation
 
@@ -77,7 +78,7 @@ class Attribution:
     ``unlogged`` are servers that proxies or recon name and that have no log here. ``detectable`` is the least
     delay (seconds) of any device's reads and deletes that would have been found, ``request`` the median of
     a request; None where no delay would have been, or there is none. ``in_writes`` is the share of the
-    writes that a device takes part in, as a rule.
+    writes that a device takes part in, as a rule. ``standings`` are by own times, the most evident first.
     """
 
     coverage: Coverage
@@ -88,6 +89,7 @@ class Attribution:
     detectable: float | None
     request: float | None
     in_writes: float
+    standings: list[Standing]
     parts: list[PartRow]
     proxies: list[Row]
     nodes: list[Row]

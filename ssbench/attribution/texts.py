@@ -6,9 +6,12 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
+from ssbench.attribution.pictures import pictures
 from ssbench.attribution.records import Attribution
 from ssbench.attribution.sentences import count, listed, seconds, sentence
 from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
+from ssbench.document import View
+from ssbench.document.text import section as lines_of
 from ssbench.figures.units import milliseconds
 
 #: Most rows of a table that are printed; JSON has all.
@@ -50,6 +53,9 @@ def write(attribution: Attribution, out: TextIO) -> None:
     _paragraphs(coverage_notes(attribution.coverage), out)
     out.write("\nWhat stands out\n")
     _paragraphs(answer(attribution), out)
+    for each in pictures(attribution):
+        view = View(encoding=getattr(out, "encoding", None) or "utf-8")
+        out.writelines(f"{line}\n" for line in ("", *lines_of(each, view)))
     _parts(attribution.parts, out)
     _table("Proxies", attribution.proxies, out)
     _table("Nodes", attribution.nodes, out)

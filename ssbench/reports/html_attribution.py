@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ssbench.attribution.pictures import pictures
 from ssbench.attribution.ranks import Difference
 from ssbench.attribution.records import Attribution
 from ssbench.attribution.sentences import listed
@@ -17,7 +18,7 @@ from ssbench.attribution.texts import (
     is_clear,
     outcome,
 )
-from ssbench.document import Tone
+from ssbench.document import Tone, html
 from ssbench.figures.units import milliseconds
 from ssbench.reports import html_tables
 from ssbench.reports.html_page import Part, escape
@@ -39,7 +40,8 @@ def part(attribution: Attribution) -> Part:
     tone, headline = _headline(attribution)
     items = "".join(f"<li>{escape(sentence)}" for sentence in answer(attribution))
     verdict = f"<div class='verdict {tone.value}'><strong>{escape(headline)}</strong><ul>{items}</ul></div>"
-    return Part("Which node was slow", body=verdict + "".join(_tables(attribution)))
+    shown = str(html.fragment(pictures(attribution)))
+    return Part("Which node was slow", body=verdict + shown + "".join(_tables(attribution)))
 
 
 def _headline(attribution: Attribution) -> tuple[Tone, str]:

@@ -1,5 +1,6 @@
 """Who is accused: on genuine runs of a real Swift, and on simulated ones of sixty devices."""
 
+import io
 import re
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from ssbench.attribution.joined import OTHER, UPDATE, Lines
 from ssbench.attribution.records import Attribution
 from ssbench.attribution.tables import Row
 from ssbench.operations import DELETE, LIST
+from ssbench.reports import html_attribution
 
 
 def suspects(found: Attribution) -> list[str]:
@@ -179,6 +181,20 @@ def test_when_a_device_was_slow() -> None:
     always = attribute(simulate(1, Cause(devices=(1,)), SMALL)).findings[0].course
     assert always is not None
     assert always.begins is None
+
+
+def test_pictures_fit_a_terminal_and_show_evidence_first() -> None:
+    found = attribute(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.75)), SMALL))
+    out = io.StringIO()
+    texts.write(found, out)
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    table = lines[lines.index("Own times against peers', by evidence") :]
+    assert re.match(r"d1 on n1 +\+[\d.]+ +\+[\d.]+ to \+[\d.]+ +█+ *<0\.001$", table[3])
+    (over,) = (line for line in lines if line.startswith("d1 on n1: "))
+    assert re.match(r"d1 on n1: [▁▂]+[▃▄▅▆▇█]+[▁▂]+ \(0 to 8 s; highest \+[\d.]+ ms longer\)", over)
+    assert found.standings[0].name == "d1 on n1"
+    assert html_attribution.part(found).body.count("<table") >= 6
 
 
 def test_words_of_a_device_that_is_slow_at_commit() -> None:

@@ -1,0 +1,100 @@
+"""An attribution as pictures: devices by evidence, and the course of what is slow over the run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ssbench.attribution.records import Attribution, Finding
+from ssbench.attribution.standings import MOST, Standing
+from ssbench.document import Bars, Cell, Column, Detail, Element, Note, Row, Section, Table, Tone
+from ssbench.figures import DASH
+
+
+def pictures(attribution: Attribution) -> list[Section]:
+    """Return the sections that have something to show."""
+    found = []
+    if attribution.standings:
+        found.append(Section("Own times against peers', by evidence", [*_by_evidence(attribution)]))
+    courses = [each for each in attribution.findings if each.course is not None]
+    if courses:
+        found.append(Section("Over the run", [each for one in courses for each in _course(one)]))
+    return found
+
+
+def _by_evidence(attribution: Attribution) -> Iterator[Element]:
+    suspects = {
+        name
+        for each in attribution.findings
+        if each.kind in ("slow", "one of", "unfelt")
+        for name in (each.name, *each.members)
+    }
+    most = max(abs(each.difference.median) for each in attribution.standings)
+    columns = (
+        Column("", is_number=False),
+        Column("times", detail=Detail.VERBOSE),
+        Column("longer ms", short="ms"),
+        Column("95 %"),
+        Column("", is_number=False),
+        Column("p"),
+    )
+    rows: list[Row] = [
+        [
+            Cell(_who(each), tone=Tone.BAD if each.name in suspects else None),
+            f"{each.requests:,}",
+            _ms(each.difference.median),
+            _interval(each),
+            Cell(bar=max(each.difference.median, 0.0) / most if most else 0.0),
+            _p(each.probability),
+        ]
+        for each in attribution.standings
+    ]
+    yield Table(columns, rows)
+    yield Note(
+        "Times are those of an object server's reads and deletes, a container server's updates, a proxy's own"
+        f" part. Up to {MOST} are shown. p is of one test; {attribution.comparisons:,} were made, and only"
+        " what is said above stands out among so many. A few requests can show a large difference by chance."
+    )
+
+
+def _course(finding: Finding) -> Iterator[Element]:
+    course = finding.course
+    if course is None:
+        return
+    longest = max((each.longer or 0.0 for each in course.slices), default=0.0)
+    length = course.slices[-1].ends
+    values = [max(each.longer or 0.0, 0.0) for each in course.slices]
+    yield Bars(finding.name, values, f"0 to {length:.0f} s; highest {_ms(longest)} ms longer")
+    rows: list[Row] = [
+        [
+            f"{each.begins:.1f} to {each.ends:.1f} s",
+            f"{each.requests:,}",
+            DASH if each.longer is None else _ms(each.longer),
+            Cell(bar=value / longest if longest > 0 else 0.0),
+        ]
+        for each, value in zip(course.slices, values, strict=True)
+    ]
+    columns = (
+        Column("of the run", is_number=False),
+        Column("requests"),
+        Column("longer ms"),
+        Column("", is_number=False),
+    )
+    yield Table(columns, rows, title=finding.name, detail=Detail.PAGE)
+
+
+def _who(standing: Standing) -> str:
+    return f"proxy {standing.name}" if standing.part == "own part" else standing.name
+
+
+def _interval(standing: Standing) -> str:
+    low, high = standing.interval
+    return DASH if math.isnan(low) else f"{1e3 * low:+.2g} to {1e3 * high:+.2g}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:+.3g}"
+
+
+def _p(probability: float) -> str:
+    return "<0.001" if probability < 0.001 else f"{probability:.3f}"
