@@ -39,6 +39,7 @@ class Product(Enum):
 
 #: What makes the document of each product, given the product and a view: module and function.
 _DOCUMENTS = {
+    Product.RUN: "ssbench.comparison.run:document",
     Product.COMPARISON: "ssbench.comparison.document:document",
     Product.REPEATED: "ssbench.comparison.group:document",
     Product.CONFIGURATIONS: "ssbench.comparison.listing:document",
@@ -66,7 +67,6 @@ _OWN: dict[Product, dict[str, str]] = {
         "table": "ssbench.reports.text:table",
         "summary": "ssbench.reports.summary:report",
         "csv": "ssbench.reports.csv:report",
-        "html": "ssbench.reports.html:report",
         "json": "ssbench.reports.json:report",
         "junit": "ssbench.reports.junit:report",
         "summary_md": "ssbench.reports.markdown:report",

@@ -126,12 +126,14 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
 def _write_page(arguments: argparse.Namespace, found: Attribution) -> None:
     from ssbench.cli.stat_file import reading
-    from ssbench.reports import ReportOptions, html, html_attribution
+    from ssbench.document import html
+    from ssbench.reports import ReportOptions, attribution, run
     from ssbench.statistics import summarize
 
     with reading(arguments.stats_file) as results:
         statistics = summarize(results, report_files.GROUPS, over_time=True)
-    page = html.report(statistics, ReportOptions(), [html_attribution.part(found)])
+    options = ReportOptions()
+    page = html.render(run.document(statistics, options, [attribution.section(found)]), options)
     with output_file.writing(arguments.html, force=arguments.force) as out:
         out.write(page)
     if not output_file.is_standard_output(arguments.html):

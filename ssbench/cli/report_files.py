@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -94,14 +94,8 @@ class ReportFiles:
     def _write(self, name: str, path: Path, statistics: RunStatistics, options: ReportOptions) -> None:
         from ssbench.reports import parts
 
-        if name == "html" and len(statistics.run.sides) == 2:
-            from ssbench.comparison.html import report_of_sides
-
-            made: Iterable[str] = (report_of_sides(statistics, options),)
-        else:
-            made = parts(name, statistics, options)
         with output_file.writing(path, force=self.force, clean=printable.of(name)) as out:
-            out.writelines(made)
+            out.writelines(parts(name, statistics, options))
         if not output_file.is_standard_output(path):
             _log.info("Wrote %s", path)
 

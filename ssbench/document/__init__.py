@@ -15,6 +15,7 @@ from ssbench.document.elements import (
     Element,
     Item,
     Items,
+    Lines,
     Note,
     Row,
     Section,
@@ -23,6 +24,7 @@ from ssbench.document.elements import (
     Verdict,
     View,
     Warnings,
+    columns_of,
     without,
 )
 
@@ -37,6 +39,7 @@ __all__ = [
     "Element",
     "Item",
     "Items",
+    "Lines",
     "Note",
     "Row",
     "Section",
@@ -45,5 +48,6 @@ __all__ = [
     "Verdict",
     "View",
     "Warnings",
+    "columns_of",
     "without",
 ]

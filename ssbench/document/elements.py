@@ -74,6 +74,14 @@ class Warnings:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines that stay as they are, on pages only; with a title they are folded away below it."""
+
+    texts: Sequence[str]
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """A line of a list, with what belongs to it."""
 
@@ -136,6 +144,11 @@ class Table:
     most: int | None = None
     has_sum: bool = False
     detail: Detail = Detail.BRIEF
+
+
+def columns_of(*heads: str, texts: int = 1) -> list[Column]:
+    """Return columns with these heads; the first ones are texts, the others numbers."""
+    return [Column(head, is_number=place >= texts) for place, head in enumerate(heads)]
 
 
 def without(table: Table, places: Collection[int]) -> Table:
@@ -203,7 +216,7 @@ class Section:
     detail: Detail = Detail.BRIEF
 
 
-Element: TypeAlias = Note | Warnings | Items | Table | Bars | Chart | Section
+Element: TypeAlias = Verdict | Note | Lines | Warnings | Items | Table | Bars | Chart | Section
 
 
 @dataclass(frozen=True, slots=True)

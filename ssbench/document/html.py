@@ -6,7 +6,7 @@ whose script is 1.3 MB of a page; Bokeh is loaded only for a document with chart
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 from itertools import groupby
@@ -41,13 +41,6 @@ def render(document: Document, _view: View) -> str:
         css=Markup(_file("page.css")),  # noqa: S704
         js=Markup(_file("page.js")),  # noqa: S704
     )
-
-
-def fragment(elements: Sequence[Element]) -> str:
-    """Return elements without charts as HTML within a page."""
-    page = {"document": Document("", ()), "script": "", "css": "", "js": ""}
-    found: str = _template().make_module(page).elements(elements, 3)  # type: ignore[attr-defined]
-    return found
 
 
 def _charts(elements: Iterable[Element]) -> Iterator[Chart]:

@@ -14,10 +14,12 @@ from ssbench.document.elements import (
     Element,
     Item,
     Items,
+    Lines,
     Note,
     Section,
     Table,
     Tone,
+    Verdict,
     View,
     Warnings,
 )
@@ -53,6 +55,9 @@ def render(document: Document, view: View) -> str:
 def _elements(found: Iterable[Element], view: View, level: int) -> Iterator[str]:
     for each in found:
         match each:
+            case Verdict():
+                yield f"{_MARKS[each.tone]} {escape(each.title)}"
+                yield _list(each.sentences)
             case Note(text):
                 yield escape(text)
             case Warnings(texts) if texts:
@@ -67,7 +72,7 @@ def _elements(found: Iterable[Element], view: View, level: int) -> Iterator[str]
             case Section() if each.detail <= view.detail:
                 yield f"{'#' * level} {escape(each.title)}" if each.title else ""
                 yield from _elements(each.elements, view, level + 1)
-            case Table() | Section() | Chart() | Warnings():
+            case Table() | Section() | Chart() | Lines() | Warnings():
                 pass
 
 

@@ -33,7 +33,7 @@ function ssbenchTime(value, long) {
   }
   function when() { if (window.Bokeh && Bokeh.documents.length) ready(); else setTimeout(when, 20); }
   if (document.querySelector("figure")) when();
-  for (const head of document.querySelectorAll("th")) head.addEventListener("click", () => {
+  for (const head of document.querySelectorAll("table:not(.fixed) th")) head.addEventListener("click", () => {
     const body = head.closest("table").tBodies[0], place = [...head.parentNode.children].indexOf(head);
     const down = head.dataset.down != "1"; head.dataset.down = down ? "1" : "0";
     const value = row => { const text = row.children[place].textContent, n = parseFloat(text.replace(/[,\u2265 ]/g, ""));

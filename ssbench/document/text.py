@@ -15,9 +15,11 @@ from ssbench.document.elements import (
     Element,
     Item,
     Items,
+    Lines,
     Note,
     Section,
     Table,
+    Verdict,
     View,
     Warnings,
 )
@@ -77,6 +79,9 @@ def elements(found: Iterable[Element], view: View) -> Iterator[Sequence[str]]:
     """Yield elements as blocks of lines."""
     for each in found:
         match each:
+            case Verdict():
+                yield [*_paragraph(each.title, view)]
+                yield [line for sentence in each.sentences for line in _paragraph(sentence, view)]
             case Note(text):
                 yield [*_paragraph(text, view)]
             case Warnings(texts) if texts:
@@ -95,7 +100,7 @@ def elements(found: Iterable[Element], view: View) -> Iterator[Sequence[str]]:
                     yield [*_paragraph(each.title, view)]
                 yield from elements(each.elements, view)
                 yield ()
-            case Table() | Section() | Chart() | Warnings():
+            case Table() | Section() | Chart() | Lines() | Warnings():
                 pass
 
 

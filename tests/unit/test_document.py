@@ -22,6 +22,7 @@ from ssbench.document import (
     Element,
     Item,
     Items,
+    Lines,
     Note,
     Section,
     Table,
@@ -197,6 +198,21 @@ def test_lists_notes_warnings_and_sections() -> None:
     assert made.count("<h2>Warnings</h2>") == 1
 
 
+def test_the_verdict_of_a_section() -> None:
+    found = Section("Logs", [Verdict(Tone.BAD, "slow: sdb", ["Because."])])
+    assert shown(found) == "Logs\nslow: sdb\nBecause.\n"
+    assert in_markdown(found).endswith("#### Logs\n\n\u274c slow: sdb\n\n- Because.\n")
+    assert "<div class='verdict bad'><strong>slow: sdb</strong><ul><li>Because.</li></ul></div>" in page(
+        found
+    )
+
+
+def test_lines_stay_as_they_are_on_pages() -> None:
+    assert "a  b" not in shown(Lines(["a  b"])) + in_markdown(Lines(["a  b"]))
+    assert "<pre>a  b\n&lt;c&gt;\n</pre>" in page(Lines(["a  b", "<c>"]))
+    assert "<details><summary>File</summary><pre>x\n</pre></details>" in page(Lines(["x"], "File"))
+
+
 def test_bars_are_for_text() -> None:
     bars = Bars("ops/s", (1.0, 2.0, 4.0), "median 2")
     assert shown(bars) == "ops/s: \u2583\u2585\u2588 (median 2)\n"
@@ -235,6 +251,7 @@ def every(evil: str) -> Document:
         Warnings([evil]),
         Items([Item(evil, [Item(evil)])]),
         Bars(evil, (1,), evil),
+        Lines([evil], evil),
     ]
     return Document(evil, [*elements, Section(evil, [Note(evil)])], Verdict(Tone.GOOD, evil, [evil]), [evil])
 

@@ -16,7 +16,7 @@ from ssbench.conditions import parse
 from ssbench.errors import ExitCode
 from ssbench.gates import Undecided
 from ssbench.operations import OPERATIONS
-from ssbench.reports import ReportOptions, html, junit, markdown, summary
+from ssbench.reports import ReportOptions, junit, markdown, report, summary
 from ssbench.scenario.model import Stage
 from ssbench.statistics import RunStatistics
 from ssbench.verdict import Outcome, verdict_of
@@ -85,7 +85,7 @@ def test_every_output_shows_the_same_verdict(case: str) -> None:
     assert (found.exit_code, found.outcome) == (code, outcome)
     mark, tone = SHOWN[outcome]
     assert markdown.report(numbers, options).startswith(f"### {mark} ")
-    assert f"<div class='verdict {tone}'>" in html.report(numbers, options)
+    assert f"<div class='verdict {tone}'>" in report("html", numbers, options)
     made = json.loads(reports.report("json", numbers, options))["verdict"]
     assert (made["exit_code"], made["outcome"]) == (int(code), outcome.value)
     assert [each["text"] for each in made["reasons"]] == [each.text for each in found.reasons]
@@ -118,10 +118,11 @@ def test_percentiles_are_of_response_times_and_say_at_least() -> None:
     for row in rows:
         assert re.fullmatch(r">217\d +>41\d\d +>4[23]\d\d +>43\d\d +>43\d\d", row.strip())
     assert "| \u2265 217" in markdown.report(numbers, ReportOptions())
-    assert "<td>\u2265 217" in re.sub(r"<td [^>]*>", "<td>", html.report(numbers, ReportOptions()))
+    assert "<td>\u2265 217" in re.sub(r"<td [^>]*>", "<td>", report("html", numbers, ReportOptions()))
     # Those beyond a percentile took at least so long, not those below it.
     assert re.search(
-        r"READ: half took 217\d ms or more, 1 % 4[23]\d\d ms or more", html.report(numbers, ReportOptions())
+        r"READ: half took 217\d ms or more, 1 % 4[23]\d\d ms or more",
+        report("html", numbers, ReportOptions()),
     )
     whole = json.loads(reports.report("json", numbers, ReportOptions()))["operations"][0]["figures"]
     since_due = whole["since_due"]

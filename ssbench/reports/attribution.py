@@ -1,4 +1,4 @@
-"""Which node was slow, by Swift's logs, as a section of the report in HTML."""
+"""Which node was slow, by Swift's logs, as a section of the document of the run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from ssbench.attribution.texts import (
     is_clear,
     outcome,
 )
-from ssbench.document import Tone, html
+from ssbench.document import Cell, Element, Item, Items, Note, Section, Table, Tone, Verdict, columns_of
 from ssbench.figures.units import milliseconds
-from ssbench.reports import html_tables
-from ssbench.reports.html_page import Part, escape
 
 _HEADLINES = (
     ("slow", "Slow"),
@@ -35,13 +33,11 @@ _TIMES = ("own p50 ms", "own p99 ms", "client p50 ms", "client p99 ms")
 _LEGEND = f"{LONGER[:1].upper()}{LONGER[1:]}."
 
 
-def part(attribution: Attribution) -> Part:
+def section(attribution: Attribution) -> Section:
     """Return the section: the answer in words first, then coverage and tables."""
     tone, headline = _headline(attribution)
-    items = "".join(f"<li>{escape(sentence)}" for sentence in answer(attribution))
-    verdict = f"<div class='verdict {tone.value}'><strong>{escape(headline)}</strong><ul>{items}</ul></div>"
-    shown = str(html.fragment(pictures(attribution)))
-    return Part("Which node was slow", body=verdict + shown + "".join(_tables(attribution)))
+    verdict = Verdict(tone, headline, answer(attribution))
+    return Section("Which node was slow", [verdict, *pictures(attribution), *_elements(attribution)])
 
 
 def _headline(attribution: Attribution) -> tuple[Tone, str]:
@@ -64,24 +60,25 @@ def _headline(attribution: Attribution) -> tuple[Tone, str]:
     return Tone.DOUBTFUL, "Errors in the logs"
 
 
-def _tables(attribution: Attribution) -> Iterator[str]:
+def _elements(attribution: Attribution) -> Iterator[Element]:
     slow = {each.name for each in attribution.findings if each.kind in ("slow", "late", "507")}
     slow |= {name for each in attribution.findings if each.kind == "slow" for name in each.members}
     facts = [f"{what}: {value}" for what, value in coverage_facts(attribution.coverage)]
-    yield _titled("Coverage", html_tables.warnings([*facts, *coverage_notes(attribution.coverage)]))
-    yield _titled("Where the time goes (ms)", _parts(attribution.parts))
+    lines = [*facts, *coverage_notes(attribution.coverage)]
+    yield Section("Coverage", [Items([Item(each) for each in lines])])
+    yield _parts(attribution.parts)
     for title, rows in (
         ("Proxies", attribution.proxies),
         ("Nodes", attribution.nodes),
         ("Devices", attribution.devices),
         ("Partitions with most requests", attribution.partitions),
     ):
-        yield _titled(title, _rows(rows, slow))
+        yield _rows(title, rows, slow)
     if attribution.devices:
-        yield f"<p class=note>{escape(_LEGEND)}</p>"
+        yield Note(_LEGEND)
     if attribution.slowest:
-        table = _slowest(attribution.slowest) + f"<p class=note>{escape(SLOWEST)}</p>"
-        yield _titled("Where the time of the slowest operations went (ms)", table)
+        yield _slowest(attribution.slowest)
+        yield Note(SLOWEST)
     for title, errors in (
         ("Errors in Swift's logs", attribution.errors),
         (
@@ -89,23 +86,18 @@ def _tables(attribution: Attribution) -> Iterator[str]:
             attribution.other_errors,
         ),
     ):
-        cells = [[escape(kind), escape(where or "-"), f"{count:,}"] for kind, where, count in errors]
-        yield _titled(title, html_tables.table(("error", "where", "times"), cells, texts=2) if cells else "")
+        cells = [(kind, where or "-", f"{count:,}") for kind, where, count in errors]
+        yield Table(columns_of("error", "where", "times", texts=2), cells, title=title)
 
 
-def _titled(title: str, body: str) -> str:
-    return f"<h3>{escape(title)}</h3>{body}" if body else ""
-
-
-def _rows(rows: Sequence[Row], slow: set[str]) -> str:
+def _rows(title: str, rows: Sequence[Row], slow: set[str]) -> Table:
     """Return a table of proxies, nodes, devices or partitions; who is named has another colour."""
     compared = any(row.longer for row in rows)
-    cells = []
+    cells: list[Sequence[str | Cell]] = []
     for row in rows:
-        name = escape(row.name)
         cells.append(
             [
-                f"<span class=bad-text>{name}</span>" if row.name in slow else name,
+                Cell(row.name, Tone.BAD) if row.name in slow else row.name,
                 f"{row.requests:,}",
                 *(_longer(row.longer) if compared else ()),
                 f"{row.errors:,}",
@@ -114,7 +106,7 @@ def _rows(rows: Sequence[Row], slow: set[str]) -> str:
             ]
         )
     heads = ("", "requests", *(("longer with it ms", "%") if compared else ()), "errors", *_TIMES)
-    return html_tables.table(heads, cells) if cells else ""
+    return Table(columns_of(*heads), cells, title=title)
 
 
 def _longer(difference: Difference | None) -> tuple[str, str]:
@@ -125,7 +117,7 @@ def _longer(difference: Difference | None) -> tuple[str, str]:
     return f"{sign}{milliseconds(abs(median))}", f"{100 * median / base:+.1f}" if base > 0 else "-"
 
 
-def _parts(rows: Sequence[PartRow]) -> str:
+def _parts(rows: Sequence[PartRow]) -> Table:
     cells = [
         [
             row.operation.upper(),
@@ -137,18 +129,19 @@ def _parts(rows: Sequence[PartRow]) -> str:
     ]
     parts = ("client", "to proxy", "proxy", "slowest server")
     heads = [f"{part} {rank}" for part in parts for rank in ("p50", "p99")]
-    return html_tables.table(("operation", "requests", *heads, "more servers"), cells) if cells else ""
+    shown = columns_of("operation", "requests", *heads, "more servers")
+    return Table(shown, cells, title="Where the time goes (ms)")
 
 
-def _slowest(rows: Sequence[SlowOperation]) -> str:
+def _slowest(rows: Sequence[SlowOperation]) -> Table:
     cells = [
         [
             row.operation.upper(),
-            escape(row.proxy or "-"),
-            escape(row.device or "-"),
-            escape(row.process or "-"),
-            f"<span class=bad-text>{escape(listed(row.named))}</span>" if row.named else "-",
-            html_tables.copied(row.trans_id),
+            row.proxy or "-",
+            row.device or "-",
+            row.process or "-",
+            Cell(listed(row.named), Tone.BAD) if row.named else "-",
+            Cell(row.trans_id or "", is_code=True),
             *map(milliseconds, (row.latency, row.client, row.proxy_own, row.backend)),
             f"{row.extra:,}",
         ]
@@ -156,7 +149,8 @@ def _slowest(rows: Sequence[SlowOperation]) -> str:
     ]
     who = ("operation", "proxy", "slowest device", "its process", "named above", "transaction id")
     parts = ("client", "to proxy", "proxy", "slowest server", "more servers")
-    return html_tables.table((*who, *parts), cells, texts=6) if cells else ""
+    title = "Where the time of the slowest operations went (ms)"
+    return Table(columns_of(*who, *parts, texts=6), cells, title=title)
 
 
 def _pair(pair: tuple[float, float] | None) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What was seen of the cluster beside a run, on the time line of the report in HTML."""
+"""What was seen of the cluster beside a run, on the time line of pages."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 
 from ssbench.cluster.judgments import Node, judge, nodes, sentences
 from ssbench.cluster.observation import Metric, Observation, State
-from ssbench.document import Chart, Curve
+from ssbench.document import Chart, Curve, Element, Item, Items, Table, columns_of
 from ssbench.document.colours import COLOURS
-from ssbench.reports import html_tables
-from ssbench.reports.html_page import Part, escape
 from ssbench.statistics import RunStatistics
 
 #: Curves and points of a chart, beyond which nodes and devices are left out and samples thinned out.
@@ -23,8 +21,8 @@ _PUT = "object-server.PUT."
 _TIMING = ".timing"
 
 
-def parts(statistics: RunStatistics) -> Iterator[Part]:
-    """Yield the section; none where nobody looked at the cluster."""
+def elements(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield charts, sentences and a table; none where nobody looked at the cluster."""
     observation, start = statistics.cluster, statistics.start
     if observation is None or start is None:
         return
@@ -38,12 +36,13 @@ def parts(statistics: RunStatistics) -> Iterator[Part]:
         Chart("PUTs of object servers by device (statsd)", "ms/kB", _devices(observation, shift), digits=3),
     ]
     words = sentences(judge(observation), warnings=True) + sentences(judge(observation), warnings=False)
-    body = html_tables.warnings(words) + _versions(observation)
     # What was seen before the run may be from long before it: while initial objects were uploaded.
     charts = [replace(chart, wider=True) for chart in charts if chart.curves]
     if charts:
         charts[0] = replace(charts[0], note="Before the first send and after the run: move the time line.")
-    yield Part("Cluster", charts, body)
+    yield from charts
+    yield Items([Item(each) for each in words])
+    yield _versions(observation)
 
 
 def _fullest(state: State) -> float | None:
@@ -100,20 +99,16 @@ def _curve(name: str, points: dict[float, float], shift: float, place: int) -> C
     return Curve(name[:60], np.array(x), np.array(y), COLOURS[place % len(COLOURS)])
 
 
-def _versions(observation: Observation) -> str:
+def _versions(observation: Observation) -> Table:
     rows = [
         [
-            escape(server.url),
-            escape(server.kind),
-            escape((server.last.version if server.last else None) or ""),
+            server.url,
+            server.kind,
+            (server.last.version if server.last else None) or "",
             f"{server.asked:,}",
             f"{server.unanswered:,}",
         ]
         for server in observation.servers
     ]
-    rows += [
-        [escape(proxy.url), "proxy", escape(proxy.version or ""), "", ""] for proxy in observation.proxies
-    ]
-    return (
-        html_tables.table(("server", "kind", "version", "asked", "unanswered"), rows, texts=3) if rows else ""
-    )
+    rows += [[proxy.url, "proxy", proxy.version or "", "", ""] for proxy in observation.proxies]
+    return Table(columns_of("server", "kind", "version", "asked", "unanswered", texts=3), rows)

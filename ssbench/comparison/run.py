@@ -1,0 +1,22 @@
+"""The document of a run: what every run has, and of a run with two sides first how they compare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ssbench.comparison.document import changes, conclusion
+from ssbench.comparison.sides import compare_sides
+from ssbench.document import Document, Section
+from ssbench.reports import run
+from ssbench.reports.options import ReportOptions
+from ssbench.statistics import RunStatistics
+
+
+def document(statistics: RunStatistics, options: ReportOptions) -> Document:
+    """Return the document; sides are compared where results were kept apart by ``group``."""
+    if len(statistics.run.sides) != 2 or "group" not in statistics.groups.keys:
+        return run.document(statistics, options)
+    comparison = replace(compare_sides(statistics), warnings=())
+    found = conclusion(comparison)
+    said = replace(found, title=f"{comparison.before} to {comparison.after}: {found.title}")
+    return run.document(statistics, options, [Section("Changes", [changes(comparison)])], said)
