@@ -55,6 +55,10 @@ class On(Enum):
     ACCOUNT = "account"
 
 
+#: Longer values of settings are shortened.
+_LONGEST_VALUE = 60
+
+
 class Settings(Struct, frozen=True):
     """What a scenario says of one operation, by its name: header fields, and values of the keys of its row.
 
@@ -65,6 +69,20 @@ class Settings(Struct, frozen=True):
     headers: tuple[Header, ...] = ()
     values: dict[str, Any] = {}
     defined: tuple[str, str, int] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(self.words)})"
+
+    @property
+    def words(self) -> list[str]:
+        """What is set, for people."""
+        words = [f"{self.defined[0]} {self.values['path']}"] if self.defined else []
+        words += [
+            f"{key} {_in_words(value)}"
+            for key, value in self.values.items()
+            if key != "path" or not self.defined
+        ]
+        return words + [f"header {field}: {value}" for field, value in self.headers]
 
     def row(self) -> Operation:
         """Return the row of the operation; with its own code where the scenario defines it."""
@@ -78,6 +96,12 @@ class Settings(Struct, frozen=True):
             effect=Effect(effect),
             times_first_byte=method not in {"PUT", "POST"},
         )
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return " to ".join(str(each) for each in dict.fromkeys(value))
+    return str(value) if len(str(value)) <= _LONGEST_VALUE else f"{str(value)[:_LONGEST_VALUE]}..."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

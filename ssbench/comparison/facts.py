@@ -84,7 +84,7 @@ def _spell(value: object) -> str:
         case float():
             return f"{value:g}"
         case list() | tuple():
-            return ", ".join(map(str, value))
+            return ", ".join(": ".join(each) if isinstance(each, tuple) else str(each) for each in value)
     return str(value)
 
 

@@ -7,6 +7,7 @@ What later versions have to say comes in sections of its own after it, and in th
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -187,7 +188,10 @@ def _retries(statistics: RunStatistics) -> Iterator[str]:
 def _waits(statistics: RunStatistics) -> Iterator[str]:
     if statistics.waits:
         yield from ("", waits.TITLE)
-        yield from (f"       {waits.sentence(wait)}" for wait in statistics.waits)
+        for wait in statistics.waits:
+            yield from textwrap.wrap(
+                waits.sentence(wait), 99, initial_indent=" " * 7, subsequent_indent=" " * 9
+            )
 
 
 def _request_options(options: Mapping[str, object]) -> Iterator[str]:

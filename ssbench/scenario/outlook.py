@@ -11,9 +11,6 @@ from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, Forecas
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.stock import RunsOut
 
-#: Longer values of settings are shortened.
-_LONGEST_VALUE = 60
-
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -95,27 +92,11 @@ def _running_out(found: Sequence[RunsOut]) -> Iterator[Item]:
 
 def _settings(scenario: Scenario, name: str) -> str:
     """What a scenario says of an operation, in words; also what the cluster has to have for it."""
-    words = []
-    for settings in scenario.operations:
-        if settings.name == name:
-            if settings.defined:
-                words.append(f"{settings.defined[0]} {settings.values['path']}")
-            words += [
-                f"{key} {_in_words(value)}"
-                for key, value in settings.values.items()
-                if key != "path" or not settings.defined
-            ]
-            words += [f"header {field}: {value}" for field, value in settings.headers]
+    words = [word for each in scenario.operations if each.name == name for word in each.words]
     needs = OPERATIONS.named(name).needs
     if needs:
         words.append(f"needs {needs}")
     return ": " + ", ".join(words) if words else ""
-
-
-def _in_words(value: object) -> str:
-    if isinstance(value, tuple | list):
-        return " to ".join(str(each) for each in dict.fromkeys(value))
-    return str(value) if len(str(value)) <= _LONGEST_VALUE else f"{str(value)[:_LONGEST_VALUE]}..."
 
 
 def _containers(scenario: Scenario, found: Forecast) -> str:

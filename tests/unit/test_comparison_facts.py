@@ -11,6 +11,7 @@ from simulated_runs import SCENARIO
 from ssbench import products
 from ssbench.comparison import RunFigures, Sample
 from ssbench.comparison.facts import differences, facts_of
+from ssbench.operations import Settings
 from ssbench.option import table
 from ssbench.products import Product
 from ssbench.results import RunDescription, RunSummary
@@ -71,6 +72,8 @@ SETTINGS = {
     "stages": (Stage(20.0, (1, 2)),),
     "warmup": 2.0,
     "think_time": 0.5,
+    "operations": (Settings("read", (("X-Newest", "true"),)),),
+    "container_put_headers": (("X-Container-Sharding", "on"),),
 }
 
 

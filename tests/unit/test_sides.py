@@ -149,10 +149,10 @@ def test_a_worker_sends_each_object_to_its_side(monkeypatch, given):
     run = Run(given, 1)
     seen = []
 
-    def note(_run, target):
+    def note(target):
         seen.append((target.url, target.container, target.token))
 
-    monkeypatch.setattr(run, "_builders", {1: (None, note)})
+    monkeypatch.setattr(run, "_operations", {1: (None, note, None)})
     for number in range(1, 30):
         run.perform((number, 1, 0, 7, number, 0), None)
         side = side_of(number)
