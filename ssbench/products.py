@@ -69,7 +69,6 @@ _OWN: dict[Product, dict[str, str]] = {
         "csv": "ssbench.reports.csv:report",
         "json": "ssbench.reports.json:report",
         "junit": "ssbench.reports.junit:report",
-        "summary_md": "ssbench.reports.markdown:report",
         "requests_per_second": "ssbench.reports.requests_per_second:report",
     },
     Product.COMPARISON: {

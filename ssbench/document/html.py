@@ -57,6 +57,7 @@ def _template() -> Template:
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
+        keep_trailing_newline=True,
         finalize=lambda value: (
             printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
         ),

@@ -11,6 +11,7 @@ from ssbench.document import (
     Item,
     Items,
     Lines,
+    Note,
     Section,
     Table,
     Tone,
@@ -43,6 +44,7 @@ def document(
     page = Detail.PAGE
     elements = [
         *first,
+        *_section("", [Note(url) for url in statistics.run.storage_urls[:3]], page),
         *_section("Operations", run_tables.operations(statistics)),
         *_section("Over time", run_charts.over_time(statistics), page),
         *_section("Latency", run_charts.latencies(statistics), page),
@@ -86,7 +88,6 @@ def _facts(statistics: RunStatistics) -> list[str]:
         f"{statistics.duration:,.1f} s from {utc(statistics.start)}",
         f"policy {scenario.policy}" if scenario.policy else "",
         f"seed {run.seed}" if run.seed is not None else "",
-        ", ".join(run.storage_urls[:3]) + (", ..." if len(run.storage_urls) > 3 else ""),
         f"ssbench {run.version}",
     ]
     return [*filter(None, facts)]

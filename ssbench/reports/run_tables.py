@@ -20,18 +20,18 @@ from ssbench.statistics.parts import Parts
 #: Characters of the scenario file beyond this are cut off: the page stays small whatever the run was.
 _MOST_TEXT = 20_000
 
-_FIGURES = ("ops", "ops/s", "MB/s", "errors", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
+_LATENCIES = ("p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
+_FIGURES = ("ops", "ops/s", "MB/s", "errors", *_LATENCIES)
 
 
 def operations(statistics: RunStatistics) -> Iterator[Element]:
     """Yield a table with a row for each operation, one by size class where there are several, and notes."""
     sections = (*statistics.sections[1:], statistics.total)
-    first, second, *others = _FIGURES
     figures = [
-        Column("%"),
-        *columns_of(first, second, texts=0),
+        *columns_of("ops", "%", "errors", "ops/s", texts=0),
         Column("95 % interval", detail=Detail.PAGE),
-        *columns_of(*others, texts=0),
+        Column("MB/s"),
+        *(Column(head, short=head.removesuffix(" ms")) for head in _LATENCIES),
     ]
     names = [each.operation.name.upper() if each.operation else "ALL" for each in sections]
     rows = [
@@ -66,12 +66,13 @@ def operations(statistics: RunStatistics) -> Iterator[Element]:
 
 
 def _of_line(line: Line, statistics: RunStatistics) -> Iterator[str | Cell]:
-    yield share(line.count + line.failed, statistics.total.count + statistics.total.failed).removesuffix(" %")
+    everything = statistics.total.count + statistics.total.failed
     yield f"{line.count:,}"
+    yield share(line.count + line.failed, everything).removesuffix(" %")
+    yield _errors(line.failed)
     yield rate(line.requests_per_second)
     yield _interval(line.rate_interval)
     yield FIGURES["mb_per_s"].text(line, statistics)
-    yield _errors(line.failed)
     yield from _percentiles(line.latency)
 
 

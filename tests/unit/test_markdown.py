@@ -11,7 +11,7 @@ from old_formats import msgpack_file, success
 from ssbench.cli.master import main
 from ssbench.document import Tone
 from ssbench.figures.units import rate, share
-from ssbench.reports import ReportOptions, markdown
+from ssbench.reports import ReportOptions, report
 from ssbench.reports.verdict import verdict
 from ssbench.run_results import open_results
 from ssbench.statistics import RunStatistics, summarize
@@ -32,20 +32,21 @@ def test_the_report_of_known_results(capsys: pytest.CaptureFixture[str]) -> None
         "### \u274c Known results: FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;"
         " CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %; 2 errors"
     )
-    assert lines[2].startswith("4 users, 2 workers, 4.0 s, policy gold, 2001-09-09 01:46:40 UTC")
+    assert lines[2].startswith("4 users; 2 workers; 4.0 s from 2001-09-09 01:46:40 UTC; policy gold")
     assert "| CREATE | 1 | 20.0 | 0 | 1.00 | 0.00 | - | - | - | - | 250.0 |" in lines
     assert "| **ALL** | 3 | 100.0 | 2 | 2.00 | 0.01 | - | - | - | - | 1500 |" in lines
     assert "- 2 of 5 operations failed (40.0 %): 1 x lost worker, 1 x short body." in lines
-    assert "| 1 | short body | `tx3` |" in lines
+    assert "| short body | READ 1 |  | `tx3` | 1 | 20.0 | - | - |" in lines
     assert "- worker 1 was busy" in lines
 
 
 def test_nothing_in_names_is_markup(tmp_path: Path) -> None:
-    text = markdown.report(summarize(open_results(write_full_run(tmp_path / "run.stat.gz"))), ReportOptions())
+    statistics = summarize(open_results(write_full_run(tmp_path / "run.stat.gz")))
+    text = report("summary_md", statistics, ReportOptions())
     assert "Füll \\<b\\>\\&\\|:" in text
     assert "w \\</script\\> @\u2060all" in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert {line.count("|") for line in rows} == {12, 4}
+    assert {line.count("|") for line in rows} == {12, 9, 3, 4}
 
 
 def test_verdicts(tmp_path: Path) -> None:

@@ -6,23 +6,73 @@ import argparse
 from pathlib import Path
 
 import pytest
+from full_run import write_full_run
 
 from ssbench import products
+from ssbench.archive import entry_of
+from ssbench.capacity.steps import step_of
+from ssbench.capacity.variables import Variable
 from ssbench.cli import capacity, master
+from ssbench.comparison import compare, figures_of
+from ssbench.document import Tone
 from ssbench.errors import ExitCode, UsageError
 from ssbench.products import Product
+from ssbench.reports import ReportOptions
+from ssbench.reports.capacity import Capacity
+from ssbench.run_results import open_results
+from ssbench.scenario.reading import load
+from ssbench.statistics import summarize
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
+    """Something real of each product."""
+    path = write_full_run(tmp_path_factory.mktemp("products") / "run.stat.gz")
+    statistics = summarize(open_results(path), ("worker", "storage_url"), over_time=True)
+    figures = [figures_of(statistics, name) for name in ("one", "two")]
+    entry = entry_of(statistics, path.name, 1, 1)
+    steps = (step_of(3, statistics),)
+    return {
+        Product.RUN: statistics,
+        Product.COMPARISON: compare(figures[:1], figures[1:]),
+        Product.REPEATED: figures,
+        Product.CONFIGURATIONS: figures,
+        Product.CAPACITY: Capacity("a sweep", Variable.USERS, steps, (), "it ended", Tone.GOOD),
+        Product.LIST: [("last", entry)],
+        Product.TREND: [entry],
+        Product.OUTLOOK: load("very_small"),
+    }
 
 
 @pytest.mark.parametrize(
     ("product", "name"), [(product, name) for product in Product for name in products.names(product)]
 )
-def test_every_format_is_a_function(product: Product, name: str) -> None:
-    assert callable(products.find(product, name))
+def test_each_product_is_made_in_each_format(
+    samples: dict[Product, object], product: Product, name: str
+) -> None:
+    if name == "html":
+        pytest.importorskip("bokeh")
+    assert products.has(product, name)
+    made = products.find(product, name)(samples[product], ReportOptions())
+    assert made.endswith("\n")
+    if name in {"text", "markdown", "html"}:
+        words = {
+            Product.RUN: "DELETE",
+            Product.COMPARISON: "no verdict",
+            Product.REPEATED: "2 runs: one to two",
+            Product.CONFIGURATIONS: "GET/s",
+            Product.CAPACITY: "it ended",
+            Product.LIST: "last",
+            Product.TREND: "1 run",
+            Product.OUTLOOK: "8 operations at once",
+        }
+        assert words[product] in made
+        assert "\x1b" not in made
 
 
 @pytest.mark.parametrize("name", products.FILES)
 def test_each_option_with_a_file_is_a_format_of_a_run(name: str) -> None:
-    assert name in products.names(Product.RUN)
+    assert products.has(Product.RUN, name)
     assert products.option(name) == f"--{name.replace('_', '-')}"
 
 

@@ -149,7 +149,7 @@ def _markdown(it: Made) -> Shown:
 
 
 def _html(it: Made) -> Shown:
-    keys = ("%", "count", "rate", "%", "mb_per_s", "errors", "p50", "p95", "p99", "p99.9", "max")
+    keys = ("count", "%", "errors", "rate", "%", "mb_per_s", "p50", "p95", "p99", "p99.9", "max")
     found = {}
     pytest.importorskip("jinja2")
     from ssbench.document import html  # noqa: PLC0415 - not before Jinja2 was found

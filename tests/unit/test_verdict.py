@@ -16,7 +16,7 @@ from ssbench.conditions import parse
 from ssbench.errors import ExitCode
 from ssbench.gates import Undecided
 from ssbench.operations import OPERATIONS
-from ssbench.reports import ReportOptions, junit, markdown, report, summary
+from ssbench.reports import ReportOptions, junit, report, summary
 from ssbench.scenario.model import Stage
 from ssbench.statistics import RunStatistics
 from ssbench.verdict import Outcome, verdict_of
@@ -84,7 +84,7 @@ def test_every_output_shows_the_same_verdict(case: str) -> None:
     found = verdict_of(numbers, options.fail_if)
     assert (found.exit_code, found.outcome) == (code, outcome)
     mark, tone = SHOWN[outcome]
-    assert markdown.report(numbers, options).startswith(f"### {mark} ")
+    assert report("summary_md", numbers, options).startswith(f"### {mark} ")
     assert f"<div class='verdict {tone}'>" in report("html", numbers, options)
     made = json.loads(reports.report("json", numbers, options))["verdict"]
     assert (made["exit_code"], made["outcome"]) == (int(code), outcome.value)
@@ -117,7 +117,7 @@ def test_percentiles_are_of_response_times_and_say_at_least() -> None:
     assert len(rows) == 2
     for row in rows:
         assert re.fullmatch(r">217\d +>41\d\d +>4[23]\d\d +>43\d\d +>43\d\d", row.strip())
-    assert "| \u2265 217" in markdown.report(numbers, ReportOptions())
+    assert "| \u2265 217" in report("summary_md", numbers, ReportOptions())
     assert "<td>\u2265 217" in re.sub(r"<td [^>]*>", "<td>", report("html", numbers, ReportOptions()))
     # Those beyond a percentile took at least so long, not those below it.
     assert re.search(
