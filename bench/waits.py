@@ -134,24 +134,33 @@ def _resolve(sock: socket.socket, silent_every: int) -> None:
 def of_swift(
     fault: Callable[[LocalSwift, ExitStack], None] | None,
     operations: int = 300,
+    lasting: float = 15.0,
     **options: str,
 ) -> Callable[[Path], tuple[Wait, ...]]:
-    """Have something happen to an embedded Swift when about a third of a run is over."""
+    """Have something happen to an embedded Swift for some seconds of a run."""
 
     def cause(folder: Path) -> tuple[Wait, ...]:
         import swiftclient  # noqa: PLC0415
 
         with LocalSwift(layout=SERVERS, proxy_options={**DEFAULTS, **options}) as swift, ExitStack() as stack:
             token = swiftclient.get_auth(swift.auth_url, swift.user, swift.key)[1]
-            timer = threading.Timer(6.0, lambda: fault(swift, stack) if fault else None)
-            timer.start()
+
+            def repair() -> None:
+                stack.close()
+                swift.object_servers[0].resume()
+                swift.listings.resume()
+
+            timers = [threading.Timer(6.0 + lasting, repair)]
+            timers += [threading.Timer(6.0, fault, (swift, stack))] if fault else []
+            for timer in timers:
+                timer.start()
             try:
                 return run(folder, swift.storage_url, operations=operations, token=token)
             finally:
-                timer.cancel()
-                timer.join()
-                swift.object_servers[0].resume()
-                swift.listings.resume()
+                for timer in timers:
+                    timer.cancel()
+                    timer.join()
+                repair()
 
     return cause
 
@@ -188,7 +197,7 @@ CAUSES: dict[str, tuple[Callable[[Path], tuple[Wait, ...]], float, bool]] = {
     "silent name server": (name_server, 5.0, True),
     "stopped container server": (of_swift(stopped_container_server), 1.0, False),
     "stopped replica": (of_swift(stopped_object_server), 0.5, False),
-    "stopped replica, reads": (of_swift(stopped_object_server, 200), 10.0, False),
+    "stopped replica, reads": (of_swift(stopped_object_server, 200, lasting=45.0), 10.0, False),
     "full object server": (of_swift(full_object_server), 0.5, False),
     "concurrent gets": (
         of_swift(stopped_object_server, concurrent_gets="yes", concurrency_timeout="0.5"),

@@ -31,21 +31,27 @@ Thing = TypeVar("Thing", bound=Hashable)
 class Join:
     """Takes the results of a run, then its logs; :meth:`joined` is what came of it.
 
-    ``template`` is the proxies' ``log_msg_template``, where they have one.
+    ``template`` is the proxies' ``log_msg_template``, where they have one. Of ``transaction``, which need not
+    be a result, all lines are kept, as of the slowest operations.
     """
 
-    def __init__(self, results: RunResults, template: str | None = None) -> None:
+    def __init__(
+        self, results: RunResults, template: str | None = None, transaction: str | None = None
+    ) -> None:
         self.run_mark = None if results.run.run_id is None else f"-{run_mark(results.run.run_id)}".encode()
         self._without_id = 0
         self._candidates: dict[int, str] = {}
         self._moments: list[tuple[int, int]] = []
         self._operations, found = self._read(results)
-        self._wanted = Wanted(
-            found,
-            self.run_mark,
-            template,
-            frozenset(slowest(self._operations.latency).tolist()),
-        )
+        shown, other = set(slowest(self._operations.latency).tolist()), None
+        if transaction:
+            other = transaction[: ids.LENGTH].encode()
+            place = int(found.find(ids.gather(other, np.zeros(1, np.int64)))[0])
+            if place >= 0:
+                self._candidates[place] = other.decode()
+                shown.add(place)
+                other = None
+        self._wanted = Wanted(found, self.run_mark, template, frozenset(shown), other)
         count = len(self._operations.code)
         self._proxy = np.full(count, NOBODY, np.int64)
         self._worker = np.full(count, NOBODY, np.int64)

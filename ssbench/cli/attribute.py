@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import printable
-from ssbench.cli import archives, attribute_waits, output_file, report_files
+from ssbench.cli import archives, attribute_requests, attribute_waits, output_file, report_files
 from ssbench.cli.options import add_force, add_renamed
 from ssbench.errors import ExitCode, UsageError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ssbench.attribution import files
     from ssbench.attribution.joined import Joined
     from ssbench.attribution.records import Attribution
+    from ssbench.attribution.spans import Request
     from ssbench.results import RunSummary
 
 _log = logging.getLogger(__name__)
@@ -78,6 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file for the report of the run as a page with charts, with a section of what the logs say"
         " (needs: pip install bokeh)",
     )
+    attribute_requests.add_arguments(parser)
     add_force(parser)
 
 
@@ -100,16 +102,19 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.statistics import waits as waits_of_constants
 
     arguments.stats_file = archives.stat_file(arguments)
-    outputs = [path for path in (arguments.report_file, arguments.json, arguments.html) if path]
+    attribute_requests.check(arguments)
+    others = [path for path in (arguments.json, arguments.html, arguments.trace) if path]
+    outputs = [arguments.report_file, *others]
     if arguments.html:
         report_files.check_bokeh()
     output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
-    others = [path for path in (arguments.json, arguments.html) if path]
     on_stdout = sum(map(output_file.is_standard_output, others))
     if on_stdout > 1:
         raise UsageError("standard output (-) is given for two outputs")
     logs = files.find(arguments.swift_logs)
-    joined, summary = _join(arguments.stats_file, logs, arguments.log_format)
+    joined, summary = _join(arguments.stats_file, logs, arguments.log_format, arguments.transaction)
+    if attribute_requests.write(arguments, joined):
+        return ExitCode.OK
     facts = RunFacts(arguments.hosts, summary.cluster if summary else None, _overload(joined, summary))
     found, waits = attribute(joined, facts), attribute_waits.waits(joined)
     if not (on_stdout and output_file.is_standard_output(arguments.report_file)):
@@ -120,11 +125,11 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         with output_file.writing(arguments.json, force=arguments.force, clean=printable.in_json) as out:
             out.write(json_record.report(found, waits))
     if arguments.html:
-        _write_page(arguments, found)
+        _write_page(arguments, found, attribute_requests.requests(arguments, joined))
     return ExitCode.OK
 
 
-def _write_page(arguments: argparse.Namespace, found: Attribution) -> None:
+def _write_page(arguments: argparse.Namespace, found: Attribution, requests: list[Request]) -> None:
     from ssbench.cli.stat_file import reading
     from ssbench.document import html
     from ssbench.reports import ReportOptions, attribution, run
@@ -133,7 +138,10 @@ def _write_page(arguments: argparse.Namespace, found: Attribution) -> None:
     with reading(arguments.stats_file) as results:
         statistics = summarize(results, report_files.GROUPS, over_time=True)
     options = ReportOptions()
-    page = html.render(run.document(statistics, options, [attribution.section(found)]), options)
+    sections = [attribution.section(found)]
+    if requests:
+        sections.append(attribution.requests(requests))
+    page = html.render(run.document(statistics, options, sections), options)
     with output_file.writing(arguments.html, force=arguments.force) as out:
         out.write(page)
     if not output_file.is_standard_output(arguments.html):
@@ -183,14 +191,14 @@ def _overload(joined: Joined, summary: RunSummary | None) -> tuple[str, ...]:
 
 
 def _join(
-    stats_file: Path, logs: list[files.LogFile], template: str | None
+    stats_file: Path, logs: list[files.LogFile], template: str | None, transaction: str | None
 ) -> tuple[Joined, RunSummary | None]:
     from ssbench.attribution.join import Join
     from ssbench.attribution.joined import NOBODY
     from ssbench.cli.stat_file import reading
 
     with reading(stats_file) as results:
-        join = Join(results, template)
+        join = Join(results, template, transaction)
         for warning in results.warnings:
             _log.warning("%s: %s", stats_file, warning)
         summary = results.summary

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ssbench.attribution import waterfall
 from ssbench.attribution.pictures import pictures
 from ssbench.attribution.ranks import Difference
 from ssbench.attribution.records import Attribution
 from ssbench.attribution.sentences import listed
+from ssbench.attribution.spans import Request
 from ssbench.attribution.tables import PartRow, Row, SlowOperation
 from ssbench.attribution.texts import (
     LONGER,
@@ -18,7 +20,19 @@ from ssbench.attribution.texts import (
     is_clear,
     outcome,
 )
-from ssbench.document import Cell, Element, Item, Items, Note, Section, Table, Tone, Verdict, columns_of
+from ssbench.document import (
+    Cell,
+    Element,
+    Item,
+    Items,
+    Lines,
+    Note,
+    Section,
+    Table,
+    Tone,
+    Verdict,
+    columns_of,
+)
 from ssbench.figures.units import milliseconds
 
 _HEADLINES = (
@@ -29,6 +43,8 @@ _HEADLINES = (
     ("507", "Answered 507"),
     ("missing", "A server without a log is slow"),
 )
+#: How many requests are shown one by one.
+_WATERFALLS = 10
 _TIMES = ("own p50 ms", "own p99 ms", "client p50 ms", "client p99 ms")
 _LEGEND = f"{LONGER[:1].upper()}{LONGER[1:]}."
 
@@ -38,6 +54,12 @@ def section(attribution: Attribution) -> Section:
     tone, headline = _headline(attribution)
     verdict = Verdict(tone, headline, answer(attribution))
     return Section("Which node was slow", [verdict, *pictures(attribution), *_elements(attribution)])
+
+
+def requests(found: Sequence[Request]) -> Section:
+    """Return the section of single requests, the slowest first: a waterfall of each."""
+    blocks = [Lines(waterfall.lines(each)) for each in found[:_WATERFALLS]]
+    return Section("The slowest requests, server by server", blocks)
 
 
 def _headline(attribution: Attribution) -> tuple[Tone, str]:

@@ -1,0 +1,85 @@
+"""One request as a waterfall and as a trace, from genuine lines, through the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from genuine_logs import DATA, write_stat_file
+
+from ssbench.cli.master import main
+
+CREATED = "tx3f9ca1cf5c5e4993b4a70-006b021e1d"
+#: A request that is no result of the run, with a look-up and container updates.
+OTHER = "tx2fb49ad9eae8482080275-006b021d3a"
+
+
+@pytest.fixture
+def stat_file(tmp_path: Path) -> Path:
+    return write_stat_file(tmp_path / "run.stat.gz")
+
+
+def waterfall(stat_file: Path, trans_id: str, *options: object) -> list[str]:
+    report = stat_file.with_name("report.txt")
+    words = ["-q", "attribute", "-s", stat_file, "--force", "-f", report, "--transaction", trans_id, *options]
+    assert main([*map(str, words)]) == 0
+    return report.read_text().splitlines()
+
+
+def test_a_request_of_the_run(stat_file: Path) -> None:
+    logs = ("--swift-logs", DATA / "run-proxy.log", DATA / "run-object.log")
+    head, *lines = waterfall(stat_file, CREATED, *logs)
+    assert head == f"CREATE of 8,192 bytes, {CREATED}"
+    assert max(map(len, lines)) <= 80
+    # By hand: the client 77.8 ms, the proxy 70.2 of them, the servers 43.9 to 57.3 within that.
+    names = [line[:48].strip() for line in lines]
+    assert names == [
+        "client",
+        "proxy run-proxy PUT 201",
+        "object server d3 on o3 PUT 201",
+        "object server d4 on o1 PUT 201",
+        "object server d1 on o1 PUT 201",
+    ]
+    assert [line[48:57].strip() for line in lines] == [
+        "77.8 ms",
+        "70.2 ms",
+        "43.9 ms",
+        "50.5 ms",
+        "57.3 ms",
+    ]
+    assert not any("~" in line for line in lines)
+
+
+def test_a_request_with_sub_requests_and_updates(stat_file: Path) -> None:
+    logs = [DATA / name for name in ("run-proxy.log", "proxy.log", "object.log", "container.log")]
+    lines = waterfall(stat_file, f"{OTHER}-suffix", "--swift-logs", *logs)
+    text = "\n".join(lines)
+    assert "  VW HEAD 204" in text
+    assert text.count("container update") == 3
+    assert text.count("object server") == 3
+
+
+def test_a_request_that_no_log_has(stat_file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    options = ["--swift-logs", str(DATA / "run-proxy.log"), "--transaction", OTHER.replace("2", "3")]
+    assert main(["-q", "attribute", "-s", str(stat_file), *options]) == 2
+    assert "no line of the logs that could be read has this id" in capfd.readouterr().err
+    with pytest.raises(SystemExit) as caught:
+        main(["-q", "attribute", "-s", str(stat_file), *options[:2], "--transaction", "tx1"])
+    assert caught.value.code == 2
+
+
+def test_a_trace_of_the_slowest(stat_file: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    logs = ["--swift-logs", str(DATA / "run-proxy.log"), str(DATA / "run-object.log")]
+    report = ["-f", str(tmp_path / "report.txt")]
+    assert main(["-q", "attribute", "-s", str(stat_file), *report, "--trace", str(trace), *logs]) == 0
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert len({event["pid"] for event in events}) == 20
+    spans = [event for event in events if event["ph"] == "X"]
+    clients = [event for event in spans if event["cat"] == "client"]
+    assert [event["dur"] for event in clients] == sorted((event["dur"] for event in clients), reverse=True)
+    for event in spans:
+        # Every part lies in its request, but for what is measured by two clocks.
+        (client,) = (each for each in clients if each["pid"] == event["pid"])
+        assert event["ts"] >= 0
+        assert event["ts"] + event["dur"] <= client["dur"] + 25_000
+    assert {event["cat"] for event in spans} == {"client", "proxy", "object"}
