@@ -200,7 +200,9 @@ def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path)
         "Partitions with most requests",
         "Where the time of the slowest operations went (ms)",
     ]
-    (row,) = re.findall("<tr><td><span class=bad-text>d3 on o3/object</span>(.*?)(?:<tr>|</table>)", section)
+    (row,) = re.findall(
+        "<tr><td><span class=bad-text>d3 on o3/object</span>(.*?)\\s*<(?:tr|/table)>", section
+    )
     cells = row.split("<td class=number>")[1:]
     (device,) = (each for each in found["devices"] if each["name"] == "d3 on o3/object")
     assert cells[0] == f"{device['requests']}"
