@@ -136,6 +136,15 @@ class Operation:
     causes: Mapping[int, str] = field(default_factory=dict, hash=False)
     needs: str = ""
     keys: Mapping[str, Rule] = field(default_factory=dict, hash=False)
+    requests: int = 1
+    repeats: str = ""
+
+    def most_requests(self, settings: Settings) -> int:
+        """Return how many requests it is at most, those included that remove what it made.
+
+        ``requests`` without settings; twice the value of the key ``repeats`` adds to that.
+        """
+        return self.requests + 2 * int(settings.values.get(self.repeats, 0))
 
     @property
     def has_object(self) -> bool:
@@ -259,6 +268,7 @@ LIST = Operation(
     on=On.CONTAINER,
     times_first_byte=True,
     keys=_LISTING,
+    repeats="pages",
 )
 LIST_ACCOUNT = Operation(
     code=8,
@@ -268,6 +278,7 @@ LIST_ACCOUNT = Operation(
     on=On.ACCOUNT,
     times_first_byte=True,
     keys=_LISTING,
+    repeats="pages",
 )
 #: A cache asks whether what it has is still right: any ETag is, as long as the object exists.
 CONDITIONAL = Operation(
@@ -322,6 +333,35 @@ COPY = Operation(
     times_first_byte=True,
     success=frozenset({201}),
 )
+SYMLINK = Operation(
+    code=15,
+    name="symlink",
+    method="PUT",
+    effect=Effect.READS,
+    returns_object=True,
+    needs="symlink",
+    requests=4,
+)
+SLO = Operation(
+    code=16,
+    name="slo",
+    method="PUT",
+    effect=Effect.NONE,
+    needs="slo",
+    requests=10,
+    repeats="segments",
+    keys={"segments": whole(1, 1000), "segment_size": sizes(1)},
+)
+BULK = Operation(
+    code=17,
+    name="bulk",
+    method="PUT",
+    effect=Effect.NONE,
+    needs="bulk_upload",
+    requests=12,
+    repeats="objects",
+    keys={"objects": whole(1, 1000), "size": sizes(0)},
+)
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = Operation(
     code=64,
@@ -355,6 +395,9 @@ OPERATIONS = Operations(
         RANGE,
         PUBLIC,
         COPY,
+        SYMLINK,
+        SLO,
+        BULK,
         UPLOAD_IF_MISSING,
         REMOVE,
     )

@@ -28,6 +28,9 @@ _AT_ONCE_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
 #: was sent, its history.
 Special = tuple[int, float, History | None]
 
+#: An initial upload may be two requests, of which only one is tried again.
+_UPLOAD_REQUESTS = 2
+
 
 class Arrival(msgspec.Struct, frozen=True, gc=False):
     """Results that came in one message, of jobs that were in flight with its sender.
@@ -60,6 +63,7 @@ class Crew:
         #: The first due time of the run, from which those that workers get count.
         self._start: float | None = None
         self._bounds = Bounds((), 0)
+        self._retries = 0
 
     def living(self) -> list[WorkerState]:
         """Return the workers that can be given work, as the account of this group knows them."""
@@ -73,7 +77,9 @@ class Crew:
         self._start = None
         self._header = packing.pack_parameters(parameters)
         retries = parameters.requests.retries + parameters.requests.retry_404
-        self._bounds = Bounds(tuple(largest_objects), retries)
+        most = parameters.most_requests
+        self._bounds = Bounds(tuple(largest_objects), retries * (most if most > _UPLOAD_REQUESTS else 1))
+        self._retries = retries
         self._set_longest_job()
 
     def change(self, **changes: object) -> None:
@@ -90,8 +96,9 @@ class Crew:
             parameters.requests.connect_timeout,
             parameters.requests.network_timeout,
             parameters.requests.request_timeout,
-            self._bounds.retries,
+            self._retries,
             max(self._bounds.largest, default=0),
+            parameters.most_requests,
         )
         # Between two jobs a user thinks, and the next one has not begun meanwhile.
         self.ledger.longest_job = longest + parameters.think_time

@@ -85,7 +85,8 @@ class Bounds:
         operation, largest = OPERATIONS[task[0]], self.largest[task[1]]
         if operation.sends_body:
             return largest if operation.returns_object else 0
-        return max(largest, _LARGEST_ANSWER, age * _BYTES_A_SECOND if operation.returns_object else 0)
+        any_number = operation.returns_object or operation.defined or not operation.has_object
+        return max(largest, _LARGEST_ANSWER, age * _BYTES_A_SECOND if any_number else 0)
 
 
 def _late_fault(batch: Batch, result: Result, completed: float) -> str | None:

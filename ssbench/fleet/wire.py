@@ -88,7 +88,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     the sides are two accounts with a token each. ``owners`` holds what the objects of each of
     ``size_classes`` say of whose they are (:mod:`ssbench.scenario.owner`). A run has parameters for each
     ``group`` of users, whose jobs follow them.
-    ``operations`` are the settings of operations.
+    ``operations`` are the settings of operations,
+    ``most_requests`` is how many requests a job is at most.
     """
 
     run_id: Count
@@ -113,6 +114,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     owners: list[str] = []
     group: Small = 0
     operations: list[Settings] = []
+    most_requests: Small = 2
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ssbench.fleet.wire import RunParameters
+from ssbench.operations import OPERATIONS, Settings
 from ssbench.run.options import RunOptions
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import owner_of
@@ -44,5 +45,14 @@ def run_parameters(
         verify_seed=run_id if options.verify and session else None,
         sided=bool(options.sides),
         operations=list(scenario.operations),
+        most_requests=_most_requests(scenario),
         side_policies=[side.policy for side in options.sides if side.policy],
     )
+
+
+def _most_requests(scenario: Scenario) -> int:
+    """Return how many requests an operation of a scenario is at most; an initial upload may be two."""
+    settings = {each.name: each for each in scenario.operations}
+    names = {name for each in scenario.size_classes for name, weight in each.weights.items() if weight}
+    rows = [OPERATIONS.named(name) for name in names]
+    return max(2, *(row.most_requests(settings.get(row.name, Settings(row.name))) for row in rows))

@@ -46,9 +46,10 @@ class Request(Struct, frozen=True, gc=False, kw_only=True):
     A status from 200 to 299 is a success, unless ``success`` says which are. With ``missing_ok`` 404 is one
     too, and each of ``done_before`` where an earlier attempt may have been carried out. ``causes`` names
     failures. ``expected`` is how many bytes of body a success has, 0 for any number. ``part`` is the first
-    and the last byte of the object that are asked for, which sets the header for that.
-    ``keep`` is how many bytes of the answer's body are kept, 0 for none: a longer one is a failure.
-    ``anonymous``: without credentials.
+    and the last byte of the object that are asked for, which sets the header for that. ``content`` is the
+    name of the object whose content is returned, where that is another one; empty where it is not that of one
+    object, and is not checked. ``keep`` is how many bytes of the answer's body are kept, 0 for none: a longer
+    one is a failure. ``anonymous``: without credentials.
     """
 
     method: str
@@ -67,6 +68,7 @@ class Request(Struct, frozen=True, gc=False, kw_only=True):
     done_before: frozenset[int] = frozenset()
     expected: int = 0
     part: tuple[int, int] | None = None
+    content: str | None = None
     keep: int = 0
     anonymous: bool = False
 

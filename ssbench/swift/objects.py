@@ -200,10 +200,12 @@ class Client:
             effort.keeps = request.keep
         elif request.part is not None:
             effort.checked, effort.first = self._shared.verifier is not None, request.part[0]
+        elif request.content == "":
+            pass
         elif request.method == "GET" and request.name and not (request.part or request.query or request.path):
             effort.checked = self._shared.verifier is not None or (begun is None and self.sample())
         if self._shared.verifier is not None and request.name:
-            effort.name = f"{request.container}/{request.name}".encode()
+            effort.name = f"{request.container}/{request.content or request.name}".encode()
 
     def template(
         self,

@@ -22,14 +22,15 @@ def longest_job(
     request_timeout: float | None,
     retries: int,
     size: int,
+    requests: int = 2,
 ) -> float:
     """Return the most seconds that a worker can take for a job, whatever the server does.
 
     The time-outs are seconds, as in :class:`ssbench.swift.objects.ClientSettings`; ``retries`` is how often
-    a request may be tried again for any reason, ``size`` the bytes of the largest body.
+    a request may be tried again for any reason, ``size`` the bytes of the largest body, ``requests`` how many
+    a job is at most, one after the other: an initial upload may be HEAD and PUT.
     """
     # Connecting may take its time-out twice, the second time for TLS.
     attempt = 2 * connect_timeout + (request_timeout or NETWORK_TIMEOUTS * network_timeout) + size / SLOW_RATE
     request = (retries + 1) * attempt + retries * LONGEST_RETRY_AFTER
-    # An initial upload may be two requests: HEAD and PUT.
-    return 2 * request * _LATE_SHARE + _LATE_SECONDS
+    return requests * request * _LATE_SHARE + _LATE_SECONDS

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import os
 import random
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
-from msgspec import MsgspecError, Struct, json, structs
+from msgspec import Struct, structs
 
 from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.names import object_name
 from ssbench.operations import OPERATIONS, PART_LENGTH, On, Operation, Settings
-from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
-from ssbench.swift.causes import NOT_FOUND, WRONG_LISTING
+from ssbench.store.contract import Outcome, Request
+from ssbench.swift.causes import NOT_FOUND
 
 if TYPE_CHECKING:
     from ssbench.swift.connection import Connection
@@ -28,11 +26,8 @@ if TYPE_CHECKING:
 
 NO_SETTINGS = Settings("")
 
-#: Entries of a page of a listing, unless a scenario says another number; bytes of the largest one.
-_LIMIT = 1000
+#: Bytes of an item of metadata, unless a scenario says another number.
 _METADATA_BYTES = 16
-_PLACES = ("prefix", "delimiter", "marker")
-_LARGEST_PAGE = 64 * 2**20
 
 
 class Target(Struct, frozen=True, gc=False):
@@ -81,64 +76,6 @@ class Target(Struct, frozen=True, gc=False):
         """What the object is to say of whose it is; None for nothing."""
         owners = self.parameters.owners
         return owners[self.size_class] if owners else None
-
-
-class Sequence:
-    """The requests of one operation, one after the other, and what they come to as its one outcome.
-
-    It is timed from the first to the end of the last; retries and bytes add up. ``entries`` are those of
-    listings.
-    """
-
-    def __init__(self, target: Target) -> None:
-        self.entries = 0
-        self._target = target
-        self._done: list[Outcome] = []
-
-    def ask(self, **more: Any) -> Outcome:
-        """Make the request of the operation's row, changed by ``more``."""
-        return self.perform(self._target.request(**more))
-
-    def perform(self, request: Request) -> Outcome:
-        """Make a request; one that fails should be the last."""
-        target = self._target
-        prior = target.spent if not self._done else NOTHING_BEFORE
-        outcome = target.client.perform(target.url, request, target.token, prior)
-        self._done.append(outcome)
-        return outcome
-
-    def fault(self, cause: str, detail: str) -> Outcome:
-        """Return the outcome of an operation whose answers are wrong, although their statuses are not."""
-        return self._whole(cause, detail)
-
-    def outcome(self) -> Outcome:
-        """Return the outcome of what was done so far, which is that of the last request where it failed."""
-        last = self._done[-1]
-        return self._whole(last.cause, last.detail)
-
-    def _whole(self, cause: str | None, detail: str) -> Outcome:
-        first, last = self._done[0], self._done[-1]
-        retried: Counter[str] = Counter()
-        for each in self._done:
-            retried.update(each.retried or {})
-        took = last.completed - first.completed + ((first.last_byte or first.spent) or 0.0)
-        return structs.replace(
-            last,
-            first_byte=first.first_byte if cause is None else None,
-            last_byte=took if cause is None or last.unauthorized else None,
-            size=sum(each.size for each in self._done) if cause is None else 0,
-            retries=sum(each.retries for each in self._done),
-            cause=cause,
-            detail=detail,
-            retried=dict(retried) or None,
-            spent=None if cause is None else took,
-            resent=sum(each.resent for each in self._done),
-            connecting=sum(each.connecting for each in self._done),
-            pausing=sum(each.pausing for each in self._done),
-            last_attempt=None,
-            reply=None,
-            entries=self.entries,
-        )
 
 
 Builder = Callable[[Target], Outcome]
@@ -227,36 +164,6 @@ def post(target: Target) -> Outcome:
     )
     headers = (*fields, *target.settings.headers)
     return target.ask(headers=headers, delete_after=target.parameters.delete_after, owner=target.owner)
-
-
-@builds("list", "list_account")
-def list_(target: Target) -> Outcome:
-    """GET a listing, page after page up to the number of ``pages``; each must be in ascending order."""
-    values = target.settings.values
-    query: dict[str, str] = {key: values[key] for key in _PLACES if key in values}
-    query |= {"format": "json", "limit": str(values.get("limit", _LIMIT))}
-    sequence = Sequence(target)
-    for _ in range(values.get("pages", 1)):
-        page = sequence.ask(query=urlencode(query), keep=_LARGEST_PAGE)
-        if page.cause is not None:
-            break
-        names = _names_in(page.reply.body if page.reply else b"")
-        if names is None or len(names) > int(query["limit"]) or names != sorted(names):
-            return sequence.fault(WRONG_LISTING, f"{len(names or ())} names, of which some are out of order")
-        sequence.entries += len(names)
-        if len(names) < int(query["limit"]):
-            break
-        query["marker"] = names[-1].decode()
-    return sequence.outcome()
-
-
-def _names_in(body: bytes) -> list[bytes] | None:
-    """Return the names in a listing as UTF-8, which is how Swift sorts them; None where it is none."""
-    try:
-        rows = json.decode(body, type=list[dict[str, Any]])
-        return [str(row.get("name") or row["subdir"]).encode() for row in rows]
-    except (MsgspecError, KeyError, UnicodeEncodeError):
-        return None
 
 
 @builds("upload_if_missing")

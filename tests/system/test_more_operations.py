@@ -5,16 +5,26 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import swiftclient
 import yaml
 from processes import Fleet
 
+from ssbench.errors import UsageError
 from ssbench.local_swift import LocalSwift
 from ssbench.operations import OPERATIONS
+from ssbench.run.options import RunOptions
+from ssbench.run.preparation import refuse_missing
+from ssbench.run.tokens import TokenSource
 from ssbench.run_results import open_results
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.store.contract import Capabilities
+from ssbench.stores import STORE
+from ssbench.swift.credentials import Session
+from ssbench.swift.store import Swift
 
 INITIAL = 12
 
@@ -128,8 +138,8 @@ def test_operations_without_a_body(ran: Any, account: swiftclient.Connection, co
     assert names
     assert {account.head_object(*each)["x-object-meta-touched"] for each in names} == {"yes"}
     # The operation that the scenario defines is known from the stat file alone.
-    block = next(open_results(run.stats).blocks())
-    assert {"info", "touched"} <= {OPERATIONS[code].name for code in set(block.operation.tolist())}
+    codes = {code for block in open_results(run.stats).blocks() for code in block.operation.tolist()}
+    assert {"info", "touched"} <= {OPERATIONS[code].name for code in codes}
     for words in ("INFO\n       Count:", "HEAD_ACCOUNT\n       Count:"):
         assert words in run.program.out
 
@@ -229,6 +239,7 @@ def test_everything_at_once(ran: Any, account: swiftclient.Connection, container
             {"name": "info", "method": "GET", "path": "/info"},
             {"name": "read", "headers": {"X-Newest": "true"}},
             {"name": "range", "length": "1..5000"},
+            {"name": "slo", "segment_size": "1..20000"},
         ],
         sizes=[
             {"name": "tiny", "size_min": 1, "size_max": 3000},
@@ -245,3 +256,38 @@ def test_everything_at_once(ran: Any, account: swiftclient.Connection, container
     deleted = {row["object"] for row in run.of("delete")}
     there = initial() | {f"large_{number:06d}" for number in range(1, 6)}
     assert left(account, container_base) == there - deleted
+
+
+def test_several_requests(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
+    run = ran(
+        "--verify",
+        profile={"symlink": 2, "slo": 1, "bulk": 1},
+        operations=[
+            {"name": "slo", "segments": 4, "segment_size": "1000..100000"},
+            {"name": "bulk", "objects": 5, "size": 300},
+        ],
+        operation_count=16,
+    )
+    assert run.code == 0, f"{run.errors}\n{run.program.err}"
+    assert not run.errors
+    assert left(account, container_base) == initial()
+    sizes = [int(row["size"]) for row in run.of("slo")]
+    assert sizes
+    assert all(2 * 4 * 1000 <= size <= 2 * 4 * 100_000 + 10_000 for size in sizes)
+
+
+def test_a_cluster_that_lacks_a_feature_is_refused(
+    ran: Any, account: swiftclient.Connection, container_base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Swift().capabilities(Session((account.get_auth()[0],)), (5.0, 5.0))
+    assert found.known
+    assert not found.lacks("slo")
+    assert found.lacks("teleportation")
+    monkeypatch.setattr(type(STORE), "capabilities", lambda *_: Capabilities({"swift": {}}, known=True))
+    sessions = SimpleNamespace(sessions=[Session(("http://x/v1/a",))])
+    with pytest.raises(UsageError, match=r"slo needs slo.*it has swift"):
+        refuse_missing(scenario(slo=1), RunOptions(), cast("TokenSource", sessions))
+
+
+def scenario(**weights: float) -> Scenario:
+    return Scenario("s", (SizeClass("tiny", 1, 1, 1, weights),), user_count=1, operation_count=1)

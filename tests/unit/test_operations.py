@@ -10,7 +10,18 @@ import pytest
 import result_rows
 
 from ssbench.errors import ScenarioError
-from ssbench.operations import CREATE, DELETE, OPERATIONS, READ, REMOVE, UPDATE, Effect, Operation, Operations
+from ssbench.operations import (
+    CREATE,
+    DELETE,
+    OPERATIONS,
+    READ,
+    REMOVE,
+    UPDATE,
+    Effect,
+    Operation,
+    Operations,
+    Settings,
+)
 from ssbench.run_results import columns
 from ssbench.run_results.damage import DamageError
 from ssbench.scenario.model import Scenario, SizeClass
@@ -106,3 +117,12 @@ def test_results_of_an_unknown_operation_are_damage(code: int) -> None:
     payload = columns.encode(result_rows.block([result_rows.row(operation=code)]))
     with pytest.raises(DamageError, match="operation"):
         columns.decode(payload, 1)
+
+
+def test_how_many_requests_an_operation_is_at_most() -> None:
+    slo, listing = OPERATIONS.named("slo"), OPERATIONS.named("list")
+    assert READ.most_requests(Settings("read")) == 1
+    assert listing.most_requests(Settings("list", values={"pages": 50})) >= 50
+    # Segments, manifest, read, deletion; and where that fails, a deletion of each.
+    assert slo.most_requests(Settings("slo")) >= 3 + 3 + 4
+    assert slo.most_requests(Settings("slo", values={"segments": 9})) >= 9 + 3 + 10

@@ -1,0 +1,284 @@
+"""Operations of several requests, which are timed as one: see :mod:`ssbench.worker.builders`."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import tarfile
+from collections import Counter
+from typing import Any
+from urllib.parse import urlencode
+
+import gevent
+from msgspec import MsgspecError, json, structs
+
+from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
+from ssbench.swift.causes import WRONG_ETAG, WRONG_LISTING, WRONG_VERDICT
+from ssbench.swift.etags import md5
+from ssbench.worker.builders import Target, builds
+
+#: Entries of a page of a listing, unless a scenario says another number; bytes of the largest one.
+_LIMIT = 1000
+
+#: Segments of large objects and objects of archives, and their sizes, unless a scenario says others.
+_SEGMENTS, _SEGMENT = 3, (1_000_000, 1_000_000)
+_OBJECTS, _OBJECT = 10, (1000, 1000)
+
+#: The largest body that says how a request went.
+_LARGEST_VERDICT = 2**20
+_JSON = (("Accept", "application/json"),)
+
+_PLACES = ("prefix", "delimiter", "marker")
+_LARGEST_PAGE = 64 * 2**20
+
+
+class Sequence:
+    """The requests of one operation, one after the other, and what they come to as its one outcome.
+
+    It is timed from the first to the end of the last; retries and bytes add up. ``entries`` are those of
+    listings.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.entries = 0
+        self._target = target
+        self._done: list[Outcome] = []
+
+    def ask(self, **more: Any) -> Outcome:
+        """Make the request of the operation's row, changed by ``more``."""
+        return self.perform(self._target.request(**more))
+
+    def perform(self, request: Request) -> Outcome:
+        """Make a request; one that fails should be the last."""
+        target = self._target
+        prior = target.spent if not self._done else NOTHING_BEFORE
+        outcome = target.client.perform(target.url, request, target.token, prior)
+        self._done.append(outcome)
+        return outcome
+
+    def together(self, requests: list[Request]) -> list[Outcome]:
+        """Make requests at once."""
+        target = self._target
+        prior = target.spent if not self._done else NOTHING_BEFORE
+        perform, url, token = target.client.perform, target.url, target.token
+        begun = [gevent.spawn(perform, url, request, token, prior) for request in requests]
+        outcomes = [each.get() for each in begun]
+        # The last one tells how it ended: one that failed, else the one that took longest.
+        self._done += sorted(outcomes, key=lambda each: (each.cause is not None, each.completed))
+        return outcomes
+
+    @property
+    def cause(self) -> str | None:
+        """Why the last request failed; None where it succeeded."""
+        return self._done[-1].cause
+
+    def fault(self, cause: str, detail: str) -> Outcome:
+        """Return the outcome of an operation whose answers are wrong, although their statuses are not."""
+        return self._whole(cause, detail)
+
+    def outcome(self) -> Outcome:
+        """Return the outcome of what was done so far, which is that of the last request where it failed."""
+        last = self._done[-1]
+        return self._whole(last.cause, last.detail)
+
+    def _whole(self, cause: str | None, detail: str) -> Outcome:
+        first, last = self._done[0], self._done[-1]
+        retried: Counter[str] = Counter()
+        for each in self._done:
+            retried.update(each.retried or {})
+        took = last.completed - first.completed + ((first.last_byte or first.spent) or 0.0)
+        return structs.replace(
+            last,
+            first_byte=first.first_byte if cause is None else None,
+            last_byte=took if cause is None or last.unauthorized else None,
+            size=sum(each.size for each in self._done) if cause is None else 0,
+            retries=sum(each.retries for each in self._done),
+            cause=cause,
+            detail=detail,
+            retried=dict(retried) or None,
+            spent=None if cause is None else took,
+            resent=sum(each.resent for each in self._done),
+            connecting=sum(each.connecting for each in self._done),
+            pausing=sum(each.pausing for each in self._done),
+            last_attempt=None,
+            reply=None,
+            entries=self.entries,
+        )
+
+
+class Temporary:
+    """Objects that one operation makes and removes, with the requests for that, and the wrong answer, if any.
+
+    Their names begin with that of the job's object, and are used once.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.sequence = Sequence(target)
+        self.prefix = f"{target.name}-{os.urandom(8).hex()}"
+        self.wrong: tuple[str, str] | None = None
+
+    def put(self, name: str, **more: Any) -> Request:
+        """Return a PUT of an object under the prefix; it says whose it is, and may expire."""
+        target = self.target
+        return Request(
+            method="PUT",
+            container=target.container,
+            name=self.prefix + name,
+            keep=_LARGEST_VERDICT,
+            delete_after=target.parameters.delete_after,
+            owner=target.owner,
+            **more,
+        )
+
+    def verdict(self, outcome: Outcome, count: str, expected: int) -> bool:
+        """Whether a body says that all went well, and how many objects it was about; remember if not."""
+        try:
+            said = json.decode(outcome.reply.body if outcome.reply else b"", type=dict[str, Any])
+        except MsgspecError:
+            said = {}
+        status = str(said.get("Response Status", "no verdict"))
+        if status.startswith("2") and said.get(count) == expected and not said.get("Errors"):
+            return True
+        cause = f"HTTP {status[:3]}" if status[:3].isdecimal() and status[0] != "2" else WRONG_VERDICT
+        self.wrong = cause, f"{status}, {count} {said.get(count)} of {expected}, {said.get('Errors')}"[:400]
+        return False
+
+    def end(self, *names: str) -> Outcome:
+        """Return the outcome; where something failed, delete what there may be of these names first."""
+        if self.wrong is None and self.sequence.cause is None:
+            return self.sequence.outcome()
+        outcome = self.sequence.fault(*self.wrong) if self.wrong else self.sequence.outcome()
+        for name in names:
+            target = self.target
+            request = Request(
+                method="DELETE", container=target.container, name=self.prefix + name, missing_ok=True
+            )
+            target.client.perform(target.url, request, target.token)
+        return outcome
+
+
+@builds("list", "list_account")
+def list_(target: Target) -> Outcome:
+    """GET a listing, page after page up to the number of ``pages``; each must be in ascending order."""
+    values = target.settings.values
+    query: dict[str, str] = {key: values[key] for key in _PLACES if key in values}
+    query |= {"format": "json", "limit": str(values.get("limit", _LIMIT))}
+    sequence = Sequence(target)
+    for _ in range(values.get("pages", 1)):
+        page = sequence.ask(query=urlencode(query), keep=_LARGEST_PAGE)
+        if page.cause is not None:
+            break
+        names = _names_in(page.reply.body if page.reply else b"")
+        if names is None or len(names) > int(query["limit"]) or names != sorted(names):
+            return sequence.fault(WRONG_LISTING, f"{len(names or ())} names, of which some are out of order")
+        sequence.entries += len(names)
+        if len(names) < int(query["limit"]):
+            break
+        query["marker"] = names[-1].decode()
+    return sequence.outcome()
+
+
+def _names_in(body: bytes) -> list[bytes] | None:
+    """Return the names in a listing as UTF-8, which is how Swift sorts them; None where it is none."""
+    try:
+        rows = json.decode(body, type=list[dict[str, Any]])
+        return [str(row.get("name") or row["subdir"]).encode() for row in rows]
+    except (MsgspecError, KeyError, UnicodeEncodeError):
+        return None
+
+
+@builds("symlink")
+def symlink(target: Target) -> Outcome:
+    """PUT a symbolic link to the object, GET the object through it, DELETE the link."""
+    made = Temporary(target)
+    place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
+    made.sequence.perform(made.put("", headers=(("X-Symlink-Target", place), *target.settings.headers)))
+    if made.sequence.cause is None:
+        whole = Request(
+            method="GET",
+            container=target.container,
+            name=made.prefix,
+            expected=target.size,
+            content=target.name,
+        )
+        made.sequence.perform(whole)
+    if made.sequence.cause is None:
+        link = Request(method="DELETE", container=target.container, name=made.prefix)
+        made.sequence.perform(link)
+    return made.end("")
+
+
+@builds("slo")
+def slo(target: Target) -> Outcome:
+    """PUT segments at once and a manifest of them, GET the whole, DELETE it with its segments."""
+    made, values, container = Temporary(target), target.settings.values, target.container
+    low, high = values.get("segment_size", _SEGMENT)
+    names = [f"/{number:06d}" for number in range(values.get("segments", _SEGMENTS))]
+    segments = [made.put(name, size=random.randint(low, high)) for name in names]
+    etags = [
+        each.reply.fields.get("etag", "").strip('"') if each.reply else ""
+        for each in made.sequence.together(segments)
+    ]
+    if made.sequence.cause is None:
+        rows = [
+            {"path": f"/{container}/{each.name}", "etag": etag, "size_bytes": each.size}
+            for each, etag in zip(segments, etags, strict=True)
+        ]
+        headers = target.settings.headers
+        manifest = made.put("", query="multipart-manifest=put", body=json.encode(rows), headers=headers)
+        put = made.sequence.perform(manifest)
+        etag = md5("".join(etags).encode()).hexdigest()
+        said = put.reply.fields.get("etag", "").strip('"') if put.reply else etag
+        if said != etag:
+            made.wrong = WRONG_ETAG, f"the answer has the ETag {said}, that of the segments is {etag}"
+    if made.sequence.cause is None and made.wrong is None:
+        total = sum(each.size for each in segments)
+        whole = Request(method="GET", container=container, name=made.prefix, expected=total, content="")
+        made.sequence.perform(whole)
+    if made.sequence.cause is None and made.wrong is None:
+        gone = Request(
+            method="DELETE",
+            container=container,
+            name=made.prefix,
+            query="multipart-manifest=delete",
+            headers=_JSON,
+            keep=_LARGEST_VERDICT,
+        )
+        made.verdict(made.sequence.perform(gone), "Number Deleted", len(names) + 1)
+    return made.end("", *names)
+
+
+@builds("bulk")
+def bulk(target: Target) -> Outcome:
+    """PUT an archive that becomes objects, then delete all of them with one request."""
+    made, values, container = Temporary(target), target.settings.values, target.container
+    names = [f"/{number:06d}" for number in range(values.get("objects", _OBJECTS))]
+    low, high = values.get("size", _OBJECT)
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for name in names:
+            entry = tarfile.TarInfo(made.prefix + name)
+            entry.size = random.randint(low, high)
+            tar.addfile(entry, io.BytesIO(os.urandom(entry.size)))
+    upload = Request(
+        method="PUT",
+        container=container,
+        query="extract-archive=tar",
+        headers=(*_JSON, *target.settings.headers),
+        body=archive.getvalue(),
+        keep=_LARGEST_VERDICT,
+    )
+    done = made.sequence.perform(upload)
+    if done.cause is None and made.verdict(done, "Number Files Created", len(names)):
+        listed = "\n".join(f"/{target.client.quoted(container + '/' + made.prefix + name)}" for name in names)
+        delete = Request(
+            method="POST",
+            query="bulk-delete",
+            headers=(*_JSON, ("Content-Type", "text/plain")),
+            body=listed.encode(),
+            keep=_LARGEST_VERDICT,
+        )
+        made.verdict(made.sequence.perform(delete), "Number Deleted", len(names))
+    return made.end(*names)
