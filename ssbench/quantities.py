@@ -20,6 +20,7 @@ _SECONDS = {
     "d": Fraction(86400),
 }
 _PREFIXES = "kmgtpe"
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 #: Characters from which on a text is no quantity, so that no number is too large for a float.
 _TOO_LONG = 100
@@ -67,6 +68,14 @@ def size(text: str) -> int:
     if value.denominator != 1:
         raise ValueError(f"{text!r} is not a whole number of bytes")
     return int(value)
+
+
+def amount(value: float) -> str:
+    """Return bytes as a person says them, with three digits: ``4.1 kB``."""
+    power = 0
+    while value >= 999.5 and power < len(_UNITS) - 1:
+        value, power = value / 1000, power + 1
+    return f"{value:.3g} {_UNITS[power]}" if value < 999.5 else f"{value:,.0f} {_UNITS[power]}"
 
 
 def duration(value: float) -> str:

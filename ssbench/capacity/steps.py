@@ -141,7 +141,9 @@ def scenario_with(
             return override(scenario, rate=float(value), run_seconds=seconds)
         case Variable.SIZE:
             size = round(value)
-            classes = (replace(each, size_min=size, size_max=size) for each in scenario.size_classes)
+            classes = (
+                replace(each, size_min=size, size_max=size, shape=None) for each in scenario.size_classes
+            )
             scenario = replace(scenario, size_classes=tuple(classes))
     return override(scenario, run_seconds=seconds)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import RunStatistics
 
 #: Fields of a scenario that are facts under another name, or none: its file, and what is judged afterwards.
@@ -41,7 +41,7 @@ def facts_of(statistics: RunStatistics) -> dict[str, str]:
     facts = {
         "scenario": scenario.name,
         "sizes": ", ".join(
-            f"{each.name} {each.size_min}-{each.size_max} x {each.initial_files}"
+            f"{each.name} {each.size_min}-{each.size_max}{_spell_shape(each)} x {each.initial_files}"
             for each in scenario.size_classes
         ),
         "mix": ", ".join(
@@ -66,6 +66,10 @@ def facts_of(statistics: RunStatistics) -> dict[str, str]:
     if "trans_id_extra" in run.options:
         facts["marks of transactions"] = _spell(bool(run.options["trans_id_extra"]))
     return facts
+
+
+def _spell_shape(size_class: SizeClass) -> str:
+    return "" if size_class.shape is None else f" ({size_class.shape})"
 
 
 def _settings(scenario: Scenario) -> Iterator[tuple[str, object]]:

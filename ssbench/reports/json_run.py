@@ -15,11 +15,16 @@ from ssbench.statistics import RunStatistics
 
 
 class SizeClass(Record, frozen=True, kw_only=True):
-    """A size class of the scenario; ``weights`` are relative, by operation."""
+    """A size class of the scenario; ``weights`` are relative, by operation.
+
+    ``size_mean`` is the mean of the distribution of sizes, which ``distribution`` has in words.
+    """
 
     name: str
     size_min: Bytes
     size_max: Bytes
+    size_mean: float
+    distribution: str
     initial_files: Count
     weights: dict[str, float]
 
@@ -128,6 +133,8 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
                 name=each.name,
                 size_min=each.size_min,
                 size_max=each.size_max,
+                size_mean=each.mean_size,
+                distribution="uniform" if each.shape is None else str(each.shape),
                 initial_files=each.initial_files,
                 weights=each.weights,
             )

@@ -307,7 +307,7 @@ def parameters(statistics: RunStatistics) -> Iterator[Element]:
     rows = [[name, str(value)] for name, value in known if value is not None and value != ""]
     classes = [
         [
-            each.name,
+            each.name if each.shape is None else f"{each.name} ({each.shape})",
             f"{each.size_min:,}",
             f"{each.size_max:,}",
             f"{each.initial_files:,}",

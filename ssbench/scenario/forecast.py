@@ -9,7 +9,7 @@ from ssbench.measures import Count, Seconds, Share
 from ssbench.names import container_name
 from ssbench.operations import OPERATIONS, PART_LENGTH, RANGE
 from ssbench.record import Record
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.model import Scenario
 from ssbench.scenario.stock import RunsOut, running_out
 
 #: What the guess at the time takes for granted: seconds a request, and bytes a second in all.
@@ -41,7 +41,7 @@ class Forecast(Record, frozen=True, kw_only=True):
 def forecast(scenario: Scenario) -> Forecast:
     """Return what a scenario would do."""
     initial = sum(each.initial_files for each in scenario.size_classes)
-    uploaded = sum(each.initial_files * _mean_size(each) for each in scenario.size_classes)
+    uploaded = sum(each.initial_files * each.mean_size for each in scenario.size_classes)
     sent, received = _moved(scenario)
     first, last = (
         container_name(scenario.container_base, number, scenario.policy)
@@ -69,17 +69,13 @@ def _operation_seconds(scenario: Scenario, moved: float) -> float:
     return seconds + count / scenario.user_count * scenario.think_time
 
 
-def _mean_size(size_class: SizeClass) -> float:
-    return (size_class.size_min + size_class.size_max) / 2
-
-
 def _kinds(scenario: Scenario) -> Iterator[tuple[str, float, float]]:
     """Yield an operation, its share in all operations and its mean size, for each size class."""
     initial = sum(each.initial_files for each in scenario.size_classes)
     for each in scenario.size_classes:
         total = sum(each.weights.values())
         for name, weight in each.weights.items():
-            yield name, each.initial_files / initial * weight / total, _mean_size(each)
+            yield name, each.initial_files / initial * weight / total, each.mean_size
 
 
 def _shares(scenario: Scenario) -> dict[str, float]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ssbench.operations import Settings
+from ssbench.scenario.sizes import Shape
 from ssbench.store.contract import Header
 
 #: Weights of operations by name, or those of create, read, update and delete in this order.
@@ -24,7 +25,7 @@ class SizeClass:
     """A size class that is in use: sizes in bytes, both ends included.
 
     ``crud_profile`` holds the weights that apply to this class (its own, else the scenario's), as the
-    file gives them.
+    file gives them. ``shape`` is how sizes are distributed between the ends; None: each is as likely.
     """
 
     name: str
@@ -32,6 +33,12 @@ class SizeClass:
     size_max: int
     initial_files: int
     crud_profile: Weights
+    shape: Shape | None = None
+
+    @property
+    def mean_size(self) -> float:
+        """Return the mean size in bytes."""
+        return (self.size_min + self.size_max) / 2 if self.shape is None else self.shape.mean
 
     @property
     def weights(self) -> dict[str, float]:

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ssbench.document import Document, Item, Items, View
 from ssbench.operations import OPERATIONS
+from ssbench.quantities import amount as _amount
 from ssbench.quantities import duration
 from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, Forecast, forecast
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.stock import RunsOut
-
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
 def document(scenario: Scenario, _view: View) -> Document:
@@ -29,6 +28,8 @@ def _items(scenario: Scenario) -> Iterator[Item]:
         sizes = _amount(each.size_min)
         if each.size_max > each.size_min:
             sizes += f" to {_amount(each.size_max)}"
+        if each.shape is not None:
+            sizes += f" ({each.shape})"
         share = each.initial_files / found.uploads
         classes.append(f"{each.name}: {each.initial_files:,} objects of {sizes}; {share:.0%} of operations")
     upload = f"first upload {found.uploads:,} objects, about {_amount(found.upload_bytes)}"
@@ -104,10 +105,3 @@ def _containers(scenario: Scenario, found: Forecast) -> str:
     return " to ".join(dict.fromkeys(names)) + (
         f", policy {scenario.policy}" if scenario.policy else ", default policy"
     )
-
-
-def _amount(size: float) -> str:
-    power = 0
-    while size >= 999.5 and power < len(_UNITS) - 1:
-        size, power = size / 1000, power + 1
-    return f"{size:.3g} {_UNITS[power]}" if size < 999.5 else f"{size:,.0f} {_UNITS[power]}"

@@ -17,7 +17,7 @@ from ssbench.conditions import parse, unknown_class
 from ssbench.errors import ScenarioError, UsageError
 from ssbench.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario import load as scenario_load
-from ssbench.scenario import operations
+from ssbench.scenario import operations, sizes
 from ssbench.scenario import text as scenario_text
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.rules import (
@@ -29,6 +29,7 @@ from ssbench.scenario.rules import (
     WEIGHTS,
 )
 from ssbench.scenario.shipped import shipped, shipped_file, similar
+from ssbench.scenario.sizes import Shape
 from ssbench.scenario.text import Document, Fault, KeyPath
 from ssbench.suggestions import did_you_mean
 
@@ -57,7 +58,9 @@ def check(text: str, path_or_name: str, *, limited: bool = False) -> Scenario:
     """Check the text of a scenario, YAML or JSON; messages begin with ``path_or_name``. See :func:`load`."""
     document = scenario_text.parse(text)
     scenario = (
-        None if document.data is None and document.faults else _Checker(document, limited=limited).scenario()
+        None
+        if document.data is None and document.faults
+        else _Checker(document, Path(path_or_name).parent, limited=limited).scenario()
     )
     if scenario is None or document.faults:
         ordered = sorted(document.faults, key=lambda fault: fault.line or 0)
@@ -173,8 +176,9 @@ def _read(path_or_name: str) -> str:
 class _Checker:
     """Checks the data of a document against the rules, and adds to its faults."""
 
-    def __init__(self, document: Document, *, limited: bool) -> None:
+    def __init__(self, document: Document, folder: Path, *, limited: bool) -> None:
         self._document = document
+        self._folder = folder
         self._limited = limited
 
     def scenario(self) -> Scenario | None:
@@ -219,6 +223,7 @@ class _Checker:
                 entry["size_max"],
                 initial[entry["name"]],
                 _weights(entry.get("crud_profile", default_profile)),
+                entry["shape"],
             )
             for entry in used
         )
@@ -268,19 +273,20 @@ class _Checker:
 
     def _sizes(self, data: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the valid values of each size class; ``has_profile``: whether the file gives it one."""
-        sizes = data.get("sizes")
-        if not isinstance(sizes, list) or not sizes:
+        entries = data.get("sizes")
+        if not isinstance(entries, list) or not entries:
             self._wrong_or_missing(data, "sizes", "a list of one size class or more")
             return []
         classes = []
         names = set()
-        for index, entry in enumerate(sizes):
+        for index, entry in enumerate(entries):
             path = ("sizes", index)
             if not isinstance(entry, dict):
                 self._fault(path, f"{_spell(path)}: expected a mapping, not {brief(entry)}")
                 continue
-            values = self._values(entry, path, CLASS_RULES)
-            self._require(entry, path, ("name", "size_min", "size_max"), CLASS_RULES)
+            values = self._values(entry, path, CLASS_RULES, structures=("size",))
+            values["shape"] = self._shape(entry, path, values)
+            self._require(entry, path, ("name",), CLASS_RULES)
             if values.get("size_min", 0) > values.get("size_max", MAX_BYTES):
                 self._fault(
                     (*path, "size_min"),
@@ -298,6 +304,21 @@ class _Checker:
             given = any(entry.get(key) is not None for key in _PROFILES)
             classes.append(values | {"has_profile": given} | ({"crud_profile": profile} if profile else {}))
         return classes
+
+    def _shape(self, entry: dict[str, Any], path: KeyPath, values: dict[str, Any]) -> Shape | None:
+        """Add the ends of the sizes of a class to its values; return the distribution between them."""
+        if "size" not in entry:
+            self._require(entry, path, ("size_min", "size_max"), CLASS_RULES)
+            return None
+        path = (*path, "size")
+        if entry.keys() & {"size_min", "size_max"}:
+            self._fault(path, f"{_spell(path)}: expected this or size_min and size_max, not both")
+        try:
+            values["size_min"], values["size_max"], shape = sizes.read(entry["size"], self._folder)
+        except ValueError as error:
+            self._fault(path, f"{_spell(path)}: {error}")
+            return None
+        return shape
 
     def _initial_files(self, data: dict[str, Any], classes: list[dict[str, Any]]) -> dict[str, int]:
         initial = data.get("initial_files")

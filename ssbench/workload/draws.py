@@ -1,7 +1,7 @@
 """The stream of operations that a scenario makes, the same for the same seed.
 
 For each operation, four things are drawn: a size class by the shares of the initial files, the operation
-by the weights of that class, a size uniform over the class's range, and a container. All of it is drawn
+by the weights of that class, a size by the distribution of the class, and a container. All of it is drawn
 with numpy, always :data:`BLOCK` operations at a time, so that the stream does not depend on how many the
 caller takes. An operation without a weight in the scenario does not change the stream.
 """
@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.operations import OPERATIONS
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.workload.sizes import LARGEST_SHARE, sizes_of
 
 #: Operations drawn at once: enough for numpy to be fast, few enough to need little memory and time.
 BLOCK = 4096
@@ -35,8 +36,13 @@ class Workload:
         self.scenario = scenario
         self._run_seed, self._initial_seed = np.random.SeedSequence(seed).spawn(2)
         classes = scenario.size_classes
-        self._low = np.array([each.size_min for each in classes], np.int64)
-        self._high = np.array([each.size_max for each in classes], np.int64)
+        #: What turns the shares that are drawn for a class into sizes, where these are not uniform.
+        self._shapes = {
+            index: sizes_of(each.shape) for index, each in enumerate(classes) if each.shape is not None
+        }
+        ends = [_ends(each) for each in classes]
+        self._low = np.array([low for low, _ in ends], np.int64)
+        self._high = np.array([high for _, high in ends], np.int64)
         # One draw for class and operation together: the joint probability, class by class.
         shares = np.array([each.initial_files for each in classes], np.float64)
         drawn = OPERATIONS.drawn
@@ -63,6 +69,9 @@ class Workload:
             classes, rows = np.divmod(pairs, len(self._codes))
             sizes = random.integers(self._low[classes], self._high[classes], endpoint=True)
             sizes *= self._sends_body[rows]
+            for index, in_sizes in self._shapes.items():
+                places = np.flatnonzero((classes == index) & self._sends_body[rows])
+                sizes[places] = in_sizes(sizes[places])
             containers = random.integers(self.scenario.container_count, size=BLOCK)
             codes = self._codes[rows]
             yield zip(codes.tolist(), classes.tolist(), containers.tolist(), sizes.tolist(), strict=True)
@@ -87,6 +96,14 @@ class Workload:
             containers = self.initial_containers(index)
             for start in range(0, each.initial_files, BLOCK):
                 block = containers[start : start + BLOCK].tolist()
-                sizes = random.integers(each.size_min, each.size_max, BLOCK, endpoint=True).tolist()
-                for number, (container, size) in enumerate(zip(block, sizes, strict=False), start + 1):
+                sizes = random.integers(*_ends(each), BLOCK, endpoint=True)
+                if each.shape is not None:
+                    sizes = self._shapes[index](sizes)
+                of_block = zip(block, sizes.tolist(), strict=False)
+                for number, (container, size) in enumerate(of_block, start + 1):
                     yield index, container, number, size
+
+
+def _ends(size_class: SizeClass) -> tuple[int, int]:
+    """Return the ends of what is drawn for the size of a class: sizes, or shares of a distribution."""
+    return (size_class.size_min, size_class.size_max) if size_class.shape is None else (0, LARGEST_SHARE)

@@ -18,7 +18,7 @@ from ssbench import products
 from ssbench.errors import ExitCode, ScenarioError, UsageError
 from ssbench.operations import OPERATIONS
 from ssbench.products import Product
-from ssbench.scenario import rules
+from ssbench.scenario import rules, sizes
 from ssbench.scenario import shipped as shipped_module
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.reading import load, override
@@ -565,7 +565,7 @@ def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
     example = text.partition(".. code-block:: yaml\n")[2].partition(".. list-table::")[0]
     assert load(write(dedent(example))).size_classes == EXPECTED.size_classes
     keys = {*rules.SCENARIO_RULES, *rules.CLASS_RULES, *rules.STAGE_RULES}
-    keys |= {"sizes", "initial_files", "stages", "operations"}
+    keys |= {"sizes", "initial_files", "stages", "operations", "size", *sizes.KINDS}
     keys |= {key for row in OPERATIONS for key in row.keys}
     keys |= {row.name for row in OPERATIONS.drawn if not row.defined}
     stages = (
