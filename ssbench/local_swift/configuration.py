@@ -123,7 +123,8 @@ class Configuration:
 
     def _rings(self) -> dict[str, object]:
         """Describe the rings by name; devices have no zones, so replicas go to any of them."""
-        # Partitions enough that every choice of devices occurs; one device needs no choice.
+        # Partitions enough that every choice of three of four devices occurs; one device needs no choice. Of
+        # six or more a new ring makes few choices: two sets of three of six devices.
         part_power = 2 if len(self.layout.device_owners) == 1 else 8
 
         def ring(replicas: int, app_of: Mapping[str, str]) -> dict[str, object]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,14 @@ def test_a_device_slow_at_commit_is_named(cluster: LocalSwift, tmp_path: Path) -
     # By its deletes, or by whose replica ends last, or by the client's time, whichever shows it best.
     assert any(each.startswith("d1 on object-1 is slow: ") for each in found["answer"]), found["answer"]
     cluster.repair("d1")
+
+
+def test_on_a_fresh_ring_no_healthy_device_is_named_for_a_slow_one(tmp_path: Path) -> None:
+    # Six devices of equal weight make two sets of three: all writes with d1 are with the same two others.
+    with LocalSwift(layout=replace(LAYOUT, devices=6)) as swift:
+        swift.slow("d1", 0.05, where="commit")
+        found = attributed(swift, tmp_path, 4, operations=100, crud=(8, 3, 1, 3))
+    assert slow(found) == ["d1"], found["answer"]
 
 
 def test_a_device_that_is_not_mounted_is_named(cluster: LocalSwift, tmp_path: Path) -> None:
