@@ -14,8 +14,9 @@ from ssbench.attribution.findings import attribute
 from ssbench.attribution.joined import OTHER, UPDATE, Lines
 from ssbench.attribution.records import Attribution
 from ssbench.attribution.tables import Row
+from ssbench.document import Document, View, html
 from ssbench.operations import DELETE, LIST
-from ssbench.reports import html_attribution
+from ssbench.reports import attribution
 
 
 def suspects(found: Attribution) -> list[str]:
@@ -194,7 +195,8 @@ def test_pictures_fit_a_terminal_and_show_evidence_first() -> None:
     (over,) = (line for line in lines if line.startswith("d1 on n1: "))
     assert re.match(r"d1 on n1: [▁▂]+[▃▄▅▆▇█]+[▁▂]+ \(0 to 8 s; highest \+[\d.]+ ms longer\)", over)
     assert found.standings[0].name == "d1 on n1"
-    assert html_attribution.part(found).body.count("<table") >= 6
+    page = html.render(Document("", [attribution.section(found)]), View())
+    assert page.count("<table") >= 6
 
 
 def test_words_of_a_device_that_is_slow_at_commit() -> None:
