@@ -17,13 +17,13 @@ def document(entries: Sequence[tuple[str, Entry]], _view: View) -> Document:
     labelled = any(entry.label for _, entry in entries)
     columns = [
         Column("run", is_number=False),
-        Column("begun (UTC)", is_number=False),
+        Column("begun (UTC)", is_number=False, is_whole=True),
         Column("scenario", is_number=False),
         *([Column("label", is_number=False)] if labelled else []),
         Column("users"),
         Column("ops/s"),
         Column("p99 ms"),
-        Column("verdict", is_number=False),
+        Column("verdict", is_number=False, is_whole=True),
         Column("file", is_number=False, detail=Detail.VERBOSE),
     ]
     rows = [

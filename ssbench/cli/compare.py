@@ -181,7 +181,7 @@ def _write_table(outputs: Iterable[tuple[str, Path]], names: Sequence[str], *, f
     runs = _read(names)
     for format_, path in outputs:
         with output_file.writing(path, force=force, clean=printable.of(format_)) as out:
-            view = replace(output_file.view(out), columns=output_file.NO_LIMIT)
+            view = replace(output_file.view(out), wide=True)
             out.writelines(products.parts(Product.CONFIGURATIONS, format_, runs, view))
 
 

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         with output_file.standard_output(printable.of(arguments.format)) as out:
             view = output_file.view(out, verbose=arguments.verbose)
             if arguments.verbose and not arguments.trend:  # nothing is cut
-                view = replace(view, columns=output_file.NO_LIMIT)
+                view = replace(view, wide=True)
             out.writelines(products.parts(product, arguments.format, shown, view))
     if arguments.json:
         json_output.write(arguments, products.parts(product, "json", shown))

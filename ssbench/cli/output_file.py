@@ -24,9 +24,6 @@ _log = logging.getLogger(__name__)
 #: Lines of text that are longer are tiring to read.
 _MOST_COLUMNS = 160
 
-#: Columns for a table that is as wide as its cells.
-NO_LIMIT = 100_000
-
 
 class ReaderGoneError(Exception):
     """The reader of standard output (``head``, a pager) has closed it. That is no failure."""

@@ -14,6 +14,7 @@ from ssbench.comparison.verdict import verdict
 from ssbench.document import (
     Cell,
     Column,
+    Detail,
     Document,
     Element,
     Note,
@@ -66,7 +67,7 @@ def document(comparison: Comparison, view: View) -> Document:
     if any(not isinstance(row, Note) and DASH in row for row in table.rows):
         elements.append(Note(NOT_KNOWN))
     if isinstance(view, ComparisonView) and (drawn := charts(view.before, view.after)):
-        elements.append(Section("The runs over each other", drawn))
+        elements.append(Section("The runs over each other", drawn, Detail.PAGE))
     if comparison.warnings:
         elements.append(Warnings(comparison.warnings))
     facts = [

@@ -36,11 +36,13 @@ class Detail(IntEnum):
 class View:
     """What a document is written for.
 
-    ``columns`` are those of text, 80 or more; ``encoding`` is that of the output, which text keeps to.
+    ``columns`` are those of text, 80 or more; tables of a ``wide`` text are as wide as their cells.
+    ``encoding`` is that of the output, which text keeps to.
     Text and Markdown that are ``verbose`` have more. Pages depend on none of these.
     """
 
     columns: int = 80
+    wide: bool = False
     encoding: str = "utf-8"
     verbose: bool = False
 
@@ -119,13 +121,15 @@ class Column:
     """A column of a table.
 
     ``short`` is its head where there is little room, if that is not None. Cells of a column that ``is_long``
-    are sentences, which text puts below the table, a paragraph for each row.
+    are sentences, which text puts below the table, a paragraph for each row. Other texts are cut where there
+    is little room, unless the column ``is_whole``.
     """
 
     head: str
     is_number: bool = True
     short: str | None = None
     is_long: bool = False
+    is_whole: bool = False
     detail: Detail = Detail.BRIEF
 
 

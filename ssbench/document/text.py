@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
@@ -196,40 +197,42 @@ def _blocks(
     names: Sequence[str], cells: Sequence[Sequence[str]], columns: Sequence[Column], view: View
 ) -> Iterator[_Block]:
     """Yield columns in blocks that fit beside the names."""
+    most = sys.maxsize if view.wide else view.columns
+    name = max(map(width, names))
+    least = min(name, _LEAST_NAME)
     others = [
         (max(map(width, own)), column.is_number, own) for own, column in zip(cells, columns[1:], strict=True)
     ]
-    name = max(map(width, names))
-    least = min(name, _LEAST_NAME)
-    _cut(others, view.columns - name - _GAP * len(others))
+    texts = [place for place, each in enumerate(columns[1:]) if not (each.is_number or each.is_whole)]
+    _cut(others, texts, most - name - _GAP * len(others))
 
     def block(gap: int, columns_: list[_Column]) -> _Block:
-        room = view.columns - sum(each + gap for each, *_ in columns_)
+        room = most - sum(each + gap for each, *_ in columns_)
         return gap, [(max(least, min(name, room)), columns[0].is_number, names), *columns_]
 
     # Where cells have blanks, one blank does not part them.
     has_blanks = any(" " in cell for *_, own in others for cell in own)
     for gap in (_GAP,) if has_blanks else (_GAP, 1):
-        if least + sum(each + gap for each, *_ in others) <= view.columns:
+        if least + sum(each + gap for each, *_ in others) <= most:
             yield block(gap, others)
             return
     some: list[_Column] = []
     for each in others:
-        if some and least + sum(own + _GAP for own, *_ in (*some, each)) > view.columns:
+        if some and least + sum(own + _GAP for own, *_ in (*some, each)) > most:
             yield block(_GAP, some)
             some = []
         some.append(each)
     yield block(_GAP, some)
 
 
-def _cut(columns: list[_Column], room: int) -> None:
-    """Cut texts, the widest ones first, until they have this room beside numbers."""
+def _cut(columns: list[_Column], texts: Sequence[int], room: int) -> None:
+    """Cut columns of texts, the widest ones first, until all have this room."""
     widths = [each for each, *_ in columns]
-    texts = [
-        place for place, (most, is_number, _) in enumerate(columns) if not is_number and most > _LEAST_TEXT
-    ]
-    while texts and sum(widths) > room and max(widths[place] for place in texts) > _LEAST_TEXT:
-        widths[max(texts, key=widths.__getitem__)] -= 1
+    while texts and sum(widths) > room:
+        widest = max(texts, key=widths.__getitem__)
+        if widths[widest] <= _LEAST_TEXT:
+            break
+        widths[widest] -= 1
     for place in texts:
         _, is_number, cells = columns[place]
         columns[place] = widths[place], is_number, [cut(cell, widths[place]) for cell in cells]

@@ -121,8 +121,10 @@ def document(found: Capacity, _view: View | None = None) -> Document:
     if len(found.steps) > 1:
         values = sorted({step.value for step in found.steps})
         title = f"ops/s at {', '.join(f'{value:g}' for value in values)}"
-        elements += [Bars(title, [_mean_rate(found, value) for value in values]), *_charts(found)]
+        elements.append(Bars(title, [_mean_rate(found, value) for value in values]))
     elements += map(Note, _legend(found))
+    if len(found.steps) > 1:
+        elements += _charts(found)
     verdict = Verdict(found.tone, found.conclusion, found.notes)
     return Document(found.title, elements, verdict)
 

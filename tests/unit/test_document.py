@@ -311,6 +311,20 @@ def test_a_wider_terminal_has_the_table_in_one_piece() -> None:
     assert shown(table, columns=160).count("name") == 1
 
 
+def test_a_wide_table_is_as_wide_as_its_cells_and_sentences_are_not() -> None:
+    table = Table([NAME, *NUMBERS], [("x" * 40, *["123,456"] * 12)])
+    lines = shown(table, Note("word " * 40), wide=True).splitlines()
+    assert len(lines[0]) > 160
+    assert max(map(len, lines[2:])) <= 80
+
+
+def test_dates_are_not_cut() -> None:
+    whole, other = (Column(head, is_number=False, is_whole=head == "date") for head in ("date", "text"))
+    table = Table([NAME, whole, other, *NUMBERS[:4]], [("n", "2026-11-22 20:51", "t" * 60, *"1234")])
+    assert "2026-11-22 20:51  t" in shown(table)
+    assert "t~ " in shown(table)
+
+
 def test_long_names_have_a_line_of_their_own_and_long_words_are_cut() -> None:
     columns = [NAME, Column("word", is_number=False), *NUMBERS[:5]]
     lines = shown(Table(columns, [("n" * 30, "w" * 30, *"12345"), ("n", "w", *"12345")])).splitlines()
