@@ -34,6 +34,9 @@ _SIGNALS = {
 }
 
 
+_LONGEST_SITE = 64
+
+
 def parser() -> Parser:
     """Return the parser."""
     made = Parser(
@@ -72,6 +75,23 @@ def parser() -> Parser:
         type=parsed(quantities.seconds),
         help="exit with code 0 after so long without an operation, such as 10m (default: never)",
     )
+    made.add_argument(
+        "--runs",
+        metavar="N",
+        type=positive_int,
+        help="exit with code 0 once N masters that gave it work have gone (default: serve any number)",
+    )
+    made.add_argument(
+        "--end-with-stdin",
+        action="store_true",
+        help="exit when standard input is closed, as by the end of the ssh connection that started it",
+    )
+    made.add_argument(
+        "--site",
+        metavar="NAME",
+        type=_site,
+        help="where this worker is, such as a room or a town: reports have figures by site",
+    )
     _add_ignored(made)
     made.add_argument(
         "-p",
@@ -104,6 +124,13 @@ def _add_ignored(parser: Parser) -> None:
     )
 
 
+def _site(text: str) -> str:
+    """Return the name of a site: 1 to 64 printable characters."""
+    if not text.strip() or len(text) > _LONGEST_SITE or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r}: expected 1 to {_LONGEST_SITE} printable characters")
+    return text.strip()
+
+
 def _host(text: str) -> str:
     """Return a host without the brackets that an IPv6 address may have; refuse one with a port."""
     host = text[1:-1] if text.startswith("[") and text.endswith("]") else text
@@ -116,6 +143,19 @@ def _host(text: str) -> str:
                 " --zmq-results-port)"
             ) from None
     return host
+
+
+def _end_with_stdin(worker: Worker) -> None:
+    """End the worker when its standard input is closed; what comes there is read and dropped."""
+    from gevent.socket import wait_read
+
+    try:
+        wait_read(0)
+        while os.read(0, 65536):
+            wait_read(0)
+    except OSError:  # a terminal that is gone, or a file
+        pass
+    worker.stop("its standard input is closed (--end-with-stdin)")
 
 
 def _watch_stdin(worker: Worker, folder: Path) -> None:
@@ -157,6 +197,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
 
         from ssbench.fleet.sockets import WorkerSockets
         from ssbench.fleet.wire import MAX_JOBS, UNNUMBERED
+        from ssbench.worker.duty import label
         from ssbench.worker.engine.greenlets import make_engine
         from ssbench.worker.worker import Worker, WorkerOptions
 
@@ -177,6 +218,9 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
             UNNUMBERED if arguments.worker_id is None else arguments.worker_id,
             arguments.concurrency,
             arguments.idle_exit,
+            arguments.runs,
+            label(os.environ),
+            arguments.site or "",
         ),
         sockets,
         make_engine,
@@ -187,6 +231,8 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
     _end_with_signals(worker)
     if arguments.exit_with_stdin:
         gevent.spawn(_watch_stdin, worker, Path(arguments.zmq_host))
+    elif arguments.end_with_stdin:
+        gevent.spawn(_end_with_stdin, worker)
     _log.info(
         "ssbench-worker %s: %s, %d requests at once, waiting for a master at %s%s",
         __version__,

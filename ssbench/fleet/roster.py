@@ -121,7 +121,15 @@ class Roster:
         """
         worker = self.workers.get(beat.instance) or self._enter(
             WorkerState(
-                self._number(beat), beat.instance, beat.host, beat.pid, beat.version, beat.capacity, now
+                self._number(beat),
+                beat.instance,
+                beat.host,
+                beat.pid,
+                beat.version,
+                beat.capacity,
+                now,
+                beat.label,
+                beat.site,
             )
         )
         if worker is None or worker.presence.ended:

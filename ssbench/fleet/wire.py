@@ -21,7 +21,7 @@ from ssbench.operations import Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 11
+PROTOCOL = 12
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -66,6 +66,7 @@ Lag = Annotated[list[Small], Meta(max_length=64)]
 Numbers = Annotated[list[Count], Meta(max_length=MAX_JOBS)]
 Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
 Text = Annotated[str, Meta(max_length=4096)]
+Name = Annotated[str, Meta(max_length=64)]
 
 #: (job id, code of its operation, size-class index, container number, object number, bytes)
 Job = tuple[Count, Small, Small, Small, Small, Count]
@@ -247,6 +248,7 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     :func:`lag_bucket`. Counts add up over heartbeats and workers, which percentiles do not. ``lag_max`` is
     the most, ``gaps`` are the times, (begin, end) by the worker's clock, in which the loop stood still.
     ``worker_id`` is :data:`UNNUMBERED` where the worker was given none.
+    ``label`` is what an engine calls it, ``site`` where it is, both empty where that is not known.
     ``wall`` is the worker's time of day at sending, in seconds since 1970, 0 where it is not told.
     ``run_id`` is the run it serves, 0 where there is none. ``master`` and ``ping`` repeat the last
     :class:`Ping` it received, 0 where there was none.
@@ -269,6 +271,8 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     lag_max: Seconds = 0.0
     gaps: Annotated[list[tuple[Clock, Clock]], Meta(max_length=MAX_GAPS)] = []
     wall: Clock = 0.0
+    label: Name = ""
+    site: Name = ""
 
 
 class Results(Struct, array_like=True, frozen=True, tag=2):

@@ -220,21 +220,35 @@ class WorkerState:
         "held",
         "host",
         "instance",
+        "label",
         "load",
         "pid",
         "presence",
+        "site",
         "version",
         "worker_id",
     )
 
     def __init__(
-        self, worker_id: int, instance: int, host: str, pid: int, version: str, capacity: int, now: float
+        self,
+        worker_id: int,
+        instance: int,
+        host: str,
+        pid: int,
+        version: str,
+        capacity: int,
+        now: float,
+        label: str = "",
+        site: str = "",
     ) -> None:
         self.worker_id = worker_id
         self.instance = instance
         self.host = host
         self.pid = pid
         self.version = version
+        #: What an engine calls it, and where it is; empty where that is not known.
+        self.label = label
+        self.site = site
         self.address = work_address(instance)
         self.presence = Presence(now, now, now)
         self.allowance = Allowance(capacity)
@@ -251,7 +265,8 @@ class WorkerState:
     @property
     def name(self) -> str:
         """For messages: its id, host and process id."""
-        return worker_name(self.worker_id, self.host, self.pid)
+        where = f"{self.host}, {self.label}" if self.label else self.host
+        return worker_name(self.worker_id, where, self.pid)
 
     def begin(self, now: float) -> None:
         """Another run begins."""

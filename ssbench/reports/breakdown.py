@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ssbench.document.columns import cut, paragraph, too_few, width
+from ssbench.document.columns import cut, paragraph, plural, too_few, width
 from ssbench.figures.units import AT_LEAST, count, megabytes, rate
 from ssbench.operations import Operation
 from ssbench.printable import printable
@@ -103,6 +103,7 @@ def section(statistics: RunStatistics) -> Iterator[str]:
     """Yield what the summary has besides with ``-v``."""
     yield from _classes(statistics)
     yield from _last_attempts(statistics)
+    yield from _sites(statistics)
     yield from _workers(statistics)
     yield from _storage_urls(statistics)
 
@@ -162,6 +163,17 @@ def _workers(statistics: RunStatistics) -> Iterator[str]:
         yield from table(rows[:_MOST_ROWS], "WORKERS")
     if len(rows) > _MOST_ROWS:
         yield f"  and {len(rows) - _MOST_ROWS:,} more workers"
+
+
+def _sites(statistics: RunStatistics) -> Iterator[str]:
+    names = {worker.worker_id: worker.site for worker in statistics.fleet}
+    if "worker" not in statistics.groups.keys or not any(names.values()):
+        return
+    rows = []
+    for name, figures in statistics.groups.merged("worker", names).items():
+        workers = plural(sum(site == name for site in names.values()), "worker")
+        rows.append((f"{cut(name, 40)}, {workers}", _of_figures(figures, statistics)))
+    yield from table(rows, "SITES")
 
 
 def _storage_urls(statistics: RunStatistics) -> Iterator[str]:

@@ -66,6 +66,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         master=statistics.generator.master,
         gaps=statistics.generator.gaps,
         storage_urls=list(maker.storage_urls()),
+        sites=list(maker.sites()),
         sides=list(maker.sides()),
         errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
         retries=[records.RetryCause(cause=name, count=count) for name, count in statistics.retries.items()],
@@ -166,7 +167,18 @@ class _Maker:
                 clock_slope=each.clock_slope,
                 wall_offset=each.wall_offset,
                 figures=self._figures(figures) if figures else None,
+                label=each.label or None,
+                site=each.site or None,
             )
+
+    def sites(self) -> Iterator[records.Site]:
+        groups = self._statistics.groups
+        if "worker" not in groups.keys:
+            return
+        names = {each.worker_id: each.site for each in self._statistics.fleet}
+        for name, figures in groups.merged("worker", names).items():
+            workers = sum(site == name for site in names.values())
+            yield records.Site(site=name, workers=workers, figures=self._figures(figures))
 
     def storage_urls(self) -> Iterator[records.StorageUrl]:
         urls = self._statistics.run.storage_urls

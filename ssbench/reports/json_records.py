@@ -153,7 +153,8 @@ class Worker(Record, frozen=True, kw_only=True):
 
     ``cpu_share`` is of one core; ``lag_p50`` and so on how late its event loop was; ``clock_offset`` what is
     added to its monotonic clock, ``clock_slope`` how much of that in each second, at least (0 where the
-    clocks may run alike), ``wall_offset`` what is added to its time of day.
+    clocks may run alike), ``wall_offset`` what is added to its time of day. ``label`` is what an engine
+    called it, ``site`` where it was; null where that is not known.
     """
 
     worker_id: int | None
@@ -167,6 +168,16 @@ class Worker(Record, frozen=True, kw_only=True):
     clock_slope: Share | None
     wall_offset: Seconds | None
     figures: Figures | None
+    label: str | None
+    site: str | None
+
+
+class Site(Record, frozen=True, kw_only=True):
+    """The figures of the workers at one site (``ssbench-worker --site``)."""
+
+    site: str
+    workers: Count
+    figures: Figures
 
 
 class StorageUrl(Record, frozen=True, kw_only=True):
@@ -323,6 +334,7 @@ class Report(Record, frozen=True, kw_only=True):
     worker_count: Count
     spread_over_workers: Spread
     storage_urls: list[StorageUrl]
+    sites: list[Site]
     sides: list[Side]
     errors: list[ErrorCause]
     retries: list[RetryCause]

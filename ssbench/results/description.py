@@ -22,6 +22,7 @@ class WorkerFacts:
     ``clock_offset`` is what is added to the worker's monotonic clock to have the master's time
     since 1970, in seconds, ``clock_slope`` how much of that is added in each second, at least (0 where the
     clocks may run alike), and ``wall_offset`` what is added to its time of day to have the master's.
+    ``label`` is what an engine called it, ``site`` where it was; empty where that is not known.
     """
 
     worker_id: int
@@ -34,6 +35,8 @@ class WorkerFacts:
     lag_max: Seconds | None = None
     clock_slope: Share | None = None
     wall_offset: Seconds | None = None
+    label: str = ""
+    site: str = ""
 
 
 @dataclass(frozen=True, slots=True)

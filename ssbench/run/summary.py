@@ -54,7 +54,8 @@ def describe(
         run_id=run_id,
         started=time.time(),
         workers=tuple(
-            WorkerFacts(worker.worker_id, worker.host, worker.version) for worker in fleet.roster.living()
+            WorkerFacts(worker.worker_id, worker.host, worker.version, label=worker.label, site=worker.site)
+            for worker in fleet.roster.living()
         ),
         storage_urls=tuple(parameters.storage_urls),
         sides=tuple(side.name for side in options.sides),
@@ -137,6 +138,8 @@ def _facts(worker: WorkerState, epoch: float) -> WorkerFacts:
         worker.load.lag_max,
         worker.clock.course.slope,
         worker.clock.course.wall_offset,
+        worker.label,
+        worker.site,
     )
 
 

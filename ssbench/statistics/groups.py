@@ -31,6 +31,14 @@ class Groups:
             parts.setdefault(tuple(values[place] for place in places), []).append(figures)
         return {values: merge_figures(parts[values]) for values in sorted(parts)}
 
+    def merged(self, key: str, names: Mapping[int, str]) -> dict[str, Figures]:
+        """Return the figures by the names of the values of one key, in order; values without are left out."""
+        parts: dict[str, list[Figures]] = {}
+        for (value,), figures in self.by(key).items():
+            if name := names.get(value):
+                parts.setdefault(name, []).append(figures)
+        return {name: merge_figures(parts[name]) for name in sorted(parts)}
+
 
 def split(
     columns: Sequence[npt.NDArray[np.int64]],

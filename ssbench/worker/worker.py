@@ -33,6 +33,7 @@ from ssbench.fleet.ahead import MOST_AHEAD
 from ssbench.fleet.sockets import WorkerSockets, has_message
 from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, Job, JobBatch
 from ssbench.worker.connections import Connections
+from ssbench.worker.duty import Runs
 from ssbench.worker.engine.contract import Engine, MakeEngine
 from ssbench.worker.lag import LagMeter
 from ssbench.worker.outbox import Outbox
@@ -59,12 +60,16 @@ _HEARTBEAT_RETRY = 0.05
 class WorkerOptions:
     """What a worker is started with. ``concurrency`` is how many jobs it carries out at once.
 
-    It exits after ``idle_exit`` seconds without a job; None: never.
+    It exits after ``idle_exit`` seconds without a job, and after ``runs`` runs; None: never. ``label`` is
+    what an engine calls it, ``site`` where it is.
     """
 
     worker_id: int
     concurrency: int = 64
     idle_exit: float | None = None
+    runs: int | None = None
+    label: str = ""
+    site: str = ""
 
 
 class Worker:
@@ -102,6 +107,7 @@ class Worker:
         self._connections = Connections(sockets, self._beat_now.set, self._lose_master)
         self._beat_at = 0.0
         self._worked_at = time.monotonic()
+        self._runs = Runs(options.runs)
 
     def _make_outbox(self, group: int) -> Outbox:
         options, loop = self._options, self._hub.loop
@@ -152,6 +158,7 @@ class Worker:
     def _beat(self) -> None:
         while True:
             self._exit_if_idle()
+            self._exit_after_runs()
             self._beat_now.clear()
             retry = not self._heartbeat() and self._connections.results.connected
             self._beat_now.wait(_HEARTBEAT_RETRY if retry else UNASKED_HEARTBEAT_SECONDS)
@@ -162,6 +169,12 @@ class Worker:
             self._worked_at = now
         elif limit is not None and now - self._worked_at >= limit:
             self.stop(f"there was no work for {limit:g} s (--idle-exit)")
+
+    def _exit_after_runs(self) -> None:
+        runs = self._runs
+        runs.tick(time.monotonic())
+        if runs.enough:
+            self.stop(f"it has served {runs.served} run{'' if runs.served == 1 else 's'} (--runs)")
 
     def _heartbeat(self) -> bool:
         self._notice_silence()
@@ -188,6 +201,8 @@ class Worker:
                 lag_max=lag_max,
                 gaps=gaps,
                 wall=time.time(),
+                label=self._options.label,
+                site=self._options.site,
             )
         )
         if sent:
@@ -235,6 +250,7 @@ class Worker:
     def _lose_master(self) -> None:
         if self._services.run_id:
             _log.info("The connection to the master has ended; waiting for the next one")
+        self._runs.connection_ends(time.monotonic())
         self._forget_run()
 
     # -- work comes in ------------------------------------------------------------------------
@@ -292,6 +308,7 @@ class Worker:
     def _take_notice(self, notice: wire.Notice) -> None:
         if isinstance(notice, wire.Ping):
             self._ping = notice
+            self._runs.hears(notice.master)
             self._hear(notice.heard)
             self._beat_now.set()
         elif isinstance(notice, wire.Share):
@@ -345,6 +362,7 @@ class Worker:
                 return
             batch = replace(batch, jobs=jobs[:room], histories=batch.histories[:room], dues=batch.dues[:room])
         self._worked_at = time.monotonic()
+        self._runs.works_for(self._ping.master)
         service.outbox.expect(batch)
         engine.submit(batch)
 

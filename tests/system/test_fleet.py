@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import itertools
+import json
 import os
 import re
 import signal
@@ -115,14 +116,42 @@ def test_one_fleet_serves_one_master_after_another(fleet: Fleet, tmp_path: Path)
 
 
 def test_workers_need_no_number(fleet: Fleet, tmp_path: Path) -> None:
-    """Beside one that has one; each ends by itself when there is no work."""
-    workers = [fleet.worker(number, "--idle-exit", "3s") for number in (None, None, 7)]
-    run = fleet.run(write_scenario(tmp_path, operation_count=3000), "--noop", "--expect-workers", 3)
+    """Beside one that has one; each ends by itself when there is no work, and one after the run.
+
+    Where they are is in the report.
+    """
+    idle = [fleet.worker(None, "--idle-exit", "3s", "--site", "here") for _ in range(2)]
+    once = fleet.worker(7, "--runs", 1, "--site", "there", environment={"SLURM_PROCID": "4"})
+    report = tmp_path / "report.json"
+    arguments = ("--noop", "--expect-workers", 3, "--json", report, "--verbose")
+    run = fleet.run(write_scenario(tmp_path, operation_count=3000), *arguments)
     assert run.end() == ExitCode.OK, run.err
-    assert set(outcome(fleet.stats).workers) == {7, 1_000_001, 1_000_002}
-    for worker in workers:
+    found = outcome(fleet.stats)
+    assert set(found.workers) == {7, 1_000_001, 1_000_002}
+    assert re.search(r"INFO:Worker 7 on \S+, task 4 \(pid \d+\) joined", run.err)
+    here, there = json.loads(report.read_text())["sites"]
+    assert [(each["site"], each["workers"]) for each in (here, there)] == [("here", 2), ("there", 1)]
+    assert here["figures"]["count"] + there["figures"]["count"] == 3000
+    assert re.search(r"SITES(.*\n)+.*here, 2 workers(.*\n)+.*there, 1 worker", run.out)
+    for worker in idle:
         assert worker.end() == ExitCode.OK
         assert "there was no work for 3 s (--idle-exit)" in worker.err
+    assert once.end() == ExitCode.OK
+    assert "it has served 1 run (--runs)" in once.err
+
+
+def test_a_worker_ends_with_what_started_it(fleet: Fleet) -> None:
+    """Its standard input is closed, as by the end of an ssh connection; what comes there is dropped."""
+    ports = ["--zmq-work-port", str(fleet.work_port), "--zmq-results-port", str(fleet.results_port)]
+    command = [sys.executable, "-m", "ssbench.cli.worker", *ports, "--end-with-stdin"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as worker:
+        assert worker.stdin is not None
+        assert worker.stderr is not None
+        assert "waiting for a master" in worker.stderr.readline()
+        worker.stdin.write("hello\n")
+        worker.stdin.close()
+        assert worker.wait(20) == ExitCode.OK
+        assert "its standard input is closed (--end-with-stdin)" in worker.stderr.read()
 
 
 def test_300_workers_lose_nothing_and_exit_when_told_to(fleet: Fleet, tmp_path: Path) -> None:
