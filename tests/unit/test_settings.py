@@ -312,11 +312,11 @@ def test_what_is_set_and_does_not_fit_is_ignored(
 def test_a_table_of_runs_ignores_what_is_set_for_comparisons(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SSBENCH_FORMAT", "json")
+    monkeypatch.setenv("SSBENCH_FORMAT", "junit")
     known = str(Path(__file__).parents[1] / "data" / "version-1-known.stat.gz")
     assert master.main(["compare", known, known, known]) == 0
     assert "Known results" in capsys.readouterr().out
-    assert master.main(["compare", known, known, known, "--format", "json"]) == 2
+    assert master.main(["compare", known, known, known, "--format", "junit"]) == 2
 
 
 def test_an_error_says_where_what_it_names_is_set(capsys: pytest.CaptureFixture[str]) -> None:
