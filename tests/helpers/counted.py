@@ -1,14 +1,20 @@
-"""Makes the numbers of a few results for tests, by way of a stat file."""
+"""Makes the numbers of a few results for tests, from blocks in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from result_rows import block
 
-from ssbench.results import NOT_MEASURED, UNKNOWN, Failure, ResultRow
-from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
+from ssbench.results import (
+    NOT_MEASURED,
+    UNKNOWN,
+    Failure,
+    ResultBlock,
+    ResultRow,
+    RunDescription,
+    RunSummary,
+)
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import RunStatistics, summarize
 
@@ -35,19 +41,45 @@ def row(
     return (operation, size_class, worker, 0, 1, 1, first, last, completed, UNKNOWN, retries)
 
 
+class Memory:
+    """Results of a run that are in memory; see :class:`ssbench.statistics.Results`."""
+
+    def __init__(
+        self,
+        *blocks: ResultBlock,
+        run: RunDescription | None = None,
+        summary: RunSummary | None = None,
+        current: bool = True,
+    ) -> None:
+        self.run = run or RunDescription(SCENARIO)
+        self.size_classes = [each.name for each in self.run.scenario.size_classes]
+        ended = summary or RunSummary(ended=0.0)
+        self.summary: RunSummary | None = ended
+        self.warnings: Sequence[str] = ended.warnings
+        self.current = current
+        self._blocks = [*blocks]
+
+    def add(self, made: ResultBlock) -> None:
+        self._blocks.append(made)
+
+    def blocks(self) -> Iterable[ResultBlock]:
+        return iter(self._blocks)
+
+    def again(self) -> Memory:
+        return self
+
+    def close(self) -> None:
+        pass
+
+
 def count(
-    tmp_path: Path,
     rows: Sequence[ResultRow],
     failures: dict[int, Failure] | None = None,
     summary: RunSummary | None = None,
 ) -> RunStatistics:
-    """Write some results to a stat file and return the numbers that are read from it."""
-    path = tmp_path / "run.stat.gz"
-    writer = RunResultsWriter(path, RunDescription(SCENARIO))
-    if rows:
-        writer.add(block(rows, [f"tx{i}" for i in range(len(rows))], failures))
-    writer.end(summary or RunSummary(ended=0.0))
-    return summarize(open_results(path))
+    """Return the numbers of some results."""
+    made = [block(rows, [f"tx{i}" for i in range(len(rows))], failures)] if rows else []
+    return summarize(Memory(*made, summary=summary))
 
 
 def failed(*rows: int, cause: str = "HTTP 503") -> dict[int, Failure]:

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from counted import SCENARIO, count, row
+from counted import Memory, count, row
 from result_rows import block
 
 from ssbench.document import Note, Table
 from ssbench.reports import breakdown, key_figures, run_tables
 from ssbench.results import NOT_MEASURED, Failure, Mark
-from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.statistics import Part, summarize
 
 
-def test_resent_requests_are_no_retries(tmp_path: Path) -> None:
-    path = tmp_path / "run.stat.gz"
-    writer = RunResultsWriter(path, RunDescription(SCENARIO))
-    writer.add(block([row(), row(retries=2), row(retries=1)], rare={"attempts": {0: 3, 1: 4}}))
-    writer.end(RunSummary(ended=0.0))
-    total = summarize(open_results(path)).total
+def test_resent_requests_are_no_retries() -> None:
+    run = Memory()
+    run.add(block([row(), row(retries=2), row(retries=1)], rare={"attempts": {0: 3, 1: 4}}))
+    total = summarize(run).total
     assert (total.retries, total.resent) == (3, 3)
 
 
 @pytest.mark.parametrize("rare", [{}, {"attempts": {0: 2}}])
-def test_deletes_that_found_nothing_are_counted(tmp_path: Path, rare: dict[str, dict[int, int]]) -> None:
-    path = tmp_path / "run.stat.gz"
-    writer = RunResultsWriter(path, RunDescription(SCENARIO))
+def test_deletes_that_found_nothing_are_counted(rare: dict[str, dict[int, int]]) -> None:
+    run = Memory()
     rows = [(3, 0, 1, 0, 1, 0, NOT_MEASURED, 1.0, 100.0, status, 0) for status in (404, 204, 404, 404)]
-    writer.add(block(rows, [None] * 4, {3: Failure("HTTP 404", "", {})}, rare=rare))
-    writer.end(RunSummary(ended=0.0))
-    numbers = summarize(open_results(path))
+    run.add(block(rows, [None] * 4, {3: Failure("HTTP 404", "", {})}, rare=rare))
+    numbers = summarize(run)
     assert numbers.total.parts.vanished == 2
     assert any(line.endswith("lost (successes): 2") for line in key_figures.section(numbers))
     parts = [*run_tables.operations(numbers)][-1]
@@ -40,21 +33,18 @@ def test_deletes_that_found_nothing_are_counted(tmp_path: Path, rare: dict[str, 
     assert parts.columns[-1].head == "found nothing"
 
 
-def test_what_was_held_up_is_in_no_part_of_latencies(tmp_path: Path) -> None:
-    path = tmp_path / "run.stat.gz"
-    writer = RunResultsWriter(path, RunDescription(SCENARIO))
+def test_what_was_held_up_is_in_no_part_of_latencies() -> None:
+    run = Memory()
     rare = {"connecting": {0: 4.0, 1: 0.05}, "attempts": {0: 1}, "marks": {0: int(Mark.HELD_UP)}}
-    writer.add(block([row(last=5.0), row(), row()], ["tx0", "tx1", "tx2"], rare=rare))
-    writer.end(RunSummary(ended=0.0))
-    total = summarize(open_results(path)).total
+    run.add(block([row(last=5.0), row(), row()], ["tx0", "tx1", "tx2"], rare=rare))
+    total = summarize(run).total
     last_byte = total.lines[0].last_byte
     assert total.parts.connecting == Part(1, 0.05, 0.05)
     assert total.parts.connecting.seconds < last_byte.mean * last_byte.count
 
 
-def test_three_times_of_an_operation(tmp_path: Path) -> None:
-    path = tmp_path / "run.stat.gz"
-    writer = RunResultsWriter(path, RunDescription(SCENARIO))
+def test_three_times_of_an_operation() -> None:
+    run = Memory()
     # One connects, one pauses after a failed attempt, one is held up, one fails; then a block without any.
     rare = {
         "connecting": {0: 0.25, 2: 4.0},
@@ -65,10 +55,9 @@ def test_three_times_of_an_operation(tmp_path: Path) -> None:
     }
     rows = [row(last=1.0), row(last=3.0), row(last=5.0), row(last=1.5), row(last=2.0)]
     failures = {4: Failure("HTTP 503", "", {})}
-    writer.add(block(rows, [None] * 5, failures, rare=rare))
-    writer.add(block([row(last=0.125)], [None]))
-    writer.end(RunSummary(ended=0.0))
-    numbers = summarize(open_results(path))
+    run.add(block(rows, [None] * 5, failures, rare=rare))
+    run.add(block([row(last=0.125)], [None]))
+    numbers = summarize(run)
     (figures,) = numbers.groups.by("operation").values()
     lines = [line.split() for line in breakdown.section(numbers)]
     assert [line[-1] for line in lines if line[:1] == ["ALL"]] == ["1500"]
@@ -81,8 +70,8 @@ def test_three_times_of_an_operation(tmp_path: Path) -> None:
     assert connecting.maximum == 0.25
 
 
-def test_a_failure_enters_no_latency_but_its_retries_count(tmp_path: Path) -> None:
+def test_a_failure_enters_no_latency_but_its_retries_count() -> None:
     rows = [row(last=1.0), row(last=5.0, retries=3), row(last=2.0, retries=1)]
-    total = count(tmp_path, rows, {1: Failure("HTTP 500", "", {})}).total
+    total = count(rows, {1: Failure("HTTP 500", "", {})}).total
     assert total.lines[0].last_byte.maximum == 2.0
     assert (total.retries, total.retry_rate) == (4, 200.0)

@@ -6,7 +6,6 @@ import math
 import statistics as stdlib
 from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,8 +38,8 @@ def percentile_by_the_rule(values: Sequence[float], rank: float) -> float:
         (7, 50, 4),
     ],
 )
-def test_percentiles_of_whole_numbers(tmp_path: Path, count_: int, rank: float, expected: float) -> None:
-    total = count(tmp_path, [row(last=float(i), completed=1e6) for i in range(1, count_ + 1)]).total
+def test_percentiles_of_whole_numbers(count_: int, rank: float, expected: float) -> None:
+    total = count([row(last=float(i), completed=1e6) for i in range(1, count_ + 1)]).total
     assert total.lines[0].last_byte.percentile(rank) == expected
 
 
@@ -52,13 +51,11 @@ NANOSECONDS = st.integers(0, 2**33) | st.integers(0, 40)
     rank=st.sampled_from([1, 10, 25, 50, 75, 90, 95, 99, 99.9, 100]) | st.floats(1, 100),
     part_size=st.sampled_from([1, 3, 1000]),
 )
-def test_figures_of_any_latencies(
-    tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[int, int, int]], rank: float, part_size: int
-) -> None:
+def test_figures_of_any_latencies(drawn: list[tuple[int, int, int]], rank: float, part_size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(latencies, "_PART_SIZE", part_size)
         rows = [row(op, class_, ns / 1e9, 100.0 + place) for place, (op, class_, ns) in enumerate(drawn)]
-        numbers = count(tmp_path_factory.getbasetemp(), rows)
+        numbers = count(rows)
     for section in numbers.sections:
         for line in section.lines:
             own = [
@@ -84,18 +81,18 @@ def test_figures_of_any_latencies(
                 assert math.isnan(figures.percentile(rank))
 
 
-def test_many_latencies_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_latencies_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latencies, "_PART_SIZE", 5000)
     values = np.rint(np.random.default_rng(1).lognormal(-5, 1, 100_000) * 1e9) / 1e9
-    figures = count(tmp_path, [row(last=value) for value in values.tolist()]).total.lines[0].last_byte
+    figures = count([row(last=value) for value in values.tolist()]).total.lines[0].last_byte
     for rank in (1, 50, 95, 99.99, 100):
         assert figures.percentile(rank) == percentile_by_the_rule(values.tolist(), rank)
     assert figures.mean == pytest.approx(values.mean(), rel=1e-12)
     assert figures.deviation == pytest.approx(values.std(), rel=1e-12)
 
 
-def test_a_percentile_needs_ten_results_beyond_it(tmp_path: Path) -> None:
-    figures = count(tmp_path, [row(last=float(i)) for i in range(1, 1001)]).total.lines[0].last_byte
+def test_a_percentile_needs_ten_results_beyond_it() -> None:
+    figures = count([row(last=float(i)) for i in range(1, 1001)]).total.lines[0].last_byte
     assert [figures.supported_percentile(rank) for rank in (50, 99, 99.1, 99.9, 100)] == [
         500.5,
         990.5,
@@ -103,7 +100,7 @@ def test_a_percentile_needs_ten_results_beyond_it(tmp_path: Path) -> None:
         None,
         1000.0,
     ]
-    nothing = count(tmp_path, []).total.lines[0].last_byte
+    nothing = count([]).total.lines[0].last_byte
     assert nothing.supported_percentile(100) is None
 
 

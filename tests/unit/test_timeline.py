@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import statistics as stdlib
-from pathlib import Path
 
 import pytest
-from counted import SCENARIO, count, failed, row
+from counted import Memory, count, failed, row
 from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block
 
-from ssbench.results import NOT_MEASURED
-from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
+from ssbench.results import NOT_MEASURED, RunSummary
 from ssbench.statistics import latencies, summarize, timeline
 
 
-def test_rates_have_one_window_from_the_first_send_to_the_last(tmp_path: Path) -> None:
+def test_rates_have_one_window_from_the_first_send_to_the_last() -> None:
     rows = [
         row(1, last=1.0, completed=101.0),
         row(1, last=1.0, completed=103.0),
@@ -25,7 +23,7 @@ def test_rates_have_one_window_from_the_first_send_to_the_last(tmp_path: Path) -
         row(1, last=6.0, completed=107.0),  # sent at 101.0, hung
         row(1, last=NOT_MEASURED, completed=110.0),
     ]
-    numbers = count(tmp_path, rows, failed(5))
+    numbers = count(rows, failed(5))
     course = numbers.course
     assert course is not None
     assert (course.window.start, course.window.end, course.drain) == (100.0, 104.0, 6.0)
@@ -36,14 +34,12 @@ def test_rates_have_one_window_from_the_first_send_to_the_last(tmp_path: Path) -
     assert (numbers.start, numbers.end, numbers.duration) == (100.0, 110.0, 10.0)
 
 
-def test_an_outage_at_the_start_is_in_the_window_and_failures_move_no_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "run.stat.gz"
-    writer = RunResultsWriter(path, RunDescription(SCENARIO))
+def test_an_outage_at_the_start_is_in_the_window_and_failures_move_no_bytes() -> None:
+    run = Memory()
     rows = [row(last=NOT_MEASURED, completed=102.0)] * 2
     rows += [row(last=1.0, completed=103.0 + place) for place in range(3)]
-    writer.add(block(rows, failures=failed(0, 1), rare={"started": {0: 100.0, 1: 101.5}}))
-    writer.end(RunSummary(ended=0.0))
-    numbers = summarize(open_results(path))
+    run.add(block(rows, failures=failed(0, 1), rare={"started": {0: 100.0, 1: 101.5}}))
+    numbers = summarize(run)
     assert numbers.course is not None
     assert (numbers.course.window.start, numbers.course.window.end) == (100.0, 104.0)
     assert numbers.total.requests_per_second == 2 / 4
@@ -54,9 +50,9 @@ def test_an_outage_at_the_start_is_in_the_window_and_failures_move_no_bytes(tmp_
     assert numbers.course.busy == 4.5 / (2 * 4)
 
 
-def test_a_timed_run_sends_until_its_time_is_over_whether_or_not_anything_answers(tmp_path: Path) -> None:
+def test_a_timed_run_sends_until_its_time_is_over_whether_or_not_anything_answers() -> None:
     rows = [row(last=0.5, completed=100.5), row(last=0.5, completed=101.0), row(last=20.0, completed=121.0)]
-    numbers = count(tmp_path, rows, summary=RunSummary(ended=0.0, sent_until=110.0))
+    numbers = count(rows, summary=RunSummary(ended=0.0, sent_until=110.0))
     course = numbers.course
     assert course is not None
     assert (course.window.seconds, course.drain) == (10.0, 11.0)
@@ -65,19 +61,19 @@ def test_a_timed_run_sends_until_its_time_is_over_whether_or_not_anything_answer
     assert course.busy == (1.0 + 9.0) / (2 * 10)
 
 
-def test_where_all_is_sent_before_anything_ends_the_window_is_the_whole_run(tmp_path: Path) -> None:
-    numbers = count(tmp_path, [row(last=2.0, completed=102.0), row(last=2.5, completed=103.0)])
+def test_where_all_is_sent_before_anything_ends_the_window_is_the_whole_run() -> None:
+    numbers = count([row(last=2.0, completed=102.0), row(last=2.5, completed=103.0)])
     assert numbers.course is not None
     assert numbers.course.window.whole
     assert numbers.total.requests_per_second == 2 / 3
     assert numbers.course.drain == 0.0
 
 
-def test_whole_seconds(tmp_path: Path) -> None:
+def test_whole_seconds() -> None:
     # Sent at 100.25; two in the first second, none in the second, one and three in the others.
     ends = (100.75, 101.0, 102.5, 103.5, 103.75, 104.0, 104.5)
     rows = [row(last=0.5 if place < 6 else 0.25, completed=at) for place, at in enumerate(ends)]
-    numbers = count(tmp_path, [*rows, row(last=0.125, completed=104.75)])
+    numbers = count([*rows, row(last=0.125, completed=104.75)])
     course = numbers.course
     assert course is not None
     assert course.window.end == 104.625
@@ -120,9 +116,9 @@ def test_seconds_and_gaps_in_any_order(ends: list[int], blocks: int, before: int
     )
 
 
-def test_a_stall_is_longer_than_ten_times_the_99th_percentile(tmp_path: Path) -> None:
+def test_a_stall_is_longer_than_ten_times_the_99th_percentile() -> None:
     usual = [row(last=0.125, completed=100.125 + place / 8) for place in range(1000)]  # until 225.0
     after = [row(last=0.125, completed=at) for at in (226.0, 227.5, 227.75)]
-    course = count(tmp_path, [*usual, *after]).course
+    course = count([*usual, *after]).course
     assert course is not None
     assert [(stall.start, stall.seconds) for stall in course.stalls] == [(126.0, 1.5)]

@@ -1,0 +1,33 @@
+"""The parts of the time of successes besides their last attempts."""
+
+from __future__ import annotations
+
+import numpy as np
+from counted import row
+from result_rows import block
+
+from ssbench.statistics.parts import NONE, Part, Parts, parts_of, sum_of, vanished
+
+
+def test_parts_of_the_rows_that_are_asked_for() -> None:
+    rare = {"connecting": {0: 0.5, 2: 2.0}, "pausing": {1: 1.0}}
+    made = block([row()] * 3, rare=rare)
+    assert parts_of(made, np.arange(3)) == Parts(Part(2, 2.5, 2.0), Part(1, 1.0, 1.0))
+    assert parts_of(made, np.array([1])) == Parts(Part(), Part(1, 1.0, 1.0))
+
+
+def test_a_usual_block_costs_nothing() -> None:
+    made = block([row()] * 3)
+    assert parts_of(made, np.arange(3)) is NONE
+    assert sum_of([NONE, NONE]) is NONE
+
+
+def test_deletes_that_found_nothing() -> None:
+    rows = [(3, 0, 1, 0, 1, 0, 0.0, 1.0, 100.0, status, 0) for status in (404, 204, 404)]
+    assert vanished(block(rows), np.arange(3)).vanished == 2
+    assert vanished(block(rows), np.array([1])) is NONE
+
+
+def test_the_sum_keeps_the_longest() -> None:
+    one, two = Parts(Part(1, 3.0, 3.0), vanished=1), Parts(Part(4, 4.0, 1.5), Part(1, 1.0, 1.0))
+    assert sum_of([one, NONE, two]) == Parts(Part(5, 7.0, 3.0), Part(1, 1.0, 1.0), 1)
