@@ -8,7 +8,7 @@ from ssbench.fleet.history import History
 from ssbench.fleet.plausible import Bounds
 from ssbench.fleet.wire import Rare, Result
 from ssbench.fleet.worker_state import Batch, WorkerState
-from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
+from ssbench.operations import LIST, REMOVE, UPLOAD_IF_MISSING
 
 CREATE, READ, UPDATE, DELETE = range(4)
 SENT, NOW = 100.0, 110.0
@@ -47,6 +47,7 @@ def fault(given: Result, of: Batch) -> str | None:
         ({"size": 70}, batch(REMOVE.code)),  # the body of a 404
         ({"size": 0}, batch(DELETE)),
         ({"size": 180}, batch(UPLOAD_IF_MISSING.code, 150)),  # it was there
+        ({"size": 9_000_000}, batch(LIST.code)),
         ({"first_byte": 0.2}, batch()),
         ({"first_byte": 9.9, "last_byte": 9.9}, batch()),
         ({"last_byte": 45.0}, batch(history=History(2, NOW - 45.0, {"HTTP 401": 2}))),

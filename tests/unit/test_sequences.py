@@ -1,0 +1,184 @@
+"""Operations of several requests, and listings: what answers say decides, whatever their status is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from hashlib import md5
+from typing import Any
+
+import pytest
+from fault_server import FaultServer, Reply, Request
+
+from ssbench.fleet.wire import RunParameters
+from ssbench.operations import OPERATIONS, Settings
+from ssbench.store.contract import Outcome
+from ssbench.swift.request_options import RequestOptions
+from ssbench.worker.requests import Run
+
+Rule = Callable[[Request], Reply]
+Perform = Callable[..., Outcome]
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with FaultServer() as running:
+        yield running
+
+
+@pytest.fixture
+def asked(server: FaultServer) -> list[Request]:
+    """What the server was asked so far."""
+    return server.requests
+
+
+@pytest.fixture
+def perform(server: FaultServer) -> Iterator[Perform]:
+    """Carry out an operation at a server that answers by a rule."""
+    runs: list[Run] = []
+
+    def carry_out(name: str, rule: Rule, **values: Any) -> Outcome:
+        server.rule = rule
+        run = Run(
+            RunParameters(
+                1,
+                storage_urls=[server.url],
+                token="t",
+                size_classes=["tiny"],
+                size_ranges=[(10, 20)],
+                requests=RequestOptions(retries=0),
+                operations=[Settings(name, values=values)],
+            ),
+            4,
+        )
+        runs.append(run)
+        return run.perform((1, OPERATIONS.named(name).code, 0, 2, 7, 0), None)[0]
+
+    yield carry_out
+    for run in runs:
+        run.close()
+
+
+def page(*names: str) -> Reply:
+    return Reply(200, body=json.dumps([{"name": name} for name in names]).encode())
+
+
+def test_pages_are_listed_until_one_is_not_full(perform: Perform, asked: list[Request]) -> None:
+    pages = iter([page("a", "b"), page("c", "é"), page("f")])
+    found = perform("list", lambda _: next(pages), limit=2, pages=9, prefix="ä b")
+    assert (found.cause, found.entries) == (None, 5)
+    assert [each.target.partition("?")[2] for each in asked] == [
+        "prefix=%C3%A4+b&format=json&limit=2",
+        "prefix=%C3%A4+b&format=json&limit=2&marker=b",
+        "prefix=%C3%A4+b&format=json&limit=2&marker=%C3%A9",
+    ]
+    assert found.last_byte is not None
+    assert found.first_byte is not None
+    assert found.last_byte > found.first_byte
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        page("b", "a"),
+        page("a", "b", "c"),
+        Reply(200, body=b"a\nb\n"),
+        Reply(200, body=b'{"name": "a"}'),
+        Reply(200, body=b'[{"bytes": 3}]'),
+        Reply(204),
+    ],
+)
+def test_what_is_no_listing_in_order_is_a_failure(perform: Perform, reply: Reply) -> None:
+    found = perform("list", lambda _: reply, limit=2)
+    assert (found.cause, found.size, found.last_byte) == ("wrong listing", 0, None)
+
+
+def test_a_page_that_fails_is_how_the_operation_ended(perform: Perform) -> None:
+    pages = iter([page("a", "b"), Reply(500)])
+    found = perform("list", lambda _: next(pages), limit=2, pages=5)
+    assert (found.cause, found.status, found.first_byte, found.last_byte) == ("HTTP 500", 500, None, None)
+    assert found.spent is not None
+
+
+def of_large_objects(asked: list[Request], verdict: dict[str, object], etag: str = "") -> Rule:
+    """A store of large objects: the last answer has this verdict."""
+
+    def etag_of_whole() -> str:
+        segments = sorted((each for each in asked if each.method == "PUT"), key=lambda each: each.target)
+        etags = [md5(each.body).hexdigest() for each in segments if "?" not in each.target]
+        return md5("".join(etags).encode()).hexdigest()
+
+    def rule(request: Request) -> Reply:
+        if "multipart-manifest=delete" in request.target:
+            return Reply(200, body=json.dumps(verdict).encode())
+        if "multipart-manifest=put" in request.target:
+            return Reply(201, headers=(("ETag", f'"{etag or etag_of_whole()}"'),))
+        if request.method == "PUT":
+            return Reply(201, etag=lambda digest: digest)
+        return Reply(200, body=b"x" * 20) if request.method == "GET" else Reply(204)
+
+    return rule
+
+
+ALL_GONE = {"Response Status": "200 OK", "Number Deleted": 3, "Number Not Found": 0, "Errors": []}
+
+
+def test_a_large_object_is_written_read_and_deleted(perform: Perform, asked: list[Request]) -> None:
+    found = perform("slo", of_large_objects(asked, ALL_GONE), segments=2, segment_size=[10, 10])
+    assert (found.cause, found.detail) == (None, "")
+    assert [each.method for each in asked] == ["PUT", "PUT", "PUT", "GET", "DELETE"]
+    manifest = json.loads(asked[2].body)
+    assert [(row["path"].rpartition("/")[2], row["size_bytes"]) for row in manifest] == [
+        ("000000", 10),
+        ("000001", 10),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "cause"),
+    [
+        ({"Response Status": "400 Bad Request", "Errors": [["/a", "404 Not Found"]]}, "HTTP 400"),
+        (ALL_GONE | {"Number Deleted": 2}, "wrong verdict"),
+        (ALL_GONE | {"Errors": [["/a", "500"]]}, "wrong verdict"),
+        ({}, "wrong verdict"),
+    ],
+)
+def test_a_body_that_says_otherwise_under_a_200_is_a_failure(
+    perform: Perform, asked: list[Request], verdict: dict[str, object], cause: str
+) -> None:
+    found = perform("slo", of_large_objects(asked, verdict), segments=2, segment_size=[10, 10])
+    assert (found.cause, found.last_byte) == (cause, None)
+    # What it made is deleted one by one.
+    assert [each.method for each in asked[5:]] == ["DELETE"] * 3
+
+
+def test_the_etag_of_a_large_object_is_that_of_its_segments(perform: Perform, asked: list[Request]) -> None:
+    found = perform("slo", of_large_objects(asked, ALL_GONE, "0" * 32), segments=2, segment_size=[10, 10])
+    assert found.cause == "wrong ETag"
+    assert "GET" not in {each.method for each in asked}
+
+
+@pytest.mark.parametrize(
+    ("created", "deleted", "cause"),
+    [(2, 2, None), (1, 2, "wrong verdict"), (2, 1, "wrong verdict")],
+)
+def test_archives_are_judged_by_what_the_bodies_say(
+    perform: Perform, created: int, deleted: int, cause: str | None
+) -> None:
+    def rule(request: Request) -> Reply:
+        said: dict[str, object] = {
+            "Response Status": "201 Created",
+            "Number Files Created": created,
+            "Errors": [],
+        }
+        if request.method == "POST":
+            said = ALL_GONE | {"Number Deleted": deleted}
+        return Reply(204) if request.method == "DELETE" else Reply(200, body=json.dumps(said).encode())
+
+    assert perform("bulk", rule, objects=2, size=[5, 5]).cause == cause
+
+
+@pytest.mark.parametrize(("said", "cause"), [("bytes 3-9/10", None), ("bytes 2-8/10", "wrong content")])
+def test_a_part_is_the_one_that_was_asked_for(perform: Perform, said: str, cause: str | None) -> None:
+    reply = Reply(206, body=b"x" * 7, headers=(("Content-Range", said),))
+    assert perform("range", lambda _: reply, offset=[3, 3], length=[7, 7]).cause == cause
