@@ -1,4 +1,4 @@
-"""The section of the text report about the cluster."""
+"""What is said of the cluster, in text and on pages: versions, nodes, devices."""
 
 from __future__ import annotations
 
@@ -6,28 +6,39 @@ from collections.abc import Iterator
 
 from ssbench.cluster import statsd
 from ssbench.cluster.judgments import Node, after, before, judge, nodes, sentences
-from ssbench.cluster.observation import Interval, Observation, Statsd
+from ssbench.cluster.observation import Interval, Metric, Observation, Statsd
+from ssbench.document import Element, Note, Section, Table, columns_of
 
-#: Rows of a table; the rest is counted.
+_PUT = "object-server.PUT."
+_TIMING = ".timing"
+
+#: Rows of a table in text; the rest is counted.
 _MOST_ROWS = 20
 
 
-def section(observation: Observation | None) -> Iterator[str]:
-    """Yield the lines of the section, none where nobody looked at the cluster."""
+def section(observation: Observation | None) -> Section | None:
+    """Return the section of text; None where nobody looked at the cluster."""
     if observation is None:
-        return
-    yield from ("", "Cluster")
+        return None
+    elements: list[Element] = []
     versions = sorted({version for version in _versions(observation) if version})
     if versions:
-        yield f"       Swift {', '.join(versions)}; servers asked: {len(observation.servers)}"
+        elements.append(Note(f"Swift {', '.join(versions)}; servers asked: {len(observation.servers)}"))
     for proxy in observation.proxies:
         if proxy.policies:
-            yield f"       {proxy.url}: policies {', '.join(proxy.policies)} (the first is the default)"
-    yield from _nodes(observation)
+            policies = ", ".join(proxy.policies)
+            elements.append(Note(f"{proxy.url}: policies {policies} (the first is the default)"))
+    elements += tables(observation)
+    elements += map(Note, sentences(judge(observation), warnings=False))
+    return Section("Cluster", elements)
+
+
+def tables(observation: Observation) -> list[Table]:
+    """Return what each node was like, the busiest first, and each device, the slowest first."""
+    found = [_nodes(observation)]
     if observation.statsd is not None:
-        yield from _devices(observation.statsd)
-    changes = sentences(judge(observation), warnings=False)
-    yield from (f"       {change}" for change in changes)
+        found.append(_devices(observation.statsd))
+    return [each for each in found if each.rows]
 
 
 def _versions(observation: Observation) -> Iterator[str | None]:
@@ -35,29 +46,30 @@ def _versions(observation: Observation) -> Iterator[str | None]:
     yield from (proxy.version for proxy in observation.proxies)
 
 
-def _nodes(observation: Observation) -> Iterator[str]:
-    """What each node was like, the busiest first."""
-    rows = sorted(
+def _nodes(observation: Observation) -> Table:
+    found = sorted(
         ((_highest(node, "load") or 0.0, node) for node in nodes(observation)), key=lambda row: -row[0]
     )
-    rows = [(load, node) for load, node in rows if node.states(before) or node.states(after)]
-    if not rows:
-        return
-    width = max(len("Node"), *(len(node.name) for _, node in rows[:_MOST_ROWS]))
-    yield f"       {'Node':<{width}}  Load before  highest  TCP sockets  Fullest device  Async pendings"
-    for load, node in rows[:_MOST_ROWS]:
+    rows = []
+    for load, node in found:
+        if not (node.states(before) or node.states(after)):
+            continue
         disks = (node.disks(after) or node.disks(before)).values()
         mounted = [disk for disk in disks if disk.mounted]
         fullest = max(mounted, key=lambda disk: disk.used_share, default=None)
-        device = f"{fullest.device} {fullest.used_share:4.0%}" if fullest else "N/A"
-        yield (
-            f"       {node.name:<{width}}  {_figure(node.highest(before, 'load'), '.2f'):>11}  {load:7.2f}"
-            f"  {_figure(_highest(node, 'tcp_in_use'), ',.0f'):>11}  {device:>14}"
-            f"  {_figure(node.highest(before, 'async_pending'), ',.0f'):>5} to"
-            f" {_figure(node.highest(after, 'async_pending'), ',.0f')}"
+        pending = [_figure(node.highest(moment, "async_pending"), ",.0f") for moment in (before, after)]
+        rows.append(
+            (
+                node.name,
+                _figure(node.highest(before, "load"), ".2f"),
+                f"{load:.2f}",
+                _figure(_highest(node, "tcp_in_use"), ",.0f"),
+                f"{fullest.device} {fullest.used_share:.0%}" if fullest else "N/A",
+                " to ".join(pending),
+            )
         )
-    if len(rows) > _MOST_ROWS:
-        yield f"       ... and {len(rows) - _MOST_ROWS:,} more nodes"
+    heads = ("Node", "Load before", "highest", "TCP sockets", "Fullest device", "Async pendings")
+    return Table(columns_of(*heads), rows, most=_MOST_ROWS)
 
 
 def _highest(node: Node, field: str) -> float | None:
@@ -71,22 +83,30 @@ def _figure(value: float | None, form: str) -> str:
     return "N/A" if value is None else format(value, form)
 
 
-def _devices(received: Statsd) -> Iterator[str]:
-    """The devices by what object servers say of their PUTs, the slowest first."""
-    rows: list[tuple[str, Interval]] = []
+def _devices(received: Statsd) -> Table:
+    """Return the devices by what object servers say of their PUTs."""
+    found: list[tuple[str, Interval]] = []
     for metric in received.metrics:
-        source, found, device = metric.name.partition("object-server.PUT.")
-        if found and metric.timer and device.endswith(".timing") and device != "errors.timing":
-            rows.append((source + device.removesuffix(".timing"), statsd.merged(metric.intervals)))
-    rows = sorted((row for row in rows if row[1].count), key=lambda row: -row[1].total / row[1].count)
-    if not rows:
-        return
-    width = max(len("Device (statsd)"), *(len(name) for name, _ in rows[:_MOST_ROWS]))
-    yield f"       {'Device (statsd)':<{width}}     PUTs  Average ms/kB     50%     99%"
-    for name, values in rows[:_MOST_ROWS]:
-        yield (
-            f"       {name:<{width}}  {values.count:7.0f}  {values.total / values.count:13.4f}"
-            f"  {statsd.percentile(values, 50):6.4f}  {statsd.percentile(values, 99):6.4f}"
+        device = device_of(metric)
+        if device is not None:
+            found.append((device, statsd.merged(metric.intervals)))
+    found = sorted((row for row in found if row[1].count), key=lambda row: -row[1].total / row[1].count)
+    rows = [
+        (
+            name,
+            f"{values.count:.0f}",
+            f"{values.total / values.count:.4f}",
+            *(f"{statsd.percentile(values, rank):.4f}" for rank in (50, 99)),
         )
-    if len(rows) > _MOST_ROWS:
-        yield f"       ... and {len(rows) - _MOST_ROWS:,} more devices"
+        for name, values in found
+    ]
+    heads = ("Device (statsd)", "PUTs", "Average ms/kB", "50%", "99%")
+    return Table(columns_of(*heads), rows, most=_MOST_ROWS)
+
+
+def device_of(metric: Metric) -> str | None:
+    """Return the device whose PUTs a metric is of, which follows whatever precedes Swift's own name."""
+    source, there, rest = metric.name.partition(_PUT)
+    if not (there and metric.timer and rest.endswith(_TIMING)) or rest == "errors.timing":
+        return None
+    return source + rest.removesuffix(_TIMING)

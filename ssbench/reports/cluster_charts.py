@@ -8,17 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from ssbench.cluster.judgments import Node, judge, nodes, sentences
-from ssbench.cluster.observation import Metric, Observation, State
+from ssbench.cluster.observation import Observation, State
 from ssbench.document import Chart, Curve, Element, Item, Items, Table, columns_of
 from ssbench.document.colours import COLOURS
+from ssbench.reports.cluster import device_of, tables
 from ssbench.statistics import RunStatistics
 
 #: Curves and points of a chart, beyond which nodes and devices are left out and samples thinned out.
 _MOST_CURVES = 12
 _MOST_POINTS = 300
-
-_PUT = "object-server.PUT."
-_TIMING = ".timing"
 
 
 def elements(statistics: RunStatistics) -> Iterator[Element]:
@@ -42,6 +40,7 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
         charts[0] = replace(charts[0], note="Before the first send and after the run: move the time line.")
     yield from charts
     yield Items([Item(each) for each in words])
+    yield from tables(observation)
     yield _versions(observation)
 
 
@@ -71,20 +70,12 @@ def _devices(observation: Observation, shift: float) -> list[Curve]:
         return []
     found = []
     for metric in observation.statsd.metrics:
-        device = _device(metric)
+        device = device_of(metric)
         points = {each.at: each.total / each.count for each in metric.intervals if each.count}
         if device is not None and points:
             found.append((device, points))
     found.sort(key=lambda each: -sum(each[1].values()) / len(each[1]))
     return [_curve(name, points, shift, place) for place, (name, points) in enumerate(found[:_MOST_CURVES])]
-
-
-def _device(metric: Metric) -> str | None:
-    """Return the device that a metric is of, which follows whatever precedes Swift's own name."""
-    source, there, rest = metric.name.partition(_PUT)
-    if not (there and metric.timer and rest.endswith(_TIMING)) or rest == "errors.timing":
-        return None
-    return source + rest.removesuffix(_TIMING)
 
 
 def _curve(name: str, points: dict[float, float], shift: float, place: int) -> Curve:

@@ -11,6 +11,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from ssbench.document import View
+from ssbench.document.text import section as section_lines
 from ssbench.operations import OPERATIONS
 from ssbench.printable import printable
 from ssbench.reports import cluster, confidence, key_figures, load, plan, stages
@@ -19,6 +21,10 @@ from ssbench.reports.options import ReportOptions
 from ssbench.scenario.model import CRUD, Scenario
 from ssbench.scenario.owner import why_replaced
 from ssbench.statistics import Latencies, RunStatistics, Section, waits
+
+_INDENT = " " * 7
+#: Columns beside it, as other sections have.
+_BESIDE = 93
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -48,7 +54,9 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
         ]
         lines += _request_options(statistics.run.options)
         lines += _notes(statistics)
-        lines += cluster.section(statistics.cluster)
+        if found := cluster.section(statistics.cluster):
+            title, *shown = section_lines(found, View(columns=_BESIDE))
+            lines += ["", title, *(_INDENT + line for line in shown if line)]
     lines += key_figures.percentiles(statistics, options.more)
     lines += _warnings(statistics)
     return _joined(lines)

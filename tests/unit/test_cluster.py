@@ -34,6 +34,7 @@ from ssbench.cluster.observation import (
 )
 from ssbench.cluster.observer import recon_url
 from ssbench.cluster.sampler import Sampler
+from ssbench.document import View, text
 from ssbench.errors import UsageError
 from ssbench.reports import cluster as report
 
@@ -387,15 +388,19 @@ def test_the_section_of_the_report():
         for device, value in (("d1", 0.01), ("d2", 0.5))
     )
     seen = Observation(servers=(server(4, old, old, during=(peak,)),), statsd=Statsd(lines=20, metrics=puts))
-    lines = list(report.section(seen))
-    assert lines[:3] == ["", "Cluster", "       Swift 2.38.3; servers asked: 1"]
-    assert lines[4] == "       10.0.0.4         1.00     7.50        1,200         d1  50%      0 to 0"
+    section = report.section(seen)
+    assert section is not None
+    lines = text.section(section, View())
+    assert lines[:3] == ["Cluster", "Swift 2.38.3; servers asked: 1", ""]
+    assert lines[4].split() == ["10.0.0.4", "1.00", "7.50", "1,200", "d1", "50%", "0", "to", "0"]
     assert [line.split()[:3] for line in lines if "o1." in line] == [
         ["o1.d2", "10", "0.5000"],
         ["o1.d1", "10", "0.0100"],
     ]
-    assert list(report.section(None)) == []
-    list(report.section(Observation(failure="nothing")))
+    assert report.section(None) is None
+    nothing = report.section(Observation(failure="nothing"))
+    assert nothing is not None
+    assert text.section(nothing, View()) == ["Cluster"]
 
 
 @pytest.mark.parametrize(
