@@ -2,9 +2,10 @@
 
 ::
 
-    [OPERATION.[SIZE CLASS.]]FIGURE RELATION LIMIT
+    [GROUP.][OPERATION.[SIZE CLASS.]]FIGURE RELATION LIMIT
 
-Without an operation, or with ``total``, a condition is about all operations. Where changes are allowed, a
+Without an operation, or with ``total``, a condition is about all operations. A run whose users are in groups
+has figures of each: ``web.read.p99 > 50ms``. Where changes are allowed, a
 limit may be one: ``read.p99 > +10%``. What the figures of a run are, and whether a condition that holds is
 good or bad, is up to who asks.
 """
@@ -39,7 +40,7 @@ EXAMPLES = "such as 'read.p99 > 200ms', 'errors > 0.1%', 'rate < 500' or 'create
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a figure.
+    """A condition on a figure; ``group`` is the name of a group of users, None for all of them.
 
     ``operation`` is the name of one, None for all; ``size_class`` None for all of the operation. ``limit``
     is in ``unit``. ``text`` is the condition in a plain form, which :func:`parse` reads again.
@@ -52,6 +53,7 @@ class Condition:
     limit: float
     unit: Unit
     text: str
+    group: str | None = None
 
     def holds(self, value: float) -> bool:
         """Return whether it holds of a value, in the unit of the limit."""
@@ -98,22 +100,25 @@ class Condition:
         return self.spell(next(told, value))
 
 
-def parse(text: str, *, relative: bool = False) -> Condition:
+def parse(text: str, *, relative: bool = False, grouped: bool = False) -> Condition:
     """Return a condition; raises ValueError, whose text says in one line what is wrong.
 
-    With ``relative`` a limit may be a change.
+    With ``relative`` a limit may be a change. With ``grouped`` it may name a group of users, whatever its
+    name: :func:`unknown_subject` tells whether the run has it.
     """
     parts = _PARTS.match(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if parts is None or not parts["subject"]:
         raise ValueError(f"{text[:_MOST_CHARACTERS]!r} is not a condition, {EXAMPLES}")
     if _AND.search(text):
         raise ValueError(f"{text!r}: one condition is expected; give each by itself")
-    operation, size_class, row = subject(parts["subject"].strip(), text)
+    name = parts["subject"].strip()
+    group = _group(name) if grouped else None
+    operation, size_class, row = subject(name.removeprefix(f"{group}."), text)
     written = parts["limit"].strip()
     limit, unit = _limit(written, row, text, relative=relative)
-    name = ".".join(each for each in (operation, size_class, row.key) if each)
+    name = ".".join(each for each in (group, operation, size_class, row.key) if each)
     plain = f"{name} {parts['relation']} {written}"
-    return Condition(operation, size_class, row.key, parts["relation"], limit, unit, plain)
+    return Condition(operation, size_class, row.key, parts["relation"], limit, unit, plain, group)
 
 
 def subject(name: str, text: str | None = None) -> tuple[str | None, str | None, Figure]:
@@ -132,8 +137,16 @@ def subject(name: str, text: str | None = None) -> tuple[str | None, str | None,
     return operation, size_class, row
 
 
-def unknown_class(condition: Condition, size_classes: Iterable[str]) -> str | None:
-    """Return what is wrong where a condition is about a size class that does not exist, else None."""
+def unknown_subject(
+    condition: Condition, size_classes: Iterable[str], groups: Iterable[str] = ()
+) -> str | None:
+    """Return what is wrong where a condition is about a size class or a group that does not exist."""
+    known = list(groups)
+    if condition.group is not None and condition.group not in known:
+        if not known:
+            return _no_operation(condition.group, condition.text)
+        names = f"({', '.join(known)}){did_you_mean(condition.group, (*known, *_names()))}"
+        return f"{condition.text!r}: {condition.group!r} is neither an operation nor a group {names}"
     known = list(size_classes)
     if condition.size_class is None or condition.size_class in known:
         return None
@@ -157,20 +170,32 @@ def _split(subject: str) -> tuple[list[str], str, str]:
     return [name for name in (before,) if name], figure.lower(), ""
 
 
+def _names() -> tuple[str, ...]:
+    """Return what may be the operation of a condition."""
+    return (*(each.name for each in OPERATIONS.drawn), "total")
+
+
+def _no_operation(name: str, text: str) -> str:
+    return f"{text!r}: {name!r} is not an operation ({', '.join(_names())}){did_you_mean(name, _names())}"
+
+
+def _group(name: str) -> str | None:
+    """Return the group that the name of a figure begins with; what is no operation is a group."""
+    names, _, _ = _split(name)
+    first = names[0].partition(".")[0] if names else ""
+    return None if not first or first.lower() in (*_names(), *_TOTAL) else first
+
+
 def _subject(names: list[str], text: str) -> tuple[str | None, str | None]:
     if not names:
         return None, None
     operation, _, size_class = names[0].partition(".")
-    known = [each.name for each in OPERATIONS.drawn]
     if operation.lower() in _TOTAL:
         if size_class:
             raise ValueError(f"{text!r}: size classes are of one operation, as in read.{size_class}.p99")
         return None, None
-    if operation.lower() not in known:
-        raise ValueError(
-            f"{text!r}: {operation!r} is not an operation ({', '.join((*known, 'total'))})"
-            + did_you_mean(operation, (*known, "total"))
-        )
+    if operation.lower() not in _names():
+        raise ValueError(_no_operation(operation, text))
     return operation.lower(), size_class or None
 
 

@@ -52,8 +52,10 @@ def _containers(results: RunResults, block: ResultBlock) -> list[str | None]:
         return list(block.container)
     objects = [None] * len(block) if isinstance(block.object, TextColumn) else block.object.tolist()
     return [
-        results.run.container(number, object_)
-        for number, object_ in zip(block.container.tolist(), objects, strict=True)
+        results.run.container(number, object_, group)
+        for number, object_, group in zip(
+            block.container.tolist(), objects, block.group.tolist(), strict=True
+        )
     ]
 
 
@@ -61,10 +63,16 @@ def _objects(results: RunResults, block: ResultBlock) -> list[str | None]:
     if isinstance(block.object, TextColumn):
         return list(block.object)
     without = {row.code for row in OPERATIONS if not row.has_object}
-    rows = zip(_size_classes(results, block), block.object.tolist(), block.operation.tolist(), strict=True)
+    rows = zip(
+        _size_classes(results, block),
+        block.object.tolist(),
+        block.operation.tolist(),
+        block.group.tolist(),
+        strict=True,
+    )
     return [
-        None if operation in without else results.run.name_object(name, number)
-        for name, number, operation in rows
+        None if operation in without else results.run.name_object(name, number, group)
+        for name, number, operation, group in rows
     ]
 
 
@@ -87,6 +95,7 @@ _NAMES: dict[str, Callable[[RunResults, ResultBlock], Sequence[str | None]]] = {
     "object": _objects,
     "storage_url": _named("storage_url", "storage_urls"),
     "stage": _named("stage", "stages"),
+    "group": _named("group", "group_names"),
 }
 
 

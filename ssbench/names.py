@@ -58,6 +58,11 @@ def mark_name(run: str) -> str:
     return MARK_PREFIX + run
 
 
+def object_prefix(group: str, size_class: str) -> str:
+    """Return what the names of a size class begin with for the users of a group; empty: there are none."""
+    return f"{group}-{size_class}" if group else size_class
+
+
 def tagged(size_class: str, tag: str) -> str:
     """Return what the names of a size class begin with in a run whose names are apart by ``tag``."""
     return f"{size_class}-{tag}" if tag else size_class

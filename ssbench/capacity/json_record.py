@@ -8,13 +8,14 @@ from ssbench import record
 from ssbench.capacity.knee import Knee
 from ssbench.capacity.search import Answer
 from ssbench.capacity.steps import Step
-from ssbench.capacity.variables import Variable
+from ssbench.capacity.variables import OfGroup, Variable
 
 
 class Report(record.Head, frozen=True, kw_only=True):
     """A sweep, or a search for the highest load: a run for each step.
 
-    ``varied`` says what differs from step to step: ``value`` is that. ``conclusion`` is the result of all
+    ``varied`` says what differs from step to step, of all users or of one ``group`` of them: ``value`` is
+    that. ``conclusion`` is the result of all
     steps, in words, and ``notes`` are further remarks. ``knee`` is that of a sweep, ``answer`` that of a
     search. ``judged_by`` says of each step what it was judged by; it is empty in a sweep.
     """
@@ -23,6 +24,7 @@ class Report(record.Head, frozen=True, kw_only=True):
     version: Literal[2] = 2
     title: str
     varied: Variable
+    group: str | None
     conclusion: str
     notes: tuple[str, ...]
     knee: Knee | None
@@ -33,11 +35,13 @@ class Report(record.Head, frozen=True, kw_only=True):
 
 def report(found: Any, *_: Any) -> str:
     """Return what was found (:class:`ssbench.reports.capacity.Capacity`) as one JSON document."""
+    varied = found.variable
     return record.text(
         Report(
             exit_code=found.exit_code,
             title=found.title,
-            varied=found.variable,
+            varied=varied.variable if isinstance(varied, OfGroup) else varied,
+            group=varied.group if isinstance(varied, OfGroup) else None,
             conclusion=found.conclusion,
             notes=found.notes,
             knee=found.knee,

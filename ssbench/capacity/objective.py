@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ssbench.capacity.limit import FAILS, HOLDS, Evidence
 from ssbench.capacity.search import Verdict
-from ssbench.conditions import Condition, unknown_class
+from ssbench.conditions import Condition, unknown_subject
 from ssbench.figures import Unit
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import Latencies, Line, RunStatistics
@@ -34,7 +34,7 @@ def check(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) ->
                 f"{text!r}: --find looks for the most load at which a condition holds: use <= or <, as in"
                 f" '{text.replace(condition.relation, '<=')}'"
             )
-        if wrong := unknown_class(condition, [each.name for each in scenario.size_classes]):
+        if wrong := unknown_subject(condition, [each.name for each in scenario.size_classes]):
             raise ValueError(wrong)
         if condition.kind == "response" and not scenario.is_open:
             raise ValueError(f"{text!r}: only runs with a rate have response times")

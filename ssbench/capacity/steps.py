@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import msgspec
 
-from ssbench.capacity.variables import Variable
+from ssbench.capacity.variables import OfGroup, Variable, Varied
+from ssbench.conditions import parse
 from ssbench.errors import UsageError
 from ssbench.measures import (
     Count,
@@ -21,6 +23,7 @@ from ssbench.measures import (
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import override
 from ssbench.statistics import Interval, RunStatistics
+from ssbench.suggestions import did_you_mean
 
 #: A worker that used more of its core than this was itself the limit.
 BUSY_SHARE = 0.9
@@ -38,6 +41,16 @@ _PUBLIC = {
 }
 
 
+class GroupStep(msgspec.Struct, frozen=True, rename={"rate": "ops_per_second", "interval": "ops_interval"}):
+    """A group of users in the run of one value; null where too few latencies lie beyond a percentile."""
+
+    name: str
+    rate: PerhapsPerSecond
+    interval: Interval | None
+    p50: PerhapsSeconds
+    p99: PerhapsSeconds
+
+
 class Step(msgspec.Struct, frozen=True, rename=_PUBLIC):
     """The run of one value; the interval of its rate is None where it was too short.
 
@@ -48,7 +61,7 @@ class Step(msgspec.Struct, frozen=True, rename=_PUBLIC):
     busiest worker, the slots are those of all workers together; None where they are not known.
     ``limits`` says in what way the load generator was the limit, ``generator_full`` whether the workers could
     do no more, so that higher loads say nothing of the store. ``ended_early`` is why the run ended before its
-    time.
+    time. ``groups`` is what came of each group of users.
     """
 
     value: float
@@ -70,6 +83,7 @@ class Step(msgspec.Struct, frozen=True, rename=_PUBLIC):
     supported: int | None = 99
     in_flight: PerhapsNumber = math.nan
     generator_full: bool = False
+    groups: tuple[GroupStep, ...] = ()
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "in_flight", self.rate * self.mean)
@@ -121,6 +135,7 @@ def step_of(
         limits=statistics.generator.limits,
         file=file,
         ended_early=ended_early,
+        groups=tuple(_of_groups(statistics)),
     )
 
 
@@ -129,9 +144,11 @@ def _known(percentile: float | None) -> float:
 
 
 def scenario_with(
-    scenario: Scenario, variable: Variable, value: float, seconds: float | None = None
+    scenario: Scenario, variable: Varied, value: float, seconds: float | None = None
 ) -> Scenario:
     """Return the scenario of a step, of another length where that is given; raises UsageError."""
+    if isinstance(variable, OfGroup):
+        return override(_with_group(scenario, variable, value), run_seconds=seconds)
     if scenario.stages:
         raise UsageError(f"the scenario has stages of its own; it cannot be run with other {variable.value}")
     match variable:
@@ -146,6 +163,42 @@ def scenario_with(
             )
             scenario = replace(scenario, size_classes=tuple(classes))
     return override(scenario, run_seconds=seconds)
+
+
+def _with_group(scenario: Scenario, varied: OfGroup, value: float) -> Scenario:
+    """Return a scenario with so many users, or such a rate, of a group; with 0 without the group."""
+    names = [each.name for each in scenario.groups]
+    if varied.group not in names:
+        known = (
+            f"its groups of users are {', '.join(names)}" if names else "the scenario has no groups of users"
+        )
+        raise UsageError(f"{varied.value}: {known}{did_you_mean(varied.group, names)}")
+    (group,) = (each for each in scenario.groups if each.name == varied.group)
+    if group.stages:
+        raise UsageError(f"{varied.value}: the group has stages of its own")
+    if not value:
+        if len(names) == 1:
+            raise UsageError(f"{varied.value}: 0 would leave no group")
+        left = tuple(each for each in scenario.groups if each is not group)
+        conditions = [text for text in scenario.fail_if if parse(text, grouped=True).group != group.name]
+    else:
+        changed = (
+            replace(group, user_count=round(value))
+            if varied.variable is Variable.USERS
+            else replace(group, rate=float(value))
+        )
+        left = tuple(changed if each is group else each for each in scenario.groups)
+        conditions = [*scenario.fail_if]
+    users = sum(each.user_count for each in left)
+    return replace(scenario, groups=left, user_count=users, fail_if=tuple(conditions))
+
+
+def _of_groups(statistics: RunStatistics) -> Iterator[GroupStep]:
+    for group in statistics.by_group:
+        total = group.numbers.total
+        latencies = total.lines[0].latency
+        known = [latencies.percentile(rank) if latencies.supports(rank) else math.nan for rank in (50, 99)]
+        yield GroupStep(group.name, total.requests_per_second, total.rate_interval, *known)
 
 
 def gain(before: Step, after: Step) -> tuple[float, float | None]:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from ssbench.capacity.knee import LEAST_STEPS, Knee, knee
 from ssbench.capacity.steps import BUSY_SHARE, Step, gain
-from ssbench.capacity.variables import Variable
+from ssbench.capacity.variables import Varied
 
 #: A sweep ends where doubling the load brings less than this for certain; less where it was not doubled.
 LEAST_GAIN = 0.05
 
 
-def why_stop(variable: Variable, steps: Sequence[Step]) -> str | None:
+def why_stop(variable: Varied, steps: Sequence[Step]) -> str | None:
     """Return why a sweep ends after these steps, None where it goes on."""
     if not steps or not variable.is_load:
         return None
@@ -24,7 +24,7 @@ def why_stop(variable: Variable, steps: Sequence[Step]) -> str | None:
     return no_gain(variable, *steps[-2:]) if len(steps) >= LEAST_STEPS else None
 
 
-def no_gain(variable: Variable, before: Step, after: Step) -> str | None:
+def no_gain(variable: Varied, before: Step, after: Step) -> str | None:
     """Return in words that more load brought nothing for certain; None where it did, or may have."""
     _, most = gain(before, after)
     ratio = after.value / before.value
@@ -38,7 +38,7 @@ def no_gain(variable: Variable, before: Step, after: Step) -> str | None:
     )
 
 
-def find_knee(variable: Variable, steps: Sequence[Step]) -> Knee | None:
+def find_knee(variable: Varied, steps: Sequence[Step]) -> Knee | None:
     """Return the knee of a sweep over a load; None where there are too few steps for one."""
     if not variable.is_load:
         return None
@@ -56,7 +56,7 @@ def _may_be(step: Step, rate: float) -> bool:
     return step.rate >= rate or (step.interval is not None and step.interval.high >= rate)
 
 
-def knee_in_words(variable: Variable, found: Knee) -> str:
+def knee_in_words(variable: Varied, found: Knee) -> str:
     """Return a sentence on the knee."""
     words = variable.words
     fit = f"{found.model} model, steps {found.error:.1%} off"
@@ -74,7 +74,7 @@ def _short(value: float) -> float:
     return round(value) if value >= 10 else float(f"{value:.2g}")
 
 
-def limits(variable: Variable, steps: Sequence[Step]) -> list[str]:
+def limits(variable: Varied, steps: Sequence[Step]) -> list[str]:
     """Return where the load generator rather than Swift was full, or the limit, in words."""
     found = []
     unit = variable.unit

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ssbench import printable, products, quantities
 from ssbench.capacity import objective
+from ssbench.capacity.cost import of_each, of_others
 from ssbench.capacity.limit import FAILS
 from ssbench.capacity.search import TOLERANCE, Answer, Search, Verdict
 from ssbench.capacity.steps import Step, scenario_with
@@ -23,7 +24,7 @@ from ssbench.capacity.sweep import (
     too_short,
     why_stop,
 )
-from ssbench.capacity.variables import LARGEST, Sweep, Variable
+from ssbench.capacity.variables import LARGEST, OfGroup, Sweep, Variable, Varied
 from ssbench.cli import output_file, report_files, unfit, zmq_options
 from ssbench.cli.capacity_runs import EndedEarlyError, Runs, Setting
 from ssbench.conditions import Condition
@@ -62,7 +63,7 @@ def prepare(arguments: argparse.Namespace) -> None:
 
 
 def _prepare_sweep(arguments: argparse.Namespace, sweep: Sweep) -> None:
-    varied = {
+    varied: dict[Varied, tuple[str, str]] = {
         Variable.USERS: ("-u/--user-count", "user_count"),
         Variable.RATE: ("--rate", "rate"),
         Variable.WORKERS: ("--workers", "workers"),
@@ -120,9 +121,11 @@ class _Sweeping:
     def bench_options(self) -> BenchOptions:
         """Return options of workers that have room for the most users, so that all steps have the same."""
         options = self._setting.bench
-        if not options.workers or self.variable is not Variable.USERS:
+        varied = self.variable.variable if isinstance(self.variable, OfGroup) else self.variable
+        if not options.workers or varied is not Variable.USERS:
             return options
-        room = -(-self._sweep.values[-1] // options.workers)
+        most = scenario_with(self._setting.scenario, self.variable, self._sweep.values[-1])
+        room = -(-most.user_count // options.workers)
         return replace(options, concurrency=min(room, wire.MAX_JOBS))
 
     def forecast(self) -> str:
@@ -152,7 +155,9 @@ class _Sweeping:
         found = find_knee(self.variable, steps)
         if found:
             conclusion += f" {knee_in_words(self.variable, found)}"
-        if steps:
+        if isinstance(self.variable, OfGroup):
+            conclusion = " ".join([conclusion, *of_others(self.variable, steps)])
+        elif steps:
             best, first = max(steps, key=lambda step: step.rate), first_of_the_best(steps)
             same = f", and no fewer for certain from {self.variable.words(first.value)} on"
             conclusion += (
@@ -163,7 +168,8 @@ class _Sweeping:
         if notes:
             tone = Tone.DOUBTFUL
         title = f"{self._setting.scenario.name}: sweep over {self.variable.value}"
-        return Capacity(title, self.variable, steps, (), conclusion, tone, tuple(notes), knee=found)
+        words = tuple(of_each(step) for step in steps) if isinstance(self.variable, OfGroup) else ()
+        return Capacity(title, self.variable, steps, words, conclusion, tone, tuple(notes), knee=found)
 
 
 class _Finding:

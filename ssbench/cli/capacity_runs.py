@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ssbench.capacity.steps import Step, scenario_with, step_of
-from ssbench.capacity.variables import Variable
+from ssbench.capacity.variables import Variable, Varied
 from ssbench.errors import ExitCode, TooManyErrorsError
 from ssbench.figures.units import rate
 from ssbench.results import Goal, Sink
@@ -50,7 +50,7 @@ class EndedEarlyError(Exception):
 class Runs:
     """Carries out the steps, and keeps their figures."""
 
-    def __init__(self, setting: Setting, variable: Variable, bench: Bench, observer: Observer | None) -> None:
+    def __init__(self, setting: Setting, variable: Varied, bench: Bench, observer: Observer | None) -> None:
         self.steps: list[Step] = []
         self._setting = setting
         self._variable = variable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -317,7 +318,7 @@ def add_fail_if(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
     """Add ``--fail-if``."""
     parser.add_argument(
         "--fail-if",
-        type=parsed(conditions.parse),
+        type=parsed(partial(conditions.parse, grouped=True)),
         action="append",
         default=[],
         metavar="CONDITION",

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ssbench.conditions import Condition, unknown_class
+from ssbench.conditions import Condition, unknown_subject
 from ssbench.errors import ExitCode, UsageError
 from ssbench.gates import worst
 from ssbench.screen import terminal
@@ -23,10 +23,11 @@ WITH_SUMMARY = ("both", "summary", "full")
 
 
 def check(conditions: Iterable[Condition], statistics: RunStatistics) -> None:
-    """Raise UsageError for a condition on a size class that the run does not have."""
+    """Raise UsageError for a condition on a size class or a group that the run does not have."""
     classes = [each.name for each in statistics.run.scenario.size_classes]
+    groups = [each.name for each in statistics.run.scenario.groups]
     for condition in conditions:
-        if wrong := unknown_class(condition, classes):
+        if wrong := unknown_subject(condition, classes, groups):
             raise UsageError(f"--fail-if: {wrong}")
 
 

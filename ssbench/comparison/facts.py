@@ -51,7 +51,7 @@ def facts_of(statistics: RunStatistics) -> dict[str, str]:
         "users": str(scenario.user_count),
         "rate": "" if scenario.rate is None else f"{scenario.rate:g}/s",
         "length": seconds or f"{scenario.operation_count} operations",
-        "containers": str(scenario.container_count),
+        "containers": str(scenario.containers),
         "policy": scenario.policy or "",
         "seed": "" if run.seed is None else str(run.seed),
         "storage URL": ", ".join(run.storage_urls),

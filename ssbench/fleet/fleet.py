@@ -70,7 +70,7 @@ class Fleet(Crew):
         self,
         parameters: RunParameters,
         largest_objects: Sequence[int],
-        *others: RunParameters,
+        others: Sequence[RunParameters] = (),
         parts: Sequence[float] = (1.0,),
     ) -> list[WorkerState]:
         """Begin a run; no job may be in flight.
@@ -92,6 +92,19 @@ class Fleet(Crew):
         run_id = secrets.randbits(62) + 1
         for crew in self.crews:
             crew.change(run_id=run_id, **changes)
+
+    @property
+    def capacity(self) -> int:
+        """How many jobs of all groups the workers that are ready can run at once."""
+        return sum(crew.allocation.capacity for crew in self.crews)
+
+    def outstanding(self, worker: WorkerState) -> int:
+        """Return how many jobs of all groups a worker has that have not ended."""
+        return sum(crew.account.seat(worker).held.outstanding for crew in self.crews)
+
+    def seats(self) -> list[WorkerState]:
+        """Return each worker as the accounts of all groups know it."""
+        return [crew.account.seat(worker) for crew in self.crews for worker in self.roster.workers.values()]
 
     # -- what comes in ------------------------------------------------------------------------
 

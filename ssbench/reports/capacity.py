@@ -15,7 +15,7 @@ from ssbench.capacity.knee import Knee
 from ssbench.capacity.objective import Finding
 from ssbench.capacity.search import Answer
 from ssbench.capacity.steps import Step
-from ssbench.capacity.variables import Variable
+from ssbench.capacity.variables import OfGroup, Variable, Varied
 from ssbench.document import (
     Bars,
     Chart,
@@ -49,7 +49,7 @@ class Capacity:
     """
 
     title: str
-    variable: Variable
+    variable: Varied
     steps: tuple[Step, ...]
     words: tuple[str, ...]
     conclusion: str
@@ -140,6 +140,8 @@ def _legend(found: Capacity) -> Iterator[str]:
     few = f"- where fewer than {MIN_BEYOND} lie beyond"
     yield "s: seconds of the step; 95 %: the interval of ops/s"
     yield f"p50, p99: of all operations{since}; {few}"
+    if isinstance(found.variable, OfGroup):
+        yield "ops/s, MB/s, errors: of all groups together"
     users = "" if found.variable is Variable.RATE else ", to be compared with users"
     yield f"flight: operations in flight, ops/s x mean latency (Little's law){users}"
     yield "CPU: of its core, the busiest worker; ! where the generator was the limit"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from ssbench.printable import cell
 from ssbench.reports.figures import rank, utc
 from ssbench.reports.options import ReportOptions
-from ssbench.statistics import Latencies, RunStatistics, Section
+from ssbench.statistics import GroupStatistics, Latencies, RunStatistics, Section
 
 Value = str | float
 
@@ -30,6 +30,8 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
         columns += _new(statistics)
         columns += _bytes(statistics)
         columns += _more_percentiles(statistics, [rank for rank in _RANKS if rank != options.percentile])
+    for group in statistics.by_group:
+        columns += _of_group(group, options.percentile)
     known = {name for name, _ in columns}
     more = _more_percentiles(statistics, options.more)
     columns += [column for column in more if column[0] not in known]
@@ -50,6 +52,15 @@ def _run(statistics: RunStatistics) -> Iterator[tuple[str, Value]]:
     yield "stop_time", utc(statistics.end)
     yield "duration", round(statistics.duration, 6)
     yield "delete_after", str(run.scenario.delete_after)
+
+
+def _of_group(group: GroupStatistics, percentile: float) -> Iterator[tuple[str, Value]]:
+    """Yield the columns of a group of users, whose names begin with its name."""
+    for section in group.numbers.sections:
+        for name, value in _section(section, percentile):
+            yield f"{group.name}_{name}", value
+    yield f"{group.name}_due", group.numbers.due or 0
+    yield f"{group.name}_not_begun", group.numbers.not_begun or 0
 
 
 def _section(section: Section, percentile: float) -> Iterator[tuple[str, Value]]:

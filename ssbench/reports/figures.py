@@ -35,11 +35,11 @@ def object_path(run: RunDescription, slowest: Slowest) -> str:
     if operation is not None and not operation.has_object and isinstance(container, int):
         return "" if operation.on is On.ACCOUNT else run.container(container, None)
     if isinstance(container, int):
-        container = run.container(container, name if isinstance(name, int) else None)
+        container = run.container(container, name if isinstance(name, int) else None, slowest.group)
     if isinstance(name, int):
         classes = scenario.size_classes
         known = slowest.size_class < len(classes)
-        name = run.name_object(classes[slowest.size_class].name if known else "?", name)
+        name = run.name_object(classes[slowest.size_class].name if known else "?", name, slowest.group)
     return f"{container or '?'}/{name or '?'}"
 
 

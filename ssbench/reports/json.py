@@ -68,6 +68,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         storage_urls=list(maker.storage_urls()),
         sites=list(maker.sites()),
         sides=list(maker.sides()),
+        groups=list(_groups(statistics, found, options)),
         errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
         retries=[records.RetryCause(cause=name, count=count) for name, count in statistics.retries.items()],
         thresholds=list(_thresholds(found)),
@@ -125,6 +126,24 @@ def _stage(stage: StageStatistics, options: ReportOptions) -> records.StageFigur
         operations=list(_Maker(numbers, options).operations()),
         course=numbers.course,
     )
+
+
+def _groups(
+    statistics: RunStatistics, found: Verdict, options: ReportOptions
+) -> Iterator[records.GroupFigures]:
+    for group, loads in zip(statistics.by_group, found.groups, strict=True):
+        numbers = group.numbers
+        yield records.GroupFigures(
+            group=group.name,
+            asked=loads.asked,
+            delivered=loads.delivered,
+            due=numbers.due,
+            not_begun=numbers.not_begun,
+            warmed_up=numbers.warmed_up,
+            operations=list(_Maker(numbers, options).operations()),
+            stages=[_stage(stage, options) for stage in numbers.stages],
+            course=numbers.course,
+        )
 
 
 class _Maker:

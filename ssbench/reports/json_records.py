@@ -268,6 +268,23 @@ class StageFigures(Record, frozen=True, kw_only=True):
     course: Course | None
 
 
+class GroupFigures(Record, frozen=True, kw_only=True):
+    """A group of users by itself: its load, as it was asked for and as it was, and its figures.
+
+    ``due`` and ``not_begun`` are null where its users made a closed loop.
+    """
+
+    group: str
+    asked: Load
+    delivered: Load
+    due: Count | None
+    not_begun: Count | None
+    warmed_up: Count
+    operations: list[Operation]
+    stages: list[StageFigures]
+    course: Course | None
+
+
 class Threshold(Record, frozen=True, kw_only=True):
     """A condition under which the run fails, and what came, in its unit (a share is a part of 1).
 
@@ -336,6 +353,7 @@ class Report(Record, frozen=True, kw_only=True):
     storage_urls: list[StorageUrl]
     sites: list[Site]
     sides: list[Side]
+    groups: list[GroupFigures]
     errors: list[ErrorCause]
     retries: list[RetryCause]
     thresholds: list[Threshold]

@@ -45,6 +45,11 @@ def section(statistics: RunStatistics) -> Iterator[str]:
 
 def words(scenario: Scenario) -> str:
     """Return the load that a scenario asks for in a few words."""
+    if scenario.groups:
+        names = ", ".join(
+            f"{group.name} {words(part)}" for group, part in zip(scenario.groups, scenario.parts, strict=True)
+        )
+        return f"{plural(len(scenario.groups), 'group')} of users: {names}"
     if scenario.stages:
         return f"{plural(len(scenario.stages), 'stage')}, at most {scenario.user_count:,} in flight"
     if scenario.rate is None:

@@ -26,6 +26,7 @@ def _ending(statistics: RunStatistics) -> Iterator[str]:
 def _load(statistics: RunStatistics) -> Iterator[str]:
     run = statistics.run
     kind = "open loop" if run.scenario.is_open else "closed loop"
+    kind = "both" if run.scenario.is_mixed and run.scenario.groups else kind
     capacity = statistics.counters.get("capacity")
     more = f"; the workers run {capacity:.0f} operations at once" if capacity else ""
     yield f"Load: {kind}, {load.words(run.scenario)}{more}"
@@ -35,6 +36,8 @@ def _load(statistics: RunStatistics) -> Iterator[str]:
 
 def _mix(statistics: RunStatistics) -> Iterator[str]:
     """Yield what share of the operations each was to be, and was; failures count as done."""
+    if statistics.by_group:
+        return
     asked = _asked(statistics.run.scenario)
     done = {
         section_.operation.name: section_.count + section_.failed

@@ -50,6 +50,7 @@ def document(
         *_section("Latency", run_charts.latencies(statistics), page),
         *_section("Load", (*run_charts.load(statistics), Lines(lines), run_tables.stages(statistics)), page),
         *_section("Sides", run_tables.sides(statistics), page),
+        *_section("Groups of users", run_tables.by_group(statistics)),
         *_section(waits.TITLE, [Items([Item(waits.sentence(wait)) for wait in statistics.waits])]),
         *_section("Errors", run_tables.errors(statistics)),
         Warnings(statistics.warnings),

@@ -11,11 +11,13 @@ from ssbench.figures import FIGURES
 from ssbench.figures.units import megabytes, milliseconds, rate, share
 from ssbench.operations import OPERATIONS
 from ssbench.reports.figures import bounded, object_path, utc
+from ssbench.reports.verdict import beside
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Interval, Line, RunStatistics, Slowest
 from ssbench.statistics.censored import Censored
 from ssbench.statistics.figures import rates
 from ssbench.statistics.parts import Parts
+from ssbench.verdict.asked import loads_by_group
 
 #: Characters of the scenario file beyond this are cut off: the page stays small whatever the run was.
 _MOST_TEXT = 20_000
@@ -27,12 +29,7 @@ _FIGURES = ("ops", "ops/s", "MB/s", "errors", *_LATENCIES)
 def operations(statistics: RunStatistics) -> Iterator[Element]:
     """Yield a table with a row for each operation, one by size class where there are several, and notes."""
     sections = (*statistics.sections[1:], statistics.total)
-    figures = [
-        *columns_of("ops", "%", "errors", "ops/s", texts=0),
-        Column("95 % interval", detail=Detail.PAGE),
-        Column("MB/s"),
-        *(Column(head, short=head.removesuffix(" ms")) for head in _LATENCIES),
-    ]
+    figures = _of_lines()
     names = [each.operation.name.upper() if each.operation else "ALL" for each in sections]
     rows = [
         (name, *_of_line(section.lines[0], statistics)) for name, section in zip(names, sections, strict=True)
@@ -63,6 +60,16 @@ def operations(statistics: RunStatistics) -> Iterator[Element]:
         f"{left_out}"
     )
     yield _parts(statistics)
+
+
+def _of_lines() -> list[Column]:
+    """Return the columns of what :func:`_of_line` yields."""
+    return [
+        *columns_of("ops", "%", "errors", "ops/s", texts=0),
+        Column("95 % interval", detail=Detail.PAGE),
+        Column("MB/s"),
+        *(Column(head, short=head.removesuffix(" ms")) for head in _LATENCIES),
+    ]
 
 
 def _of_line(line: Line, statistics: RunStatistics) -> Iterator[str | Cell]:
@@ -211,6 +218,24 @@ def sides(statistics: RunStatistics) -> Iterator[Element]:
     ]
     yield Table(columns_of("operation", "side", *_FIGURES, texts=2), rows, keys=2)
     yield Note("compare with this stat file alone says whether the sides differ.")
+
+
+def by_group(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield what each group of users was asked for beside what it delivered, and a row for each operation."""
+    asked = [
+        (each.group, "; ".join(beside(each.asked, each.delivered))) for each in loads_by_group(statistics)
+    ]
+    yield Table(columns_of("group", "delivered of what was asked for", texts=2), asked)
+    rows = [
+        (
+            group.name,
+            section.operation.name.upper() if section.operation else "ALL",
+            *_of_line(section.lines[0], group.numbers),
+        )
+        for group in statistics.by_group
+        for section in (*group.numbers.sections[1:], group.numbers.total)
+    ]
+    yield Table([*columns_of("group", "operation", texts=2), *_of_lines()], rows, keys=2)
 
 
 def errors(statistics: RunStatistics) -> Iterator[Element]:

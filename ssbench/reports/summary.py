@@ -14,7 +14,7 @@ from ssbench.figures import FIGURES
 from ssbench.figures.units import milliseconds, rate
 from ssbench.operations import OPERATIONS
 from ssbench.printable import printable
-from ssbench.reports import breakdown, load
+from ssbench.reports import breakdown, by_group, load
 from ssbench.reports.figures import object_path, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged, title_parts
@@ -54,6 +54,7 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     yield from breakdown.table(
         ((_name(each), breakdown.of_section(each, statistics)) for each in _sections(statistics)),
     )
+    yield from by_group.lines(statistics)
     yield from breakdown.not_known(each.lines[0].latency for each in _sections(statistics))
     if options.verbose:
         yield from breakdown.section(statistics)
@@ -143,12 +144,13 @@ def _facts(statistics: RunStatistics) -> Iterator[str]:
     if scenario.policy:
         yield f"policy {printable(scenario.policy)},"
     if statistics.current:
-        yield f"{plural(scenario.container_count, 'container')},"
+        yield f"{plural(scenario.containers, 'container')},"
     if run.seed is not None:
         yield f"seed {run.seed};"
     hosts = {worker.host for worker in statistics.fleet if worker.host}
     workers = plural(len(statistics.fleet) or statistics.worker_count, "worker")
-    yield f"{load.words(scenario)},"
+    words = f"{load.words(scenario)},"
+    yield from words.split() if scenario.groups else (words,)
     yield f"{workers} on {plural(len(hosts), 'host')};" if hosts else f"{workers};"
     yield f"{utc(statistics.start)}, {_seconds(statistics)}"
 

@@ -15,7 +15,7 @@ from ssbench.document import View
 from ssbench.document.text import section as section_lines
 from ssbench.operations import OPERATIONS
 from ssbench.printable import printable
-from ssbench.reports import cluster, confidence, key_figures, load, plan, stages
+from ssbench.reports import by_group, cluster, confidence, key_figures, load, plan, stages
 from ssbench.reports.figures import rank, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.scenario.model import CRUD, Scenario
@@ -46,6 +46,7 @@ def report(statistics: RunStatistics, options: ReportOptions) -> str:
             *key_figures.section(statistics),
             *load.section(statistics),
             *stages.section(statistics),
+            *by_group.section(statistics),
             *confidence.section(statistics),
             *_errors(statistics),
             *_not_done(statistics),

@@ -60,11 +60,11 @@ def title_parts(found: verdicts.Verdict, statistics: RunStatistics) -> list[str]
     word = f"{_OUTCOMES[found.outcome][0]}:"
     if statistics.start is None:
         return [word, "no result"]
-    facts = [*_beside(found.asked, found.delivered), plural(statistics.total.failed, "error")]
+    facts = [*beside(found.asked, found.delivered), plural(statistics.total.failed, "error")]
     return [word, *(f"{fact};" for fact in facts[:-1]), facts[-1]]
 
 
-def _beside(asked: Load, delivered: Load) -> Iterator[str]:
+def beside(asked: Load, delivered: Load) -> Iterator[str]:
     """Yield each figure of a load as it was, beside what was asked for where that was."""
     if delivered.rate is not None:
         yield f"{_of(rate(delivered.rate), asked.rate and rate(asked.rate))} ops/s"
@@ -78,7 +78,7 @@ def _beside(asked: Load, delivered: Load) -> Iterator[str]:
         yield f"{delivered.users:.3g} of {users}" if delivered.users else f"up to {users}"
     if delivered.seconds is not None:
         yield f"{_of(f'{delivered.seconds:,.3g}', asked.seconds and f'{asked.seconds:,.6g}')} s"
-    if delivered.mix:
+    if delivered.mix and asked.mix:
         yield from _mix(asked, delivered)
 
 

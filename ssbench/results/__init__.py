@@ -16,6 +16,7 @@ from ssbench.results.block import (
 from ssbench.results.description import (
     OBJECT_TAG,
     Gap,
+    GroupFacts,
     MasterFacts,
     RunDescription,
     RunSummary,
@@ -39,6 +40,7 @@ __all__ = [
     "Field",
     "Gap",
     "Goal",
+    "GroupFacts",
     "Kind",
     "Mark",
     "MasterFacts",

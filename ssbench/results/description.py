@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ssbench.cluster.observation import Observation
 from ssbench.measures import Moment, Seconds, Share
-from ssbench.names import container_name, object_name, side_of, tagged
+from ssbench.names import container_name, object_name, object_prefix, side_of, tagged
 from ssbench.scenario.model import Scenario
 
 #: The option of a run under which the tag of its objects' names is kept.
@@ -75,6 +75,19 @@ class StageFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """How it went with a group of users.
+
+    ``stages`` are those of the group that began, one for all of it where it has none, ``not_sendable`` what
+    had no object, as in :class:`RunSummary`, ``drawn`` how many operations were drawn.
+    """
+
+    stages: tuple[StageFacts, ...] = ()
+    not_sendable: tuple[tuple[int, int, int], ...] = ()
+    drawn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RunDescription:
     """What is known when a run starts; the first document of a stat file.
 
@@ -82,7 +95,8 @@ class RunDescription:
     that mattered, as plain data; no password and no token belongs there. ``started`` is seconds
     since 1970. ``storage_urls``, ``stages`` and ``sides`` are the names that
     results refer to by their place. ``side_policies`` are the storage policies of both sides, where these
-    have one each. Files of ssbench 0.x know the scenario and perhaps the version, no more.
+    have one each. ``group`` is the name of the group of users that it is about, where it is part of a run.
+    Files of ssbench 0.x know the scenario and perhaps the version, no more.
     """
 
     scenario: Scenario
@@ -97,6 +111,12 @@ class RunDescription:
     stages: tuple[str, ...] = ()
     sides: tuple[str, ...] = ()
     side_policies: tuple[str, ...] = ()
+    group: str = ""
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names that the groups of results refer to: groups of users, or the two sides."""
+        return tuple(each.name for each in self.scenario.groups) or self.sides
 
     @property
     def sides_as_given(self) -> tuple[str, ...]:
@@ -111,17 +131,23 @@ class RunDescription:
             return tuple(map(str, given))
         return self.sides
 
-    def container(self, number: int, object_number: int | None) -> str:
-        """Return the name of the container that an object was in; None: the object has no number."""
-        policy = self.scenario.policy
+    def container(self, number: int, object_number: int | None, group: int = 0) -> str:
+        """Return the name of the container that an object was in; None: the object has no number.
+
+        ``group`` is the number of its users' group.
+        """
+        parts = self.scenario.parts
+        part = parts[group] if 0 <= group < len(parts) else self.scenario
+        policy = part.policy
         if len(self.side_policies) == 2 and object_number is not None:
             policy = self.side_policies[side_of(object_number)]
-        return container_name(self.scenario.container_base, number, policy)
+        return container_name(part.container_base, number, policy)
 
-    def name_object(self, size_class: str, number: int) -> str:
-        """Return the name of an object, of a size class of this name."""
-        tag = self.options.get(OBJECT_TAG)
-        return object_name(tagged(size_class, tag) if isinstance(tag, str) else size_class, number)
+    def name_object(self, size_class: str, number: int, group: int = 0) -> str:
+        """Return the name of an object, of a size class of this name, and of the users of a group."""
+        tag, groups = self.options.get(OBJECT_TAG), self.scenario.groups
+        prefix = object_prefix(groups[group].name if 0 <= group < len(groups) else self.group, size_class)
+        return object_name(tagged(prefix, tag) if isinstance(tag, str) else prefix, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +164,7 @@ class RunSummary:
     ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
     not known. ``ended_early`` is why the run gave up before its time, None where it did not, ``error_code``
     the exit code of that. ``trouble`` tells that something besides the operations failed until then.
+    ``groups`` is how it went with each group of users, none where there are none.
     """
 
     ended: float
@@ -155,3 +182,4 @@ class RunSummary:
     ended_early: str | None = None
     error_code: int = 0
     trouble: bool = False
+    groups: tuple[GroupFacts, ...] = ()

@@ -161,7 +161,7 @@ class Bench:
 
     def capacity(self) -> int:
         """Return how many operations the workers that are there can run at once."""
-        return self._fleet.allocation.capacity if self._fleet is not None else 0
+        return self._fleet.capacity if self._fleet is not None else 0
 
     def use_local_workers(self, count: int) -> None:
         """Have this many local workers from the next run on; possible where some were started."""

@@ -14,10 +14,10 @@ from ssbench.fleet.fleet import Fleet
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.options import Side
+from ssbench.run.part import Part
 from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
 from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
-from ssbench.workload.population import Population
 
 _log = logging.getLogger(__name__)
 
@@ -32,14 +32,14 @@ _RETRIES = 2
 
 
 def delete_leftovers(
-    state: Population, fleet: Fleet, loop: Loop, news: News, *, gave_up: bool, advice: str
+    parts: Sequence[Part], fleet: Fleet, loop: Loop, news: News, *, gave_up: bool, advice: str
 ) -> bool:
-    """Delete what the run created, and say what is left; returns whether nothing is.
+    """Delete what the parts of a run created, and say what is left; returns whether nothing is.
 
     A run that was interrupted before, or that ``gave_up`` because nothing succeeded, gets less time. Another
     interruption ends it. ``advice`` says how the rest is deleted; see :func:`what_deletes`.
     """
-    count = sum(1 for _ in state.leftovers())
+    count = count_leftovers(parts)
     if not count:
         return True
     interrupted = loop.interrupted.is_set()
@@ -55,26 +55,38 @@ def delete_leftovers(
         " (Ctrl-C leaves them there)" if interrupted else "",
     )
     with Bar("Deleted", count) as bar:
-        clean_up = CleanUp(
-            state.leftovers(), bar, lambda: loop.interrupted.is_set() or time.monotonic() > ends_at
-        )
+        clean_ups = [
+            CleanUp(
+                part.state.leftovers(), bar, lambda: loop.interrupted.is_set() or time.monotonic() > ends_at
+            )
+            for part in parts
+        ]
         try:
-            loop.run(clean_up, give_up_after)
+            loop.run_together(
+                [
+                    (clean_up, part.load.closed, part.crew)
+                    for clean_up, part in zip(clean_ups, parts, strict=True)
+                ],
+                give_up_after,
+            )
         except (WorkerError, ClusterError) as error:
             news.warn(f"Clean-up ended early: {error}")
         finally:
             # Also when a second Ctrl-C ends it.
-            _say_what_is_left(count, clean_up, advice, news)
-    return clean_up.succeeded == count
+            _say_what_is_left(count, clean_ups, advice, news)
+    return sum(each.succeeded for each in clean_ups) == count
+
+
+def count_leftovers(parts: Sequence[Part]) -> int:
+    """Return how many objects the parts of a run created that may still exist."""
+    return sum(1 for part in parts for _ in part.state.leftovers())
 
 
 def what_deletes(scenario: Scenario, sides: Sequence[Side], *, local_swift: bool) -> str:
     """Return what deletes the objects that a run leaves, for the user."""
     if local_swift:
         return "they go with the local Swift, which is removed"
-    command = f"ssbench-master cleanup-containers --container-base {shlex.quote(scenario.container_base)}"
-    if scenario.policy:
-        command += f" -p {shlex.quote(scenario.policy)}"
+    command = " and ".join(dict.fromkeys(map(_command, scenario.parts)))
     if any(side.policy for side in sides):
         return _ADVICE + command
     urls = [f"{command} -S {shlex.quote(side.storage_url)}" for side in sides if side.storage_url]
@@ -84,14 +96,23 @@ def what_deletes(scenario: Scenario, sides: Sequence[Side], *, local_swift: bool
     return _ADVICE + command + (f", with the variables of each of the accounts {names}" if names else "")
 
 
-def _say_what_is_left(count: int, clean_up: CleanUp, advice: str, news: News) -> None:
-    left = count - clean_up.succeeded
+def _command(part: Scenario) -> str:
+    command = f"ssbench-master cleanup-containers --container-base {shlex.quote(part.container_base)}"
+    return command + (f" -p {shlex.quote(part.policy)}" if part.policy else "")
+
+
+def _say_what_is_left(count: int, clean_ups: Sequence[CleanUp], advice: str, news: News) -> None:
+    left = count - sum(each.succeeded for each in clean_ups)
     if not left:
         _log.info("Deleted %d of %d", count, count)
         return
     news.warn(
         f"{left} of the {count} objects that the run created are still there"
-        + (f" ({clean_up.failure_text()})" if clean_up.failed else "")
-        + (f"; the clean-up gave up after {TOO_MANY_FAILURES} failures in a row" if clean_up.gave_up else "")
+        + "".join(f" ({each.failure_text()})" for each in clean_ups if each.failed)
+        + (
+            f"; the clean-up gave up after {TOO_MANY_FAILURES} failures in a row"
+            if any(each.gave_up for each in clean_ups)
+            else ""
+        )
         + f"; {advice}"
     )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
+from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import Pace
 from ssbench.fleet.stages import StagedPace
-from ssbench.fleet.standstill import Standstill
 from ssbench.results import StageFacts
-from ssbench.run.loop import Loop
 from ssbench.run.phases import Benchmark
 from ssbench.scenario.arrivals import Arrivals, due_by_stage
 from ssbench.scenario.model import Scenario
@@ -34,16 +33,11 @@ class Load:
             return self.closed
         return StagedPace(scenario.plan, self._arrivals, start, self.closed.batch_size)
 
-    def run(self, loop: Loop, benchmark: Benchmark) -> Standstill:
-        """Carry the benchmark through with its own pace; see :meth:`ssbench.run.loop.Loop.run`."""
-        think_time = self._scenario.think_time
-        if think_time:
-            loop.fleet.change(think_time=think_time)
-        loop.pace = self.pace(benchmark.start)
-        try:
-            return loop.run(benchmark)
-        finally:
-            loop.pace = self.closed
+    def begin(self, crew: Crew, benchmark: Benchmark) -> Pace:
+        """Let users think from now on, where they do, and return the pace of a benchmark."""
+        if self._scenario.think_time:
+            crew.change(think_time=self._scenario.think_time)
+        return self.pace(benchmark.start)
 
     def stages(self, benchmark: Benchmark, *, interrupted: bool) -> tuple[StageFacts, ...]:
         """Return the stages that began, of a benchmark that has ended."""
@@ -64,8 +58,3 @@ class Load:
             facts.append(StageFacts(begins, min(ends, sent_until), due if stage.rate else None))
             begins = ends
         return tuple(facts)
-
-
-def stage_names(scenario: Scenario) -> tuple[str, ...]:
-    """Return the names of the stages, none of a run without."""
-    return tuple(f"{number}: {stage}" for number, stage in enumerate(scenario.stages, 1))

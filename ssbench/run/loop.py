@@ -87,12 +87,19 @@ class Loop:
         self._at_once = self._running
         return self._running
 
-    def run(self, phase: Phase, give_up_after: float | None = None, crew: Crew | None = None) -> Standstill:
-        """Carry a phase through with a crew (None: that of the first group), at the usual pace.
+    def run(
+        self,
+        phase: Phase,
+        give_up_after: float | None = None,
+        *,
+        pace: Pace | None = None,
+        crew: Crew | None = None,
+    ) -> Standstill:
+        """Carry one phase through; return how long nothing succeeded in it. See :meth:`run_together`.
 
-        Returns how long nothing succeeded in it; see :meth:`run_together`.
+        None: with the crew of the first group, at the pace of the constructor.
         """
-        return self.run_together([(phase, self.pace, crew or self.fleet)], give_up_after)[0]
+        return self.run_together([(phase, pace or self.pace, crew or self.fleet)], give_up_after)[0]
 
     @garbage.seldom_searched()
     def run_together(
@@ -200,6 +207,4 @@ class Loop:
     def note_strange_results(self) -> None:
         """Add to the warnings, for the report, what was ignored or counted as an error, and whose it was."""
         fleet = self.fleet
-        self.news.warnings.extend(
-            texts.strange_results(fleet.roster.workers.values(), fleet.invalid_messages)
-        )
+        self.news.warnings.extend(texts.strange_results(fleet.seats(), fleet.invalid_messages))

@@ -359,10 +359,13 @@ def _unexpected(error: Exception) -> str:
 
 def shared_reads(scenario: Scenario) -> str:
     """Return a digest of the initial objects of a scenario that only reads; empty where it writes."""
-    for each in scenario.size_classes:
-        for name, weight in each.weights.items():
-            if weight and OPERATIONS.named(name).effect not in {Effect.READS, Effect.NONE}:
-                return ""
-    parts = [str(scenario.container_count), *(owner_of(scenario, each) for each in scenario.size_classes)]
-    parts += [str(each.initial_files) for each in scenario.size_classes]
+    harmless = {Effect.READS, Effect.NONE}
+    parts = []
+    for own in scenario.parts:
+        for each in own.size_classes:
+            for name, weight in each.weights.items():
+                if weight and each.share and OPERATIONS.named(name).effect not in harmless:
+                    return ""
+        parts += [str(own.container_count), *(owner_of(own, each) for each in own.size_classes)]
+        parts += [str(each.initial_files) for each in own.size_classes]
     return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()

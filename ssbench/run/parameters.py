@@ -16,9 +16,17 @@ if TYPE_CHECKING:
 
 
 def run_parameters(
-    run_id: int, mark: str | None, scenario: Scenario, options: RunOptions, sessions: Sequence[Session]
+    run_id: int,
+    mark: str | None,
+    scenario: Scenario,
+    options: RunOptions,
+    sessions: Sequence[Session],
+    group: int = 0,
+    names: Sequence[str] | None = None,
 ) -> RunParameters:
-    """Return the parameters of a run.
+    """Return the parameters of a run, or of one ``group`` of users in it.
+
+    ``names`` are what the names of objects begin with, where those are not the names of size classes.
 
     There is no session in a no-op run, and one for each side in a run whose sides are two accounts.
     """
@@ -36,13 +44,14 @@ def run_parameters(
         noop=options.noop,
         container_base=scenario.container_base,
         policy=scenario.policy,
-        size_classes=[each.name for each in scenario.size_classes],
+        size_classes=list(names or [each.name for each in scenario.size_classes]),
         size_ranges=[(each.size_min, each.size_max) for each in scenario.size_classes],
         delete_after=scenario.delete_after,
         insecure=session.insecure if session else False,
         ca_certificates=session.ca_certificates if session else None,
         owners=[owner_of(scenario, each) for each in scenario.size_classes],
         verify_seed=run_id if options.verify and session else None,
+        group=group,
         sided=bool(options.sides),
         operations=list(scenario.operations),
         most_requests=_most_requests(scenario),

@@ -17,7 +17,6 @@ from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
 from ssbench.results import LOST, Sink
-from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.placement import Placement
 from ssbench.run.row_maker import RowMaker
 from ssbench.scenario.model import Stage
@@ -184,8 +183,8 @@ class Benchmark:
     when ``stop()`` or ``enough()`` is true; only the former interrupts it. It starts with its making, and
     in an open loop as much later as operations are handed out before they are due. ``plan`` and
     ``warmup`` are those of the scenario; a ``sided`` run has two sides. ``drain_timeout`` is that of a
-    phase that is not stopped. It is stopped too when more operations have failed than ``max_errors``
-    allows; then ``too_many_errors`` is true.
+    phase that is not stopped. It is stopped too when ``too_many()`` operations have failed; then
+    ``too_many_errors`` is true. Results are of this ``group`` of users.
     """
 
     what = "operations"
@@ -204,11 +203,12 @@ class Benchmark:
         warmup: float = 0.0,
         sided: bool = False,
         enough: Callable[[], bool] = lambda: False,
-        max_errors: ErrorLimit | None = None,
+        too_many: Callable[[], bool] = lambda: False,
+        group: int | None = None,
     ) -> None:
         self._drain_timeout = drain_timeout
         self._enough = enough
-        self._max_errors = max_errors
+        self._too_many = too_many
         self.too_many_errors = False
         self.count = 0
         self.lost_jobs = 0
@@ -225,7 +225,8 @@ class Benchmark:
         self._expires = state.expires
         self._stop_asked = stop
         self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
-        self._rows = RowMaker(self.epoch, storage_urls, with_due=any(stage.rate for stage in plan))
+        with_due = any(stage.rate for stage in plan)
+        self._rows = RowMaker(self.epoch, storage_urls, with_due=with_due, group=group)
         placement = Placement(plan, self.epoch + self.start, warmup, sided=sided)
         self._placement = placement if placement.needed else None
         self._wanted = operation_count if run_seconds is None else None
@@ -295,8 +296,7 @@ class Benchmark:
             if self._placement is not None:
                 block = self._placement.place(block)
             self.count += len(block)
-            if self._max_errors is not None and self._max_errors.exceeded(self.errors, self.count):
-                self.too_many_errors = True
+            self.too_many_errors |= self._too_many()
             for sink in self._sinks:
                 sink.add(block)
 

@@ -21,6 +21,21 @@ class Place:
     policy: str | None
 
 
+def places_of(scenario: Scenario) -> list[Scenario]:
+    """Return a scenario for each set of containers that the groups of a scenario use; itself without groups.
+
+    Groups that share containers may differ in their number: all are made.
+    """
+    found: dict[tuple[str, str | None], Scenario] = {}
+    for part in scenario.parts:
+        key = part.container_base, part.policy
+        count = max(part.container_count, found[key].container_count if key in found else 0)
+        found[key] = replace(
+            scenario, container_base=part.container_base, policy=part.policy, container_count=count
+        )
+    return [*found.values()]
+
+
 def container_places(scenario: Scenario, options: RunOptions, tokens: TokenSource) -> list[Place]:
     """Return the places, of which each has all containers."""
     if not options.sides:

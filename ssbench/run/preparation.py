@@ -6,6 +6,8 @@ import logging
 import time
 
 from ssbench.errors import ClusterError, UsageError
+from ssbench.fleet.crew import Crew
+from ssbench.fleet.pace import Pace
 from ssbench.names import container_name
 from ssbench.operations import COPY, OPERATIONS
 from ssbench.run.loop import Loop
@@ -32,7 +34,8 @@ def refuse_missing(scenario: Scenario, options: RunOptions, tokens: TokenSource)
 
     A store that does not say what it has is not refused.
     """
-    names = {name for each in scenario.size_classes for name, weight in each.weights.items() if weight}
+    classes = [each for part in scenario.parts for each in part.size_classes if each.share]
+    names = {name for each in classes for name, weight in each.weights.items() if weight}
     if options.sides and COPY.name in names:
         raise UsageError(
             "copy: not possible in a run of two sides, because its object may be on the other side"
@@ -95,22 +98,30 @@ def make_containers(
         return
     parameters = loop.fleet.parameters
     if any(getattr(parameters, name) != token for name, token in tokens.tokens.items()):
-        loop.fleet.change(**tokens.tokens)
+        for crew in loop.fleet.crews:
+            crew.change(**tokens.tokens)
 
 
 def upload_initial_objects(
-    scenario: Scenario, options: RunOptions, workload: Workload, state: Population, loop: Loop
+    scenario: Scenario,
+    options: RunOptions,
+    workload: Workload,
+    state: Population,
+    loop: Loop,
+    *,
+    pace: Pace | None = None,
+    crew: Crew | None = None,
 ) -> InitialUploads:
     """Upload the initial objects that are not there yet, until interrupted; return what came of it.
 
-    Warns of those that could not be uploaded. Raises ClusterError if not one could be, and what
-    :meth:`~ssbench.run.loop.Loop.run` raises.
+    ``pace`` and ``crew`` are as in :meth:`~ssbench.run.loop.Loop.run`. Warns of those that could not be
+    uploaded. Raises ClusterError if not one could be, and what :meth:`~ssbench.run.loop.Loop.run` raises.
     """
     total = sum(each.initial_files for each in scenario.size_classes)
     _log.info("Uploading initial objects where they are not there yet (%d)", total)
     with Bar("Initial objects", total) as bar:
         uploads = InitialUploads(workload.initial_objects(), state, bar, loop.interrupted.is_set)
-        loop.run(uploads)
+        loop.run(uploads, pace=pace, crew=crew)
     if not options.noop:
         why = why_replaced(uploads.replaced, uploads.owners.total(), verified=options.verify)
         _log.info(

@@ -21,10 +21,13 @@ class RowMaker:
 
     ``epoch`` is what turns the master's monotonic clock into seconds since 1970, ``storage_urls`` how
     many storage URLs the run has. With ``with_due`` results tell when their operation was due, where it was.
-    ``errors`` counts the failures so far, ``count`` the results since the last block.
+    All are of one ``group`` of users, where there are some. ``errors`` counts the failures so far, ``count``
+    the results since the last block.
     """
 
-    def __init__(self, epoch: float, storage_urls: int, *, with_due: bool = False) -> None:
+    def __init__(
+        self, epoch: float, storage_urls: int, *, with_due: bool = False, group: int | None = None
+    ) -> None:
         self.errors = 0
         self.count = 0
         self._epoch = epoch
@@ -34,6 +37,8 @@ class RowMaker:
         self._rows = Rows(also=[*["storage_url"] * (self._urls > 0), *["due"] * with_due])
         if storage_urls == 1:
             self._rows.common["storage_url"] = 0
+        if group is not None:
+            self._rows.common["group"] = group
 
     def take(self) -> ResultBlock:
         """Return what was collected as a block, and begin anew."""

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.errors import ClusterError, SsbenchError, TooManyErrorsError, WorkerError
 from ssbench.fleet.fleet import Fleet
-from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop
+from ssbench.fleet.wire import RunParameters
 from ssbench.names import run_mark, tagged
 from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.arriving import wait_for_workers
-from ssbench.run.leftovers import delete_leftovers, what_deletes
-from ssbench.run.load import Load
+from ssbench.run.leftovers import count_leftovers, delete_leftovers, what_deletes
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
@@ -25,15 +24,15 @@ from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.ownership import Ownership
 from ssbench.run.parameters import run_parameters
-from ssbench.run.phases import Benchmark, InitialUploads
+from ssbench.run.part import Part, parts_of
+from ssbench.run.phases import Benchmark
+from ssbench.run.places import places_of
 from ssbench.run.preparation import make_containers, refuse_missing, upload_initial_objects
 from ssbench.run.run_workers import RunWorkers
 from ssbench.run.summary import describe, late_warnings, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
-from ssbench.workload.draws import Workload
-from ssbench.workload.population import Population
 
 if TYPE_CHECKING:
     from ssbench.cluster.observation import Observation
@@ -81,17 +80,20 @@ class Run:
         self._mark = run_mark(self._run_id) if options.mark_transactions else None
         self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
         self._fleet = fleet
+        self._parts = parts_of(scenario, self._seed, options.batch_size)
+        first, *others = self._parameters(tokens)
         former = fleet.begin(
-            run_parameters(self._run_id, self._mark, scenario, options, tokens.sessions if tokens else ()),
+            first,
             [each.size_max for each in scenario.size_classes],
+            others,
+            parts=[part.scenario.user_count / scenario.user_count for part in self._parts],
         )
+        for part, crew in zip(self._parts, fleet.crews, strict=True):
+            part.crew = crew
         self._news = News(work_port)
-        self._load = Load(
-            scenario, self._seed, ClosedLoop(scenario.user_count, options.batch_size or MOST_IN_BATCH)
-        )
         self._loop = Loop(
             fleet,
-            self._load.closed,
+            self._parts[0].load.closed,
             self._news,
             tokens.renewals() if tokens is not None else [TokenRenewal(None)],
             options.give_up_after,
@@ -99,15 +101,21 @@ class Run:
         asked = options.expect_workers or bench.workers or 1
         self.workers = RunWorkers(fleet, former, local_workers, asked)
         self._loop.on_tick = self.workers.look_after_local
-        self._workload = Workload(scenario, self._seed)
-        self._state = Population(scenario, self._workload)
-        self._uploads: InitialUploads | None = None
-        self._benchmark: Benchmark | None = None
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
-        self._ownership: Ownership | None = None
+        self._ownerships: list[Ownership] = []
+        #: What keeps the names of its objects apart from those of other runs.
+        self._tag = ""
         self._interrupted, self._trouble, self._kept = False, False, 0
         self._if_interrupted = "the run ends before its benchmark. Ctrl-C again ends it at once"
+
+    def _parameters(self, tokens: TokenSource | None) -> Iterator[RunParameters]:
+        """Yield the parameters of each part."""
+        sessions = tokens.sessions if tokens else ()
+        for number, part in enumerate(self._parts):
+            yield run_parameters(
+                self._run_id, self._mark, part.scenario, self._options, sessions, number, part.names
+            )
 
     # -- interruption, from a signal handler or another thread ---------------------------------
 
@@ -135,9 +143,8 @@ class Run:
             outcome = self._carry_out(path, sinks, on_measured)
             whole = True
         finally:
-            if self._ownership is not None:
-                at_once = not whole or isinstance(self._error, ClusterError)
-                self._ownership.end(self._kept, at_once=at_once)
+            for ownership in self._ownerships:
+                ownership.end(self._kept, at_once=not whole or isinstance(self._error, ClusterError))
         return outcome
 
     def _carry_out(
@@ -147,7 +154,7 @@ class Run:
         self._prepare()
         if self._stop():
             _log.warning("Interrupted before the benchmark began")
-            if self._state.owns_initial:
+            if any(part.state.owns_initial for part in self._parts):
                 self._clean_up()
             return self._outcome(None)
         # Whoever else connects now must not take the descriptor of the stat file.
@@ -161,7 +168,7 @@ class Run:
                 self._fleet,
                 self._bench,
                 self._options,
-                tag=self._ownership.tag if self._ownership is not None else "",
+                tag=self._tag,
             ),
         )
         nothing_to_delete = self._options.noop or self._options.keep_objects
@@ -193,13 +200,13 @@ class Run:
         return self._outcome(path)
 
     def _outcome(self, path: Path | None) -> RunOutcome:
-        benchmark = self._benchmark
+        benchmarks = self._benchmarks
         return RunOutcome(
             run_id=self._run_id,
             seed=self._seed,
             path=path,
-            count=benchmark.count if benchmark else 0,
-            errors=benchmark.errors if benchmark else 0,
+            count=sum(benchmark.count for benchmark in benchmarks),
+            errors=sum(benchmark.errors for benchmark in benchmarks),
             interrupted=self._interrupted,
             error=self._error,
             trouble=self._trouble,
@@ -214,7 +221,7 @@ class Run:
         container or not one of the initial objects.
         """
         wait_for_workers(self._loop, self.workers.expected, self._options.worker_timeout, self._advice)
-        capacity, users = self._fleet.allocation.capacity, self._scenario.user_count
+        capacity, users = self._fleet.capacity, self._scenario.user_count
         if capacity < users and not self._stop():
             self._news.warn(
                 f"The workers run {capacity} operations at once, less than the {users} users"
@@ -224,30 +231,43 @@ class Run:
             return
         if self._tokens is not None:
             refuse_missing(self._scenario, self._options, self._tokens)
-            make_containers(self._scenario, self._options, self._tokens, self._loop, self._mark)
-            if self._stop():
-                return
+            for place in places_of(self._scenario):
+                make_containers(place, self._options, self._tokens, self._loop, self._mark)
+                if self._stop():
+                    return
             self._begin_ownership(self._tokens)
             if self._stop():
                 return
-        self._uploads = upload_initial_objects(
-            self._scenario, self._options, self._workload, self._state, self._loop
-        )
-        self._trouble = bool(self._uploads.failed) and not self._stop()
-        if self._ownership is not None and not self._uploads.failed:
-            self._ownership.ready()
+        for part in self._parts:
+            part.uploads = upload_initial_objects(
+                part.scenario,
+                self._options,
+                part.workload,
+                part.state,
+                self._loop,
+                pace=part.load.closed,
+                crew=part.crew,
+            )
+        failed = any(part.uploads.failed for part in self._parts if part.uploads is not None)
+        self._trouble = failed and not self._stop()
+        if not failed:
+            for ownership in self._ownerships:
+                ownership.ready()
 
     def _begin_ownership(self, tokens: TokenSource) -> None:
         """Find out whether the objects of other runs may have the names of this one's."""
-        self._ownership = Ownership(
-            self._scenario, self._options, tokens, self._loop, run_id=self._run_id, trans_id_extra=self._mark
-        )
-        tag = self._ownership.begin()
-        if tag:
+        self._ownerships = [
+            Ownership(
+                place, self._options, tokens, self._loop, run_id=self._run_id, trans_id_extra=self._mark
+            )
+            for place in places_of(self._scenario)
+        ]
+        for ownership in self._ownerships:
+            self._tag = ownership.begin() or self._tag
+        for part in self._parts if self._tag else ():
             # No other run will find its initial objects.
-            self._state.owns_initial = True
-            classes = [tagged(each.name, tag) for each in self._scenario.size_classes]
-            self._fleet.change(size_classes=classes)
+            part.state.owns_initial = True
+            part.crew.change(size_classes=[tagged(each, self._tag) for each in part.names])
 
     def _begin_observation(self) -> None:
         if self._observer is not None:
@@ -267,16 +287,10 @@ class Run:
         goal = self._goal
         if goal is not None:
             sinks.append(goal)
-        benchmark = self._benchmark = self._make_benchmark(sinks)
+        for part in self._parts:
+            part.benchmark = self._make_benchmark(part, sinks)
         try:
-            standstill = self._load.run(self._loop, benchmark)
-            self._note_too_many_errors(benchmark)
-            if standstill.longest >= _LONG_STANDSTILL:
-                self._news.warn(
-                    f"Operations failed and none succeeded for {standstill.longest:.0f} s of the run"
-                )
-            if self._ownership is not None:
-                self._ownership.look()
+            self._carry_through()
         except (WorkerError, ClusterError) as error:
             self._error = error
             self._news.warn(f"The run ended early: {error}")
@@ -285,7 +299,7 @@ class Run:
                 self._observer.stop()  # nobody waits for the servers any more
             raise
         finally:
-            benchmark.end()
+            self._end_benchmarks()
             if goal is not None:
                 self._say_what_was_reached(goal)
             observation = None
@@ -293,7 +307,7 @@ class Run:
                 # Waits for the servers, so that another Ctrl-C may end it.
                 observation = self._observer.end() if self._observer is not None else None
             finally:
-                self._summary = self._summarize(benchmark, observation)
+                self._summary = self._summarize(observation)
                 for sink in sinks:
                     sink.end(self._summary)
         if writer.failure is not None:
@@ -303,14 +317,46 @@ class Run:
                 f" {writer.failure.strerror}"
             )
 
-    def _make_benchmark(self, sinks: Sequence[Sink]) -> Benchmark:
-        scenario, options, goal = self._scenario, self._options, self._goal
+    @property
+    def _benchmarks(self) -> list[Benchmark]:
+        """The benchmarks of all parts; none before they begin."""
+        return [part.benchmark for part in self._parts if part.benchmark is not None]
+
+    def _carry_through(self) -> None:
+        """Carry all benchmarks through; raises what :meth:`Loop.run_together` does."""
+        standstills = self._loop.run_together(
+            [
+                (part.benchmark, part.load.begin(part.crew, part.benchmark), part.crew)
+                for part in self._parts
+                if part.benchmark is not None
+            ]
+        )
+        self._note_too_many_errors()
+        longest = max(standstill.longest for standstill in standstills)
+        if longest >= _LONG_STANDSTILL:
+            self._news.warn(f"Operations failed and none succeeded for {longest:.0f} s of the run")
+        for ownership in self._ownerships:
+            ownership.look()
+
+    def _end_benchmarks(self) -> None:
+        for benchmark in self._benchmarks:
+            benchmark.end()
+
+    def _too_many_errors(self) -> bool:
+        """Whether more operations of all parts have failed than the run allows."""
+        limit, found = self._options.max_errors, self._benchmarks
+        return limit is not None and limit.exceeded(
+            sum(each.errors for each in found), sum(each.count for each in found)
+        )
+
+    def _make_benchmark(self, part: Part, sinks: Sequence[Sink]) -> Benchmark:
+        scenario, options, goal = part.scenario, self._options, self._goal
         requests = options.requests
         drain_timeout = requests.connect_timeout + requests.network_timeout + _LAST_OPERATIONS
         return Benchmark(
-            self._state,
+            part.state,
             sinks,
-            self._stop,
+            lambda: self._stop() or any(each.too_many_errors for each in self._benchmarks),
             operation_count=scenario.operation_count,
             run_seconds=scenario.run_seconds,
             drain_timeout=drain_timeout if scenario.run_seconds is not None else None,
@@ -318,7 +364,8 @@ class Run:
             plan=scenario.plan,
             warmup=scenario.warmup,
             enough=lambda: goal is not None and goal.reached(),
-            max_errors=options.max_errors,
+            too_many=self._too_many_errors,
+            group=part.group,
             sided=bool(options.sides),
         )
 
@@ -328,28 +375,28 @@ class Run:
         else:
             self._news.warn(goal.sentence())
 
-    def _summarize(self, benchmark: Benchmark, observation: Observation | None) -> RunSummary:
+    def _summarize(self, observation: Observation | None) -> RunSummary:
         self._loop.note_strange_results()
         self._news.warnings += late_warnings(observation)
         return summarize(
             self._fleet,
-            self._state,
-            None if self._options.noop else self._uploads,
-            benchmark,
+            self._parts,
             observation,
             self._loop.own,
             warnings=self._news.warnings,
             interrupted=self._stop(),
             error=self._error,
             trouble=self._trouble,
-            stages=self._load.stages(benchmark, interrupted=self._stop()),
+            noop=self._options.noop,
         )
 
-    def _note_too_many_errors(self, benchmark: Benchmark) -> None:
-        if benchmark.too_many_errors:
+    def _note_too_many_errors(self) -> None:
+        found = self._benchmarks
+        if any(each.too_many_errors for each in found):
+            errors, count = sum(each.errors for each in found), sum(each.count for each in found)
             self._error = TooManyErrorsError(
                 f"more operations failed than --max-errors {self._options.max_errors} allows:"
-                f" {benchmark.errors:,} of {benchmark.count:,}"
+                f" {errors:,} of {count:,}"
             )
             self._news.warn(f"The run ended early: {self._error}")
 
@@ -357,7 +404,7 @@ class Run:
         """Log what a run leaves that ends before its clean-up."""
         if self._options.noop:
             return
-        count = sum(1 for _ in self._state.leftovers())
+        count = count_leftovers(self._parts)
         if count:
             self._news.warn(f"{count} objects that the run created are still there; {self._what_deletes()}")
 
@@ -369,13 +416,13 @@ class Run:
         if self._options.noop:
             return
         if self._options.keep_objects:
-            count = sum(1 for _ in self._state.leftovers())
+            count = count_leftovers(self._parts)
             _log.info("Keeping the %d objects that the run created", count)
             self._kept = count
             return
         gave_up = isinstance(self._error, ClusterError)
         deleted = delete_leftovers(
-            self._state,
+            self._parts,
             self._fleet,
             self._loop,
             self._news,

@@ -43,7 +43,7 @@ class RunWorkers:
                 worker.presence.ready and not worker.presence.ended,
                 worker.load.cpu_share,
                 worker.load.lag_percentile(99),
-                worker.held.outstanding,
+                self._fleet.outstanding(worker),
             )
             for worker in self._fleet.roster.workers.values()
             if worker.presence.used

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ssbench import __version__
@@ -15,14 +16,12 @@ from ssbench.cluster.judgments import judge, sentences
 from ssbench.errors import SsbenchError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
-from ssbench.results import Gap, MasterFacts, RunDescription, RunSummary, StageFacts, WorkerFacts
-from ssbench.run.load import stage_names
+from ssbench.results import Gap, MasterFacts, RunDescription, RunSummary, WorkerFacts
 from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.own_part import OwnPart
-from ssbench.run.phases import Benchmark, InitialUploads
+from ssbench.run.part import Part
 from ssbench.scenario.model import Scenario
 from ssbench.screen import terminal
-from ssbench.workload.population import Population
 
 if TYPE_CHECKING:
     from ssbench.cluster.observation import Observation
@@ -60,7 +59,7 @@ def describe(
         storage_urls=tuple(parameters.storage_urls),
         sides=tuple(side.name for side in options.sides),
         side_policies=tuple(side.policy for side in options.sides if side.policy),
-        stages=stage_names(scenario),
+        stages=scenario.stage_names,
     )
 
 
@@ -75,9 +74,7 @@ def late_warnings(observation: Observation | None) -> list[str]:
 
 def summarize(
     fleet: Fleet,
-    state: Population,
-    uploads: InitialUploads | None,
-    benchmark: Benchmark,
+    parts: Sequence[Part],
     observation: Observation | None,
     own: OwnPart,
     *,
@@ -85,44 +82,55 @@ def summarize(
     interrupted: bool,
     error: SsbenchError | None,
     trouble: bool,
-    stages: tuple[StageFacts, ...] = (),
+    noop: bool,
 ) -> RunSummary:
-    """Return the last document, of a run whose benchmark has ended. ``uploads`` is None in a no-op run."""
-    ledger = fleet.ledger
+    """Return the last document, of a run whose benchmark has ended, from its parts."""
+    ledgers = [crew.ledger for crew in fleet.crews]
+    benchmarks = [part.benchmark for part in parts if part.benchmark is not None]
+    epoch = benchmarks[0].epoch
+    facts = [part.facts(interrupted=interrupted) for part in parts]
+    grouped = parts[0].group is not None
+    states = [part.state for part in parts]
+    uploads: dict[str, float] = {}
+    for part in parts if not noop else ():
+        for name, count in (part.uploads.counts() if part.uploads is not None else {}).items():
+            uploads[name] = uploads.get(name, 0) + count
+    missing: Counter[tuple[int, int]] = Counter()
+    for state in states:
+        missing.update(state.not_sendable)
     used = own.used(time.monotonic(), terminal.seconds_unread())
     return RunSummary(
         ended=time.time(),
-        not_sendable=tuple((*key, count) for key, count in sorted(state.not_sendable.items())),
-        lost_jobs=benchmark.lost_jobs,
+        not_sendable=tuple((*key, count) for key, count in sorted(missing.items())),
+        lost_jobs=sum(benchmark.lost_jobs for benchmark in benchmarks),
         warnings=tuple(warnings),
         interrupted=interrupted,
         workers=tuple(
-            _facts(worker, benchmark.epoch)
-            for worker in fleet.roster.workers.values()
-            if worker.presence.used
+            _facts(worker, epoch) for worker in fleet.roster.workers.values() if worker.presence.used
         ),
         counters={
-            "late_results": ledger.late_results,
-            "foreign_results": ledger.foreign_results,
-            "invalid_results": ledger.invalid_results,
-            "handed_back": ledger.handed_back,
-            "passed_on": ledger.passed_on,
-            "taken_back": benchmark.taken_back,
-            "drawn": state.drawn,
-            "capacity": fleet.allocation.capacity,
-            "waited": state.waits,
-            "not_begun": state.waiting,
-            "expired": state.expired,
-            **(uploads.counts() if uploads is not None else {}),
+            "late_results": sum(ledger.late_results for ledger in ledgers),
+            "foreign_results": sum(ledger.foreign_results for ledger in ledgers),
+            "invalid_results": sum(ledger.invalid_results for ledger in ledgers),
+            "handed_back": sum(ledger.handed_back for ledger in ledgers),
+            "passed_on": sum(ledger.passed_on for ledger in ledgers),
+            "taken_back": sum(benchmark.taken_back for benchmark in benchmarks),
+            "drawn": sum(state.drawn for state in states),
+            "capacity": fleet.capacity,
+            "waited": sum(state.waits for state in states),
+            "not_begun": sum(state.waiting for state in states),
+            "expired": sum(state.expired for state in states),
+            **uploads,
         },
-        sent_until=benchmark.sent_until,
+        sent_until=max(benchmark.sent_until for benchmark in benchmarks),
         master=MasterFacts(used.cpu_share, own.longest, used.unread),
-        gaps=tuple(_gaps(own, fleet.roster.workers.values(), benchmark.epoch)),
+        gaps=tuple(_gaps(own, fleet.roster.workers.values(), epoch)),
         cluster=observation,
         ended_early=None if error is None else str(error),
         error_code=0 if error is None else int(error.exit_code),
         trouble=trouble,
-        stages=stages,
+        stages=() if grouped else facts[0].stages,
+        groups=tuple(facts) if grouped else (),
     )
 
 

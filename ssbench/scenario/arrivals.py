@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +24,14 @@ _BLOCK = 4096
 _ROUNDING = 1e-9
 
 _Moments = npt.NDArray[np.float64]
+
+
+def seed_of_group(seed: int, name: str) -> int:
+    """Return the seed by which the group of this name draws, in a run with a seed.
+
+    Groups draw independently of each other, and what one draws does not depend on which others there are.
+    """
+    return int(np.random.SeedSequence([seed, zlib.crc32(name.encode())]).generate_state(1, np.uint64)[0])
 
 
 class Arrivals:

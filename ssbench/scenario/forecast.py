@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+import msgspec
+
 from ssbench.measures import Count, Seconds, Share
 from ssbench.names import container_name
 from ssbench.operations import OPERATIONS, PART_LENGTH, RANGE
@@ -23,7 +25,8 @@ class Forecast(Record, frozen=True, kw_only=True):
     ``uploads`` objects with ``upload_bytes`` in all are uploaded first, where they are not there yet.
     ``mix`` is the share of each operation. An operation sends and receives so many bytes on average. The
     seconds are a guess: of the uploads, and of the operations. ``runs_out`` has the size classes whose
-    objects run out before the end.
+    objects run out before the end. Where there are groups of users, ``groups`` has what each would do, by its
+    name: the mix of all together depends on the store, and so do the bytes of an operation, which are null.
     """
 
     first_container: str
@@ -31,15 +34,18 @@ class Forecast(Record, frozen=True, kw_only=True):
     uploads: Count
     upload_bytes: float
     mix: dict[str, Share]
-    sent_bytes: float
-    received_bytes: float
+    sent_bytes: float | None
+    received_bytes: float | None
     upload_seconds: Seconds
     operation_seconds: Seconds
     runs_out: tuple[RunsOut, ...]
+    groups: dict[str, Forecast] = msgspec.field(default_factory=dict)
 
 
 def forecast(scenario: Scenario) -> Forecast:
     """Return what a scenario would do."""
+    if scenario.groups:
+        return _of_groups(scenario)
     initial = sum(each.initial_files for each in scenario.size_classes)
     uploaded = sum(each.initial_files * each.mean_size for each in scenario.size_classes)
     sent, received = _moved(scenario)
@@ -61,6 +67,25 @@ def forecast(scenario: Scenario) -> Forecast:
     )
 
 
+def _of_groups(scenario: Scenario) -> Forecast:
+    names = [group.name for group in scenario.groups]
+    found = dict(zip(names, map(forecast, scenario.parts), strict=True))
+    first = found[names[0]]
+    return Forecast(
+        first_container=first.first_container,
+        last_container=found[names[-1]].last_container,
+        uploads=sum(each.uploads for each in found.values()),
+        upload_bytes=sum(each.upload_bytes for each in found.values()),
+        mix={},
+        sent_bytes=None,
+        received_bytes=None,
+        upload_seconds=sum(each.upload_seconds for each in found.values()),
+        operation_seconds=max(each.operation_seconds for each in found.values()),
+        runs_out=tuple(out for each in found.values() for out in each.runs_out),
+        groups=found,
+    )
+
+
 def _operation_seconds(scenario: Scenario, moved: float) -> float:
     count = scenario.operation_count
     if not count:
@@ -71,11 +96,11 @@ def _operation_seconds(scenario: Scenario, moved: float) -> float:
 
 def _kinds(scenario: Scenario) -> Iterator[tuple[str, float, float]]:
     """Yield an operation, its share in all operations and its mean size, for each size class."""
-    initial = sum(each.initial_files for each in scenario.size_classes)
+    everything = sum(each.share for each in scenario.size_classes)
     for each in scenario.size_classes:
         total = sum(each.weights.values())
         for name, weight in each.weights.items():
-            yield name, each.initial_files / initial * weight / total, each.mean_size
+            yield name, each.share / everything * weight / total, each.mean_size
 
 
 def _shares(scenario: Scenario) -> dict[str, float]:

@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ssbench.errors import UsageError
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.text import KeyPath
+
+#: Most groups of users in a scenario.
+MOST_GROUPS = 64
+
+#: What each group of users says itself.
+OF_GROUPS = ("user_count", "operation_count", "rate", "arrivals", "think_time")
 
 
 def contradictions(values: Mapping[str, Any], stages: Sequence[Stage]) -> Iterator[tuple[KeyPath, str]]:
@@ -32,9 +39,39 @@ def contradictions(values: Mapping[str, Any], stages: Sequence[Stage]) -> Iterat
         yield ("warmup",), f"expected less than the run takes, which is {seconds:g} s, not {warmup:g}"
 
 
+def contradictions_of_group(
+    values: Mapping[str, Any], group: Mapping[str, Any], stages: Sequence[Stage]
+) -> Iterator[tuple[KeyPath, str]]:
+    """Yield what does not go together in a group, of a scenario with these ``values``."""
+    seconds = None if stages else values.get("run_seconds")
+    own = {"run_seconds": seconds, "user_count": group.get("users")}
+    for path, wrong in contradictions(own | {key: group.get(key) for key in ("rate", "think_time")}, stages):
+        yield path, wrong.replace("user_count", "users")
+    whole = values.get("run_seconds")
+    took = sum(stage.seconds for stage in stages)
+    if whole is not None and took > whole:
+        yield ("stages",), f"expected at most run_seconds, which are {whole:g}, not {took:g} s in all"
+
+
+def contradictions_of(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+    """Yield what does not go together in a scenario whose values are valid each by itself."""
+    yield from contradictions(given(scenario), scenario.stages)
+    for place, group in enumerate(scenario.groups):
+        own = {"users": group.user_count, "rate": group.rate, "think_time": group.think_time}
+        for path, wrong in contradictions_of_group({"run_seconds": scenario.run_seconds}, own, group.stages):
+            yield ("groups", place, *path), wrong
+
+
+def refuse_of_groups(scenario: Scenario, changes: Mapping[str, Any]) -> None:
+    """Raise UsageError for a value of the command line that each group of users says itself."""
+    for key in OF_GROUPS if scenario.groups else ():
+        if key in changes:
+            raise UsageError(f"{key}: the scenario has groups of users, which say so themselves")
+
+
 def most_users(stages: Sequence[Stage], user_count: int | None) -> int:
     """Return how many operations are in flight at most, in any stage."""
-    return max(user_count or 0, *(max(stage.users or (0,)) for stage in stages))
+    return max((user_count or 0, *(max(stage.users or (0,)) for stage in stages)))
 
 
 def given(scenario: Scenario) -> dict[str, Any]:

@@ -26,6 +26,8 @@ class SizeClass:
 
     ``crud_profile`` holds the weights that apply to this class (its own, else the scenario's), as the
     file gives them. ``shape`` is how sizes are distributed between the ends; None: each is as likely.
+    ``weight`` is its share of the operations, relative to those of other classes; None: they have the shares
+    of their initial files.
     """
 
     name: str
@@ -34,11 +36,17 @@ class SizeClass:
     initial_files: int
     crud_profile: Weights
     shape: Shape | None = None
+    weight: float | None = None
 
     @property
     def mean_size(self) -> float:
         """Return the mean size in bytes."""
         return (self.size_min + self.size_max) / 2 if self.shape is None else self.shape.mean
+
+    @property
+    def share(self) -> float:
+        """How many of the operations are on this class, relative to other classes."""
+        return self.initial_files if self.weight is None else self.weight
 
     @property
     def weights(self) -> dict[str, float]:
@@ -68,6 +76,44 @@ class Stage:
         return f"{load}/s" if self.rate else f"{load} user{'' if load == '1' else 's'}"
 
 
+def _listed(weights: dict[str, float]) -> str:
+    return ", ".join(f"{name} {weight:g}" for name, weight in weights.items() if weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Users of one kind, beside those of other groups: what they do, where, and how much of it.
+
+    ``size_classes`` are those of the scenario, in the same order, with this group's weights and operations;
+    those that it does not use have no weight. ``user_count``, ``rate``, ``arrivals``, ``stages`` and
+    ``think_time`` are as in a scenario. None: the containers, or the policy, of the scenario.
+    """
+
+    name: str
+    size_classes: tuple[SizeClass, ...]
+    user_count: int
+    rate: float | None = None
+    arrivals: Literal["even", "poisson"] = "even"
+    stages: tuple[Stage, ...] = ()
+    think_time: float = 0.0
+    container_base: str | None = None
+    container_count: int | None = None
+    policy: str | None = None
+
+    def __str__(self) -> str:
+        """Return the group in words: ``web 8 users, small (read 9, create 1)``."""
+        load = f"{self.rate:g}/s, {self.user_count}" if self.rate else f"{self.user_count}"
+        if self.stages:
+            load = f"{', '.join(f'{each} for {each.seconds:g} s' for each in self.stages)}, {self.user_count}"
+        thinks = f", {self.think_time:g} s think time" if self.think_time else ""
+        classes = [
+            f"{each.name} x {each.share:g} ({_listed(each.weights)})"
+            for each in self.size_classes
+            if each.share
+        ]
+        return f"{self.name} {load} users{thinks}, {', '.join(classes)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """A benchmark to run. ``size_classes`` are those with initial files, in the order of ``sizes``.
@@ -81,6 +127,9 @@ class Scenario:
     containers are made.
     ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
     (:mod:`ssbench.conditions`) under which a run fails.
+
+    With ``groups``, the users of each do what that group says, all at once; ``user_count`` is their sum.
+    :attr:`parts` are what each group does, as a scenario of its own.
     """
 
     name: str
@@ -102,6 +151,44 @@ class Scenario:
     fail_if: tuple[str, ...] = ()
     operations: tuple[Settings, ...] = ()
     container_put_headers: tuple[Header, ...] = ()
+    groups: tuple[Group, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Scenario, ...]:
+        """What each group does, as a scenario without groups; of a scenario without groups, itself."""
+        return tuple(map(self._part, self.groups)) or (self,)
+
+    @property
+    def containers(self) -> int:
+        """How many containers it has, those of all groups together."""
+        most: dict[tuple[str, str | None], int] = {}
+        for part in self.parts:
+            key = part.container_base, part.policy
+            most[key] = max(most.get(key, 0), part.container_count)
+        return sum(most.values())
+
+    def _part(self, group: Group) -> Scenario:
+        return replace(
+            self,
+            name=f"{self.name} ({group.name})",
+            size_classes=group.size_classes,
+            user_count=group.user_count,
+            run_seconds=sum(stage.seconds for stage in group.stages) or self.run_seconds,
+            container_base=self.container_base if group.container_base is None else group.container_base,
+            container_count=self.container_count if group.container_count is None else group.container_count,
+            policy=self.policy if group.policy is None else group.policy,
+            rate=group.rate,
+            arrivals=group.arrivals,
+            stages=group.stages,
+            think_time=group.think_time,
+            fail_if=(),
+            groups=(),
+        )
+
+    @property
+    def stage_names(self) -> tuple[str, ...]:
+        """The names of the stages, none of a scenario without."""
+        return tuple(f"{number}: {stage}" for number, stage in enumerate(self.stages, 1))
 
     @property
     def plan(self) -> tuple[Stage, ...]:
@@ -114,10 +201,10 @@ class Scenario:
 
     @property
     def is_open(self) -> bool:
-        """Whether operations are due at moments of their own in some part of the run."""
-        return any(stage.rate for stage in self.plan)
+        """Whether operations are due at moments of their own, in some part of the run or of some group."""
+        return any(stage.rate for part in self.parts for stage in part.plan)
 
     @property
     def is_mixed(self) -> bool:
-        """Whether some stages have a rate and others have none."""
-        return self.is_open and not all(stage.rate for stage in self.plan)
+        """Whether some stages or groups have a rate and others have none."""
+        return self.is_open and not all(stage.rate for part in self.parts for stage in part.plan)

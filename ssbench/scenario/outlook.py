@@ -13,14 +13,29 @@ from ssbench.scenario.model import Scenario
 from ssbench.scenario.stock import RunsOut
 
 
-def document(scenario: Scenario, _view: View) -> Document:
+def document(scenario: Scenario, view: View) -> Document:
     """Return what there is to say, in lines that fit 80 columns if names are short."""
+    if scenario.groups:
+        return _of_groups(scenario, view)
     open_only = all(stage.rate for stage in scenario.plan)
     title = f"{scenario.name}: {'at most ' * open_only}{scenario.user_count:,} operations at once"
     return Document(title, (Items((*_items(scenario),)),))
 
 
+def _of_groups(scenario: Scenario, view: View) -> Document:
+    """Return what each group of users does, one after the other."""
+    count = len(scenario.groups)
+    users = f"{scenario.user_count:,} users in all"
+    title = f"{scenario.name}: {count} group{'s' * (count > 1)} of users at once, {users}"
+    items = [Item(f"the run fails if {condition}") for condition in scenario.fail_if]
+    for group, part in zip(scenario.groups, scenario.parts, strict=True):
+        own = document(part, view).title.removeprefix(part.name)
+        items.append(Item(f"{group.name}{own}", (*_items(part),)))
+    return Document(title, (Items(items),))
+
+
 def _items(scenario: Scenario) -> Iterator[Item]:
+    everything = sum(each.share for each in scenario.size_classes)
     found = forecast(scenario)
     yield Item(f"containers: {scenario.container_count:,}, {_containers(scenario, found)}")
     classes = []
@@ -30,8 +45,11 @@ def _items(scenario: Scenario) -> Iterator[Item]:
             sizes += f" to {_amount(each.size_max)}"
         if each.shape is not None:
             sizes += f" ({each.shape})"
-        share = each.initial_files / found.uploads
-        classes.append(f"{each.name}: {each.initial_files:,} objects of {sizes}; {share:.0%} of operations")
+        if each.share or each.initial_files:
+            share = each.share / everything
+            classes.append(
+                f"{each.name}: {each.initial_files:,} objects of {sizes}; {share:.0%} of operations"
+            )
     upload = f"first upload {found.uploads:,} objects, about {_amount(found.upload_bytes)}"
     yield _with(f"{upload}, where they are not there yet", classes)
     count = scenario.operation_count
@@ -50,7 +68,7 @@ def _items(scenario: Scenario) -> Iterator[Item]:
         yield Item(f"objects expire {scenario.delete_after:,} s after they were written")
     for condition in scenario.fail_if:
         yield Item(f"the run fails if {condition}")
-    sent, received = _amount(found.sent_bytes), _amount(found.received_bytes)
+    sent, received = _amount(found.sent_bytes or 0.0), _amount(found.received_bytes or 0.0)
     yield Item(f"an operation sends {sent} and receives {received} on average")
     first, then = (duration(max(each, 1.0)) for each in (found.upload_seconds, found.operation_seconds))
     yield _with(

@@ -13,12 +13,13 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from ssbench.conditions import parse, unknown_class
+from ssbench.conditions import parse, unknown_subject
 from ssbench.errors import ScenarioError, UsageError
 from ssbench.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario import load as scenario_load
 from ssbench.scenario import operations, sizes
 from ssbench.scenario import text as scenario_text
+from ssbench.scenario.groups import GroupEntry, GroupReader, together
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.rules import (
     CLASS_RULES,
@@ -30,7 +31,7 @@ from ssbench.scenario.rules import (
 )
 from ssbench.scenario.shipped import shipped, shipped_file, similar
 from ssbench.scenario.sizes import Shape
-from ssbench.scenario.text import Document, Fault, KeyPath
+from ssbench.scenario.text import Document, Fault, KeyPath, spell
 from ssbench.suggestions import did_you_mean
 
 _log = logging.getLogger(__name__)
@@ -112,6 +113,7 @@ def override(
         "think_time": think_time,
     }
     changes = {key: _accepted(key, value) for key, value in given.items() if value is not None}
+    scenario_load.refuse_of_groups(scenario, changes)
     if scenario.stages:
         for key in changes.keys() & {"run_seconds", "operation_count", "rate"}:
             raise UsageError(f"{key}: the scenario has stages, which say how long it runs and at which load")
@@ -124,11 +126,14 @@ def override(
     if delete_after == 0:
         changes["delete_after"] = None
     for text in fail_if:
-        if wrong := unknown_class(parse(text), [each.name for each in scenario.size_classes]):
+        names = [each.name for each in scenario.size_classes]
+        if wrong := unknown_subject(
+            parse(text, grouped=True), names, [each.name for each in scenario.groups]
+        ):
             raise UsageError(f"fail-if: {wrong}")
     changed = replace(scenario, **changes, fail_if=tuple(dict.fromkeys((*scenario.fail_if, *fail_if))))
-    for path, wrong in scenario_load.contradictions(scenario_load.given(changed), changed.stages):
-        raise UsageError(f"{_spell(path)}: {wrong}")
+    for path, wrong in scenario_load.contradictions_of(changed):
+        raise UsageError(f"{spell(path)}: {wrong}")
     return changed
 
 
@@ -189,21 +194,34 @@ class _Checker:
             return None
         # First: weights and conditions name the operations that it defines.
         settings = operations.read(data.get("operations"), self._values, self._fault)
-        structures = ("sizes", "initial_files", "operations", "stages")
+        structures = ("sizes", "initial_files", "operations", "stages", "groups")
         values = self._values(data, (), SCENARIO_RULES, structures=structures)
-        stages = self._load(data, values)
+        reader = GroupReader(self._values, self._require, self._fault, self._stages, self._profile)
+        groups = reader.groups(data)
+        stages = self._load(data, values, groups)
         classes = self._sizes(data)
         initial = self._initial_files(data, classes)
+        reader.check_sizes(groups, classes)
         default_profile = self._profile(values, ())
         values["operations"] = operations.with_headers(settings, "read", values.pop("get_headers", ()))
-        used = [entry for entry in classes if initial.get(entry.get("name", ""))]
+        used = [
+            entry
+            for entry in classes
+            if (name := entry.get("name", ""))
+            and (initial.get(name) or any(group.uses(name) for group in groups))
+        ]
         given = any(data.get(key) is not None for key in _PROFILES)
+        given |= bool(groups) and all(group.has_profile for group in groups)
         if not given and any(not entry["has_profile"] for entry in used):
             self._fault((), f"crud_profile: missing, expected {WEIGHTS.expected} (or one in each size class)")
+        names = [entry["name"] for entry in used]
         for text in values.get("fail_if", ()):
-            if wrong := unknown_class(parse(text), [entry.get("name", "") for entry in used]):
+            if wrong := unknown_subject(
+                parse(text, grouped=True), names, [group.name for group in groups if group.name]
+            ):
                 self._fault(("fail_if",), f"fail_if: {wrong}")
-        for profile in (default_profile, *(entry.get("crud_profile") for entry in used)):
+        profiles = [entry.get("crud_profile") for entry in used] + [group.profile for group in groups]
+        for profile in (default_profile, *profiles):
             for name in operations.unknown(profile if isinstance(profile, dict) else {}, settings):
                 self._fault((), f"profile: {name!r} is not among the operations of this scenario")
         for entry in used:
@@ -213,6 +231,9 @@ class _Checker:
         if self._document.faults:
             return None
         values["delete_after"] = values.get("delete_after") or None
+        if groups:
+            made = [each.group(used, initial, default_profile, _weights) for each in groups]
+            return together(made, data=data, **values)
         if stages:
             values["user_count"] = scenario_load.most_users(stages, values.get("user_count"))
             values["run_seconds"] = sum(stage.seconds for stage in stages)
@@ -229,11 +250,13 @@ class _Checker:
         )
         return Scenario(size_classes=size_classes, data=data, stages=stages, **values)
 
-    def _load(self, data: dict[str, Any], values: dict[str, Any]) -> tuple[Stage, ...]:
+    def _load(
+        self, data: dict[str, Any], values: dict[str, Any], groups: list[GroupEntry]
+    ) -> tuple[Stage, ...]:
         """Return the stages, none where there are none; check how much load there is, and for how long."""
         entries = self._stages(data)
         required = ["name"]
-        if not entries or not all(entry["has_users"] for entry in entries):
+        if "groups" not in data and (not entries or not all(entry["has_users"] for entry in entries)):
             required.append("user_count")
         self._require(data, (), tuple(required), SCENARIO_RULES)
         if (
@@ -241,34 +264,51 @@ class _Checker:
             and data.get("stages") is None
             and data.get("operation_count") is None
             and data.get("run_seconds") is None
+            and not any(group.stages for group in groups)
         ):
-            self._fault((), "operation_count: missing, expected this key, run_seconds or stages")
+            expected = (
+                "run_seconds: missing, expected this key, or stages in a group"
+                if "groups" in data
+                else "operation_count: missing, expected this key, run_seconds or stages"
+            )
+            self._fault((), expected)
+        if "groups" in data:
+            for key in ("stages", *scenario_load.OF_GROUPS):
+                if data.get(key) is not None:
+                    self._fault((key,), f"{key}: expected no such key beside groups, which say so themselves")
+        for place, group in enumerate(groups):
+            for path, wrong in scenario_load.contradictions_of_group(values, group.values, group.stages):
+                self._fault(("groups", place, *path), f"{spell(('groups', place, *path))}: {wrong}")
         if not all("seconds" in entry for entry in entries):
             return ()
         stages = tuple(Stage(each["seconds"], each.get("users"), each.get("rate")) for each in entries)
+        if groups and values.get("run_seconds") is None:
+            took = [sum(each.seconds for each in group.stages) for group in groups]
+            values = values | {"run_seconds": max(took) or None}
         for path, wrong in scenario_load.contradictions(values, stages):
-            self._fault(path, f"{_spell(path)}: {wrong}")
+            self._fault(path, f"{spell(path)}: {wrong}")
         return stages
 
-    def _stages(self, data: dict[str, Any]) -> list[dict[str, Any]]:
+    def _stages(self, data: dict[str, Any], within: KeyPath = ()) -> list[dict[str, Any]]:
         """Return the valid values of each stage; ``has_users``: whether the file gives it some."""
         stages = data.get("stages")
         if stages is None:
             return []
         if not isinstance(stages, list) or not stages:
-            self._wrong_or_missing(data, "stages", "a list of one stage or more")
+            path = (*within, "stages")
+            self._fault(path, f"{spell(path)}: expected a list of one stage or more, not {brief(stages)}")
             return []
         entries = []
         for index, entry in enumerate(stages):
-            path = ("stages", index)
+            path = (*within, "stages", index)
             if not isinstance(entry, dict):
-                self._fault(path, f"{_spell(path)}: expected a mapping, not {brief(entry)}")
+                self._fault(path, f"{spell(path)}: expected a mapping, not {brief(entry)}")
                 continue
             values = self._values(entry, path, STAGE_RULES)
             entries.append(values | {"has_users": "users" in entry})
             self._require(entry, path, ("seconds",), STAGE_RULES)
             if not entry.keys() & {"users", "rate"}:
-                self._fault(path, f"{_spell(path)}: expected users, rate or both")
+                self._fault(path, f"{spell(path)}: expected users, rate or both")
         return entries
 
     def _sizes(self, data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -282,7 +322,7 @@ class _Checker:
         for index, entry in enumerate(entries):
             path = ("sizes", index)
             if not isinstance(entry, dict):
-                self._fault(path, f"{_spell(path)}: expected a mapping, not {brief(entry)}")
+                self._fault(path, f"{spell(path)}: expected a mapping, not {brief(entry)}")
                 continue
             values = self._values(entry, path, CLASS_RULES, structures=("size",))
             values["shape"] = self._shape(entry, path, values)
@@ -290,13 +330,13 @@ class _Checker:
             if values.get("size_min", 0) > values.get("size_max", MAX_BYTES):
                 self._fault(
                     (*path, "size_min"),
-                    f"{_spell(path)}.size_min: expected at most size_max, which is {values['size_max']},"
+                    f"{spell(path)}.size_min: expected at most size_max, which is {values['size_max']},"
                     f" not {values['size_min']}",
                 )
             name = values.get("name")
             if name in names:
                 self._fault(
-                    (*path, "name"), f"{_spell(path)}.name: expected a name of its own, {name!r} is taken"
+                    (*path, "name"), f"{spell(path)}.name: expected a name of its own, {name!r} is taken"
                 )
             elif name is not None:
                 names.add(name)
@@ -312,11 +352,11 @@ class _Checker:
             return None
         path = (*path, "size")
         if entry.keys() & {"size_min", "size_max"}:
-            self._fault(path, f"{_spell(path)}: expected this or size_min and size_max, not both")
+            self._fault(path, f"{spell(path)}: expected this or size_min and size_max, not both")
         try:
             values["size_min"], values["size_max"], shape = sizes.read(entry["size"], self._folder)
         except ValueError as error:
-            self._fault(path, f"{_spell(path)}: {error}")
+            self._fault(path, f"{spell(path)}: {error}")
             return None
         return shape
 
@@ -348,7 +388,7 @@ class _Checker:
         found = [values.pop(key) for key in _PROFILES if key in values]
         if len(found) > 1:
             self._fault(
-                (*path, "profile"), f"{_spell((*path, 'profile'))}: expected this or crud_profile, not both"
+                (*path, "profile"), f"{spell((*path, 'profile'))}: expected this or crud_profile, not both"
             )
         return found[0] if found else None
 
@@ -362,7 +402,7 @@ class _Checker:
         """Return the valid values of a mapping; add a fault for each unknown key and invalid value."""
         values = {}
         for key, value in mapping.items():
-            where = _spell((*path, key))
+            where = spell((*path, key))
             if key in structures or (value is None and key in MAY_BE_NULL):
                 continue
             if key not in rules:
@@ -386,7 +426,7 @@ class _Checker:
     ) -> None:
         for key in keys:
             if key not in mapping:
-                self._fault(path, f"{_spell((*path, key))}: missing, expected {rules[key].expected}")
+                self._fault(path, f"{spell((*path, key))}: missing, expected {rules[key].expected}")
 
     def _wrong_or_missing(self, data: dict[str, Any], key: str, expected: str) -> None:
         if key in data:
@@ -398,12 +438,6 @@ class _Checker:
         # A key that is missing has no line, and the first line of the file would mislead.
         line = self._document.lines.get(path) if path else None
         self._document.faults.append(Fault(line, text))
-
-
-def _spell(path: KeyPath) -> str:
-    """Spell a path for a message: ``("sizes", 0, "name")`` as ``sizes[0].name``."""
-    parts = [f"[{part}]" if type(part) is int else f".{part}" for part in path]
-    return "".join(parts).removeprefix(".")
 
 
 def _weights(profile: list[float] | dict[str, float]) -> Weights:

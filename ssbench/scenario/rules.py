@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ssbench import conditions, quantities
 from ssbench.operations import OPERATIONS
 from ssbench.rule import (
@@ -20,6 +22,18 @@ from ssbench.scenario.model import CRUD, CRUD_AND_LIST
 
 #: Operations a second that no master can hand out.
 _MAX_RATE = 10_000_000
+
+
+_GROUP_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}\Z", re.ASCII)
+
+
+def _is_group_name(value: object) -> bool:
+    # part of the names of objects, and of conditions such as web.read.p99 > 50ms
+    return (
+        isinstance(value, str)
+        and _GROUP_NAME.match(value) is not None
+        and value.lower() not in {"total", "all", *(operation.name for operation in OPERATIONS)}
+    )
 
 
 def _is_container_part(value: object) -> bool:
@@ -89,7 +103,7 @@ def _conditions(value: object) -> object:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return value
-    return tuple(conditions.parse(text).text for text in texts)
+    return tuple(conditions.parse(text, grouped=True).text for text in texts)
 
 
 _CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
@@ -156,6 +170,27 @@ STAGE_RULES = {
         " from the first to the second",
     ),
 }
+#: Keys of a group, without ``sizes``, ``initial_files`` and ``stages``.
+GROUP_RULES = {
+    "name": Rule(
+        _is_group_name,
+        "1 to 32 letters, digits, hyphens and underscores that are not the name of an operation",
+    ),
+    "users": whole(1, MAX_NUMBER),
+    "crud_profile": WEIGHTS,
+    "profile": WEIGHTS,
+    "rate": _RATE,
+    "arrivals": _ARRIVALS,
+    "think_time": _SECONDS_OR_0,
+    "container_base": _CONTAINER_PART,
+    "container_count": whole(1, MAX_NUMBER),
+    "policy": _CONTAINER_PART,
+}
+#: The share of a size class in the operations of a group.
+SHARE = Rule(
+    lambda value: is_number(value) and value < 1e300,  # type: ignore[operator]
+    "a number of 0 or more",
+)
 #: Optional keys, which may also be present with an empty value.
 MAY_BE_NULL = {
     "operation_count",
@@ -170,6 +205,7 @@ MAY_BE_NULL = {
     "rate",
     "arrivals",
     "stages",
+    "groups",
     "warmup",
     "think_time",
     "fail_if",

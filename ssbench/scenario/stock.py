@@ -35,10 +35,10 @@ class RunsOut:
 
 def running_out(scenario: Scenario) -> Iterator[RunsOut]:
     """Yield the size classes whose objects run out before the run ends, as far as that is known."""
-    initial = sum(each.initial_files for each in scenario.size_classes)
+    everything = sum(each.share for each in scenario.size_classes)
     for each in scenario.size_classes:
-        share = each.initial_files / initial
-        if each.initial_files and (found := _of_class(each, share, scenario)):
+        share = each.share / everything
+        if share and each.initial_files and (found := _of_class(each, share, scenario)):
             yield found
 
 

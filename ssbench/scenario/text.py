@@ -49,6 +49,12 @@ class Document:
     faults: list[Fault] = field(default_factory=list)
 
 
+def spell(path: KeyPath) -> str:
+    """Spell a path for a message: ``("sizes", 0, "name")`` as ``sizes[0].name``."""
+    parts = [f"[{part}]" if type(part) is int else f".{part}" for part in path]
+    return "".join(parts).removeprefix(".")
+
+
 def parse(text: str) -> Document:
     """Read YAML or JSON, told apart by content. An invalid text has faults and no data."""
     if not text.lstrip().startswith("{"):

@@ -16,7 +16,7 @@ from ssbench.statistics.groups import Groups
 from ssbench.statistics.latencies import Latencies, Slowest
 from ssbench.statistics.over_time import OverTime, Series
 from ssbench.statistics.parts import Part, Parts
-from ssbench.statistics.run_statistics import RunStatistics, Spread, StageStatistics
+from ssbench.statistics.run_statistics import GroupStatistics, RunStatistics, Spread, StageStatistics
 from ssbench.statistics.sections import Line, Section
 from ssbench.statistics.stalls import Stall
 from ssbench.statistics.steadiness import Steadiness
@@ -34,6 +34,7 @@ __all__ = [
     "EachSecond",
     "Figures",
     "Generator",
+    "GroupStatistics",
     "Groups",
     "Interval",
     "Judgment",

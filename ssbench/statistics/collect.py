@@ -47,6 +47,7 @@ class Collector:
     successes of each worker that has a result, ``retries`` causes. ``stages`` are collectors of the results
     of this many stages, each as if there were no other; they need as much memory again. With ``mixed``, for
     runs that have stages with and without a rate, latencies of operations that were not due are kept apart.
+    ``groups`` are collectors of the results of each group of users, as if it were a run.
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class Collector:
         over_time: bool = False,
         stages: int = 0,
         mixed: bool = False,
+        groups: Sequence[Collector] = (),
     ) -> None:
+        self.of_groups = groups
         self.keys = tuple(dict.fromkeys((*ALWAYS, *by)))
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
@@ -83,6 +86,10 @@ class Collector:
 
     def add(self, block: ResultBlock) -> None:
         """Count the results of a block, which must not be empty."""
+        for place, group in enumerate(self.of_groups):
+            own = np.flatnonzero(block.group == place)
+            if len(own):
+                group.add(block.select(own))
         for place, stage in enumerate(self.stages):
             of_stage = np.flatnonzero(block.stage == place)
             if len(of_stage):

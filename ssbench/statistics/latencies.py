@@ -52,6 +52,7 @@ class Slowest:
     size: int = -1
     retries: int = 0
     storage_url: int = -1
+    group: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,7 @@ def slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowes
         size=int(block.size[row]),
         retries=int(block.retries[row]),
         storage_url=int(block.storage_url[row]),
+        group=int(block.group[row]),
     )
 
 

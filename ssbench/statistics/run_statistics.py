@@ -77,7 +77,8 @@ class RunStatistics:
     operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a
     closed loop, and where it is not known. ``delivery`` has these and more.
     ``sending`` is for how many seconds operations were sent. ``waits`` are those that are as long as a
-    constant of the system. ``stages`` are the stages of the run, each by itself.
+    constant of the system. ``stages`` are the stages of the run, each by itself, ``by_group`` its groups of
+    users.
     """
 
     run: RunDescription
@@ -110,6 +111,11 @@ class RunStatistics:
     delivery: Delivery | None = None
     waits: tuple[Wait, ...] = ()
     stages: tuple[StageStatistics, ...] = ()
+    by_group: tuple[GroupStatistics, ...] = ()
+
+    def group(self, name: str) -> GroupStatistics | None:
+        """Return the numbers of a group of users; None where there is none of that name."""
+        return next((each for each in self.by_group if each.name == name), None)
 
     @property
     def due(self) -> int | None:
@@ -146,6 +152,14 @@ class StageStatistics:
     numbers: RunStatistics
 
 
+@dataclass(frozen=True, slots=True)
+class GroupStatistics:
+    """A group of users by itself: ``numbers`` are those of a run that has only this group's results."""
+
+    name: str
+    numbers: RunStatistics
+
+
 def numbers_of(
     collector: Collector,
     facts: RunFacts,
@@ -165,9 +179,10 @@ def numbers_of(
     start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
     scenario = facts.run.scenario
     # Users of an open loop wait for what is due, others think.
-    idle = bool(scenario.is_open or scenario.think_time or scenario.stages)
+    staged = any(part.stages for part in scenario.parts)
+    idle = staged or scenario.is_open or any(part.think_time for part in scenario.parts)
     course = course_of(timeline, window, total, users, idle=idle) if timeline and window else None
-    unsteady = course.steadiness.warning() if course and not scenario.stages else None
+    unsteady = course.steadiness.warning() if course and not staged else None
     errors = collector.errors()
     # How long users were busy with these is not known; where no object existed they had nothing to do.
     lacking = sum(times for *_, times in summary.not_sendable) if summary else 0
@@ -223,9 +238,12 @@ def _over_time(collector: Collector, window: Window | None, total: Figures) -> O
 
 def _sending(summary: RunSummary | None) -> float | None:
     """Return for how long operations were sent, in seconds, with the warm-up; None where it is not known."""
-    if summary is None or not summary.stages or summary.sent_until is None:
+    if summary is None or summary.sent_until is None:
         return None
-    return max(0.0, summary.sent_until - summary.stages[0].begins)
+    begins = [
+        stages[0].begins for stages in (summary.stages, *(each.stages for each in summary.groups)) if stages
+    ]
+    return max(0.0, summary.sent_until - min(begins)) if begins else None
 
 
 def _measured(course: Course, total: Figures, *, idle: bool) -> Measured:

@@ -9,11 +9,12 @@ from functools import partial
 
 import numpy as np
 
+from ssbench.statistics.by_group import facts_of_groups, with_waits
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.cut import AUTOMATIC, find_cut
 from ssbench.statistics.delivery import spread, together, waits
 from ssbench.statistics.facts import Results, RunFacts
-from ssbench.statistics.run_statistics import RunStatistics, numbers_of
+from ssbench.statistics.run_statistics import GroupStatistics, RunStatistics, numbers_of
 from ssbench.statistics.stages import delivery, mean_users, stage_statistics
 
 _NO_CUT = (
@@ -30,20 +31,28 @@ def summarize(results: Results, by: Sequence[str] = (), *, over_time: bool = Fal
     """
     automatic = results.run.options.get("warmup") == AUTOMATIC
     begin = _cut(results) if automatic else None
-    collector = Collector(
-        by,
-        current=results.current,
-        begin=begin,
-        over_time=over_time,
-        stages=len(results.run.stages),
-        mixed=results.run.scenario.is_mixed,
-    )
+    collector = collector_of(results, by, begin=begin, over_time=over_time)
     for block in results.blocks():
         collector.add(block)
     statistics = make_statistics(collector, results)
     if not automatic or begin is not None:
         return statistics
     return replace(statistics, warnings=(*statistics.warnings, _NO_CUT))
+
+
+def collector_of(
+    facts: RunFacts, by: Sequence[str] = (), *, begin: float | None = None, over_time: bool = False
+) -> Collector:
+    """Return what counts the results of a run, with its stages and its groups of users each by itself."""
+    return Collector(
+        by,
+        current=facts.current,
+        begin=begin,
+        over_time=over_time,
+        stages=len(facts.run.stages),
+        mixed=facts.run.scenario.is_mixed,
+        groups=[collector_of(own, begin=begin) for own in facts_of_groups(facts)],
+    )
 
 
 def _cut(results: Results) -> float | None:
@@ -53,6 +62,8 @@ def _cut(results: Results) -> float | None:
 
 def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     """Return the numbers of what was collected so far."""
+    if collector.of_groups:
+        return _with_groups(collector, facts)
     known = facts.summary.stages if facts.summary else ()
     own = collector.stages or (collector,)
     not_begun = [
@@ -71,3 +82,17 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     else:
         found = None
     return replace(numbers, delivery=found, stages=stages)
+
+
+def _with_groups(collector: Collector, facts: RunFacts) -> RunStatistics:
+    scenario, names = facts.run.scenario, facts.size_classes
+    found = tuple(
+        GroupStatistics(group.name, make_statistics(own, own_facts))
+        for group, own, own_facts in zip(
+            scenario.groups, collector.of_groups, facts_of_groups(facts), strict=True
+        )
+    )
+    users = sum(mean_users(part.plan) for part in scenario.parts)
+    numbers = numbers_of(collector, facts, users, lambda leaves: with_waits(leaves, found, names))
+    delivered = together(each.numbers.delivery for each in found if each.numbers.delivery)
+    return replace(numbers, delivery=delivered, by_group=found)

@@ -77,6 +77,11 @@ def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> tuple[J
 
 def _judgment(statistics: RunStatistics, condition: Condition) -> Judgment:
     """Judge by the figure itself, not by its interval, where enough results support it."""
+    if condition.group is not None:
+        own = statistics.group(condition.group)
+        if own is None:
+            return Judgment(condition, None, Result.FAILED)
+        statistics = own.numbers
     line, found = line_of(statistics, condition), value(statistics, condition)
     if line is None or found is None:
         return Judgment(condition, None, Result.FAILED)
@@ -115,7 +120,7 @@ def judge_run(statistics: RunStatistics, more: Iterable[Condition] = ()) -> tupl
 def _of_scenario(statistics: RunStatistics) -> Iterator[Condition]:
     for text in statistics.run.scenario.fail_if:
         try:
-            yield parse(text)
+            yield parse(text, grouped=True)
         except ValueError:
             shown = repr(text[:_MOST_CHARACTERS])
             yield Condition(None, None, figure="", relation=">", limit=0.0, unit=Unit.COUNT, text=shown)

@@ -26,12 +26,29 @@ class Load(msgspec.Struct, frozen=True, rename={"rate": "ops_per_second"}):
     mix: dict[str, Share] = {}
 
 
+class GroupLoad(msgspec.Struct, frozen=True):
+    """The load that a group of users was asked for, and what it was."""
+
+    group: str
+    asked: Load
+    delivered: Load
+
+
+def loads_by_group(statistics: RunStatistics) -> tuple[GroupLoad, ...]:
+    """Return the loads of each group of users, none of a run without."""
+    return tuple(
+        GroupLoad(each.name, asked_of(each.numbers), delivered_of(each.numbers))
+        for each in statistics.by_group
+    )
+
+
 def asked_of(statistics: RunStatistics) -> Load:
     """Return what the scenario asks for; of an open loop, as many operations as were due."""
     scenario, delivery = statistics.run.scenario, statistics.delivery
     by_rate = delivery is not None and not scenario.is_mixed
+    rates = [each.rate for each in scenario.groups]
     return Load(
-        rate=scenario.rate,
+        rate=sum(each or 0.0 for each in rates) if rates and None not in rates else scenario.rate,
         users=float(scenario.user_count),
         seconds=scenario.run_seconds,
         operations=delivery.due if by_rate and delivery else scenario.operation_count or None,
@@ -62,12 +79,14 @@ def delivered_of(statistics: RunStatistics) -> Load:
 
 
 def mix_of(scenario: Scenario) -> dict[str, float]:
-    """Return the share of each operation that a scenario asks for."""
-    files = sum(each.initial_files for each in scenario.size_classes)
+    """Return the share of each operation that a scenario asks for; nothing where each group has its own."""
+    if scenario.groups:
+        return {}
+    files = sum(each.share for each in scenario.size_classes)
     shares: dict[str, float] = {}
     for each in scenario.size_classes:
         total = sum(each.weights.values())
         for name, weight in each.weights.items():
             if files and total and weight:
-                shares[name] = shares.get(name, 0.0) + each.initial_files / files * weight / total
+                shares[name] = shares.get(name, 0.0) + each.share / files * weight / total
     return {each.name: shares[each.name] for each in OPERATIONS.drawn if each.name in shares}

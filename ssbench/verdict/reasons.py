@@ -12,7 +12,7 @@ import msgspec
 from ssbench.errors import ExitCode
 from ssbench.figures.units import share
 from ssbench.gates import SEVERITY, Undecided
-from ssbench.statistics import Judgment, RunStatistics
+from ssbench.statistics import GroupStatistics, Judgment, RunStatistics
 from ssbench.statistics.due import LATE
 from ssbench.verdict.asked import delivered_of, mix_of
 
@@ -122,14 +122,19 @@ def of_operations(statistics: RunStatistics, judgments: Sequence[Judgment]) -> I
             f"{total.failed:,} of {ended:,} operations failed ({share(total.failed, ended)}):"
             f" {causes or 'causes unknown'}"
         )
-        allowed = _allowed("errors", judgments)
+        allowed = _allowed("errors", [each for each in judgments if each.condition.group is None])
         yield Reason(Kind.OPERATIONS, text, ExitCode.OK if allowed else ExitCode.FAILED, warns=not allowed)
     if not total.count and statistics.start is not None:
         yield Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED)
 
 
 def of_mix(statistics: RunStatistics) -> Iterator[Reason]:
-    """Yield how operations were others than the scenario asks for, and which had no object to work on."""
+    """Yield how operations were others than the scenario asks for, and which had no object to work on.
+
+    Groups of users are judged each by itself (:func:`of_group`), here and in :func:`of_delivery`.
+    """
+    if statistics.by_group:
+        return
     if statistics.current and (other := _other_mix(statistics)):
         yield Reason(Kind.MIX, f"the mix was not as asked: {other}")
     lacking: Counter[str] = Counter()
@@ -162,7 +167,7 @@ def _other_mix(statistics: RunStatistics) -> str:
 def of_delivery(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:
     """Yield what an open loop did not deliver."""
     delivery = statistics.delivery
-    if delivery is None or not delivery.due:
+    if delivery is None or not delivery.due or statistics.by_group:
         return
     allowed = _allowed("undelivered", judgments)
     code = ExitCode.OK if allowed else ExitCode.NOT_DELIVERED
@@ -187,6 +192,21 @@ def of_delivery(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Ite
             f"{late:,} of {delivery.due:,} operations due began more than {LATE * 1000:g} ms late or never"
             f" ({share(late, delivery.due)})",
         )
+
+
+def of_group(
+    group: GroupStatistics, statistics: RunStatistics, judgments: Sequence[Judgment]
+) -> Iterator[Reason]:
+    """Yield how a group of users did something else than it was asked to, in a run of ``statistics``."""
+    numbers = group.numbers
+    own = [judgment for judgment in judgments if judgment.condition.group in {None, group.name}]
+    found = [*of_mix(numbers), *of_delivery(numbers, own)]
+    if not numbers.total.count:
+        found.append(Reason(Kind.OPERATIONS, "no operation succeeded", ExitCode.FAILED))
+    known = statistics.generator.limits
+    found += [Reason(Kind.WARNINGS, text) for text in numbers.generator.limits if text not in known]
+    for each in found:
+        yield msgspec.structs.replace(each, text=f"group {group.name}: {each.text}")
 
 
 def of_warnings(statistics: RunStatistics) -> Iterator[Reason]:

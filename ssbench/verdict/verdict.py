@@ -11,7 +11,7 @@ from ssbench.errors import ExitCode
 from ssbench.gates import Undecided, worst
 from ssbench.statistics import Judgment, RunStatistics, judge_run
 from ssbench.verdict import reasons
-from ssbench.verdict.asked import Load, asked_of, delivered_of
+from ssbench.verdict.asked import GroupLoad, Load, asked_of, delivered_of, loads_by_group
 from ssbench.verdict.reasons import Kind, Reason
 
 
@@ -37,13 +37,15 @@ _OUTCOMES = {
 class Verdict:
     """The verdict on a run. ``reasons`` are those for its outcome, the worst first; none where it is good.
 
-    ``judgments`` are the results of its conditions; ``asked`` and ``delivered`` are set beside each other.
+    ``judgments`` are the results of its conditions; ``asked`` and ``delivered`` are set beside each other,
+    and so are those of each group of users in ``groups``.
     """
 
     reasons: tuple[Reason, ...]
     judgments: tuple[Judgment, ...]
     asked: Load
     delivered: Load
+    groups: tuple[GroupLoad, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -89,9 +91,11 @@ def verdict_of(
         *reasons.of_operations(statistics, judgments),
         *reasons.of_mix(statistics),
         *reasons.of_delivery(statistics, judgments),
+        *(each for group in statistics.by_group for each in reasons.of_group(group, statistics, judgments)),
         *reasons.of_warnings(statistics),
     ]
-    return Verdict(_ordered(found), judgments, asked_of(statistics), delivered_of(statistics))
+    loads = asked_of(statistics), delivered_of(statistics)
+    return Verdict(_ordered(found), judgments, *loads, loads_by_group(statistics))
 
 
 def _ordered(found: Sequence[Reason]) -> tuple[Reason, ...]:

@@ -1,9 +1,9 @@
 """The stream of operations that a scenario makes, the same for the same seed.
 
-For each operation, four things are drawn: a size class by the shares of the initial files, the operation
-by the weights of that class, a size by the distribution of the class, and a container. All of it is drawn
-with numpy, always :data:`BLOCK` operations at a time, so that the stream does not depend on how many the
-caller takes. An operation without a weight in the scenario does not change the stream.
+For each operation, four things are drawn: a size class by its share, which as a rule is that of its initial
+files, the operation by the weights of that class, a size by the distribution of the class, and a container.
+All of it is drawn with numpy, always :data:`BLOCK` operations at a time, so that the stream does not depend
+on how many the caller takes. An operation without a weight does not change it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Workload:
         self._low = np.array([low for low, _ in ends], np.int64)
         self._high = np.array([high for _, high in ends], np.int64)
         # One draw for class and operation together: the joint probability, class by class.
-        shares = np.array([each.initial_files for each in classes], np.float64)
+        shares = np.array([each.share for each in classes], np.float64)
         drawn = OPERATIONS.drawn
         profiles = np.array(
             [[each.weights.get(row.name, 0.0) for row in drawn] for each in classes], np.float64

@@ -18,7 +18,7 @@ from ssbench.results import RunDescription, RunSummary
 from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
 from ssbench.run_results import RunResultsWriter, open_results
-from ssbench.scenario.model import Scenario, SizeClass, Stage
+from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
 from ssbench.statistics import summarize
 from ssbench.swift.request_options import RequestOptions
 
@@ -74,6 +74,7 @@ SETTINGS = {
     "think_time": 0.5,
     "operations": (Settings("read", (("X-Newest", "true"),)),),
     "container_put_headers": (("X-Container-Sharding", "on"),),
+    "groups": (Group("web", SCENARIO.size_classes, 3),),
 }
 
 

@@ -622,7 +622,7 @@ EXPECTED = [
         "connecting": 0.0,
         "pausing": 0.0,
         "last_attempt": 0.25,
-        "group": 0,
+        "group": None,
         "entries": 0,
     },
     {
@@ -651,7 +651,7 @@ EXPECTED = [
         "connecting": 0.0,
         "pausing": 0.0,
         "last_attempt": None,
-        "group": 0,
+        "group": None,
         "entries": 0,
     },
 ]

@@ -9,7 +9,7 @@ import pytest
 
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.fleet.stages import LEAD, StagedPace
-from ssbench.run.load import Load, stage_names
+from ssbench.run.load import Load
 from ssbench.run.phases import Benchmark
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.workload.draws import Workload
@@ -51,8 +51,8 @@ def test_a_closed_loop_keeps_its_pace() -> None:
 
 def test_the_stages_as_they_went() -> None:
     assert stages(STAGED, 10) == [(0, 2, None), (2, 5, 45), (5, 10, 50)]
-    assert stage_names(STAGED) == ("1: 1..8 users", "2: 10..20/s", "3: 10/s")
-    assert (stages(SCENARIO, 10), stage_names(SCENARIO)) == ([(0, 10, None)], ())
+    assert STAGED.stage_names == ("1: 1..8 users", "2: 10..20/s", "3: 10/s")
+    assert (stages(SCENARIO, 10), SCENARIO.stage_names) == ([(0, 10, None)], ())
     assert stages(replace(SCENARIO, rate=100.0), 10) == [(0, 10, 1000)]
 
 

@@ -179,7 +179,7 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
     ("old", "new", "line", "expected"),
     [
         ("name: Small", "nam: x\nname: Small", "1", "nam: unknown key, expected one of name"),
-        ("user_count: 7", "user_count: 7\nrun_second: 5", "19", "stages; did you mean run_seconds?"),
+        ("user_count: 7", "user_count: 7\nrun_second: 5", "19", "groups; did you mean run_seconds?"),
         ("name: Small test scenario\n", "", None, "name: missing, expected a string"),
         ("name: Small test scenario", "name: 2013-06-07", "1", "name: expected a string"),
         ("name: Small test scenario", "name: ''", "1", "name: expected a string"),

@@ -1,0 +1,70 @@
+"""What the users of one group do in a run: their workload, their objects, their pace, their jobs."""
+
+from __future__ import annotations
+
+from ssbench.fleet.crew import Crew
+from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop
+from ssbench.names import object_prefix
+from ssbench.results import GroupFacts
+from ssbench.run.load import Load
+from ssbench.run.phases import Benchmark, InitialUploads
+from ssbench.scenario.arrivals import seed_of_group
+from ssbench.scenario.model import Scenario
+from ssbench.workload.draws import Workload
+from ssbench.workload.population import Population
+
+
+class Part:
+    """The part of a run that one group has, its number and name; None: the whole of a run without groups.
+
+    ``scenario`` is what the group does, ``seed`` what it draws by. The jobs are those of ``crew``.
+    """
+
+    def __init__(
+        self, scenario: Scenario, seed: int, batch_size: int | None, group: int | None = None, name: str = ""
+    ) -> None:
+        self.group = group
+        self._group_name = name
+        self.scenario = scenario
+        self.workload = Workload(scenario, seed)
+        self.state = Population(scenario, self.workload)
+        self.load = Load(scenario, seed, ClosedLoop(scenario.user_count, batch_size or MOST_IN_BATCH))
+        self.uploads: InitialUploads | None = None
+        self.benchmark: Benchmark | None = None
+        self._crew: Crew | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """What the names of objects of each size class begin with; those of groups are apart."""
+        return [object_prefix(self._group_name, each.name) for each in self.scenario.size_classes]
+
+    @property
+    def crew(self) -> Crew:
+        """The workers, as the jobs of this group meet them."""
+        if self._crew is None:
+            raise RuntimeError("the fleet has not begun the run")
+        return self._crew
+
+    @crew.setter
+    def crew(self, crew: Crew) -> None:
+        self._crew = crew
+
+    def facts(self, *, interrupted: bool) -> GroupFacts:
+        """Return how it went, when its benchmark has ended."""
+        if self.benchmark is None:
+            return GroupFacts()
+        return GroupFacts(
+            self.load.stages(self.benchmark, interrupted=interrupted),
+            tuple((*key, count) for key, count in sorted(self.state.not_sendable.items())),
+            self.state.drawn,
+        )
+
+
+def parts_of(scenario: Scenario, seed: int, batch_size: int | None) -> list[Part]:
+    """Return a part for each group of a scenario, or the one that a scenario without groups consists of."""
+    if not scenario.groups:
+        return [Part(scenario, seed, batch_size)]
+    return [
+        Part(own, seed_of_group(seed, group.name), batch_size, place, group.name)
+        for place, (own, group) in enumerate(zip(scenario.parts, scenario.groups, strict=True))
+    ]

@@ -1,0 +1,192 @@
+"""Groups of users in a scenario file: reads ``groups``, and makes a scenario of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from ssbench.rule import Rule, brief
+from ssbench.scenario import load as scenario_load
+from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
+from ssbench.scenario.rules import GROUP_RULES, INITIAL, SHARE
+from ssbench.scenario.text import KeyPath, spell
+from ssbench.suggestions import did_you_mean
+
+#: Keys of a group that have a structure of their own.
+_STRUCTURES = ("sizes", "initial_files", "stages")
+
+#: Keys of a group whose values a :class:`Group` takes as they are.
+_SAME = ("rate", "arrivals", "think_time", "container_base", "container_count", "policy")
+
+
+@dataclass(slots=True)
+class GroupEntry:
+    """A group as the file gives it: its valid ``values``, its entry, and its path in the file.
+
+    ``sizes`` are the weights of size classes, None where it names none; ``initial_files`` its own numbers.
+    """
+
+    values: dict[str, Any]
+    entry: Mapping[str, Any]
+    path: KeyPath
+    stages: tuple[Stage, ...]
+    profile: Any
+    sizes: dict[str, float] | None = None
+    initial_files: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name; empty where that is missing or wrong."""
+        return str(self.values.get("name", ""))
+
+    @property
+    def has_profile(self) -> bool:
+        """Whether the file gives it a profile, a valid one or not."""
+        return any(self.entry.get(key) is not None for key in ("profile", "crud_profile"))
+
+    def uses(self, size_class: str) -> bool:
+        """Whether it names a size class among its own."""
+        return bool(self.sizes and self.sizes.get(size_class))
+
+    def group(
+        self,
+        used: Sequence[Mapping[str, Any]],
+        initial: Mapping[str, int],
+        default: Any,
+        weights: Callable[[Any], Weights],
+    ) -> Group:
+        """Return the group, where all values are valid.
+
+        ``used`` are the size classes of the scenario, ``initial`` its initial files and ``default`` its
+        profile; ``weights`` makes weights of a profile.
+        """
+        classes = []
+        for entry in used:
+            name = entry["name"]
+            weight = None if self.sizes is None else float(self.sizes.get(name, 0.0))
+            files = self.initial_files.get(name, initial.get(name, 0)) if weight is None or weight else 0
+            profile = next(
+                each for each in (self.profile, entry.get("crud_profile"), default) if each is not None
+            )
+            ends = entry["size_min"], entry["size_max"]
+            classes.append(SizeClass(name, *ends, files, weights(profile), entry["shape"], weight))
+        return Group(
+            self.name,
+            tuple(classes),
+            scenario_load.most_users(self.stages, self.values.get("users")),
+            stages=self.stages,
+            **{key: self.values[key] for key in _SAME if key in self.values},
+        )
+
+
+class _Values(Protocol):
+    def __call__(
+        self,
+        mapping: dict[str, Any],
+        path: KeyPath,
+        rules: dict[str, Rule],
+        structures: tuple[str, ...] = (),
+    ) -> dict[str, Any]: ...
+
+
+class GroupReader:
+    """Reads the groups of a file with the means of its checker.
+
+    ``values`` returns the valid values of a mapping, ``require`` and ``fault`` add faults, ``stages`` reads
+    stages, ``profile`` takes the weights out of values.
+    """
+
+    def __init__(
+        self,
+        values: _Values,
+        require: Callable[[dict[str, Any], KeyPath, tuple[str, ...], dict[str, Rule]], None],
+        fault: Callable[[KeyPath, str], None],
+        stages: Callable[[dict[str, Any], KeyPath], list[dict[str, Any]]],
+        profile: Callable[[dict[str, Any], KeyPath], Any],
+    ) -> None:
+        self._values = values
+        self._require = require
+        self._fault = fault
+        self._stages = stages
+        self._profile = profile
+
+    def groups(self, data: Mapping[str, Any]) -> list[GroupEntry]:
+        """Return the groups with their valid values, none of a scenario without."""
+        groups = data.get("groups")
+        if groups is None:
+            return []
+        if not isinstance(groups, list) or not 0 < len(groups) <= scenario_load.MOST_GROUPS:
+            expected = f"a list of 1 to {scenario_load.MOST_GROUPS} groups of users"
+            self._fault(("groups",), f"groups: expected {expected}, not {brief(groups)}")
+            return []
+        found: list[GroupEntry] = []
+        for index, entry in enumerate(groups):
+            path: KeyPath = ("groups", index)
+            if not isinstance(entry, dict):
+                self._fault(path, f"{spell(path)}: expected a mapping, not {brief(entry)}")
+                continue
+            group = self._group(entry, path)
+            if group.name and group.name in [each.name for each in found]:
+                wrong = f"expected a name of its own, {group.name!r} is taken"
+                self._fault((*path, "name"), f"{spell(path)}.name: {wrong}")
+            found.append(group)
+        return found
+
+    def _group(self, entry: dict[str, Any], path: KeyPath) -> GroupEntry:
+        values = self._values(entry, path, GROUP_RULES, _STRUCTURES)
+        stages = self._stages(entry, path)
+        with_users = bool(stages) and all(stage["has_users"] for stage in stages)
+        self._require(entry, path, ("name",) if with_users else ("name", "users"), GROUP_RULES)
+        valid = tuple(
+            Stage(each["seconds"], each.get("users"), each.get("rate"))
+            for each in stages
+            if "seconds" in each
+        )
+        return GroupEntry(values, entry, path, valid, self._profile(values, path))
+
+    def check_sizes(self, groups: Sequence[GroupEntry], classes: Sequence[Mapping[str, Any]]) -> None:
+        """Check ``sizes`` and ``initial_files`` of each group, and add their valid values to it."""
+        names = [entry["name"] for entry in classes if "name" in entry]
+        for group in groups:
+            sizes = self._numbers(group, "sizes", SHARE, names)
+            if sizes is not None and not any(sizes.values()):
+                path = (*group.path, "sizes")
+                self._fault(path, f"{spell(path)}: expected a number above 0 for one class or more")
+            group.sizes = sizes
+            group.initial_files = self._numbers(group, "initial_files", INITIAL, names) or {}
+
+    def _numbers(
+        self, group: GroupEntry, key: str, rule: Rule, names: Sequence[str]
+    ) -> dict[str, Any] | None:
+        """Return the valid numbers of size classes under a key; None where it is not there."""
+        given = group.entry.get(key)
+        path = (*group.path, key)
+        if given is None:
+            return None
+        if not isinstance(given, dict) or not given:
+            self._fault(
+                path, f"{spell(path)}: expected a mapping of size classes to numbers, not {brief(given)}"
+            )
+            return {}
+        for name, value in given.items():
+            where = f"{spell((*path, name))}: expected "
+            if name not in names:
+                known = f"the name of a size class in sizes ({', '.join(names)}), not {name!r}"
+                self._fault((*path, name), f"{where}{known}{did_you_mean(str(name), names)}")
+            elif not rule.accepts(value):
+                self._fault((*path, name), f"{where}{rule.expected}, not {brief(value)}")
+        return {name: value for name, value in given.items() if rule.accepts(value)}
+
+
+def together(groups: Sequence[Group], **values: Any) -> Scenario:
+    """Return a scenario of these groups; ``values`` are what it says besides."""
+    values.setdefault(
+        "run_seconds", max(sum(stage.seconds for stage in group.stages) for group in groups) or None
+    )
+    size_classes = tuple(
+        replace(classes[0], initial_files=sum(each.initial_files for each in classes), weight=None)
+        for classes in zip(*(group.size_classes for group in groups), strict=True)
+    )
+    users = sum(group.user_count for group in groups)
+    return Scenario(size_classes=size_classes, user_count=users, groups=tuple(groups), **values)
