@@ -83,11 +83,14 @@ _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
 
 
 def _detail(error: BaseException) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f": {error.verify_message or error.reason}"
-    if isinstance(error, ssl.SSLError | socket.gaierror):
-        return f": {error.reason if isinstance(error, ssl.SSLError) else error.strerror}"
-    return ""
+    # Errors that the ssl module did not raise itself lack some of these.
+    if isinstance(error, ssl.SSLError):
+        said = getattr(error, "verify_message", "") or getattr(error, "reason", "") or error.strerror
+    elif isinstance(error, socket.gaierror):
+        said = error.strerror
+    else:
+        return ""
+    return f": {said}" if said else ""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
