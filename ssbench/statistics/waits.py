@@ -197,14 +197,17 @@ def _leaf(operation: Operation, length: Length, latencies: Latencies, others: La
 
 def _whole(operation: Operation, length: Length, latencies: Latencies, others: Latencies) -> _Leaf | None:
     """Test whether all requests are about that long, which no usual time is by chance."""
-    count = latencies.count
+    fast = latencies.between(0.0, length.seconds / 2)
+    count = latencies.count - fast
     if not length.alone and _usual(others, length.seconds) is None:
         return None
-    if count < 2 * _FAST or latencies.between(0.0, length.seconds - _EARLY) > _FEW * count:
+    if count < 2 * _FAST or fast > max(_FAST, _FEW * count):
+        return None
+    if latencies.between(length.seconds / 2, length.seconds - _EARLY) > _FEW * count:
         return None
     most = length.seconds + max(_NARROW * length.seconds, length.jitter)
     inside = latencies.between(length.seconds - _EARLY, most)
-    return _Leaf(operation, count, inside, whole=True) if inside >= _MOST * count else None
+    return _Leaf(operation, latencies.count, inside, whole=True) if inside >= _MOST * count else None
 
 
 def _usual(latencies: Latencies, seconds: float) -> _Usual | None:
