@@ -4,6 +4,11 @@
 
 For each batch size: draw a batch with next_jobs(), then tell finished() for each of it, as the
 master does. Medians of the rounds, with the range; then the bytes an object of the inventory takes.
+
+    python bench/workload.py --popularity [OBJECTS]
+
+For each way of choosing objects, the same with so many objects (default: 10 million) of one size class, in
+batches of 64, with creates, updates and deletes: microseconds each, and bytes an object.
 """
 
 import gc
@@ -13,6 +18,9 @@ import time
 import tracemalloc
 
 from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.popularity import Popularity, Reuse
+from ssbench.scenario.sizes import Lognormal
+from ssbench.workload.chosen import population_of
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import Population
 
@@ -51,7 +59,55 @@ def seconds(count: int, operations: int) -> float:
     return time.perf_counter() - started
 
 
+#: Ways of choosing objects, each with the distribution of sizes that it is measured with.
+CHOICES = {
+    "rotate": (None, None, None),
+    "rotate, lognormal sizes": (None, None, Lognormal(20_000, 1.2, 1000, 10**6)),
+    "uniform": (Popularity("uniform"), None, None),
+    "sequential": (Popularity("sequential"), None, None),
+    "zipf 0.99": (Popularity("zipf", 0.99), None, None),
+    "latest 0.99": (Popularity("latest", 0.99), None, None),
+    "hotspot": (Popularity("hotspot", objects=0.2, requests=0.8), None, None),
+    "zipf 0.99, reuse": (Popularity("zipf", 0.99), Reuse(0.5, 1, 1000), None),
+}
+
+
+def chosen(name: str, objects: int, operations: int = 100_000) -> tuple[list[float], float]:
+    """Return microseconds an operation of each round, and the bytes an object at the peak."""
+    popularity, reuse, shape = CHOICES[name]
+    weights = {"create": 20.0, "read": 55.0, "update": 15.0, "delete": 10.0}
+    sizes = SizeClass("one", 1000, 10**6, objects, weights, shape)
+    drawn = Scenario("bench", (sizes,), 64, 1, popularity=popularity, reuse=reuse)
+    tracemalloc.start()
+    state = population_of(drawn, Workload(drawn, 1))
+    for number in range(1, objects + 1):
+        state.add_initial(0, number, 4096)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    gc.collect()
+    figures = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        for _ in range(operations // 64):
+            for operation, size_class, container, number, _size in state.next_jobs(64):
+                state.finished(operation, size_class, container, number, True)
+        figures.append((time.perf_counter() - started) / operations * 1e6)
+    return figures, peak / objects
+
+
+def by_popularity(objects: int) -> None:
+    for name in CHOICES:
+        figures, size = chosen(name, objects)
+        print(
+            f"{name:24s} {statistics.median(figures):.3f} us an operation"
+            f" ({min(figures):.3f} - {max(figures):.3f}), {size:.1f} bytes an object"
+        )
+
+
 def main() -> None:
+    if "--popularity" in sys.argv:
+        by_popularity(int((*sys.argv, 10_000_000)[2]))
+        return
     operations = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
     counts = (1, 8, 64, 512)
     rounds = {count: [] for count in counts}

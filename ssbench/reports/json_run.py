@@ -44,6 +44,7 @@ class Stage(Record, frozen=True, kw_only=True):
 class Scenario(Record, frozen=True, kw_only=True):
     """What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
 
+    ``popularity`` is how objects are chosen, ``reuse`` how many reads are repeated, in words.
     ``rate`` is operations a second in an open loop, null in a closed one. ``plan`` has the stages, or one for
     the whole run.
     """
@@ -56,6 +57,8 @@ class Scenario(Record, frozen=True, kw_only=True):
     arrivals: str
     warmup: Seconds
     think_time: Seconds
+    popularity: str
+    reuse: str | None
     plan: list[Stage]
     containers: Count
     container_base: str
@@ -122,6 +125,8 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
         arrivals=scenario.arrivals,
         warmup=scenario.warmup,
         think_time=scenario.think_time,
+        popularity=str(scenario.popularity or "rotate"),
+        reuse=None if scenario.reuse is None else str(scenario.reuse),
         plan=[load_of(each) for each in scenario.plan],
         containers=scenario.container_count,
         container_base=scenario.container_base,

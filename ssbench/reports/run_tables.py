@@ -319,6 +319,8 @@ def parameters(statistics: RunStatistics) -> Iterator[Element]:
         ("arrivals", scenario.arrivals if scenario.is_open else None),
         ("warm-up (s)", scenario.warmup or None),
         ("think time (s)", scenario.think_time or None),
+        ("popularity", scenario.popularity),
+        ("reuse", scenario.reuse),
         ("stages", "; ".join(f"{each.seconds:g} s: {each}" for each in scenario.stages)),
         ("run seconds", scenario.run_seconds),
         ("containers", scenario.container_count),

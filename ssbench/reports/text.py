@@ -226,6 +226,10 @@ def _notes(statistics: RunStatistics) -> Iterator[str]:
         notes.append(f"initial objects: {uploaded} uploaded, {replaced} replaced{why}, {reused} reused")
     if count["waited"]:
         notes.append(f"small population: {count['waited']} operations waited for a free object")
+    if count["reused"]:
+        notes.append(f"{count['reused']} reads were for what had been read before, as the scenario asks")
+    if count["redrawn"]:
+        notes.append(f"{count['redrawn']} operations took another object: the one drawn was in use")
     if count["not_begun"]:
         notes.append(f"{count['not_begun']} operations still waited for a free object at the end; not sent")
     if count["passed_on"]:

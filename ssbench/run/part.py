@@ -10,8 +10,8 @@ from ssbench.run.load import Load
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Scenario
+from ssbench.workload.chosen import population_of
 from ssbench.workload.draws import Workload
-from ssbench.workload.population import Population
 
 
 class Part:
@@ -27,7 +27,7 @@ class Part:
         self._group_name = name
         self.scenario = scenario
         self.workload = Workload(scenario, seed)
-        self.state = Population(scenario, self.workload)
+        self.state = population_of(scenario, self.workload)
         self.load = Load(scenario, seed, ClosedLoop(scenario.user_count, batch_size or MOST_IN_BATCH))
         self.uploads: InitialUploads | None = None
         self.benchmark: Benchmark | None = None

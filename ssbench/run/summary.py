@@ -120,6 +120,7 @@ def summarize(
             "waited": sum(state.waits for state in states),
             "not_begun": sum(state.waiting for state in states),
             "expired": sum(state.expired for state in states),
+            **sum((Counter(state.counts()) for state in states), Counter[str]()),
             **uploads,
         },
         sent_until=max(benchmark.sent_until for benchmark in benchmarks),

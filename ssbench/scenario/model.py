@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ssbench.operations import Settings
+from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.sizes import Shape
 from ssbench.store.contract import Header
 
@@ -124,7 +125,8 @@ class Scenario:
     tells the rule of: evenly, or as a Poisson process. The first ``warmup`` seconds are left out of reports.
     A user of a closed loop pauses for ``think_time`` seconds after each operation.
     ``operations`` are the settings of operations, ``container_put_headers`` the header fields with which
-    containers are made.
+    containers are made. ``popularity`` is how objects are chosen (None: in turn), ``reuse`` how many reads
+    are for what was read before.
     ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
     (:mod:`ssbench.conditions`) under which a run fails.
 
@@ -152,6 +154,8 @@ class Scenario:
     operations: tuple[Settings, ...] = ()
     container_put_headers: tuple[Header, ...] = ()
     groups: tuple[Group, ...] = ()
+    popularity: Popularity | None = None
+    reuse: Reuse | None = None
 
     @property
     def parts(self) -> tuple[Scenario, ...]:

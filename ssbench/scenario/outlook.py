@@ -62,6 +62,10 @@ def _items(scenario: Scenario) -> Iterator[Item]:
         operations,
     )
     yield from _running_out(found.runs_out)
+    if scenario.popularity is not None:
+        yield Item(f"objects are chosen by popularity: {scenario.popularity}")
+    if scenario.reuse is not None:
+        yield Item(f"reads are repeated: {scenario.reuse}")
     for name, value in scenario.container_put_headers:
         yield Item(f"containers are made with the header {name}: {value}")
     if scenario.delete_after:

@@ -19,6 +19,7 @@ from ssbench.rule import (
     whole,
 )
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST
+from ssbench.scenario.popularity import POPULARITY, REUSE
 
 #: Operations a second that no master can hand out.
 _MAX_RATE = 10_000_000
@@ -145,6 +146,8 @@ SCENARIO_RULES = {
     "arrivals": _ARRIVALS,
     "warmup": _SECONDS_OR_0,
     "think_time": _SECONDS_OR_0,
+    "popularity": POPULARITY,
+    "reuse": REUSE,
     "fail_if": Rule(
         lambda value: isinstance(value, tuple),
         "a list of conditions, such as 'read.p99 > 200ms'",
@@ -208,5 +211,7 @@ MAY_BE_NULL = {
     "groups",
     "warmup",
     "think_time",
+    "popularity",
+    "reuse",
     "fail_if",
 }

@@ -9,7 +9,7 @@ on how many the caller takes. An operation without a weight does not change it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ class Workload:
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.scenario = scenario
-        self._run_seed, self._initial_seed = np.random.SeedSequence(seed).spawn(2)
+        self._run_seed, self._initial_seed, self._choice_seed = np.random.SeedSequence(seed).spawn(3)
         classes = scenario.size_classes
         #: What turns the shares that are drawn for a class into sizes, where these are not uniform.
         self._shapes = {
@@ -61,6 +61,11 @@ class Workload:
         The size is 0 for an operation that sends no body; the container is that of a new object.
         """
         return chain.from_iterable(self._blocks())
+
+    def shares(self) -> Iterator[float]:
+        """Yield numbers from 0 to 1, 1 excluded, by which objects are chosen, without end."""
+        random = np.random.Generator(np.random.PCG64(self._choice_seed))
+        return chain.from_iterable(random.random(BLOCK).tolist() for _ in repeat(None))
 
     def _blocks(self) -> Iterator[Iterator[Draw]]:
         random = np.random.Generator(np.random.PCG64(self._run_seed))

@@ -137,6 +137,10 @@ class Population:
         """Whether objects expire, so that :meth:`next_jobs` needs the time."""
         return self._expiry is not None
 
+    def counts(self) -> dict[str, float]:
+        """Return what is counted of how objects are chosen."""
+        return {}
+
     def add_initial(self, size_class: int, number: int, size: int) -> None:
         """Add an initial object of ``size`` bytes, which was uploaded or existed already."""
         self._sizes[size_class][number] = size
@@ -231,7 +235,7 @@ class Population:
             rewrites = self._effects[code] is _REWRITES
             self._updating[index] -= rewrites
             if expiry is not None and expiry.passed(index, number, now):
-                self.expired += 1
+                self._expire(index, number)
                 job = self._assign(code, index, container, size, self._take(index, now), now)
             elif rewrites:
                 self._begin_update(code, index, number, size, now)
@@ -255,11 +259,7 @@ class Population:
         Return None if it has to wait or cannot be sent.
         """
         if not number:
-            if self._updating[index]:
-                self._without_object[index].append((code, index, container, size))
-                self.waiting += 1
-            else:
-                self.not_sendable[code, index] += 1
+            self._wait_for_object((code, index, container, size))
             return None
         readers = self._reading[index]
         place = self._containers[index][number]
@@ -283,6 +283,19 @@ class Population:
         if self._effects[code] is _REWRITES:
             self._begin_update(code, index, number, size, now)
         return job
+
+    def _wait_for_object(self, draw: Draw) -> None:
+        """Let an operation wait for an object of its class; where none can come, it cannot be sent."""
+        code, index, *_ = draw
+        if self._updating[index]:
+            self._without_object[index].append(draw)
+            self.waiting += 1
+        else:
+            self.not_sendable[code, index] += 1
+
+    def _expire(self, index: int, number: int) -> None:
+        """Drop an object that was reserved for an operation, and has expired meanwhile."""
+        self.expired += 1
 
     def _begin_copy(self, code: int, index: int, source: int, now: float) -> Target:
         """Add an object that is a copy of one, in the same container."""

@@ -19,6 +19,7 @@ from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
 from ssbench.run_results import RunResultsWriter, open_results
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
+from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.statistics import summarize
 from ssbench.swift.request_options import RequestOptions
 
@@ -72,6 +73,8 @@ SETTINGS = {
     "stages": (Stage(20.0, (1, 2)),),
     "warmup": 2.0,
     "think_time": 0.5,
+    "popularity": Popularity("zipf", 0.99),
+    "reuse": Reuse(0.5, 1, 9),
     "operations": (Settings("read", (("X-Newest", "true"),)),),
     "container_put_headers": (("X-Container-Sharding", "on"),),
     "groups": (Group("web", SCENARIO.size_classes, 3),),
