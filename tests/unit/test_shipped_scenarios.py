@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 
 import pytest
 
+from ssbench.operations import OPERATIONS
 from ssbench.scenario.reading import load
 from ssbench.scenario.shipped import shipped
+from ssbench.workload.chosen import population_of
+from ssbench.workload.draws import Workload
 
 SIZES = {"4kB": 4096, "1MB": 10**6, "100MB": 10**8, "5GB": 5 * 10**9}
-NAMES = {"very_small", "small", "medium", "large", "huge", "zero_byte_upload"} | {
+USES = {"web", "backup", "media", "listing", "metadata", "tenants"}
+NAMES = {"very_small", "small", "medium", "large", "huge", "zero_byte_upload", *USES} | {
     f"{size}_{kind}" for size in SIZES for kind in ("read", "write", "mixed")
 }
 
@@ -25,12 +30,30 @@ def test_each_loads_and_says_what_it_is_for(name, caplog):
     with caplog.at_level(logging.WARNING):
         scenario = load(name)
     assert not caplog.records
-    assert scenario.operation_count
+    assert scenario.operation_count or scenario.run_seconds
     assert len(dict(shipped())[name]) > 20
     for size_class in scenario.size_classes:
         assert size_class.size_max <= 5 * 2**30  # the most that Swift takes in one object
-        create, _, _, delete = size_class.crud_profile
-        assert delete <= create  # or the objects run out
+        weights = size_class.weights
+        assert weights.get("delete", 0) <= weights.get("create", 0)  # or the objects run out
+
+
+@pytest.mark.parametrize("name", sorted(USES))
+def test_scenarios_of_uses_do_not_run_out_of_objects_and_have_operations_for_all(name: str) -> None:
+    for part in load(name).parts:
+        workload = Workload(part, 1)
+        population = population_of(part, workload)
+        for size_class, _, number, size in workload.initial_objects():
+            population.add_initial(size_class, number, size)
+        drawn: Counter[str] = Counter()
+        for _ in range(500):
+            jobs = population.next_jobs(part.user_count)
+            drawn.update(OPERATIONS[job[0]].name for job in jobs)
+            for job in jobs:
+                population.finished(*job[:4], ok=True)
+        assert not population.not_sendable
+        asked = {name for each in part.size_classes for name, weight in each.weights.items() if weight}
+        assert drawn.keys() == asked
 
 
 @pytest.mark.parametrize(("kind", "operations"), [("read", {"read"}), ("write", {"create"}), ("mixed", None)])
