@@ -15,7 +15,7 @@ from pathlib import Path
 from watched import Watched
 from yardsticks import free_port
 
-from ssbench.fleet.dispatch import LOST_AFTER
+from ssbench.fleet.wire import LOST_AFTER
 from ssbench.local_swift import LocalSwift
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from msgspec import Struct
-
 from ssbench.rule import LABEL, TEXT, Rule, sizes, whole
-from ssbench.store.contract import Header
+
+#: A header field of a request.
+Header = tuple[str, str]
 
 #: The largest code: stat files and the rows of the master have one byte for it.
 MAX_CODE = 255
@@ -59,7 +59,8 @@ class On(Enum):
 _LONGEST_VALUE = 60
 
 
-class Settings(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Settings:
     """What a scenario says of one operation, by its name: header fields, and values of the keys of its row.
 
     ``defined`` are the method, the effect and the code of an operation that the scenario defines itself.
@@ -67,7 +68,7 @@ class Settings(Struct, frozen=True):
 
     name: str
     headers: tuple[Header, ...] = ()
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = field(default_factory=dict)
     defined: tuple[str, str, int] | None = None
 
     def __str__(self) -> str:

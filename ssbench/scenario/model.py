@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ssbench.operations import Settings
+from ssbench.operations import Header, Settings
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.sizes import Shape
-from ssbench.store.contract import Header
 
 #: Weights of operations by name, or those of create, read, update and delete in this order.
 Weights = tuple[float, float, float, float] | dict[str, float]

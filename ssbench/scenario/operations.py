@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ssbench.operations import OPERATIONS, Effect, Operation, Settings
+from ssbench.operations import OPERATIONS, Effect, Header, Operation, Settings
 from ssbench.rule import HEADERS, LABEL, Rule, brief
 from ssbench.scenario.text import KeyPath
-from ssbench.store.contract import Header
 from ssbench.suggestions import did_you_mean
 
 _NAME = Rule(

@@ -26,7 +26,8 @@ from time import monotonic
 import gevent
 from msgspec import structs
 
-from ssbench.store.contract import NOTHING_BEFORE, Header, Outcome, Prior, Reply, Request
+from ssbench.operations import Header
+from ssbench.store.contract import NOTHING_BEFORE, Outcome, Prior, Reply, Request
 from ssbench.swift.causes import (
     CLOSED,
     NOT_FOUND,
