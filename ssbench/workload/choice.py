@@ -69,13 +69,13 @@ def chooser(popularity: Popularity, line: Line, share: Callable[[], float]) -> C
     """Return what chooses an object of a line; ``share`` returns numbers from 0 to 1, 1 excluded."""
     match popularity.kind:
         case "uniform":
-            return lambda: line.first + int(share() * len(line))
+            return lambda: line.first + int(share() * (len(line.numbers) - line.first))
         case "zipf":
             rank = _ranks(popularity.exponent, share)
-            return lambda: line.first + rank(len(line))
+            return lambda: line.first + rank(len(line.numbers) - line.first)
         case "latest":
             rank = _ranks(popularity.exponent, share)
-            return lambda: len(line.numbers) - 1 - rank(len(line))
+            return lambda: len(line.numbers) - 1 - rank(len(line.numbers) - line.first)
         case "hotspot":
             return _hotspot(popularity, line, share)
     return lambda: _in_turn(line)
@@ -100,7 +100,7 @@ def _hotspot(popularity: Popularity, line: Line, share: Callable[[], float]) -> 
     objects, requests = popularity.objects, popularity.requests
 
     def choose() -> int:
-        count = len(line)
+        count = len(line.numbers) - line.first
         hot = min(max(round(count * objects), 1), count)
         part = share()
         if hot == count:
