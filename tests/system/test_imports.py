@@ -27,8 +27,8 @@ FOR_SWIFT = {"swiftclient", "keystoneauth1", "openstack", "requests", "urllib3",
 REPORTS = {"ssbench.statistics", "ssbench.reports", "ssbench.comparison", "ssbench.run.series"}
 FOR_RUNS = {"numpy", "yaml", "msgspec", "msgpack", "zmq", "isal", "asyncio", "ssl"}
 
-#: Its options are those that the messages to workers hold, and so structs of msgspec, which takes some 10 ms.
-OPTIONS_OF_RUNS = {"msgspec"}
+#: The options of a run, which messages hold, and the JSON of settings are structs of msgspec: some 10 ms.
+STRUCTS = {"msgspec"}
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,6 @@ def test_only_what_is_needed_is_loaded(tmp_path: Path, arguments: list[str]) -> 
     assert run.returncode == 0, run.stderr
     loaded = set(run.stderr.splitlines()[-1].removeprefix("loaded: ").split())
     assert {"sys", "argparse"} < loaded
-    if arguments[0] == "run-scenario":
-        loaded -= OPTIONS_OF_RUNS
+    if arguments[0] in {"run-scenario", "config"}:
+        loaded -= STRUCTS
     assert not loaded & (FOR_SWIFT | REPORTS if "--noop" in arguments else FOR_SWIFT | FOR_RUNS)
