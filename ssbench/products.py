@@ -57,7 +57,7 @@ _RENDERERS = {
 }
 
 #: Other names of renderers, as options have them.
-_ALSO = {"summary": "text", "summary_md": "markdown"}
+_ALSO = {"summary_md": "markdown"}
 
 #: Formats of one product each, which are written without a document.
 _OWN: dict[Product, dict[str, str]] = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ssbench.operations import OPERATIONS, Effect, Header, Operation, Settings
+from ssbench.operations import OPERATIONS, Effect, Header, Settings
 from ssbench.rule import HEADERS, LABEL, Rule, brief
 from ssbench.scenario.text import KeyPath
 from ssbench.suggestions import did_you_mean
@@ -133,11 +133,6 @@ def with_headers(
     merged = tuple({**dict(headers), **dict(own.headers)}.items())
     others = tuple(each for each in settings if each is not own)
     return (*others, Settings(name, merged, own.values, own.defined))
-
-
-def row_of(settings: Settings) -> Operation:
-    """Return the row that settings are of, as it is in this process; raises KeyError."""
-    return OPERATIONS.define(settings) if settings.defined else OPERATIONS.named(settings.name)
 
 
 def unknown(weights: Mapping[str, float], settings: tuple[Settings, ...]) -> list[str]:

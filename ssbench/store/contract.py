@@ -197,6 +197,3 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
         ``advance`` is called for each that is, ``check`` some times a second. ``renew`` returns a session
         with new credentials. ``headers`` are sent where a container is made.
         """
-
-    def wrong_name(self, container: str, name: str) -> str | None:
-        """Say why no object can have this name in a container of this name; None where one can."""

@@ -15,10 +15,6 @@ from urllib.parse import urlsplit, urlunsplit
 from ssbench.store.contract import Capabilities
 from ssbench.swift.credentials import Credentials, Session
 
-#: Limits of Swift's default configuration, in bytes of UTF-8.
-_LONGEST_CONTAINER = 256
-_LONGEST_NAME = 1024
-
 #: The largest answer that is read for what a cluster can do.
 _MOST_BYTES = 1_000_000
 
@@ -78,17 +74,6 @@ class Swift:
             trans_id_extra=trans_id_extra,
             headers=headers,
         )
-
-    def wrong_name(self, container: str, name: str) -> str | None:
-        if "/" in container:
-            return f"the container name {container!r} has a slash"
-        for what, text, longest in (
-            ("container", container, _LONGEST_CONTAINER),
-            ("object", name, _LONGEST_NAME),
-        ):
-            if not 0 < len(text.encode()) <= longest:
-                return f"the {what} name {text[:40]!r} has other than 1 to {longest} bytes"
-        return None
 
 
 def info_urls(storage_url: str) -> list[str]:
