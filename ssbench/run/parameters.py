@@ -64,4 +64,4 @@ def _most_requests(scenario: Scenario) -> int:
     settings = {each.name: each for each in scenario.operations}
     names = {name for each in scenario.size_classes for name, weight in each.weights.items() if weight}
     rows = [OPERATIONS.named(name) for name in names]
-    return max(2, *(row.most_requests(settings.get(row.name, Settings(row.name))) for row in rows))
+    return max([2, *(row.most_requests(settings.get(row.name, Settings(row.name))) for row in rows)])

@@ -31,9 +31,9 @@ from ssbench.worker.worker import Worker
 send, take = Outbox.send, Worker._take_batch
 own = set()
 
-def remember(self, batch):
+def remember(self, batch, *more):
     own.update(job[0] for job in batch.jobs)
-    take(self, batch)
+    take(self, batch, *more)
 
 def steal(self, message):
     if isinstance(message, wire.Results):

@@ -167,7 +167,7 @@ class Ended:
         self.cause = cause
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_no_operation_meets_another_on_its_object(data: st.DataObject) -> None:
     """What is in flight never conflicts, every draw is accounted for, nothing that is gone is asked for."""
