@@ -225,7 +225,7 @@ def numbers_of(
         error_code=summary.error_code if summary else 0,
         trouble=summary is not None and summary.trouble,
         sending=_sending(summary),
-        waits=waits(leaves),
+        waits=waits(leaves, course.stalls if course else (), facts.run.scenario.user_count),
     )
 
 

@@ -21,6 +21,7 @@ from ssbench.measures import Count, Seconds
 from ssbench.operations import OPERATIONS, Operation
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.latencies import Latencies, merge
+from ssbench.statistics.stalls import Stall
 from ssbench.statistics.wait_lengths import LENGTHS, Length
 
 #: What reports call these.
@@ -39,6 +40,8 @@ _SHARE = 0.25
 _NARROW = 0.15
 #: Where all requests wait, this share of them may not, and this one is no longer than that.
 _FEW, _MOST = 0.05, 0.75
+#: A stall explains waits that are not longer than it divided by this.
+_SAME = 0.75
 #: A timer is never early, but the clock that measures may be off by this.
 _EARLY = 0.0005
 #: Times and parts of a length within which requests are near it.
@@ -98,10 +101,20 @@ class _Crowd:
 Leaves = Mapping[tuple[int, int], tuple[Latencies, Latencies]]
 
 
-def waits(leaves: Mapping[tuple[int, ...], Figures]) -> tuple[Wait, ...]:
-    """Return the waits in the successes of a run; ``leaves`` are figures by operation and size class."""
-    return waits_in(
+def waits(leaves: Mapping[tuple[int, ...], Figures], stalls: Iterable[Stall], users: int) -> tuple[Wait, ...]:
+    """Return the waits in the successes of a run; ``leaves`` are figures by operation and size class.
+
+    In a stall every one of the ``users`` may wait as long as it lasts. What stalls of that length explain
+    is no wait.
+    """
+    found = waits_in(
         {(key[0], key[1]): (figures.last_attempt, figures.connecting) for key, figures in leaves.items()}
+    )
+    lengths = [stall.seconds for stall in stalls]
+    return tuple(
+        wait
+        for wait in found
+        if wait.requests > users * sum(_SAME * wait.seconds < length for length in lengths)
     )
 
 

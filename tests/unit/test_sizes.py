@@ -15,6 +15,7 @@ from textwrap import dedent
 import msgspec
 import numpy as np
 import pytest
+from chi_square import misfit
 
 from ssbench import products
 from ssbench.errors import ScenarioError
@@ -25,7 +26,6 @@ from ssbench.scenario.owner import owner_of
 from ssbench.scenario.reading import check, load
 from ssbench.scenario.sizes import Histogram, Lognormal
 from ssbench.workload.draws import Workload
-from tests.helpers.chi_square import misfit
 
 DRAWS = 20_000
 

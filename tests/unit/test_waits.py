@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from planted_stores import STORES
 from simulated_waits import Plant, statistics_of
 
 from ssbench import products
@@ -9,7 +10,7 @@ from ssbench.products import Product
 from ssbench.reports import ReportOptions, json, text
 from ssbench.statistics.latencies import LatencyCollector, merge, plain
 from ssbench.statistics.wait_lengths import LENGTHS
-from ssbench.statistics.waits import sentence, waits_in
+from ssbench.statistics.waits import TITLE, sentence, waits_in
 
 #: A number of operations in which a hundredth is enough to be seen.
 COUNT = 2000
@@ -78,3 +79,10 @@ def test_latencies_are_counted_exactly():
                 assert latencies.between(low, high) == ((values >= low) & (values < high)).sum()
     assert latencies.smallest(1) == values.min()
     assert LatencyCollector().finish().between(0.0, 1.0) == 0
+
+
+def test_a_stall_of_that_length_is_no_wait() -> None:
+    """All users wait as long in a stall, for whatever reason."""
+    planted = next(each for each in STORES if each.name == "stall of a second")
+    assert "Stalls: 1" in planted.report
+    assert TITLE not in planted.report
