@@ -52,7 +52,7 @@ def prepare(arguments: argparse.Namespace) -> None:
     single = ["--report", "--pctile", "--fail-if", "--repeat", "--versus", "--ab"]
     unfit.refuse(arguments, f"{option} makes many runs", *single, *(["--until"] if arguments.find else []))
     wanted = [name for name, _ in report_files.chosen(arguments).wanted]
-    lacking = [name for name in wanted if name not in products.names(Product.CAPACITY)]
+    lacking = [name for name in wanted if not products.has(Product.CAPACITY, name)]
     unfit.forgo(arguments, f"{option} has no such report", *map(products.option, lacking))
     wanted = [name for name, _ in report_files.chosen(arguments).wanted]
     products.check(Product.CAPACITY, wanted, option)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.model import CRUD, Scenario, SizeClass
 from ssbench.statistics import RunStatistics
 
 #: Fields of a scenario that are facts under another name, or none: its file, and what is judged afterwards.
@@ -44,10 +44,7 @@ def facts_of(statistics: RunStatistics) -> dict[str, str]:
             f"{each.name} {each.size_min}-{each.size_max}{_spell_shape(each)} x {each.initial_files}"
             for each in scenario.size_classes
         ),
-        "mix": ", ".join(
-            f"{each.name} {'/'.join(f'{weight:g}' for weight in each.weights.values())}"
-            for each in scenario.size_classes
-        ),
+        "mix": ", ".join(f"{each.name} {_spell_mix(each)}" for each in scenario.size_classes),
         "users": str(scenario.user_count),
         "rate": "" if scenario.rate is None else f"{scenario.rate:g}/s",
         "length": seconds or f"{scenario.operation_count} operations",
@@ -70,6 +67,14 @@ def facts_of(statistics: RunStatistics) -> dict[str, str]:
 
 def _spell_shape(size_class: SizeClass) -> str:
     return "" if size_class.shape is None else f" ({size_class.shape})"
+
+
+def _spell_mix(size_class: SizeClass) -> str:
+    """Return weights as the four of create, read, update and delete, or with names where there are others."""
+    weights = {name: weight for name, weight in size_class.weights.items() if weight}
+    if weights.keys() <= set(CRUD):
+        return "/".join(f"{weights.get(name, 0):g}" for name in CRUD)
+    return ", ".join(f"{name} {weight:g}" for name, weight in sorted(weights.items()))
 
 
 def _settings(scenario: Scenario) -> Iterator[tuple[str, object]]:

@@ -94,13 +94,16 @@ def megabytes(bytes_per_second: float | None, columns: int = 99) -> str:
 
 
 def count(number: int, columns: int = 99) -> str:
-    """Return a whole number with commas; millions, and so on, where that takes too many columns."""
+    """Return a whole number with commas; where that takes too many columns, in millions, and so on.
+
+    What is less than ten millions is in thousands.
+    """
     text = f"{number:,}"
-    for unit in "MGTPE":
+    for power, unit in enumerate("kMGTPE", 1):
         if len(text) <= columns:
             break
-        number = round(number / 1000) if unit != "M" else round(number / 1e6)
-        text = f"{number:,}{unit}"
+        if unit != "k" or number < 9_500_000:
+            text = f"{round(number / 1000**power):,}{unit}"
     return text
 
 

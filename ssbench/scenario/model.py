@@ -77,7 +77,12 @@ class Stage:
 
 
 def _listed(weights: dict[str, float]) -> str:
-    return ", ".join(f"{name} {weight:g}" for name, weight in weights.items() if weight)
+    return ", ".join(f"{name} {weight:g}" for name, weight in sorted(weights.items()) if weight)
+
+
+def _stock(size_class: SizeClass) -> str:
+    """Return how many initial files a size class has, where its share of the operations is another number."""
+    return "" if size_class.weight is None else f" of {size_class.initial_files} initial files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +106,23 @@ class Group:
     policy: str | None = None
 
     def __str__(self) -> str:
-        """Return the group in words: ``web 8 users, small (read 9, create 1)``."""
+        """Return all of the group in words: ``web 8 users, small x 20 (read 9, create 1)``."""
         load = f"{self.rate:g}/s, {self.user_count}" if self.rate else f"{self.user_count}"
         if self.stages:
             load = f"{', '.join(f'{each} for {each.seconds:g} s' for each in self.stages)}, {self.user_count}"
-        thinks = f", {self.think_time:g} s think time" if self.think_time else ""
-        classes = [
-            f"{each.name} x {each.share:g} ({_listed(each.weights)})"
-            for each in self.size_classes
-            if each.share
+        others = [
+            "poisson" if self.arrivals == "poisson" else "",
+            f"{self.think_time:g} s think time" if self.think_time else "",
+            *(
+                f"{each.name} x {each.share:g}{_stock(each)} ({_listed(each.weights)})"
+                for each in self.size_classes
+                if each.share
+            ),
+            "" if self.container_base is None else f"containers {self.container_base}",
+            "" if self.container_count is None else f"{self.container_count} containers",
+            "" if self.policy is None else f"policy {self.policy}",
         ]
-        return f"{self.name} {load} users{thinks}, {', '.join(classes)}"
+        return ", ".join([f"{self.name} {load} user{'s' * (self.user_count != 1)}", *filter(None, others)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ssbench.document import Document, Item, Items, View
+from ssbench.document.columns import plural
 from ssbench.operations import OPERATIONS
 from ssbench.quantities import amount as _amount
 from ssbench.quantities import duration
@@ -18,7 +19,7 @@ def document(scenario: Scenario, view: View) -> Document:
     if scenario.groups:
         return _of_groups(scenario, view)
     open_only = all(stage.rate for stage in scenario.plan)
-    title = f"{scenario.name}: {'at most ' * open_only}{scenario.user_count:,} operations at once"
+    title = f"{scenario.name}: {'at most ' * open_only}{plural(scenario.user_count, 'operation')} at once"
     return Document(title, (Items((*_items(scenario),)),))
 
 

@@ -18,7 +18,7 @@ from ssbench.results import RunDescription, RunSummary
 from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
 from ssbench.run_results import RunResultsWriter, open_results
-from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
+from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.statistics import summarize
 from ssbench.swift.request_options import RequestOptions
@@ -112,6 +112,32 @@ def test_every_setting_of_a_scenario_that_differs_is_said(tmp_path: Path, settin
     assert all(" differs: " in each for each in found)
 
 
+#: A value other than the default for each field of a group.
+GROUP = {
+    "name": "backup",
+    "size_classes": (replace(SCENARIO.size_classes[0], initial_files=77, weight=1.0),),
+    "user_count": 9,
+    "rate": 5.0,
+    "arrivals": "poisson",
+    "stages": (Stage(20.0, (1, 2)),),
+    "think_time": 0.5,
+    "container_base": "mine",
+    "container_count": 7,
+    "policy": "gold",
+}
+
+
+@pytest.mark.parametrize("setting", [field.name for field in fields(Group)])
+def test_every_setting_of_a_group_that_differs_is_said(tmp_path: Path, setting: str) -> None:
+    classes = (replace(SCENARIO.size_classes[0], weight=1.0),)
+    group = Group("web", classes, 3)
+    before, after = (
+        facts(tmp_path, replace(SCENARIO, groups=(each,)))["groups"]
+        for each in (group, replace(group, **{setting: GROUP[setting]}))
+    )
+    assert before != after
+
+
 def test_no_setting_is_forgotten() -> None:
     names = {field.name for field in fields(Scenario)}
     assert names - {"operation_count", "data", "fail_if"} == SETTINGS.keys()
@@ -138,3 +164,35 @@ def test_a_table_tells_apart_whatever_differs() -> None:
     assert lines[1].split()[:4] == ["s", "a", "2", "5.00"]
     assert lines[2].split()[:4] == ["s", "b", "0.5", "1"]
     assert write([run("")]).split()[:2] == ["scenario", "runs"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "mix"),
+    [
+        ({"read": 9, "head": 1}, {"read": 9, "list": 1}, "head 1, read 9"),
+        ((1, 9, 0, 0.5), {"read": 9, "create": 1}, "1/9/0/0.5"),
+    ],
+)
+def test_mixes_of_other_operations_differ(tmp_path: Path, before: Weights, after: Weights, mix: str) -> None:
+    first, second = (
+        facts(
+            tmp_path, replace(SCENARIO, size_classes=(replace(SCENARIO.size_classes[0], crud_profile=each),))
+        )
+        for each in (before, after)
+    )
+    assert first["mix"] != second["mix"]
+    assert first["mix"] == f"{SCENARIO.size_classes[0].name} {mix}"
+
+
+def test_a_mix_is_the_same_however_a_scenario_says_it(tmp_path: Path) -> None:
+    mixes = {
+        facts(
+            tmp_path, replace(SCENARIO, size_classes=(replace(SCENARIO.size_classes[0], crud_profile=each),))
+        )["mix"]
+        for each in (
+            (1.0, 9.0, 0.0, 0.0),
+            {"read": 9.0, "create": 1.0},
+            {"create": 1.0, "read": 9.0, "head": 0.0},
+        )
+    }
+    assert len(mixes) == 1

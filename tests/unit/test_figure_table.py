@@ -166,6 +166,9 @@ def test_rates_in_few_columns() -> None:
     assert units.rate(123_456_789.0, 8) == "123M"
     assert units.count(1_234_567, 9) == "1,234,567"
     assert units.count(12_345_678, 9) == "12M"
+    assert units.count(147_097, 6) == "147k"
+    assert units.count(9_499_999, 6) == "9,500k"
+    assert units.count(9_500_000, 6) == "10M"
 
 
 @pytest.mark.parametrize(

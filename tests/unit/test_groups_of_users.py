@@ -78,7 +78,7 @@ def test_each_group_is_what_a_scenario_is_otherwise(tmp_path: Path) -> None:
     assert scenario.is_open
     assert scenario.is_mixed
     assert not scenario.stages
-    assert str(scenario.groups[0]) == "web 8 users, small x 1 (create 1, read 9)"
+    assert str(scenario.groups[0]) == "web 8 users, small x 1 of 100 initial files (create 1, read 9)"
 
 
 def test_a_scenario_without_groups_is_its_own_part(tmp_path: Path) -> None:

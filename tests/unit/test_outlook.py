@@ -57,6 +57,13 @@ Two kinds: 8 operations at once
     )
 
 
+def test_one_user_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text(SCENARIO.replace("user_count: 8", "user_count: 1"))
+    assert main(["check-scenario", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "Two kinds: 1 operation at once"
+
+
 @pytest.mark.parametrize(
     ("load", "first", "lines"),
     [

@@ -253,6 +253,17 @@ def test_every_option_but_those_of_authentication_can_be_set() -> None:
     assert not {"help", "help-all", "list-scenarios", "os-password", "key", "auth-url"} & names.keys()
 
 
+def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
+    caplog.set_level("INFO")
+    found = run_scenario("-r", "1", "--sweep", "users=1..8")
+    capacity.prepare(found)
+    assert (str(found.summary_md), found.junit) == ("found.md", None)
+    assert "--junit is ignored: --sweep has no such report" in caplog.text
+
+
 def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptureFixture) -> None:
     write('[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8')
     caplog.set_level("INFO")
