@@ -132,7 +132,7 @@ class WorkerClock:
         self.course = Clocks()
 
     def forget(self) -> None:
-        """The worker's clock may have stood still: a machine that was suspended has such a one."""
+        """The worker's clock may have stalled: a machine that was suspended has such a one."""
         self.offset, self.course = ClockOffset(), Clocks()
 
     def start_of(self, moment: float) -> float:

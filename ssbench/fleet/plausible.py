@@ -17,7 +17,7 @@ _LATENCY_SECONDS = 1.0
 _LATENCY_SHARE = 1.001
 
 #: When a job was completed, by the master's clock, is an estimate. It errs most where a machine was suspended
-#: and its clock stood still: not for as long as makes a worker lost.
+#: and its clock stalled: not for as long as makes a worker lost.
 _CLOCK_SECONDS = LOST_AFTER + 1.0
 
 #: Most bytes of an answer that has no object in it, as that to a DELETE.

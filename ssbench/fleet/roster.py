@@ -29,7 +29,7 @@ MOST_WORKERS = 4096
 #: The first number that the master gives; those that users give are lower.
 FIRST_NUMBER = 1_000_001
 
-#: Of all workers together, this many times in which they stood still are kept.
+#: Of all workers together, this many times in which they stalled are kept.
 MOST_GAPS_OF_ALL = 10_000
 
 
@@ -136,7 +136,7 @@ class Roster:
             return None
         if not worker.presence.alive:
             worker.presence.alive, worker.presence.since = True, now
-            # A machine that was suspended has a clock that stood still meanwhile.
+            # A machine that was suspended has a clock that stalled meanwhile.
             worker.clock.forget()
         worker.presence.last_seen = now
         if worker.presence.refused:
@@ -165,7 +165,7 @@ class Roster:
         return FIRST_NUMBER + self._numbered - 1
 
     def _keep_gaps(self, worker: WorkerState, gaps: Sequence[tuple[float, float]], now: float) -> None:
-        """Keep the times in which a worker stood still, by its own clock, as far as they are in this run."""
+        """Keep the times in which a worker stalled, by its own clock, as far as they are in this run."""
         to_master = worker.clock.offset.seconds
         for began, ended in gaps:
             gap = (max(began + to_master, worker.presence.known_since), min(ended + to_master, now))

@@ -185,7 +185,7 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
 
     ``connecting`` and ``pausing`` are how many of its seconds went into new connections and into our own
     pauses before retries; ``last_attempt`` is what its last attempt took, where it was not the only one.
-    ``held`` is how many of the seconds the worker itself stood still, ``entries`` how many entries of
+    ``held`` is how many of the seconds the worker itself stalled, ``entries`` how many entries of
     listings came.
     """
 
@@ -246,7 +246,7 @@ class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     ``held`` the batches that it has not finished, ``cpu`` the CPU seconds its main thread has used so far.
     ``lag`` counts the ticks of its event loop since the last heartbeat by how late they came, see
     :func:`lag_bucket`. Counts add up over heartbeats and workers, which percentiles do not. ``lag_max`` is
-    the most, ``gaps`` are the times, (begin, end) by the worker's clock, in which the loop stood still.
+    the most, ``gaps`` are the times, (begin, end) by the worker's clock, in which the loop stalled.
     ``worker_id`` is :data:`UNNUMBERED` where the worker was given none.
     ``label`` is what an engine calls it, ``site`` where it is, both empty where that is not known.
     ``wall`` is the worker's time of day at sending, in seconds since 1970, 0 where it is not told.

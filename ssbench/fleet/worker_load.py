@@ -9,7 +9,7 @@ from ssbench.fleet.wire import LAG_BUCKETS, lag_limit
 #: Two heartbeats that are nearer to each other (seconds) do not tell how busy a worker is.
 _LEAST_APART = 0.5
 
-#: Times in which a worker stood still are kept up to this number.
+#: Times in which a worker stalled are kept up to this number.
 MOST_GAPS = 1000
 
 
@@ -24,9 +24,9 @@ class Load:
         self._lag = [0] * LAG_BUCKETS
         self._first: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None
-        #: How late its event loop was at most, in seconds, and the times in which it stood still.
+        #: How late its event loop was at most, in seconds, and the times in which it stalled.
         self.lag_max = 0.0
-        #: Times in which it stood still, by the master's clock; how many more were not kept.
+        #: Times in which it stalled, by the master's clock; how many more were not kept.
         self.gaps: list[tuple[float, float]] = []
         self.gaps_dropped = 0
         self._last_gap: float | None = None
@@ -48,7 +48,7 @@ class Load:
             self._lag[place] += count
 
     def stood_still(self, began: float, gap: tuple[float, float], room: int) -> int:
-        """Keep a time in which it stood still, of the master's clock, if there is ``room`` for one.
+        """Keep a time in which it stalled, of the master's clock, if there is ``room`` for one.
 
         ``began`` is its beginning by the worker's clock: one that begins with the last one is the same, and
         went on after it was told. Returns how many more are kept now.

@@ -96,7 +96,7 @@ class Figures(Record, frozen=True, kw_only=True):
     that found nothing after an answer or a worker was lost, which are successes. ``response`` is the time of
     successes from when they were due, ``since_due`` the same with operations that never began,
     ``lateness`` the time of all until they began, ``late`` how many began over 1 ms late; of open loops only.
-    ``held_up`` successes are in no latency, because their worker stood still. ``last_attempt`` is what last
+    ``held_up`` successes are in no latency, because their worker stalled. ``last_attempt`` is what last
     attempts took, without connecting, of all in ``last_byte``; ``connecting_times`` is of those that
     connected.
     """

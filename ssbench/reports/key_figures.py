@@ -120,7 +120,7 @@ def _stalls(course: Course, gaps: Sequence[Gap]) -> Iterator[str]:
 
 
 def _stood_still(stall: Stall, start: float, gaps: Sequence[Gap]) -> str:
-    """Return who of the load generator stood still during a stall, for its line; nothing where nobody did."""
+    """Return who of the load generator stalled during a stall, for its line; nothing where nobody did."""
     begin, end = start + stall.start, start + stall.start + stall.seconds
     parts: dict[str, float] = {}
     for gap in gaps:
@@ -128,7 +128,7 @@ def _stood_still(stall: Stall, start: float, gaps: Sequence[Gap]) -> str:
         if seconds > 0:
             who = "the master" if gap.worker_id is None else f"worker {gap.worker_id}"
             parts[who] = parts.get(who, 0.0) + seconds
-    return "".join(f"; {who} stood still for {seconds:.3f} s of it" for who, seconds in parts.items())
+    return "".join(f"; {who} stalled for {seconds:.3f} s of it" for who, seconds in parts.items())
 
 
 def _once_more(total: Section) -> Iterator[str]:
@@ -185,7 +185,7 @@ def _held_up(total: Section) -> Iterator[str]:
     if held_up.count:
         median = milliseconds(held_up.supported_percentile(50))
         yield (
-            f"Left out, because a worker stood still: {held_up.count}"
+            f"Left out, because a worker stalled: {held_up.count}"
             f" (median {median} ms, max {milliseconds(held_up.maximum)} ms)"
         )
 

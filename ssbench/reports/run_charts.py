@@ -69,7 +69,7 @@ def _shaded(statistics: RunStatistics, over_time: OverTime) -> tuple[list[tuple[
             ("blue: every second stage", stages),
             ("grey: after the last moment of sending", drain),
             ("red: stalls", stalls),
-            ("orange: the load generator itself stood still", gaps),
+            ("orange: the load generator itself stalled", gaps),
         )
         if found
     ]

@@ -50,7 +50,7 @@ def operations(statistics: RunStatistics) -> Iterator[Element]:
             of += " and of those that never began (\u2265: at least, as these still waited at the end)"
     held_up = statistics.total.held_up.count
     left_out = (
-        f" The latency of {plural(held_up, 'operation')} is left out, because a worker itself stood still."
+        f" The latency of {plural(held_up, 'operation')} is left out, because a worker itself stalled."
         if held_up
         else ""
     )
@@ -108,7 +108,7 @@ def _parts(statistics: RunStatistics) -> Table:
 
 
 def workers(statistics: RunStatistics) -> Iterator[Table]:
-    """Yield a table with a row for each worker, and one of when the load generator stood still."""
+    """Yield a table with a row for each worker, and one of when the load generator stalled."""
     facts = {each.worker_id: each for each in statistics.fleet}
     rows: list[Sequence[str | Cell]] = []
     for worker_id, figures in _by(statistics, "worker"):
@@ -151,7 +151,7 @@ def _cpu(share_: float | None) -> str:
 
 
 def _gaps(statistics: RunStatistics) -> Table:
-    """Return when the load generator itself stood still; none where it did not."""
+    """Return when the load generator itself stalled; none where it did not."""
     rows = [
         [
             "master" if gap.worker_id is None else str(gap.worker_id),
@@ -160,7 +160,7 @@ def _gaps(statistics: RunStatistics) -> Table:
         ]
         for gap in statistics.generator.gaps
     ]
-    return Table(columns_of("stood still: worker", "at s", "for s"), rows)
+    return Table(columns_of("stalled: worker", "at s", "for s"), rows)
 
 
 def stages(statistics: RunStatistics) -> Table:

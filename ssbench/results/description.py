@@ -54,7 +54,7 @@ class MasterFacts:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A time in which a worker, or the master (``worker_id`` is None), stood still; ``start`` since 1970."""
+    """A time in which a worker, or the master (``worker_id`` is None), stalled; ``start`` since 1970."""
 
     worker_id: int | None
     start: Moment
@@ -159,7 +159,7 @@ class RunSummary:
     operations whose worker vanished; each of them is a result with the cause
     :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted. ``sent_until`` is when
     the run stopped handing out operations, in seconds since 1970; None where it is not known. ``gaps`` are
-    times in which the load generator stood still for a tenth of a second or more. ``cluster``
+    times in which the load generator stalled for a tenth of a second or more. ``cluster``
     is what was seen of the cluster, None where nobody looked; a stat file has it in a record of its own.
     ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
     not known. ``ended_early`` is why the run gave up before its time, None where it did not, ``error_code``

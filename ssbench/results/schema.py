@@ -36,9 +36,7 @@ class Mark(IntFlag):
     """Bits of the field ``marks``."""
 
     WARM_UP = 1  # belongs to the warm-up, which reports leave out
-    HELD_UP = (
-        2  # its worker stood still for a tenth of its time or more, so that its latency is not the store's
-    )
+    HELD_UP = 2  # its worker stalled for a tenth of its time or more, so that its latency is not the store's
 
 
 class Kind(Enum):
@@ -157,7 +155,7 @@ _TABLE = (
           "bytes that were to be moved, -1 where it is not known; derived: size", "q",
           default=None, derive=_size),
     Field("marks", 24, _NUMBER, "bits", 2, "marks",
-          "1: belongs to the warm-up; 2: its worker stood still for a tenth of its time or more", "B"),
+          "1: belongs to the warm-up; 2: its worker stalled for a tenth of its time or more", "B"),
     Field("connecting", 25, _SECONDS, "seconds", 2, "connecting",
           "part of the operation's time that went into new connections: name, TCP, TLS", "d", default=0.0),
     Field("pausing", 26, _SECONDS, "seconds", 2, "pausing",

@@ -1,11 +1,11 @@
-"""What the master itself did while a phase went on: CPU, times in which its loop stood still, output."""
+"""What the master itself did while a phase went on: CPU, times in which its loop stalled, output."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
-#: The loop stood still when a turn began so much later than it was to (seconds).
+#: The loop stalled when a turn began so much later than it was to (seconds).
 GAP = 0.1
 
 #: Most gaps that are kept.
@@ -24,7 +24,7 @@ class OwnPart:
     """Follows the turns of a loop. Moments are of the loop's clock.
 
     ``longest`` is how late a turn began at most, in seconds, ``gaps`` are the times, (begin, end), in which
-    the loop stood still for :data:`GAP` or longer.
+    the loop stalled for :data:`GAP` or longer.
     """
 
     def __init__(self) -> None:

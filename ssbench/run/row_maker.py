@@ -12,7 +12,7 @@ from ssbench.results import NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, Mark, Res
 #: Operations whose tasks have the number of another object in place of bytes.
 _COPIES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)
 
-#: A result of whose time the worker stood still for this share or more is marked.
+#: A result of whose time the worker stalled for this share or more is marked.
 HELD_SHARE = 0.1
 
 
@@ -101,7 +101,7 @@ class RowMaker:
             rows.failures[len(rows)] = Failure(result.cause, result.detail, result.retried or {})
 
     def _note_parts(self, rare: Rare, took: float | None) -> None:
-        """Keep what parts of its time went into connecting and pauses, and whether its worker stood still."""
+        """Keep what parts of its time went into connecting and pauses, and whether its worker stalled."""
         rows = self._rows
         if rare.connecting:
             rows.note("connecting", rare.connecting)

@@ -153,7 +153,7 @@ def _facts(worker: WorkerState, epoch: float) -> WorkerFacts:
 
 
 def _gaps(own: OwnPart, workers: Iterable[WorkerState], epoch: float) -> Iterator[Gap]:
-    """Yield the times in which the master or a worker stood still, in order."""
+    """Yield the times in which the master or a worker stalled, in order."""
     of: list[tuple[int | None, list[tuple[float, float]]]] = [(None, own.gaps)]
     of += [(worker.worker_id, worker.load.gaps) for worker in workers if worker.presence.used]
     gaps = [Gap(who, begin + epoch, end - begin) for who, each in of for begin, end in each]

@@ -164,7 +164,7 @@ def strange_results(workers: Iterable[WorkerState], invalid_messages: int = 0) -
             total = sum(count for _, count in counts)
             lines.append(f"{total:,} result{'s' * (total > 1)} {text}: {', '.join(names)}{more}")
     if dropped := sum(worker.load.gaps_dropped for worker in workers):
-        lines.append(f"{dropped:,} more times in which workers stood still were not kept")
+        lines.append(f"{dropped:,} more times in which workers stalled were not kept")
     if invalid_messages:
         lines.append(f"{invalid_messages:,} invalid message{'s' * (invalid_messages > 1)} were dropped")
     return lines

@@ -32,7 +32,7 @@ class Figures:
     is the bytes of body of all successes whose size is known. ``by_second`` has what is needed for
     intervals of the rates, ``parts`` what the time of successes went into besides their last attempts,
     ``due`` what is known of operations that were due in an open loop.
-    ``held_up`` are the last-byte latencies of successes whose worker stood still, and not among the others.
+    ``held_up`` are the last-byte latencies of successes whose worker stalled, and not among the others.
     ``last_attempt`` is what the last attempts of those in ``last_byte`` took, without connecting;
     ``connecting`` is of those that connected. ``entries`` are those of the listings of all successes.
     """

@@ -1,4 +1,4 @@
-"""Whether the load generator, rather than the store, limited what was measured, or stood still meanwhile.
+"""Whether the load generator, rather than the store, limited what was measured, or stalled meanwhile.
 
 ``doc/numbers.rst`` defines the figures. All is judged from what a run's summary tells of its workers and
 its master, so that a report of a file says the same as the report at the end of its run.
@@ -105,7 +105,7 @@ def _stood_still(own: Generator, measured: Measured) -> Iterator[str]:
         f" Latencies of {measured.held_up} operations are left out for that." if measured.held_up else ""
     )
     yield (
-        f"The load generator stood still: {listed}{more}.{left_out}"
+        f"The load generator stalled: {listed}{more}.{left_out}"
         " Run no other programs on the machines that measure"
     )
 
@@ -158,7 +158,7 @@ def _cause_of_idling(own: Generator) -> str:
     if busiest is not None and (busiest.cpu_share or 0.0) > _BUSY_CPU:
         return f"W{_name(busiest)[1:]} used {busiest.cpu_share:.0%} of its core: start more workers"
     if own.gaps:
-        return "It stood still meanwhile"
+        return "It stalled meanwhile"
     return (
         "They waited for the master: use a larger --batch-size, or bring workers and master closer together"
     )

@@ -198,7 +198,7 @@ def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
 
 
 def measured(block: ResultBlock) -> npt.NDArray[np.float64]:
-    """Return the last-byte latencies of a block; NaN of failures, and of what a worker itself held up."""
+    """Return the last-byte latencies of a block; NaN of failures, and of what a worker itself delayed."""
     latencies = np.where(block.failed, np.nan, block.last_byte)
     if "marks" in block.given:
         latencies[block.marks & Mark.HELD_UP != 0] = np.nan

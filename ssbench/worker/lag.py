@@ -1,8 +1,8 @@
-"""How late a worker's event loop is, and when it stood still.
+"""How late a worker's event loop is, and when it stalled.
 
 A timer of the kernel becomes readable every :data:`TICK` seconds, as a socket does when an answer comes. How
 late the loop calls back is what it adds to latencies. (A timer of the loop itself would not do: it waits in
-whole milliseconds.) Where the loop stood still for :data:`GAP` seconds or more, because the process was
+whole milliseconds.) Where the loop stalled for :data:`GAP` seconds or more, because the process was
 stopped or starved, the gap is kept, and results say how much of their time fell into gaps.
 """
 
@@ -23,7 +23,7 @@ from ssbench.fleet.wire import LAG_BUCKETS, MAX_GAPS, Brief, Rare, Result, lag_b
 #: Seconds between two ticks.
 TICK = 0.02
 
-#: The loop stood still when it was late by this (seconds).
+#: The loop stalled when it was late by this (seconds).
 GAP = 0.1
 
 #: Of results that end now, the latest this many gaps are remembered.
@@ -107,7 +107,7 @@ class LagMeter:
         self._untold = [*gaps, *self._untold][:MAX_GAPS]
 
     def mark(self, results: Sequence[Brief]) -> list[Brief]:
-        """Return results that have just ended, each with how much of its time the loop stood still."""
+        """Return results that have just ended, each with how much of its time the loop stalled."""
         if self._watcher is not None:
             self._note_gap(time.monotonic())
         return [self._marked(result) for result in results] if self._gaps else list(results)

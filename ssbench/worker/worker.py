@@ -216,7 +216,7 @@ class Worker:
         if not self._services.run_id or silence <= LOST_AFTER:
             return
         _log.warning(
-            "No heartbeat could be sent for %.1f s (the worker was held up, or the results port cut off):"
+            "No heartbeat could be sent for %.1f s (the worker was delayed, or the results port cut off):"
             " the master counts this worker as lost, so it drops its jobs",
             silence,
         )
@@ -351,7 +351,7 @@ class Worker:
             raise WireError(f"batch {batch.batch_id} came twice")
         self._hear(batch.heard)
         if self._is_out_of_touch():
-            # It was held up on its way, and others may have these jobs by now.
+            # It was delayed on its way, and others may have these jobs by now.
             self._hand_back(_ids(jobs), service)
             return
         room = self._options.concurrency + MOST_AHEAD - engine.busy - engine.waiting

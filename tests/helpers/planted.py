@@ -146,7 +146,7 @@ def printed(report: str) -> dict[str, float]:
             found["stalls"] = float(head.split()[1].rstrip(","))
             for number, line in enumerate(lines):
                 stall = re.fullmatch(
-                    r"([\d.]+) s from ([\d.]+) s on((?:; .* stood still for [\d.]+ s of it)?)", line
+                    r"([\d.]+) s from ([\d.]+) s on((?:; .* stalled for [\d.]+ s of it)?)", line
                 )
                 assert stall, line
                 own = map(float, re.findall(r"still for ([\d.]+) s", stall[3]))

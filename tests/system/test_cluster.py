@@ -77,7 +77,7 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
         leave_for_recon(cluster, "object-1", async_pending=1211, async_pending_last=time.time())
         stranger.sendto(b"\xff\x00 hello", ("127.0.0.1", cluster.statsd_port))
         run.wait_for(r"[._]{100}")
-        # Four times, and so each of the others at least once, though it may be held up.
+        # Four times, and so each of the others at least once, though it may be delayed.
         asked = len(fault_server.requests)
         wait_until(lambda: len(fault_server.requests) >= asked + 4, "samples")
         run.signal(signal.SIGINT)

@@ -80,7 +80,7 @@ def test_a_store_that_dies_in_a_timed_run(fleet: Fleet, tmp_path: Path) -> None:
     with store() as (rule, options):
         fleet.worker(1, "-c", 8)
         deletes = itertools.count(1)  # by the clean-up: nothing else deletes
-        # Slower than the operations: a master that is held up is not asked to have told the worker yet.
+        # Slower than the operations: a master that is delayed is not asked to have told the worker yet.
         rule.fault = lambda request: (
             Reply(500, delay=0.2) if request.method == "DELETE" and next(deletes) > 5 else None
         )

@@ -77,11 +77,11 @@ class Found(dict[str, float]):
 
     @property
     def longest(self) -> float:
-        """Milliseconds of the longest read; one is left out of other figures where its worker stood still."""
+        """Milliseconds of the longest read; one is left out of other figures where its worker stalled."""
         return max(self["READ last max"], self.get("left out max ms", 0.0))
 
     def stalls(self, of: str = "s") -> list[float]:
-        """The seconds of the stalls, or those of them in which the load generator stood still (``own``)."""
+        """The seconds of the stalls, or those of them in which the load generator stalled (``own``)."""
         return [value for name, value in self.items() if re.fullmatch(rf"stall \d+ {of}", name)]
 
 

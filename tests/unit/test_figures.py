@@ -45,7 +45,7 @@ def test_what_was_held_up_is_in_no_part_of_latencies() -> None:
 
 def test_three_times_of_an_operation() -> None:
     run = Memory()
-    # One connects, one pauses after a failed attempt, one is held up, one fails; then a block without any.
+    # One connects, one pauses after a failed attempt, one is delayed, one fails; then a block without any.
     rare = {
         "connecting": {0: 0.25, 2: 4.0},
         "pausing": {1: 1.0},

@@ -92,7 +92,7 @@ def test_times_in_which_it_stood_still_are_named() -> None:
     )
     (sentence,) = said(WORKER, gaps=gaps, held_up=12)
     assert sentence == (
-        "The load generator stood still: worker 1 on box for 1.003 s from 7.000 s on;"
+        "The load generator stalled: worker 1 on box for 1.003 s from 7.000 s on;"
         " the master for 0.500 s from 20.000 s on; worker 9 for 2.000 s from 59.500 s on."
         " Latencies of 12 operations are left out for that."
         " Run no other programs on the machines that measure"

@@ -214,8 +214,8 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
         "lateness of all sends",
     ]
     assert "blue: every second stage" in text
-    assert "orange: the load generator itself stood still" in text
-    assert "The latency of 1 operation is left out, because a worker itself stood still." in text
+    assert "orange: the load generator itself stalled" in text
+    assert "The latency of 1 operation is left out, because a worker itself stalled." in text
     assert len(numbers.slowest) == 20
     assert numbers.slowest[0].latency < 1
     assert numbers.over_time is not None

@@ -234,7 +234,7 @@ def test_what_the_master_may_have_given_to_others_is_not_begun(
     bench: Bench, engine: type[Answers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.slots = 2
-    # A batch that was held up on its way.
+    # A batch that was delayed on its way.
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3), heard=time.monotonic() - 100.0))
     assert bench.next(Handback).job_ids == [10, 11, 12]
     bench.batch(RunParameters(5), JobBatch(20, jobs(20, 3), heard=time.monotonic()))
