@@ -45,6 +45,16 @@ _BEFORE = "network, CPU and workers of the node, ss -lt for a queue of connectio
 _BUSY = "load, CPU and network of the node, workers of the server, iostat -x"
 
 
+#: A device's own time of requests, which should be most of what they cost.
+_OWN = ("own", "reads", "deletes")
+
+#: What is said where the time that clients felt is not in the log of who is slow.
+_UNSHOWN = (
+    "Its own log does not show it: the time passes before its clock starts (network, queue, a busy"
+    " process) or while the body of a read is sent."
+)
+
+
 def sentence(finding: Finding) -> str:
     """Return what a finding says."""
     return _SENTENCES[finding.kind](finding)
@@ -113,17 +123,19 @@ def _legs(finding: Finding) -> str:
         return ""
     if finding.part != "total":
         felt = [f"{name} {signed(_size(each))}" for name, each in finding.felt.items()]
-        return f"Clients: {', '.join(felt)}." if felt else ""
+        said = f"Clients: {', '.join(felt)}." if felt else ""
+        if finding.part in _OWN and _size(finding.difference) < _SHOWN * max(
+            map(_size, finding.felt.values()), default=0.0
+        ):
+            return f"{said} {_UNSHOWN}"
+        return said
     felt_here = _size(finding.difference)
     shown = _shown(finding, felt_here)
     if shown:
         return shown
     if finding.group == "writes" or finding.level in ("proxy", "proxy process"):
         return ""
-    return (
-        "Its own log does not show it: the time passes before its clock starts (network, queue, a busy"
-        " process) or while the body of a read is sent."
-    )
+    return _UNSHOWN
 
 
 def _shown(finding: Finding, felt_here: float) -> str:
@@ -155,9 +167,8 @@ def _ruled_out(finding: Finding) -> str:
 def _next(finding: Finding) -> str:
     if finding.level in ("process", "node"):
         return _BUSY
-    if finding.part == "total" and finding.level == "device":
-        shown = "own log does not" not in _legs(finding)
-        return _DISK if shown else _BEFORE
+    if finding.part in ("total", *_OWN) and finding.level == "device":
+        return _BEFORE if _UNSHOWN in _legs(finding) else _DISK
     return _NEXT.get(finding.part, _NEXT["own part"])
 
 

@@ -47,9 +47,17 @@ def test_every_request_carries_the_mark_of_the_run(options: list[str], fleet: Fl
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalSwift]:
-    with LocalSwift(layout=LAYOUT) as swift:
-        yield swift
+def swift() -> Iterator[LocalSwift]:
+    with LocalSwift(layout=LAYOUT) as found:
+        yield found
+
+
+@pytest.fixture
+def cluster(swift: LocalSwift) -> Iterator[LocalSwift]:
+    """One that is whole again afterwards, whatever the test finds."""
+    yield swift
+    for target in (*(f"d{number + 1}" for number in range(LAYOUT.devices)), *swift.layout.proxy_names):
+        swift.repair(target)
 
 
 def test_a_device_slow_before_its_server_sees_a_request_is_named(cluster: LocalSwift, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from ssbench.attribution import kinds, ranks, tables, texts
 from ssbench.attribution.findings import attribute
 from ssbench.attribution.joined import OTHER, UPDATE, Lines
 from ssbench.attribution.records import Attribution
+from ssbench.attribution.sentences import sentence
 from ssbench.attribution.tables import Row
 from ssbench.document import Document, View, html
 from ssbench.operations import DELETE, LIST
@@ -368,3 +369,16 @@ def test_what_comes_and_goes_is_no_difference() -> None:
 def test_holm() -> None:
     adjusted = ranks.holm(np.array([0.01, np.nan, 0.04, 0.03]))
     assert adjusted == pytest.approx([0.03, np.nan, 0.06, 0.06], nan_ok=True)
+
+
+def test_a_little_time_of_its_own_does_not_explain_what_clients_felt() -> None:
+    found = attribute(simulate(1, Cause(devices=(1,)), SMALL)).findings[0]
+    assert found.part != "total"
+    assert found.difference is not None
+    assert "Its own log does not show it" not in sentence(found)
+    felt = replace(found.difference, median=0.1, mean=0.1)
+    little = replace(found.difference, median=0.003, mean=0.003)
+    said = sentence(replace(found, difference=little, felt={"reads": felt}))
+    assert "Its own log does not show it" in said
+    assert "Next: network, CPU and workers of the node" in said
+    assert "iostat" not in said
