@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from ssbench.cli import archives, invocation, output_file, report_files
@@ -83,14 +84,13 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     options = ReportOptions(
         *chosen_percentiles(arguments),
         verbose=verbose,
-        fail_if=tuple(arguments.fail_if),
         undecided=chosen_undecided(arguments) if arguments.undecided else None,
     )
     with Profiling("ssbench-report") if arguments.profile else nullcontext():
         with reading(arguments.stats_file) as results:
             by = (*files.by, *groups_for(options))
             statistics = summarize(results, by, over_time=files.over_time)
-        thresholds.check(arguments.fail_if, statistics)
+        options = replace(options, fail_if=thresholds.of_run(arguments.fail_if, statistics))
         found = judged(statistics, options)
         printed = report_file is not None and output_file.is_standard_output(report_file)
         name, note = fitting(name, statistics, options, command) if printed else (name, "")

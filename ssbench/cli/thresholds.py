@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ssbench.conditions import Condition, unknown_subject
+from ssbench.conditions import Condition, parse, unknown_subject
 from ssbench.errors import ExitCode, UsageError
 from ssbench.gates import worst
 from ssbench.screen import terminal
@@ -22,13 +22,18 @@ _log = logging.getLogger(__name__)
 WITH_SUMMARY = ("both", "summary", "full")
 
 
-def check(conditions: Iterable[Condition], statistics: RunStatistics) -> None:
-    """Raise UsageError for a condition on a size class or a group that the run does not have."""
+def of_run(conditions: Iterable[Condition], statistics: RunStatistics) -> tuple[Condition, ...]:
+    """Return conditions as they are read where it is known which operations the scenario of a run defines.
+
+    Raises UsageError for one on an operation, a size class or a group that the run does not have.
+    """
     classes = [each.name for each in statistics.run.scenario.size_classes]
     groups = [each.name for each in statistics.run.scenario.groups]
-    for condition in conditions:
+    found = tuple(parse(each.text, grouped=True) for each in conditions)
+    for condition in found:
         if wrong := unknown_subject(condition, classes, groups):
             raise UsageError(f"--fail-if: {wrong}")
+    return found
 
 
 def log(found: Verdict, *, in_report: bool) -> None:

@@ -119,6 +119,8 @@ class Bench:
             )
         if scenario.user_count > _MOST_USERS:
             raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
+        if options.sides and scenario.groups:
+            raise UsageError("--ab: not possible with a scenario that has groups of users")
         if not options.noop and not self.options.local_swift and self.options.credentials is None:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
         with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:

@@ -191,5 +191,8 @@ def test_groups_with_a_real_swift(
     for command in (["export", "-s", str(stats), "-o", str(tmp_path / "all.csv")], ["list"]):
         assert main(command) == ExitCode.OK
     exported = (tmp_path / "all.csv").read_text()
+    capfd.readouterr()
+    assert main([*arguments[:-1], "--force", "--noop", "--ab", "a=gold", "b=silver"]) == ExitCode.USAGE
+    assert "--ab: not possible with a scenario that has groups" in capfd.readouterr().err
     assert "backup-big_" in exported
     assert f"{container_base}-b_000000_silver" in exported

@@ -90,7 +90,9 @@ def initial() -> set[str]:
     return {f"tiny_{number:06d}" for number in range(1, INITIAL + 1)}
 
 
-def test_operations_without_a_body(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
+def test_operations_without_a_body(
+    fleet: Fleet, ran: Any, account: swiftclient.Connection, container_base: str
+) -> None:
     run = ran(
         "--verify",
         profile={
@@ -123,6 +125,9 @@ def test_operations_without_a_body(ran: Any, account: swiftclient.Connection, co
     assert not run.errors
     asked = ("head", "head_container", "head_account", "list", "list_account", "info", "touched")
     assert all(run.of(name) for name in asked)
+    # In another process, which knows operations of scenarios only when it has read the stat file.
+    report = fleet.master("report-scenario", "-s", run.stats, "--fail-if", "info.count < 1")
+    assert report.end() == 0, report.err
     assert {row["status"] for row in run.of("head")} == {"200"}
     assert {row["status"] for row in run.of("head_container")} == {"204"}
     assert {row["object"] for row in run.of("head_container")} == {""}
