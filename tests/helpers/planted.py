@@ -149,7 +149,7 @@ def printed(report: str) -> dict[str, float]:
                     r"([\d.]+) s from ([\d.]+) s on((?:; .* stalled for [\d.]+ s of it)?)", line
                 )
                 assert stall, line
-                own = map(float, re.findall(r"still for ([\d.]+) s", stall[3]))
+                own = map(float, re.findall(r"stalled for ([\d.]+) s", stall[3]))
                 found[f"stall {number} own"] = max(own, default=0.0)
                 found |= {f"stall {number} s": float(stall[1]), f"stall {number} from": float(stall[2])}
         elif head.startswith(("Sent again", "Deletes that found")):
