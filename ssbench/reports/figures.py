@@ -33,7 +33,7 @@ def object_path(run: RunDescription, slowest: Slowest) -> str:
     scenario, container, name = run.scenario, slowest.container, slowest.object
     operation = OPERATIONS.get(slowest.operation)
     if operation is not None and not operation.has_object and isinstance(container, int):
-        return "" if operation.on is On.ACCOUNT else run.container(container, None)
+        return "" if operation.on is On.ACCOUNT else run.container(container, None, slowest.group)
     if isinstance(container, int):
         container = run.container(container, name if isinstance(name, int) else None, slowest.group)
     if isinstance(name, int):

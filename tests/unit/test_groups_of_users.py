@@ -19,13 +19,14 @@ from ssbench.capacity.variables import OfGroup, Variable
 from ssbench.conditions import parse, unknown_subject
 from ssbench.errors import ScenarioError, UsageError
 from ssbench.names import object_prefix
-from ssbench.operations import CREATE, READ
+from ssbench.operations import CREATE, OPERATIONS, READ
+from ssbench.reports.figures import object_path
 from ssbench.results import GroupFacts, ResultBlock, RunDescription, RunSummary, StageFacts
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.rules import GROUP_RULES
-from ssbench.statistics import Collector, make_statistics
+from ssbench.statistics import Collector, Slowest, make_statistics
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.summary import collector_of
 from ssbench.verdict import verdict_of
@@ -221,6 +222,17 @@ def test_names_of_objects_and_containers(tmp_path: Path) -> None:
 
 
 # -- conditions ----------------------------------------------------------------------------------
+
+
+def test_the_container_of_an_operation_without_an_object_is_that_of_its_group(tmp_path: Path) -> None:
+    run = RunDescription(read(tmp_path))
+    bases = [part.container_base for part in run.scenario.parts]
+    assert len(set(bases)) > 1
+    for name in ("bulk", "list"):
+        code = OPERATIONS.named(name).code
+        for group, base in enumerate(bases):
+            slowest = Slowest(0.1, 0, "tx", 1.0, 1, code, 0, 3, 1, group=group)
+            assert object_path(run, slowest) == f"{base}_000003", name
 
 
 def test_conditions_on_groups() -> None:
