@@ -37,7 +37,7 @@ class Popularity(Struct, frozen=True):
     def __str__(self) -> str:
         """Return it in words."""
         if self.kind == "hotspot":
-            return f"hotspot, {self.requests:.3%} of requests for {self.objects:.3%} of objects"
+            return f"hotspot, {100 * self.requests:g}% of requests for {100 * self.objects:g}% of objects"
         return f"{self.kind} {self.exponent:g}" if self.exponent else self.kind
 
 
@@ -51,7 +51,7 @@ class Reuse(Struct, frozen=True):
     def __str__(self) -> str:
         """Return it in words."""
         far = "" if self.nearest == self.farthest else f" to {self.farthest:,}"
-        return f"{self.share:.3%} of what was read {self.nearest:,}{far} reads ago"
+        return f"{100 * self.share:g}% of what was read {self.nearest:,}{far} reads ago"
 
 
 def _popularity(value: object) -> object:

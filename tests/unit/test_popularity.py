@@ -229,7 +229,7 @@ def test_what_a_scenario_may_say(value: object, expected: Popularity) -> None:
     assert (run.scenario.popularity, run.scenario.reuse) == (expected, Reuse(0.5, 1, 9))
     told = " ".join("".join(products.parts(products.Product.OUTLOOK, "text", made)).split())
     assert f"objects are chosen by popularity: {expected}" in told
-    assert "reads are repeated: 50.000% of what was read 1 to 9 reads ago" in told
+    assert "reads are repeated: 50% of what was read 1 to 9 reads ago" in told
 
 
 @pytest.mark.parametrize(
