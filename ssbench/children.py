@@ -19,8 +19,11 @@ def command(module: str, *flags: str) -> list[str]:
 
 
 def environment(without: Collection[str] = ()) -> Mapping[str, str]:
-    """Return the environment for such a process, ``without`` some variables."""
+    """Return the environment for such a process, in whatever folder, ``without`` some variables."""
     kept = {name: value for name, value in os.environ.items() if name not in without}
+    search = [Path(entry).resolve() for entry in kept.get("PYTHONPATH", "").split(os.pathsep) if entry]
     if not _ROOT.is_relative_to(sys.prefix):  # a checkout, which need not be installed
-        kept["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_ROOT), kept.get("PYTHONPATH"))))
+        search.insert(0, _ROOT)
+    if search:
+        kept["PYTHONPATH"] = os.pathsep.join(map(str, search))
     return kept

@@ -9,7 +9,6 @@ import subprocess
 import time
 from pathlib import Path
 
-import ssbench
 from ssbench import children
 from ssbench.errors import ClusterError
 
@@ -53,11 +52,8 @@ class ServerProcess:
         if self.pid is not None:
             return
         self.log.parent.mkdir(exist_ok=True)
-        package = str(Path(ssbench.__file__).resolve().parent.parent)
-        search = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
         environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(str(Path(entry).resolve()) for entry in search),
+            **children.environment(),
             "PYTHONUNBUFFERED": "1",
             # All its addresses are numbers; importing what resolves names takes a quarter of the start.
             "EVENTLET_NO_GREENDNS": "yes",

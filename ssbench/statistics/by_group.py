@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ssbench.results import RunDescription, RunSummary
 from ssbench.scenario.arrivals import seed_of_group
-from ssbench.statistics.facts import RunFacts
+from ssbench.statistics.facts import OwnFacts, RunFacts
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.latencies import merge
 from ssbench.statistics.run_statistics import GroupStatistics
-
-
-@dataclass(frozen=True, slots=True)
-class _OwnFacts:
-    """What is known of a group as if it were a run."""
-
-    run: RunDescription
-    size_classes: Sequence[str]
-    summary: RunSummary | None
-    warnings: Sequence[str] = ()
-    current: bool = True
 
 
 def facts_of_groups(facts: RunFacts) -> list[RunFacts]:
@@ -47,7 +35,7 @@ def facts_of_groups(facts: RunFacts) -> list[RunFacts]:
                 cluster=None,
                 warnings=(),
             )
-        found.append(_OwnFacts(own_run, facts.size_classes, own_summary))
+        found.append(OwnFacts(own_run, facts.size_classes, own_summary))
     return found
 
 

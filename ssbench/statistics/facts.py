@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from ssbench.results import ResultBlock, RunDescription, RunSummary
@@ -25,6 +26,17 @@ class RunFacts(Protocol):
     def warnings(self) -> Sequence[str]: ...  # noqa: D102
     @property
     def current(self) -> bool: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFacts:
+    """What is known of a part of a run, a stage or a group of users, as if it were a run."""
+
+    run: RunDescription
+    size_classes: Sequence[str]
+    summary: RunSummary | None
+    warnings: Sequence[str] = ()
+    current: bool = True
 
 
 class Results(RunFacts, Protocol):

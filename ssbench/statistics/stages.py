@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
-from ssbench.results import RunDescription, RunSummary, StageFacts
+from ssbench.results import StageFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.delivery import Delivery, Waits, behind, spread
-from ssbench.statistics.facts import RunFacts
+from ssbench.statistics.facts import OwnFacts, RunFacts
 from ssbench.statistics.run_statistics import RunStatistics, StageStatistics, numbers_of
-
-
-@dataclass(frozen=True, slots=True)
-class _OwnFacts:
-    """What is known of a stage as if it were a run."""
-
-    run: RunDescription
-    size_classes: Sequence[str]
-    summary: RunSummary | None
-    warnings: Sequence[str] = ()
-    current: bool = True
 
 
 def stage_statistics(
@@ -49,7 +38,7 @@ def _stage(
         own_summary = replace(summary, sent_until=known.ends, not_sendable=(), stages=())
     else:
         own_summary = None
-    own = _OwnFacts(run, facts.size_classes, own_summary)
+    own = OwnFacts(run, facts.size_classes, own_summary)
     if summary is None or known is None or known.due is None:
         numbers = numbers_of(collector, own, mean_users((load,)))
     else:
