@@ -17,6 +17,7 @@ from ssbench.attribution.moments import Course, course
 from ssbench.attribution.ranks import LEAST, Difference, Places, excess, interval
 from ssbench.attribution.records import Attribution, Finding, RunFacts
 from ssbench.attribution.replicas import Last, Replicas
+from ssbench.attribution.shares import time_shares
 from ssbench.attribution.standings import standings
 
 #: Differences of fewer requests are not told.
@@ -70,6 +71,7 @@ class _Conclusions:
             standings=standings(self._families, verdict, self._name),
             unlogged=troubles.unlogged(joined, self._addresses),
             parts=tables.part_rows(joined, self._parts, self._fine),
+            time_shares=time_shares(joined, self._parts, self._fine),
             proxies=tables.proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),
             nodes=tables.server_rows(
                 joined, self._by_device, by_device.levels[2], self._nodes, self._node_of_lines()

@@ -93,6 +93,7 @@ class Join:
                     block.retries,
                     block.failed.copy(),
                     block.completed,
+                    np.where(block.failed, np.nan, block.first_byte),
                     ids.number(found),
                     (at + count).astype(np.uint32),
                 )
@@ -100,10 +101,12 @@ class Join:
             count += len(block)
         if not parts:
             parts.append(
-                tuple(np.zeros(0, kind) for kind in ("u1", "i8", "f8", "u8", "i8", "?", "f8", "u8", "u4"))
+                tuple(
+                    np.zeros(0, kind) for kind in ("u1", "i8", "f8", "u8", "i8", "?", "f8", "f8", "u8", "u4")
+                )
             )
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        return Operations(*columns[:7]), Ids.of(*columns[7:])
+        return Operations(*columns[:8]), Ids.of(*columns[8:])
 
     def _remember_slowest(self, block: ResultBlock, latency: npt.NDArray[np.float64], before: int) -> None:
         """Keep the ids of what can be among the slowest operations of the run."""

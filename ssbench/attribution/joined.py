@@ -49,6 +49,7 @@ class Operations:
 
     ``subject`` is the same for operations on the same object. Latencies are seconds, NaN for failures.
     ``ended`` is when each ended, in seconds since 1970 by the master's clock; NaN where it is not known.
+    ``first_byte`` is the latency of the first byte of an answer with a body, NaN for others.
     """
 
     code: npt.NDArray[np.uint8]
@@ -58,6 +59,7 @@ class Operations:
     retries: npt.NDArray[np.int64]
     failed: npt.NDArray[np.bool_]
     ended: npt.NDArray[np.float64]
+    first_byte: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

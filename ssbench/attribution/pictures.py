@@ -9,17 +9,51 @@ from ssbench.attribution.records import Attribution, Finding
 from ssbench.attribution.standings import MOST, Standing
 from ssbench.document import Bars, Cell, Column, Detail, Element, Note, Row, Section, Table, Tone
 from ssbench.figures import DASH
+from ssbench.figures.units import milliseconds
 
 
 def pictures(attribution: Attribution) -> list[Section]:
     """Return the sections that have something to show."""
     found = []
+    if attribution.time_shares:
+        found.append(Section("A typical and a slow request, part by part", [*_shares(attribution)]))
     if attribution.standings:
         found.append(Section("Own times against peers', by evidence", [*_by_evidence(attribution)]))
     courses = [each for each in attribution.findings if each.course is not None]
     if courses:
         found.append(Section("Over the run", [each for one in courses for each in _course(one)]))
     return found
+
+
+def _shares(attribution: Attribution) -> Iterator[Element]:
+    columns = (
+        Column("", is_number=False, is_whole=True),
+        Column("requests", detail=Detail.VERBOSE),
+        Column("client ms", short="client"),
+        Column("to proxy"),
+        Column("proxy"),
+        Column("server"),
+        Column("update"),
+        Column("body"),
+        Column("first byte", short="first"),
+    )
+    rows: list[Row] = [
+        [
+            f"{each.operation} {each.rank}",
+            f"{each.requests:,}",
+            *map(
+                milliseconds,
+                (each.latency, each.way, each.proxy, each.server, each.update, each.body, each.first_byte),
+            ),
+        ]
+        for each in attribution.time_shares
+    ]
+    yield Table(columns, rows)
+    yield Note(
+        "Each row is an average over requests near that percentile, so that the parts add up: the way to the"
+        " proxy, its own time, the slowest object server, the container server that it told, the body after"
+        " the first byte (of writes, the servers' time has it)."
+    )
 
 
 def _by_evidence(attribution: Attribution) -> Iterator[Element]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ssbench.attribution.moments import Course
 from ssbench.attribution.ranks import Difference
+from ssbench.attribution.shares import TimeShare
 from ssbench.attribution.standings import Standing
 from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
 from ssbench.cluster.observation import Observation
@@ -91,6 +92,7 @@ class Attribution:
     in_writes: float
     standings: list[Standing]
     parts: list[PartRow]
+    time_shares: list[TimeShare]
     proxies: list[Row]
     nodes: list[Row]
     devices: list[Row]

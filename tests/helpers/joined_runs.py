@@ -11,7 +11,12 @@ from ssbench.attribution.ranks import Floats, Places
 
 
 def successes(
-    code: np.ndarray, size: Places, latency: Floats, subject: Places, rate: float = 50.0
+    code: np.ndarray,
+    size: Places,
+    latency: Floats,
+    subject: Places,
+    rate: float = 50.0,
+    first_byte: Floats | None = None,
 ) -> Operations:
     """Successful operations, of which so many end in a second."""
     count = len(code)
@@ -23,6 +28,7 @@ def successes(
         retries=np.zeros(count, np.int64),
         failed=np.zeros(count, np.bool_),
         ended=1_795_300_893.0 + np.arange(count) / rate,
+        first_byte=np.full(count, np.nan) if first_byte is None else first_byte,
     )
 
 
