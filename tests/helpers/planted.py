@@ -136,9 +136,9 @@ def printed(report: str) -> dict[str, float]:
     for paragraph in figures.split("\n\n"):
         head, *lines = (line.strip() for line in paragraph.splitlines())
         if lines and lines[-1].startswith("Left out"):
-            numbers = re.findall(r"[\d.]+", lines.pop())
+            numbers = re.findall(r"(?<= )(?:-(?= ms)|[\d.]+)", lines.pop())
             found |= dict(
-                zip(("left out", "left out median ms", "left out max ms"), map(float, numbers), strict=True)
+                zip(("left out", "left out median ms", "left out max ms"), map(_number, numbers), strict=True)
             )
         if head.startswith("Window"):
             found |= _window(" ".join([head, *lines]))
