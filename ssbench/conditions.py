@@ -156,9 +156,9 @@ def unknown_subject(
     )
 
 
-def parse_all(text: str, *, relative: bool = False) -> tuple[Condition, ...]:
-    """Return conditions with ``and`` between them; raises ValueError."""
-    return tuple(parse(part, relative=relative) for part in _AND.split(text.strip()))
+def parse_all(text: str, *, relative: bool = False, grouped: bool = False) -> tuple[Condition, ...]:
+    """Return conditions with ``and`` between them, each as :func:`parse` does; raises ValueError."""
+    return tuple(parse(part, relative=relative, grouped=grouped) for part in _AND.split(text.strip()))
 
 
 def _split(subject: str) -> tuple[list[str], str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ssbench.capacity.limit import FAILS, HOLDS, Evidence
 from ssbench.capacity.search import Verdict
-from ssbench.conditions import Condition, unknown_subject
+from ssbench.conditions import Condition, parse, unknown_subject
 from ssbench.figures import Unit
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import Latencies, Line, RunStatistics
@@ -20,9 +20,13 @@ from ssbench.statistics.confidence import wilson
 from ssbench.statistics.thresholds import line_of, value
 
 
-def check(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) -> None:
-    """Raise ValueError for a condition that no search can judge in runs of a scenario."""
-    for condition in conditions:
+def of_scenario(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) -> tuple[Condition, ...]:
+    """Return conditions as they are read where it is known which operations the scenario defines.
+
+    Raises ValueError for one that no search can judge in runs of the scenario.
+    """
+    found = tuple(parse(each.text, grouped=True) for each in conditions)
+    for condition in found:
         text, latency = condition.text, condition.unit is Unit.SECONDS
         if condition.row.more_is_better is not False:
             raise ValueError(
@@ -43,6 +47,7 @@ def check(conditions: Iterable[Condition], scenario: Scenario, *, noop: bool) ->
         classes = [each for each in scenario.size_classes if condition.size_class in {None, each.name}]
         if condition.operation and not any(each.weights.get(condition.operation) for each in classes):
             raise ValueError(f"{text!r}: the scenario has no such operation")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

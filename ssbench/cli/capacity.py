@@ -181,15 +181,20 @@ class _Finding:
         scenario = setting.scenario
         self.variable = Variable.RATE if scenario.rate is not None else Variable.USERS
         self._setting = setting
-        self._conditions = tuple(dict.fromkeys(conditions))
         self._words: list[str] = []
         self._findings: list[tuple[objective.Finding, ...]] = []
         if scenario.run_seconds is None or scenario.stages:
             raise UsageError("--find needs the time that a step takes, -r/--run-seconds, and no stages")
+        if scenario.groups:
+            names = ", ".join(f"{each.name}.users" for each in scenario.groups)
+            raise UsageError(
+                f"--find: the scenario has groups of users; vary those of one: --sweep ({names})"
+            )
         try:
-            objective.check(self._conditions, scenario, noop=setting.run.noop)
+            known = objective.of_scenario(conditions, scenario, noop=setting.run.noop)
         except ValueError as error:
             raise UsageError(f"--find: {error}") from None
+        self._conditions = tuple(dict.fromkeys(known))
         start = scenario.user_count if scenario.rate is None else max(1, round(scenario.rate))
         self._search = Search(start, scenario.run_seconds, most=LARGEST[self.variable], tolerance=tolerance)
         self._bounded = any(condition.rank is not None for condition in self._conditions)

@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if comparison is None:
         _write_table(outputs, before, force=arguments.force)
     else:
-        comparison = _judged(comparison, conditions, chosen_undecided(arguments))
+        comparison = _judged(comparison, _of_runs(conditions), chosen_undecided(arguments))
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
         comparison = replace(comparison, warnings=warnings)
         for format_, path in outputs:
@@ -269,12 +269,26 @@ def _conditions(texts: Sequence[str]) -> list[Condition]:
     conditions: list[Condition] = []
     for text in texts:
         try:
-            conditions += parse_all(text, relative=True)
+            conditions += parse_all(text, relative=True, grouped=True)
             for condition in conditions:
                 check(condition)
         except ValueError as error:
             raise UsageError(f"--fail-if {error}") from None
     return conditions
+
+
+def _of_runs(conditions: Sequence[Condition]) -> list[Condition]:
+    """Return conditions as they are read where it is known which operations the runs define.
+
+    Raises UsageError for one on an operation that no run has, and for one on a group of users, whose figures
+    are not compared.
+    """
+    from ssbench.conditions import parse
+
+    try:
+        return [parse(each.text, relative=True) for each in conditions]
+    except ValueError as error:
+        raise UsageError(f"--fail-if {error}") from None
 
 
 def _read(names: Sequence[str], curves: list[RunCurves] | None = None) -> list[RunFigures]:

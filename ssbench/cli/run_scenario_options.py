@@ -7,6 +7,7 @@ longer than to print the help.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from ssbench import conditions
@@ -104,7 +105,7 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--find",
         metavar="CONDITIONS",
-        type=parsed(conditions.parse_all),
+        type=parsed(partial(conditions.parse_all, grouped=True)),
         help="find the most users, or with --rate the highest rate, at which 'read.p99 <= 50ms and errors"
         " <= 0.1%%' holds; begins with -u or --rate, and -r is the time of a step",
     )

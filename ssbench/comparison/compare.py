@@ -83,6 +83,11 @@ class Comparison:
             if (row.operation, row.size_class) == ("ALL", None) and name in row.changes
         ]
 
+    def has(self, operation: str | None, size_class: str | None) -> bool:
+        """Whether a side has operations of a kind; None as operation means all of them."""
+        wanted = operation.upper() if operation else "ALL", size_class
+        return any((row.operation, row.size_class) == wanted for row in self.rows)
+
     def find(self, operation: str | None, size_class: str | None, figure: str) -> Change | None:
         """Return one change; None as operation means all of them."""
         for row in self.rows:

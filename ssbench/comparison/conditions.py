@@ -32,11 +32,11 @@ def check(condition: Condition) -> None:
 
 
 def judge(comparison: Comparison, condition: Condition) -> Judged:
-    """Judge one condition; it fails too where there is nothing to hold it against."""
+    """Judge one condition; it fails too where nothing was measured that it is about."""
     found = comparison.find(condition.operation, condition.size_class, condition.figure)
     value = None if found is None else found.change if condition.relative else found.after
     if found is None or value is None:
-        return Judged(condition.text, "was not measured on both sides", Result.FAILED)
+        return _without_value(comparison, condition)
     if not condition.relative:
         return _judge_after(condition, found, value)
     came = f"{100 * value:+.1f} %"
@@ -49,6 +49,15 @@ def judge(comparison: Comparison, condition: Condition) -> Judged:
     if len(held) > 1:
         return Judged(condition.text, came, Result.UNDECIDED, _needs(comparison, condition, found))
     return Judged(condition.text, came, Result.FAILED if held.pop() else Result.PASSED)
+
+
+def _without_value(comparison: Comparison, condition: Condition) -> Judged:
+    """Judge where a side has no such figure: there were too few operations for it, or none of them."""
+    needs = condition.row.needs
+    if needs > 1 and comparison.has(condition.operation, condition.size_class):
+        wanted = f"more operations ({condition.figure} needs {needs:,} a side)"
+        return Judged(condition.text, "too few on one side at least", Result.UNDECIDED, wanted)
+    return Judged(condition.text, "was not measured on both sides", Result.FAILED)
 
 
 def _judge_after(condition: Condition, found: Change, value: float) -> Judged:

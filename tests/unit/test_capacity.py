@@ -24,7 +24,7 @@ from ssbench import products
 from ssbench.capacity import json_record
 from ssbench.capacity.knee import Knee, knee
 from ssbench.capacity.limit import FAILS, HOLDS, Evidence
-from ssbench.capacity.objective import check, judge, together, wilson
+from ssbench.capacity.objective import judge, of_scenario, together, wilson
 from ssbench.capacity.search import MOST_TRIALS, Answer, Search, Verdict
 from ssbench.capacity.steps import Step, gain, scenario_with, step_of
 from ssbench.capacity.sweep import (
@@ -40,6 +40,7 @@ from ssbench.capacity.variables import Sweep, Variable, parse
 from ssbench.conditions import parse_all
 from ssbench.document import Tone
 from ssbench.errors import UsageError
+from ssbench.operations import OPERATIONS, Settings
 from ssbench.products import Product
 from ssbench.reports.capacity import Capacity, _percentiles, heads
 from ssbench.results import Failure
@@ -416,8 +417,20 @@ def test_seconds_that_are_bad_together_say_less_than_as_many_bad_operations(tmp_
 )
 def test_what_no_search_can_judge(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        check(parse_all(text), SCENARIO, noop=True)
-    check(parse_all("errors <= 1% and retries < 5"), SCENARIO, noop=True)
+        of_scenario(parse_all(text), SCENARIO, noop=True)
+    known = parse_all("errors <= 1% and retries < 5")
+    assert of_scenario(known, SCENARIO, noop=True) == known
+
+
+def test_a_search_judges_an_operation_that_only_its_scenario_defines() -> None:
+    (written,) = parse_all("findinfo.p99 <= 50ms", grouped=True)
+    assert written.group == "findinfo"  # before the scenario is read
+    with pytest.raises(ValueError, match="'findinfo' is not an operation"):
+        of_scenario([written], SCENARIO, noop=False)
+    row = OPERATIONS.define(Settings("findinfo", defined=("GET", "none", OPERATIONS.length_by_code)))
+    defining = replace(SCENARIO, size_classes=(SizeClass("small", 1, 9, 1, {row.name: 1.0}),))
+    (known,) = of_scenario([written], defining, noop=False)
+    assert (known.group, known.operation, known.text) == (None, "findinfo", written.text)
 
 
 def test_wilson() -> None:

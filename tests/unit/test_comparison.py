@@ -208,6 +208,8 @@ def test_columns_with_nothing_in_them_are_left_out():
         ("p50 > 12.015ms", Result.UNDECIDED),
         ("rate < 100", Result.PASSED),
         ("delete.p50 > +10%", Result.FAILED),
+        ("read.p99 > +10%", Result.UNDECIDED),
+        ("delete.p99 > +10%", Result.FAILED),
         ("mb_per_s < 1", Result.FAILED),
     ],
 )
