@@ -118,7 +118,8 @@ class Operation:
 
     ``on`` is what its request is for, with these ``headers`` and this ``query``. ``success`` are the statuses
     that mean success (none: 200 to 299), ``causes`` the names of failures by status. ``needs`` is the feature
-    that the store must have. ``keys`` are those of its settings in a scenario.
+    that the store must have. ``keys`` are those of its settings in a scenario. ``one_side``: it is not
+    possible in a run of two sides.
     """
 
     code: int
@@ -139,6 +140,7 @@ class Operation:
     keys: Mapping[str, Rule] = field(default_factory=dict, hash=False)
     requests: int = 1
     repeats: str = ""
+    one_side: bool = False
 
     def most_requests(self, settings: Settings) -> int:
         """Return how many requests it is at most, those included that remove what it made.
@@ -333,6 +335,7 @@ COPY = Operation(
     effect=Effect.COPIES,
     times_first_byte=True,
     success=frozenset({201}),
+    one_side=True,
 )
 SYMLINK = Operation(
     code=15,
@@ -362,6 +365,18 @@ BULK = Operation(
     requests=12,
     repeats="objects",
     keys={"objects": whole(1, 1000), "size": sizes(0)},
+)
+#: A read by temporary URL, with the signature of its container in place of a token.
+TEMPURL = Operation(
+    code=18,
+    name="tempurl",
+    method="GET",
+    effect=Effect.READS,
+    returns_object=True,
+    times_first_byte=True,
+    causes={401: "signature refused"},
+    needs="tempurl",
+    one_side=True,
 )
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = Operation(
@@ -399,6 +414,7 @@ OPERATIONS = Operations(
         SYMLINK,
         SLO,
         BULK,
+        TEMPURL,
         UPLOAD_IF_MISSING,
         REMOVE,
     )

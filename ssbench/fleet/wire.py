@@ -21,7 +21,7 @@ from ssbench.operations import Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 12
+PROTOCOL = 13
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -90,7 +90,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ``size_classes`` say of whose they are (:mod:`ssbench.scenario.owner`). A run has parameters for each
     ``group`` of users, whose jobs follow them.
     ``operations`` are the settings of operations,
-    ``most_requests`` is how many requests a job is at most.
+    ``most_requests`` is how many requests a job is at most. ``signed`` has the query of temporary URLs for
+    each container.
     """
 
     run_id: Count
@@ -116,6 +117,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     group: Small = 0
     operations: list[Settings] = []
     most_requests: Small = 2
+    signed: list[Text] = []
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

@@ -9,7 +9,7 @@ from ssbench.errors import ClusterError, UsageError
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import Pace
 from ssbench.names import container_name
-from ssbench.operations import COPY, OPERATIONS
+from ssbench.operations import OPERATIONS
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.phases import InitialUploads
@@ -34,12 +34,11 @@ def refuse_missing(scenario: Scenario, options: RunOptions, tokens: TokenSource)
 
     A store that does not say what it has is not refused.
     """
-    classes = [each for part in scenario.parts for each in part.size_classes if each.share]
-    names = {name for each in classes for name, weight in each.weights.items() if weight}
-    if options.sides and COPY.name in names:
-        raise UsageError(
-            "copy: not possible in a run of two sides, because its object may be on the other side"
-        )
+    names = {name for part in scenario.parts for name in part.operation_names}
+    if options.sides:
+        for row in OPERATIONS.drawn:
+            if row.one_side and row.name in names:
+                raise UsageError(f"{row.name}: not possible in a run of two sides")
     needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
     if not needed:
         return

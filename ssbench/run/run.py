@@ -29,10 +29,12 @@ from ssbench.run.phases import Benchmark
 from ssbench.run.places import places_of
 from ssbench.run.preparation import make_containers, refuse_missing, upload_initial_objects
 from ssbench.run.run_workers import RunWorkers
+from ssbench.run.signing import sign_reads
 from ssbench.run.summary import describe, late_warnings, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
+from ssbench.store.contract import Signed
 
 if TYPE_CHECKING:
     from ssbench.cluster.observation import Observation
@@ -104,6 +106,8 @@ class Run:
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
         self._ownerships: list[Ownership] = []
+        #: Signatures that are good while it goes on.
+        self._signed: Signed | None = None
         #: What keeps the names of its objects apart from those of other runs.
         self._tag = ""
         self._interrupted, self._trouble, self._kept = False, False, 0
@@ -143,6 +147,8 @@ class Run:
             outcome = self._carry_out(path, sinks, on_measured)
             whole = True
         finally:
+            if self._signed is not None:
+                self._signed.end()
             for ownership in self._ownerships:
                 ownership.end(self._kept, at_once=not whole or isinstance(self._error, ClusterError))
         return outcome
@@ -238,6 +244,7 @@ class Run:
             self._begin_ownership(self._tokens)
             if self._stop():
                 return
+            self._signed = sign_reads(self._parts, self._options, self._tokens, self._stop)
         for part in self._parts:
             part.uploads = upload_initial_objects(
                 part.scenario,

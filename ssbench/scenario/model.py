@@ -173,6 +173,12 @@ class Scenario:
         return tuple(map(self._part, self.groups)) or (self,)
 
     @property
+    def operation_names(self) -> set[str]:
+        """The operations that it draws; of a scenario with groups, without those of the groups."""
+        used = [each.weights.items() for each in self.size_classes if each.share]
+        return {name for weights in used for name, weight in weights if weight}
+
+    @property
     def containers(self) -> int:
         """How many containers it has, those of all groups together."""
         most: dict[tuple[str, str | None], int] = {}

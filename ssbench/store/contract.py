@@ -158,6 +158,21 @@ class Capabilities(Struct, frozen=True):
         return self.known and feature not in self.features
 
 
+class Signed(Protocol):
+    """Signatures for reads without credentials, see :meth:`Store.sign`."""
+
+    def queries(
+        self, containers: Iterable[str], features: Mapping[str, object], stop: Callable[[], bool]
+    ) -> list[str]:
+        """Return the query of requests for objects of each container, when the store takes it.
+
+        ``features`` is what the store says it can do there, ``stop`` whether to wait for it no longer.
+        """
+
+    def end(self) -> None:
+        """Let the store take these signatures no more. Raises nothing."""
+
+
 CredentialsT_contra = TypeVar("CredentialsT_contra", contravariant=True)
 SessionT = TypeVar("SessionT", bound=Session)
 
@@ -197,3 +212,12 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
         ``advance`` is called for each that is, ``check`` some times a second. ``renew`` returns a session
         with new credentials. ``headers`` are sent where a container is made.
         """
+
+    def sign(
+        self,
+        session: SessionT,
+        renew: Callable[[], SessionT] | None,
+        until: int,
+        timeouts: tuple[float, float],
+    ) -> Signed:
+        """Begin to sign reads, which are good without credentials until a moment, in Unix time."""

@@ -203,7 +203,12 @@ class Client:
             effort.checked, effort.first = self._shared.verifier is not None, request.part[0]
         elif request.content == "":
             pass
-        elif request.method == "GET" and request.name and not (request.part or request.query or request.path):
+        elif (
+            request.method == "GET"
+            and request.name
+            and not request.path
+            and (request.content or not request.query)
+        ):
             effort.checked = self._shared.verifier is not None or (begun is None and self.sample())
         if self._shared.verifier is not None and request.name:
             effort.name = f"{request.container}/{request.content or request.name}".encode()

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import urlsplit, urlunsplit
 
-from ssbench.store.contract import Capabilities
+from ssbench.store.contract import Capabilities, Signed
 from ssbench.swift.credentials import Credentials, Session
 
 #: The largest answer that is read for what a cluster can do.
@@ -74,6 +74,17 @@ class Swift:
             trans_id_extra=trans_id_extra,
             headers=headers,
         )
+
+    def sign(
+        self,
+        session: Session,
+        renew: Callable[[], Session] | None,
+        until: int,
+        timeouts: tuple[float, float],
+    ) -> Signed:
+        from ssbench.swift.tempurl import TemporaryKey
+
+        return TemporaryKey(session, renew, until, timeouts)
 
 
 def info_urls(storage_url: str) -> list[str]:

@@ -50,6 +50,7 @@ class Target(Struct, frozen=True, gc=False):
     token: str | None
     begun: Connection | None = None
     settings: Settings = NO_SETTINGS
+    container_number: int = 0
 
     def request(self, **more: Any) -> Request:
         """Return the request that the row of the operation describes, changed by ``more``."""
@@ -118,6 +119,13 @@ def look(target: Target) -> Outcome:
 def read_anonymously(target: Target) -> Outcome:
     """GET the whole object without credentials."""
     return target.ask(anonymous=True, expected=target.size)
+
+
+@builds("tempurl")
+def read_signed(target: Target) -> Outcome:
+    """GET the whole object by temporary URL."""
+    query = target.parameters.signed[target.container_number]
+    return target.ask(anonymous=True, query=query, content=target.name, expected=target.size)
 
 
 @builds("copy")

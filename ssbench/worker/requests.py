@@ -132,6 +132,7 @@ class Run:
                 token,
                 begun,
                 settings,
+                container_number,
             )
         )
 

@@ -237,6 +237,8 @@ def test_copies_go_after_the_run(ran: Any, account: swiftclient.Connection, cont
 
 def test_everything_at_once(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
     every = [row.name for row in OPERATIONS.drawn if not row.defined]
+    keys = "x-account-meta-temp-url-key", "x-account-meta-temp-url-key-2"
+    account.post_account({keys[0]: "the user's"})
     run = ran(
         "--verify",
         profile=dict.fromkeys(every, 1) | {"create": 4, "info": 1},
@@ -258,6 +260,8 @@ def test_everything_at_once(ran: Any, account: swiftclient.Connection, container
     assert run.code == 0, f"{run.errors}\n{run.program.err}"
     assert not run.errors
     assert {row["operation"] for row in run.rows} == {*every, "info"}
+    assert [account.head_account().get(key) for key in keys] == ["the user's", None]
+    account.post_account({keys[0]: ""})
     deleted = {row["object"] for row in run.of("delete")}
     there = initial() | {f"large_{number:06d}" for number in range(1, 6)}
     assert left(account, container_base) == there - deleted

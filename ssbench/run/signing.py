@@ -1,0 +1,57 @@
+"""Signatures for reads without a token, which the master makes: workers get no key."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from ssbench.errors import UsageError
+from ssbench.names import container_name
+from ssbench.operations import TEMPURL
+from ssbench.run.options import RunOptions
+from ssbench.run.part import Part
+from ssbench.run.tokens import TokenSource
+from ssbench.store.contract import Signed
+from ssbench.stores import STORE
+
+#: Each message to a worker holds the signatures of all containers.
+MOST_CONTAINERS = 1000
+
+#: A run may take longer than it should; its signatures are of no use once it has ended.
+_GRACE = 7 * 86400
+
+
+def sign_reads(
+    parts: Sequence[Part], options: RunOptions, tokens: TokenSource, stop: Callable[[], bool]
+) -> Signed | None:
+    """Give the workers of each part that needs them signatures for its containers.
+
+    Returns what ends them; None where no part needs any. ``stop`` says whether to wait no longer until the
+    cluster takes them. Raises UsageError and ClusterError.
+    """
+    needing = [part for part in parts if TEMPURL.name in part.scenario.operation_names]
+    if not needing:
+        return None
+    for part in needing:
+        if part.scenario.container_count > MOST_CONTAINERS:
+            raise UsageError(
+                f"tempurl: possible with {MOST_CONTAINERS:,} containers at most,"
+                f" not with {part.scenario.container_count:,}"
+            )
+    session = tokens.sessions[0]
+    timeouts = options.requests.connect_timeout, options.requests.network_timeout
+    features = STORE.capabilities(session, timeouts).features.get(TEMPURL.needs, {})
+    longest = max(part.scenario.run_seconds or 0.0 for part in needing)
+    signed = STORE.sign(session, tokens.renewing(0), int(time.time() + longest) + _GRACE, timeouts)
+    try:
+        for part in needing:
+            scenario = part.scenario
+            names = [
+                container_name(scenario.container_base, number, scenario.policy)
+                for number in range(scenario.container_count)
+            ]
+            part.crew.change(signed=signed.queries(names, features, stop))
+    except BaseException:
+        signed.end()
+        raise
+    return signed
