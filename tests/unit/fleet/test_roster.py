@@ -1,0 +1,205 @@
+"""Which workers there are, without jobs: ids, and those that have none."""
+
+from __future__ import annotations
+
+from ssbench.fleet import events
+from ssbench.fleet.roster import FIRST_NUMBER, MOST_WORKERS, NotReady, Roster
+from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, UNNUMBERED, Heartbeat
+from ssbench.fleet.worker_state import WorkerState
+
+
+class Gate:
+    """A roster, and what it told of."""
+
+    def __init__(self) -> None:
+        self.events: list[events.Event] = []
+        self.used: list[int] = []
+        self.withdrawn: list[int] = []
+        self.roster = Roster(
+            self.events.append, lambda worker: self.used.append(worker.instance), self._withdraw
+        )
+
+    def _withdraw(self, worker: WorkerState) -> int:
+        self.withdrawn.append(worker.instance)
+        return 3
+
+    def hear(
+        self,
+        instance: int,
+        now: float,
+        *,
+        worker_id: int | None = None,
+        answers: bool = True,
+        host: str = "h",
+        gaps: list[tuple[float, float]] | None = None,
+        clock: float = 0.0,
+    ) -> WorkerState | None:
+        return self.roster.heartbeat(
+            Heartbeat(
+                protocol=PROTOCOL,
+                worker_id=instance if worker_id is None else worker_id,
+                instance=instance,
+                run_id=1,
+                clock=clock,
+                capacity=10,
+                held=[],
+                cpu=0.0,
+                lag=[0] * LAG_BUCKETS,
+                host=host,
+                pid=instance,
+                version="1",
+                gaps=gaps or [],
+                **({"master": self.roster.master, "ping": now} if answers else {}),
+            ),
+            now,
+        )
+
+    def kinds(self) -> list[type[events.Event]]:
+        happened, self.events[:] = [*self.events], []
+        return [type(event) for event in happened]
+
+
+def test_workers_that_were_given_no_id_get_one_each_beyond_those_of_users() -> None:
+    gate = Gate()
+    names = [gate.hear(instance, 0.0, worker_id=UNNUMBERED) for instance in (5, 6)]
+    assert [worker and worker.worker_id for worker in names] == [FIRST_NUMBER, FIRST_NUMBER + 1]
+    again = gate.hear(5, 1.0, worker_id=UNNUMBERED)
+    assert again is names[0]
+    assert [worker.instance for worker in gate.roster.living()] == [5, 6]
+    assert (gate.used, gate.kinds()) == ([5, 6], [events.Joined, events.Joined])
+
+
+def test_one_that_does_not_answer_is_not_ready_and_the_reason_depends_on_its_host() -> None:
+    gate = Gate()
+    gate.hear(1, 0.0, answers=False)
+    assert [why for _, why in gate.roster.not_ready(2 * HEARTBEAT_SECONDS)] == [NotReady.NEW]
+    later = 2 * HEARTBEAT_SECONDS + 0.1
+    assert [why for _, why in gate.roster.not_ready(later)] == [NotReady.UNREACHABLE]
+    gate.hear(2, later, host="other")
+    assert [why for _, why in gate.roster.not_ready(later)] == [NotReady.UNREACHABLE]
+    gate.hear(3, later)
+    assert [why for _, why in gate.roster.not_ready(later)] == [NotReady.UNANSWERED]
+    assert gate.used == [2, 3]
+
+
+def test_who_is_pinged_and_when() -> None:
+    gate = Gate()
+    for instance in (1, 2, 3):
+        worker = gate.hear(instance, 0.0)
+        assert worker is not None
+        worker.presence.pinged = float(instance)
+    gate.roster.refuse(3, 3, "h", "why", 0.0)
+    due = gate.roster.to_ping(1.0 + HEARTBEAT_SECONDS)
+    assert [worker.instance for worker in due] == [1]
+    gate.roster.leave(1, "it was asked to")
+    assert gate.roster.to_ping(100.0) == [gate.roster.known(2)]
+
+
+def test_one_that_leaves_is_gone_for_good_and_told_of_once() -> None:
+    gate = Gate()
+    worker = gate.hear(1, 0.0)
+    gate.kinds()
+    gate.roster.leave(1, "why")
+    assert gate.events == [events.Left(worker, "why")]
+    assert gate.withdrawn == [1]
+    gate.roster.leave(1, "why")
+    gate.roster.leave(9, "unknown")
+    assert gate.hear(1, 1.0) is None
+    assert len(gate.events) == 1
+    assert gate.roster.living() == []
+
+
+def test_one_that_is_lost_comes_back_when_it_answers_again() -> None:
+    gate = Gate()
+    gate.hear(1, 0.0)
+    gate.kinds()
+    for step in range(1, 200):
+        gate.roster.tick(step / 10)
+        if gate.events:
+            break
+    lost = gate.events[0]
+    assert isinstance(lost, events.Lost)
+    assert step / 10 == LOST_AFTER + 0.1
+    assert (lost.jobs, gate.withdrawn) == (3, [1])
+    gate.kinds()
+    gate.hear(1, 30.0, answers=False)
+    assert gate.kinds() == []
+    gate.hear(1, 31.0)
+    assert gate.kinds() == [events.Back]
+    assert gate.used == [1, 1]
+
+
+def test_of_two_with_one_id_the_later_one_is_used_when_the_earlier_one_ends() -> None:
+    gate = Gate()
+    gate.hear(1, 0.0, worker_id=7)
+    gate.hear(2, 0.5, worker_id=7)
+    assert [why for _, why in gate.roster.not_ready(0.5)] == [NotReady.SAME_ID]
+    gate.roster.leave(1, "why")
+    gate.hear(2, 1.0, worker_id=7)
+    assert gate.used == [1, 2]
+    assert gate.roster.refused() == []
+
+
+def test_of_two_with_one_id_the_later_one_is_refused_when_the_earlier_one_goes_on() -> None:
+    gate = Gate()
+    gate.hear(1, 0.0, worker_id=7)
+    gate.hear(2, 0.5, worker_id=7)
+    gate.hear(1, 0.5 + HEARTBEAT_SECONDS, worker_id=7)
+    gate.hear(2, 0.6 + HEARTBEAT_SECONDS, worker_id=7)
+    assert gate.roster.refused() == []
+    gate.hear(1, 0.7 + HEARTBEAT_SECONDS, worker_id=7)
+    gate.hear(2, 0.8 + HEARTBEAT_SECONDS, worker_id=7)
+    (refused,) = gate.roster.refused()
+    assert refused.instance == 2
+    assert "has the id of the worker on h (pid 1)" in (refused.presence.refusal or "")
+    assert gate.used == [1]
+
+
+def test_another_run_begins_with_nobody_ready_and_names_those_that_were() -> None:
+    gate = Gate()
+    gate.hear(1, 0.0)
+    gate.hear(2, 0.0, answers=False)
+    assert [worker.instance for worker in gate.roster.begin(5.0)] == [1]
+    assert gate.roster.living() == []
+    # The time between the runs was no gap.
+    assert gate.roster.tick(5.0 + HEARTBEAT_SECONDS) == 0.0
+    gate.kinds()
+    gate.hear(1, 6.0)
+    assert gate.kinds() == [events.Joined]
+
+
+def test_a_gap_of_the_master_is_one_that_is_longer_than_a_heartbeat_interval() -> None:
+    gate = Gate()
+    gate.hear(1, 0.0)
+    assert gate.roster.tick(50.0) == 0.0  # the first time there is none
+    gate = Gate()
+    gate.hear(1, 0.0)
+    assert gate.roster.tick(0.0) == 0.0
+    assert gate.roster.tick(HEARTBEAT_SECONDS) == 0.0
+    gate.kinds()
+    assert gate.roster.tick(HEARTBEAT_SECONDS + 50.0) == 50.0
+    assert gate.kinds() == []
+    assert len(gate.roster.living()) == 1
+
+
+def test_in_a_full_roster_one_that_is_gone_makes_room_and_otherwise_it_is_told_once() -> None:
+    gate = Gate()
+    for instance in range(1, MOST_WORKERS + 1):
+        gate.hear(instance, 0.0, answers=False)
+    assert gate.hear(MOST_WORKERS + 1, 0.0) is None
+    assert gate.hear(MOST_WORKERS + 2, 0.0) is None
+    assert gate.kinds() == [events.Full]
+    gate.roster.leave(5, "why")
+    assert gate.hear(MOST_WORKERS + 3, 0.0) is not None
+    assert gate.roster.known(5) is None
+    assert len(gate.roster.workers) == MOST_WORKERS
+
+
+def test_the_times_in_which_a_worker_stalled_are_kept_as_far_as_they_are_in_the_run() -> None:
+    gate = Gate()
+    worker = gate.hear(1, 100.0, clock=0.0)  # its clock is 100 s behind
+    assert worker is not None
+    gate.roster.begin(102.0)
+    gate.hear(1, 103.0, clock=3.0, gaps=[(1.0, 1.5), (1.5, 2.5), (2.7, 9.0)])
+    kept = [(round(began, 6), round(ended, 6)) for began, ended in worker.load.gaps]
+    assert kept == [(102.0, 102.5), (102.7, 103.0)]
