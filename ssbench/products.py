@@ -2,8 +2,7 @@
 
 A product is a row that says what makes its document (:mod:`ssbench.document`), a renderer a row that writes
 any document. What is no document, as JSON, is a format of one product: a function in a module of its own.
-Modules are imported when a format is asked for, so that the command line knows all names at once, and Bokeh
-is loaded only for pages.
+Modules are imported when a format is asked for, so that the command line knows all names at once.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ _OWN: dict[Product, dict[str, str]] = {
 #: The formats that have an option with a file of their own, and what the help says of them.
 FILES: dict[str, str] = {
     "json": "file for every number as JSON (doc/json-report.rst)",
-    "html": "file for the report as a page with charts that opens offline (needs: pip install bokeh)",
+    "html": "file for the report as a page with charts that opens offline",
     "junit": "file for JUnit XML, as for CI: a test case for each condition of --fail-if",
     "summary_md": "file for a short report in Markdown, as for a pull request",
 }
@@ -138,11 +137,8 @@ def _rendered(
 
 def _function(path: str) -> _Format:
     module, _, function = path.partition(":")
-    try:
-        found: Any = getattr(import_module(module), function)
-    except ImportError as error:
-        raise UsageError(f"pages need {error.name}, which is not installed: pip install bokeh") from None
-    return found  # type: ignore[no-any-return]
+    found: _Format = getattr(import_module(module), function)
+    return found
 
 
 def has(product: Product, name: str) -> bool:

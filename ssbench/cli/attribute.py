@@ -76,8 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--html",
         type=Path,
         metavar="FILE",
-        help="file for the report of the run as a page with charts, with a section of what the logs say"
-        " (needs: pip install bokeh)",
+        help="file for the report of the run as a page with charts, with a section of what the logs say",
     )
     attribute_requests.add_arguments(parser)
     add_force(parser)
@@ -105,8 +104,6 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     attribute_requests.check(arguments)
     others = [path for path in (arguments.json, arguments.html, arguments.trace) if path]
     outputs = [arguments.report_file, *others]
-    if arguments.html:
-        report_files.check_bokeh()
     output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
     on_stdout = sum(map(output_file.is_standard_output, others))
     if on_stdout > 1:

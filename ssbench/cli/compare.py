@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ssbench import printable, products
-from ssbench.cli import archives, json_output, output_file, report_files, unfit
+from ssbench.cli import archives, json_output, output_file, unfit
 from ssbench.cli.options import (
     add_force,
     add_output,
@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--html",
         type=Path,
         metavar="FILE",
-        help="file for a page with charts of the runs laid over each other (needs: pip install bokeh)",
+        help="file for a page with charts of the runs laid over each other",
     )
     json_output.add_option(parser)
     archives.add_argument(
@@ -200,8 +200,6 @@ def _outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
         if json_output.alone(arguments) and output_file.is_standard_output(arguments.output):
             outputs.pop(0)
         outputs.append(("json", arguments.json))
-    if any(format_ == "html" for format_, _ in outputs):
-        report_files.check_bokeh()
     output_file.check_all([path for _, path in outputs], None, force=arguments.force)
     return outputs
 

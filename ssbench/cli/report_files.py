@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,8 +57,6 @@ class ReportFiles:
 
     def check(self, others: Sequence[Path | None], stats_file: Path | None) -> None:
         """Raise UsageError for files that cannot be written, besides the ``others`` of the command."""
-        if any(name == "html" for name, _ in self.wanted):
-            check_bokeh()
         outputs = [*(path for path in others if path), *self.paths]
         if self.on_standard_output and sum(map(output_file.is_standard_output, outputs)) > 1:
             raise UsageError("standard output (-) is given for two outputs")
@@ -73,14 +70,12 @@ class ReportFiles:
     def that_are(self, *, slow: bool) -> list[tuple[str, Path]]:
         """Return those that are quick to write, or those that may hold up; without standard output.
 
-        Slow are pages, because Bokeh takes seconds to import, and what is not a regular file, because its
-        reader may be slow.
+        Slow is what is not a regular file, because its reader may be.
         """
         return [
             (name, path)
             for name, path in self.wanted
-            if not output_file.is_standard_output(path)
-            and slow is (name == "html" or output_file.is_stream(path))
+            if not output_file.is_standard_output(path) and slow is output_file.is_stream(path)
         ]
 
     def try_to_write(self, statistics: RunStatistics, options: ReportOptions, *, slow: bool) -> bool:
@@ -103,12 +98,6 @@ class ReportFiles:
 def spell(files: Sequence[tuple[str, Path]]) -> str:
     """Return the options of a shell's command line that ask for some files."""
     return " ".join(shlex.quote(f"{products.option(name)}={path}") for name, path in files)
-
-
-def check_bokeh() -> None:
-    """Raise UsageError where what draws the charts of ``--html`` is not there."""
-    if find_spec("bokeh") is None:
-        raise UsageError("--html needs Bokeh, which is not installed: pip install bokeh")
 
 
 def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

@@ -1,35 +1,21 @@
-"""Charts of a page, drawn with Bokeh: curves over a common x, with hover and zoom.
+"""Charts of a page as plain data, which the script of the page (``page.js``) draws with uPlot.
 
-Colours of text and grid are set by the script of the page (``page.js``), which knows whether the reader's
-screen is light or dark.
+uPlot is in the folder ``uplot``, as its release has it: 50 kB, so that a page needs nothing from elsewhere.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from bokeh.embed import components
-from bokeh.models import (
-    AdaptiveTicker,
-    BoxAnnotation,
-    ColumnDataSource,
-    CustomJSHover,
-    CustomJSTickFormatter,
-    DataRange1d,
-    FixedTicker,
-    HoverTool,
-    Range1d,
-)
-from bokeh.plotting import figure
-from bokeh.resources import Resources
 
-from ssbench.document.elements import Chart, Curve
+from ssbench.document.elements import Chart, Curve, Document, Element, Section
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,221 +25,151 @@ _FEW = 60
 #: The same holds where more than this share of a line is gaps.
 _GAPS = 0.1
 
-#: Over such a ratio of values a logarithmic axis has marks at 1, 2 and 5 only, over this many decades at 1.
-_WIDE = 4.0
-_MANY_DECADES = 5
+#: Digits of values, and of places on the x axis.
+_DIGITS, _X_DIGITS = 5, 8
 
-#: So many values of a logarithmic axis have a mark each, where each is so many times the one before.
-_MOST_MARKS = 12
-_APART = 1.3
-
-#: Where the axis of percentiles has its marks: 1 / (1 - share), and their labels.
-_RANKS = {1: "0", 2: "50", 4: "75", 10: "90", 20: "95", 100: "99", 1e3: "99.9", 1e4: "99.99", 1e5: "99.999"}
+#: Beside the charts over time is this part of what they show, at either end.
+_MARGIN = 1 / 50
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A chart with the element that it is drawn in, which is safe HTML, and the names of its curves."""
+    """A chart with its data as JSON: plain ASCII, which is to be escaped as any text."""
 
     chart: Chart
-    place: str
-    curves: Sequence[tuple[Curve, str]]
+    data: str
 
 
-def draw(charts: Iterable[Chart]) -> tuple[str, list[Drawn]]:
-    """Return the script of all charts, which is safe within a page, and each of them."""
-    charts = list(charts)
-    if not charts:
-        return "", []
-    timed = [chart for chart in charts if chart.axis == "time"]
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The seconds that charts over time show at first."""
+
+    low: float
+    high: float
+
+
+def charts_of(elements: Iterable[Element]) -> Iterator[Chart]:
+    """Yield all charts among elements, those of sections too."""
+    for each in elements:
+        if isinstance(each, Chart):
+            yield each
+        elif isinstance(each, Section):
+            yield from charts_of(each.elements)
+
+
+def times_of(document: Document) -> Times:
+    """Return what the charts over time of a document show: all of the run, not what was long before it."""
+    timed = [chart for chart in charts_of(document.elements) if chart.axis == "time"]
     narrow = [chart for chart in timed if not chart.wider] or timed
-    shown, known = (_bounds([curve.x for each in some for curve in each.curves]) for some in (narrow, timed))
-    maker = _Maker(shown, known)
-    figures = [maker.figure(chart) for chart in charts]
-    script, places = components(figures, wrap_script=False)
-    # The data within must not end the element that it is in.
-    script = script.replace("</", "<\\/").replace("<!--", "<\\!--")
-    return script, [Drawn(*each) for each in zip(charts, places, maker.names, strict=True)]
+    known = [curve.x for chart in narrow for curve in chart.curves if len(curve.x)]
+    low = min((float(x.min()) for x in known), default=0.0)
+    high = max((float(x.max()) for x in known), default=1.0)
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    margin = _MARGIN * (high - low)
+    return Times(low - margin, high + margin)
 
 
-def library() -> str:
-    """Return the script that draws charts, as its wheel has it; what else Bokeh brings sets its log level."""
-    scripts: list[str] = Resources(mode="inline", components=["bokeh"]).js_raw
-    return max(scripts, key=len)
+def draw(chart: Chart, times: Times) -> Drawn:
+    """Return a chart with its data."""
+    record: dict[str, Any] = {
+        "axis": chart.axis,
+        "unit": chart.unit,
+        "log": chart.log,
+        "digits": chart.digits,
+        "tables": [_table(curves) for curves in _by_x(chart.curves)],
+        "curves": [_look(curve, chart) for _, curve in _in_order(chart.curves)],
+        "bands": _bands(chart.curves),
+        "shaded": [[_rounded(low, _X_DIGITS), _rounded(high, _X_DIGITS), c] for low, high, c in chart.shaded],
+        "marks": [[_rounded(x, _X_DIGITS), text] for x, text in chart.marks],
+    }
+    if chart.axis == "time":
+        record["times"] = [_rounded(times.low, _X_DIGITS), _rounded(times.high, _X_DIGITS)]
+    return Drawn(chart, json.dumps(record, separators=(",", ":"), allow_nan=False))
 
 
-def _bounds(parts: Sequence[Floats]) -> tuple[float, float]:
-    lows = [float(part.min()) for part in parts if len(part)]
-    highs = [float(part.max()) for part in parts if len(part)]
-    low, high = min(lows, default=0.0), max(highs, default=1.0)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+def _by_x(curves: Sequence[Curve]) -> list[list[Curve]]:
+    """Return curves in groups of the same x, each of which is sent once."""
+    groups: list[list[Curve]] = []
+    for curve in curves:
+        for group in groups:
+            if np.array_equal(group[0].x, curve.x):
+                group.append(curve)
+                break
+        else:
+            groups.append([curve])
+    return groups
 
 
-def log_ticks(arrays: Iterable[npt.NDArray[Any]]) -> FixedTicker | None:
-    """Return marks at 1, 2 and 5 of each decade, where values go over half of one or more.
+def _in_order(curves: Sequence[Curve]) -> Iterator[tuple[int, Curve]]:
+    """Yield curves as their groups have them, each with its place in the chart."""
+    places = {id(curve): place for place, curve in enumerate(curves)}
+    for group in _by_x(curves):
+        yield from ((places[id(curve)], curve) for curve in group)
 
-    Bokeh's own marks of such an axis are at equal steps, so that the labels of the upper ones overlap.
-    """
-    known = [values[np.isfinite(values) & (values > 0)] for values in arrays]
-    positive = np.concatenate([np.empty(0), *known])
-    if not len(positive) or positive.max() < _WIDE * positive.min():
+
+def _table(curves: Sequence[Curve]) -> list[list[float | None]]:
+    """Return x in ascending order, and the values of each curve there."""
+    x = curves[0].x
+    order = np.argsort(x, kind="stable")
+    columns = [_numbers(curve.y[order], _DIGITS) for curve in curves]
+    return [_numbers(x[order], _X_DIGITS), *columns]
+
+
+def _look(curve: Curve, chart: Chart) -> dict[str, Any]:
+    sparse = len(curve.x) <= _FEW or (len(curve.y) > 0 and np.isnan(curve.y).mean() > _GAPS)
+    found: dict[str, Any] = {
+        "name": curve.name,
+        "colour": curve.colour,
+        "width": curve.width,
+        "dash": curve.dash,
+        "line": not curve.markers,
+        "points": bool(curve.markers or curve.pointed or (chart.axis == "time" and sparse)),
+        "hidden": curve.hidden,
+    }
+    if curve.shown is not None:
+        found["shown"] = curve.shown.tolist()
+    if curve.labels:
+        order = np.argsort(curve.x, kind="stable")
+        found["labels"] = [curve.labels[place] for place in order]
+    return found
+
+
+def _bands(curves: Sequence[Curve]) -> list[list[int]]:
+    """Return the places, in the order of the data, of curves between which the area is filled."""
+    place_of = {place: number for number, (place, _) in enumerate(_in_order(curves))}
+    return [
+        [place_of[place], place_of[curve.down_to]]
+        for place, curve in enumerate(curves)
+        if curve.down_to is not None
+    ]
+
+
+def _numbers(values: npt.NDArray[Any], digits: int) -> list[float | None]:
+    return [_rounded(value, digits) for value in np.asarray(values, np.float64).tolist()]
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    """Return a number with so many digits, a whole one without a point; None for what is no number."""
+    if not math.isfinite(value):
         return None
-    decades = range(math.floor(math.log10(positive.min())), math.ceil(math.log10(positive.max())) + 1)
-    wide = len(decades) > _MANY_DECADES
-    marks = [digit * 10.0**power for power in decades for digit in ((1,) if wide else (1, 2, 5))]
-    return FixedTicker(ticks=marks)
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
 
 
-def _ticks_at(arrays: Iterable[Floats]) -> FixedTicker | None:
-    """Return marks at the values themselves; where they are too near to each other, those of an axis."""
-    arrays = list(arrays)
-    values = np.unique(np.concatenate(arrays))
-    if len(values) <= _MOST_MARKS and (values[1:] >= _APART * values[:-1]).all():
-        return FixedTicker(ticks=values.tolist())
-    return log_ticks(arrays)
+def blocks(elements: Iterable[Element]) -> Iterator[tuple[str, object]]:
+    """Yield the kind of each element, and the element; charts that follow each other are one block.
 
-
-class _Maker:
-    """Makes figures; ``names`` has those of the renderers of each."""
-
-    def __init__(self, shown: tuple[float, float], known: tuple[float, float]) -> None:
-        low, high = shown
-        margin = (high - low) / 50
-        bounds = (min(low, known[0]) - margin, max(high, known[1]) + margin)
-        self._times = Range1d(low - margin, high + margin, bounds=bounds)
-        self._long = high >= 180
-        self._numbers = count()
-        self.names: list[list[tuple[Curve, str]]] = []
-
-    def figure(self, chart: Chart) -> Any:
-        made = figure(
-            height=290,
-            sizing_mode="stretch_width",
-            x_axis_type="linear" if chart.axis == "time" else "log",
-            y_axis_type="log" if chart.log else "linear",
-            x_range=self._times if chart.axis == "time" else DataRange1d(only_visible=True),
-            y_range=DataRange1d(only_visible=True, **({} if chart.log else {"start": 0})),
-            tools="xpan,xbox_zoom,xwheel_zoom,reset,save",
-            active_drag="xbox_zoom",
-            active_scroll=None,
-            toolbar_location="above",
-            background_fill_alpha=0,
-            border_fill_alpha=0,
-            outline_line_alpha=0,
-            min_border=4,
-        )
-        made.toolbar.logo = None
-        for start, end, colour in chart.shaded:
-            made.add_layout(BoxAnnotation(left=start, right=end, fill_color=colour, fill_alpha=0.15))
-        self._axes(made, chart)
-        self.names.append([(curve, f"curve{next(self._numbers)}") for curve in chart.curves])
-        if _common_x(chart.curves):
-            self._together(made, chart)
+    Charts over time are a block of their own, with the kind ``Timeline``.
+    """
+    for kind, found in groupby(elements, _kind):
+        if kind in {"Chart", "Timeline"}:
+            yield kind, [*found]
         else:
-            self._apart(made, chart)
-        return made
-
-    def _axes(self, made: Any, chart: Chart) -> None:
-        made.xaxis.axis_label = {"time": "time after the first send", "percentile": "percentile"}.get(
-            chart.axis, chart.axis
-        )
-        made.grid.grid_line_dash = [2, 3]
-        made.yaxis.formatter = CustomJSTickFormatter(code="return ssbenchNumber(tick)")
-        if chart.log and (marks := log_ticks(curve.y for curve in chart.curves)):
-            made.yaxis.ticker = made.ygrid.ticker = marks
-        if chart.axis == "time":
-            made.xaxis.ticker = AdaptiveTicker(base=60, mantissas=[1, 2, 5, 10, 15, 30], desired_num_ticks=6)
-            made.xaxis.formatter = CustomJSTickFormatter(
-                code=f"return ssbenchTime(tick, {str(self._long).lower()})"
-            )
-        elif chart.axis == "percentile":
-            made.xaxis.ticker = FixedTicker(ticks=list(_RANKS))
-            made.xaxis.major_label_overrides = _RANKS
-            made.xgrid.ticker = FixedTicker(ticks=list(_RANKS))
-        else:
-            made.xaxis.formatter = CustomJSTickFormatter(code="return ssbenchNumber(tick)")
-            if marks := _ticks_at(curve.x for curve in chart.curves):
-                made.xaxis.ticker = made.xgrid.ticker = marks
-
-    def _together(self, made: Any, chart: Chart) -> None:
-        """Draw curves over the same x, with one box that tells all of them."""
-        columns = {f"y{place}": _short(curve.y) for place, curve in enumerate(chart.curves)}
-        x = chart.curves[0].x if chart.curves else np.empty(0)
-        source = ColumnDataSource({"x": _short(x), **columns})
-        for place, (curve, name) in enumerate(self.names[-1]):
-            _draw(made, curve, name, source, f"y{place}", points=chart.axis == "time")
-        reach = made.line("x", "at", source=source, line_alpha=0, name=f"hover{next(self._numbers)}")
-        known = np.nan_to_num(np.array([curve.y for curve in chart.curves if not curve.markers]), nan=0.0)
-        positive = known[known > 0]
-        source.data["at"] = np.full(len(x), np.median(positive) if len(positive) else 1.0, np.float32)
-        form = "0,0." + "0" * chart.digits if chart.digits else "0,0"
-        rows = []
-        for place, curve in enumerate(chart.curves):
-            if curve.shown is not None:
-                source.data[f"n{place}"] = _short(curve.shown)
-                rows.append((curve.name, f"@n{place}{{0,0}}"))
-            else:
-                rows.append((curve.name, f"@y{place}{{{form}}}"))
-        made.add_tools(
-            HoverTool(
-                renderers=[reach],
-                mode="vline",
-                visible=False,
-                line_policy="nearest",
-                tooltips=[("", "@x{custom}"), *rows],
-                formatters={"@x": self._moment(chart)},
-            )
-        )
-
-    def _moment(self, chart: Chart) -> CustomJSHover:
-        """Return what words x in the box."""
-        words = {
-            "time": f"ssbenchTime(value, {str(self._long).lower()})",
-            "percentile": "ssbenchRank(value)",
-        }.get(chart.axis, f'ssbenchNumber(value) + " {chart.axis}"')
-        return CustomJSHover(code=f"return {words}")
-
-    def _apart(self, made: Any, chart: Chart) -> None:
-        """Draw curves that have an x each."""
-        for curve, name in self.names[-1]:
-            source = ColumnDataSource({"x": _short(curve.x), "y": _short(curve.y)})
-            drawn = _draw(made, curve, name, source, "y", points=chart.axis == "time")
-            made.add_tools(
-                HoverTool(
-                    renderers=drawn,
-                    tooltips=[("", "@x{custom}"), (curve.name, "@y{0,0.000}")],
-                    formatters={"@x": self._moment(chart)},
-                    line_policy="nearest",
-                    visible=False,
-                )
-            )
+            yield from ((kind, each) for each in found)
 
 
-def _common_x(curves: Sequence[Curve]) -> bool:
-    return all(np.array_equal(curve.x, curves[0].x) for curve in curves[1:])
-
-
-def _draw(
-    made: Any, curve: Curve, name: str, source: ColumnDataSource, column: str, *, points: bool
-) -> list[Any]:
-    """Draw a curve, with its points where these are few; what belongs to it has its name."""
-    common = {"source": source, "name": name}
-    drawn = []
-    if not curve.markers:
-        drawn.append(
-            made.line(
-                "x", column, line_color=curve.colour, line_width=curve.width, line_dash=curve.dash, **common
-            )
-        )
-    sparse = len(curve.x) <= _FEW or np.isnan(curve.y).mean() > _GAPS
-    if curve.markers or curve.pointed or (points and sparse):
-        marker = (
-            {"marker": "x", "size": 8, "line_width": 2} if curve.markers else {"size": 2 * curve.width + 1}
-        )
-        drawn.append(made.scatter("x", column, color=curve.colour, **marker, **common))
-    return drawn
-
-
-def _short(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Return numbers with the precision of a screen, in half of the bytes."""
-    return np.asarray(values, np.float32)
+def _kind(each: Element) -> str:
+    if isinstance(each, Chart) and each.axis == "time":
+        return "Timeline"
+    return type(each).__name__

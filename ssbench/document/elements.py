@@ -177,7 +177,8 @@ class Curve:
     """A series of a chart; NaN leaves a gap.
 
     ``markers`` draws points alone; ``shown`` are the numbers to tell of them instead of y.
-    ``pointed`` draws points beside the line.
+    ``pointed`` draws points beside the line, with ``labels`` a text at each. The area down to the curve at
+    place ``down_to`` of the chart is filled. A curve that is ``hidden`` is drawn when the reader asks for it.
     """
 
     name: str
@@ -189,6 +190,9 @@ class Curve:
     markers: bool = False
     shown: npt.NDArray[np.int64] | None = None
     pointed: bool = False
+    labels: Sequence[str] = ()
+    down_to: int | None = None
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +201,7 @@ class Chart:
 
     ``axis``: what x is, ``time`` (in seconds), ``percentile`` (as 1 / (1 - share)) or the unit of a
     logarithmic one. Charts over time are zoomed together; one that is ``wider`` than the others does not
-    widen what they show at first. ``shaded`` are (start, end, colour) in x.
+    widen what they show at first. ``shaded`` are (start, end, colour) in x, ``marks`` (x, text).
     """
 
     title: str
@@ -208,7 +212,27 @@ class Chart:
     digits: int = 1
     note: str = ""
     shaded: Sequence[tuple[float, float, str]] = ()
+    marks: Sequence[tuple[float, str]] = ()
     wider: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A figure that is read at a glance; ``values`` are how it went over time, NaN where it is not known."""
+
+    title: str
+    value: str
+    unit: str = ""
+    note: str = ""
+    tone: Tone | None = None
+    values: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The figures that a reader looks for first, on pages only."""
+
+    tiles: Sequence[Tile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +244,7 @@ class Section:
     detail: Detail = Detail.BRIEF
 
 
-Element: TypeAlias = Verdict | Note | Lines | Warnings | Items | Table | Bars | Chart | Section
+Element: TypeAlias = Verdict | Note | Lines | Warnings | Items | Table | Bars | Chart | Tiles | Section
 
 
 @dataclass(frozen=True, slots=True)

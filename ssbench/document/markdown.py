@@ -18,6 +18,7 @@ from ssbench.document.elements import (
     Note,
     Section,
     Table,
+    Tiles,
     Tone,
     Verdict,
     View,
@@ -72,7 +73,7 @@ def _elements(found: Iterable[Element], view: View, level: int) -> Iterator[str]
             case Section() if each.detail <= view.detail:
                 yield f"{'#' * level} {escape(each.title)}" if each.title else ""
                 yield from _elements(each.elements, view, level + 1)
-            case Table() | Section() | Chart() | Lines() | Warnings():
+            case Table() | Section() | Chart() | Tiles() | Lines() | Warnings():
                 pass
 
 

@@ -1,39 +1,245 @@
-// What a report in HTML does: numbers and times, colours of charts, hiding a series, sorting, copying.
-function ssbenchNumber(value) { return Number(value.toPrecision(4)).toLocaleString("en"); }
-function ssbenchRank(value) { return "p" + Number((100 - 100 / value).toPrecision(6)); }
-function ssbenchTime(value, long) {
-  if (!long) return ssbenchNumber(value) + " s";
-  const s = Math.round(Math.abs(value)), two = n => String(n).padStart(2, "0");
-  return (value < 0 ? "-" : "") + Math.floor(s / 3600) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
-}
+// What a report in HTML does: charts, hiding a curve, sorting, copying; and, while a run goes on, new figures.
+"use strict";
 (function () {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  function models() { return Bokeh.documents.flatMap(document => [...document.all_models]); }
-  function paint() {
-    const ink = dark.matches ? "#c9d1d9" : "#3d444d", line = dark.matches ? "#343b44" : "#d9dee3";
-    for (const model of models()) {
-      if (/Axis$/.test(model.type)) model.setv({axis_label_text_color: ink, major_label_text_color: ink,
-        axis_line_color: line, major_tick_line_color: line, minor_tick_line_color: null,
-        axis_label_text_font_style: "normal"});
-      else if (model.type == "Grid") model.setv({grid_line_color: line});
+  const charts = new Map();  // by the figure: {plot, data, record, buttons}
+  let zoom = null;  // what all charts over time show, where the reader chose it
+
+  // -- numbers and times
+
+  function number(value, digits = 4) {
+    return Number(value.toPrecision(digits)).toLocaleString("en", {maximumFractionDigits: 12});
+  }
+  function time(value, long) {
+    if (!long) return number(value) + " s";
+    const s = Math.round(Math.abs(value)), two = n => String(n).padStart(2, "0");
+    return (value < 0 ? "-" : "") + Math.floor(s / 3600) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
+  }
+  function rank(value) { return "p" + Number((100 - 100 / value).toPrecision(6)); }
+  function place(record, value) {
+    if (record.axis == "time") return time(value, record.times[1] >= 180);
+    return record.axis == "percentile" ? rank(value) : number(value) + " " + record.axis;
+  }
+
+  // -- round marks of axes
+
+  const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+  const RANKS = [1, 2, 4, 10, 20, 100, 1e3, 1e4, 1e5, 1e6];
+
+  function marks(low, high, most, steps) {
+    const least = (high - low) / most, power = 10 ** Math.floor(Math.log10(least));
+    const step = (least > 1 && steps ? steps.find(each => each >= least) : 0)
+      || power * [1, 2, 5, 10].find(each => each * power >= least * 0.999);
+    const found = [];
+    for (let n = Math.ceil(low / step); n * step <= high * (1 + 1e-9); n++) found.push(Number((n * step).toPrecision(12)));
+    return found;
+  }
+  function logMarks(low, high, most) {
+    if (!(high > 4 * low)) return marks(low, high, Math.min(most, 5));
+    const decades = Math.log10(high / low), digits = 3 * decades > most ? [1] : [1, 2, 5], found = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
+      for (const digit of digits) {
+        const mark = Number((digit * 10 ** power).toPrecision(3));
+        if (mark >= low * 0.999 && mark <= high * 1.001) found.push(mark);
+      }
+    const step = Math.ceil(found.length / most);
+    return found.filter((_, n) => n % step == 0);
+  }
+
+  // -- charts
+
+  function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+
+  function clean(values, log) { return log ? values.map(value => value > 0 ? value : null) : values; }
+
+  function dataOf(record) {
+    const tables = record.tables.map(([x, ...rest]) => [x, ...rest.map(each => clean(each, record.log))]);
+    return tables.length == 1 ? tables[0] : tables.length ? uPlot.join(tables) : [[]];
+  }
+
+  function xRange(record, x) {
+    if (record.axis == "time") return zoom || record.times;
+    const low = x[0], high = x[x.length - 1];
+    return low < high ? (record.axis == "percentile" ? [low, high] : [low / 1.05, high * 1.05]) : [low / 2, low * 2];
+  }
+
+  function yRange(record) {
+    return (plot, low, high) => {
+      if (low == null || !isFinite(low)) return record.log ? [1, 10] : [0, 1];
+      if (!record.log) return [Math.min(0, low), high > 0 ? high * 1.08 : 1];
+      return low < high ? [low / 1.15, high * 1.15] : [low / 2, low * 2];
+    };
+  }
+
+  // Draws what is behind the curves: stages, stalls, the drain.
+  function behind(plot) {
+    const {ctx, bbox} = plot, record = plot.record;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.globalAlpha = 0.16;
+    for (const [low, high, fill] of record.shaded) {
+      const left = plot.valToPos(low, "x", true), right = plot.valToPos(high, "x", true);
+      ctx.fillStyle = fill;
+      ctx.fillRect(left, bbox.top, Math.max(right - left, 2), bbox.height);
     }
+    ctx.restore();
   }
-  function ready() {
-    paint();
-    dark.addEventListener("change", paint);
-    const named = new Map();
-    for (const model of models()) if (model.type == "GlyphRenderer" && model.name)
-      named.set(model.name, [...(named.get(model.name) || []), model]);
-    for (const button of document.querySelectorAll(".series")) button.addEventListener("click", () => {
-      const shown = button.getAttribute("aria-pressed") != "true";
-      button.setAttribute("aria-pressed", shown);
-      for (const model of named.get(button.dataset.name) || []) model.visible = shown;
+
+  // Draws what is before the curves: names of stages, texts at points.
+  function before(plot) {
+    const {ctx, bbox} = plot, record = plot.record, scale = devicePixelRatio;
+    ctx.save();
+    ctx.fillStyle = ctx.strokeStyle = colour("--dim");
+    ctx.font = 11 * scale + "px system-ui, sans-serif";
+    ctx.textBaseline = "top";
+    ctx.setLineDash([3 * scale, 3 * scale]);
+    let free = -Infinity;
+    for (const [x, text] of record.marks) {
+      const left = plot.valToPos(x, "x", true);
+      if (left < bbox.left - 1 || left > bbox.left + bbox.width + 1) continue;
+      ctx.beginPath();
+      ctx.moveTo(left, bbox.top);
+      ctx.lineTo(left, bbox.top + bbox.height);
+      ctx.stroke();
+      if (left < free) continue;
+      ctx.fillText(text, left + 3 * scale, bbox.top + 2 * scale);
+      free = left + ctx.measureText(text).width + 10 * scale;
+    }
+    ctx.textBaseline = "bottom";
+    record.curves.forEach((curve, place) => {
+      if (!curve.labels || !plot.series[place + 1].show) return;
+      let n = 0;
+      plot.data[place + 1].forEach((y, at) => {
+        if (y === undefined) return;
+        if (y !== null) ctx.fillText(curve.labels[n] || "", plot.valToPos(plot.data[0][at], "x", true) + 5 * scale,
+          plot.valToPos(y, "y", true) - 3 * scale);
+        n++;
+      });
     });
-    document.documentElement.dataset.charts = "ready";
+    ctx.restore();
   }
-  function when() { if (window.Bokeh && Bokeh.documents.length) ready(); else setTimeout(when, 20); }
-  if (document.querySelector("figure")) when();
-  for (const head of document.querySelectorAll("table:not(.fixed) th")) head.addEventListener("click", () => {
+
+  const DASHES = {dashed: [6, 4], dotted: [2, 3]};
+
+  function options(figure, record) {
+    const timed = record.axis == "time";
+    const axis = () => ({stroke: () => colour("--ink"), font: "12px system-ui, sans-serif",
+      grid: {stroke: () => colour("--line"), width: 1, dash: [2, 3]}, ticks: {show: false}, filter: (_, found) => found});
+    const xAxis = {...axis(), space: 70, splits: (plot, _, low, high) => {
+      const most = Math.max(2, Math.floor(plot.bbox.width / devicePixelRatio / 75));
+      if (timed) return marks(low, high, most, CLOCK);
+      return record.axis == "percentile" ? RANKS.filter(each => each >= low * 0.999 && each <= high * 1.001)
+        : logMarks(low, high, most);
+    }, values: (_, found) => found.map(value => timed ? time(value, record.times[1] >= 180)
+      : record.axis == "percentile" ? rank(value) : number(value))};
+    const yAxis = {...axis(), size: 56, splits: (plot, _, low, high) => {
+      const most = Math.max(2, Math.floor(plot.bbox.height / devicePixelRatio / 34));
+      return record.log ? logMarks(low, high, most) : marks(low, high, most);
+    }, values: (_, found) => found.map(value => number(value))};
+    return {
+      width: figure.plotted.clientWidth || 300, height: figure.plotted.clientHeight || 200,
+      legend: {show: false}, axes: [xAxis, yAxis],
+      scales: {x: {time: false, distr: timed ? 1 : 3, auto: false},
+        y: {distr: record.log ? 3 : 1, range: yRange(record)}},
+      series: [{}, ...record.curves.map(curve => ({
+        stroke: curve.colour, width: curve.width, dash: DASHES[curve.dash], show: !curve.hidden,
+        paths: curve.line ? undefined : () => null, spanGaps: record.tables.length > 1 && !timed,
+        points: {show: curve.points, size: curve.line ? 2 * curve.width + 3 : 8, fill: curve.colour}}))],
+      bands: record.bands.map(([high, low]) => ({series: [high + 1, low + 1], fill: record.curves[high].colour + "2e"})),
+      cursor: {y: false, points: {size: 6}, drag: {x: timed, y: false, setScale: false},
+        sync: timed ? {key: "time", filters: {pub: type => type == "mousemove" || type == "mouseleave"}} : undefined,
+        bind: {dblclick: () => () => show(null)}},
+      hooks: {drawClear: [behind], draw: [before], setCursor: [told], setSelect: [selected]},
+    };
+  }
+
+  function selected(plot) {
+    if (plot.record.axis == "time" && plot.select.width > 5) {
+      const [low, high] = [plot.select.left, plot.select.left + plot.select.width].map(at => plot.posToVal(at, "x"));
+      show([low, high]);
+    }
+    plot.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
+  }
+
+  // Shows a part of the time, or all of it, in all charts over time.
+  function show(range) {
+    zoom = range;
+    for (const {plot, record} of charts.values()) if (record.axis == "time") scale(plot);
+  }
+  function scale(plot) {
+    const [min, max] = xRange(plot.record, plot.data[0]);
+    plot.setScale("x", {min, max});
+  }
+
+  // Writes the values at the cursor beside the names of the curves.
+  function told(plot) {
+    const at = plot.cursor.idx, known = at != null && plot.cursor.left >= 0;
+    const {record, figure} = plot;
+    figure.said.textContent = known ? place(record, plot.data[0][at]) : "";
+    record.curves.forEach((curve, number_) => {
+      const values = plot.data[number_ + 1];
+      let value = known ? values[at] : null;
+      for (let off = 1; known && value === undefined && off < values.length; off++) value = values[at - off] ?? values[at + off];
+      if (known && curve.shown) value = value == null ? null : curve.shown[at];
+      figure.buttons[number_].lastChild.textContent = value == null ? "" : " " + value.toLocaleString("en",
+        {minimumFractionDigits: curve.shown ? 0 : record.digits, maximumFractionDigits: curve.shown ? 0 : record.digits});
+    });
+  }
+
+  function make(node) {
+    const record = JSON.parse(node.dataset.chart), plotted = node.querySelector(".plot");
+    const figure = {node, plotted, said: document.createElement("output"), buttons: []};
+    node.querySelector("figcaption").append(figure.said);
+    node.querySelector(".legend").replaceChildren(...record.curves.map((curve, place) => {
+      const button = document.createElement("button"), line = document.createElement("i");
+      button.type = "button";
+      button.className = "series " + (curve.line ? curve.dash : "markers");
+      button.setAttribute("aria-pressed", !curve.hidden);
+      line.style.setProperty("--colour", curve.colour);
+      button.append(line, curve.name, document.createElement("span"));
+      button.addEventListener("click", () => {
+        const shown = button.getAttribute("aria-pressed") != "true";
+        button.setAttribute("aria-pressed", shown);
+        plot.setSeries(place + 1, {show: shown});
+      });
+      figure.buttons.push(button);
+      return button;
+    }));
+    const data = dataOf(record), plot = new uPlot(options(figure, record), data, plotted);
+    Object.assign(plot, {record, figure});
+    charts.set(node, {plot, record});
+    scale(plot);
+    sized.observe(plotted);
+    node.chart = {
+      names: names(record),
+      // Takes new data over, so that what the reader chose stays.
+      take(text) {
+        const next = JSON.parse(text);
+        if (names(next) != this.names) return false;
+        node.dataset.chart = text;
+        Object.assign(record, next);
+        plot.setData(dataOf(record), false);
+        scale(plot);
+        return true;
+      },
+    };
+  }
+  function names(record) { return JSON.stringify([record.axis, record.log, record.curves.map(each => [each.name, each.points])]); }
+
+  const sized = new ResizeObserver(entries => {
+    for (const {target} of entries) {
+      const known = charts.get(target.closest("figure"));
+      const width = target.clientWidth, height = target.clientHeight;
+      if (known && width && (known.plot.width != width || known.plot.height != height)) known.plot.setSize({width, height});
+    }
+  });
+  dark.addEventListener("change", () => charts.forEach(({plot}) => plot.redraw()));
+
+  // -- what else a page does
+
+  function sort(head) {
     const body = head.closest("table").tBodies[0], place = [...head.parentNode.children].indexOf(head);
     const down = head.dataset.down != "1"; head.dataset.down = down ? "1" : "0";
     const value = row => { const text = row.children[place].textContent, n = parseFloat(text.replace(/[,\u2265 ]/g, ""));
@@ -41,10 +247,75 @@ function ssbenchTime(value, long) {
     [...body.rows].sort((a, b) => { const x = value(a), y = value(b);
       const order = typeof x == typeof y ? (x < y ? -1 : x > y ? 1 : 0) : typeof x == "number" ? 1 : -1;
       return down ? -order : order; }).forEach(row => body.append(row));
-  });
-  for (const button of document.querySelectorAll(".copy")) button.addEventListener("click", async () => {
+  }
+  async function copy(button) {
     const text = button.previousElementSibling;
     try { await navigator.clipboard.writeText(text.textContent); button.textContent = "copied"; }
     catch { getSelection().selectAllChildren(text); }
+  }
+  document.addEventListener("click", event => {
+    const head = event.target.closest("table:not(.fixed) th"), button = event.target.closest(".copy");
+    if (head) sort(head);
+    if (button) copy(button);
   });
+
+  function begin(root) {
+    for (const node of root.querySelectorAll("figure[data-chart]")) if (!node.chart) make(node);
+    document.documentElement.dataset.charts = "ready";
+  }
+
+  // -- a run that goes on
+
+  // Puts the new parts of the page in the place of those that they replace; charts stay, with new data.
+  function update(order, changed) {
+    const main = document.querySelector("main");
+    for (const id of order) {
+      const old = document.getElementById(id);
+      if (!(id in changed)) continue;
+      const template = document.createElement("template");
+      template.innerHTML = changed[id];
+      const next = template.content.firstElementChild;
+      if (old) { keep(old, next); old.replaceWith(next); } else main.append(next);
+    }
+    let at = main.firstElementChild;
+    for (const id of order) {
+      const node = document.getElementById(id);
+      if (node === at) at = at.nextElementSibling; else main.insertBefore(node, at);
+    }
+    while (at) { const gone = at; at = at.nextElementSibling; gone.remove(); }
+    for (const node of [...charts.keys()]) if (!node.isConnected) { charts.get(node).plot.destroy(); charts.delete(node); }
+    begin(main);
+  }
+  function keep(old, next) {
+    const known = new Map([...old.querySelectorAll("figure[data-chart]")].map(node => [title(node), node]));
+    for (const node of next.querySelectorAll("figure[data-chart]")) {
+      const before = known.get(title(node));
+      if (before && before.chart && before.chart.take(node.dataset.chart)) {
+        before.querySelector(":scope > .note")?.remove();
+        const note = node.querySelector(":scope > .note");
+        if (note) before.append(note);
+        node.replaceWith(before);
+      }
+    }
+    const open = new Set([...old.querySelectorAll("details[open] > summary")].map(each => each.textContent));
+    for (const each of next.querySelectorAll("summary")) each.parentNode.open = open.has(each.textContent);
+    if (next.matches("nav")) next.scrollLeft = old.scrollLeft;
+  }
+  function title(node) { return node.querySelector("figcaption").firstChild.textContent; }
+
+  function follow(address) {
+    const events = new EventSource(address), root = document.documentElement;
+    root.dataset.live = "waiting";
+    events.addEventListener("page", event => {
+      const {title: name, order, changed, last} = JSON.parse(event.data);
+      document.title = name;
+      update(order, changed);
+      root.dataset.live = last ? "ended" : "running";
+      if (last) events.close();
+    });
+    events.addEventListener("error", () => { if (root.dataset.live != "ended") root.dataset.live = "lost"; });
+  }
+
+  begin(document);
+  if (document.body.dataset.address) follow(document.body.dataset.address);
 })();

@@ -20,6 +20,7 @@ from ssbench.document.elements import (
     Note,
     Section,
     Table,
+    Tiles,
     Verdict,
     View,
     Warnings,
@@ -101,7 +102,7 @@ def elements(found: Iterable[Element], view: View) -> Iterator[Sequence[str]]:
                     yield [*_paragraph(each.title, view)]
                 yield from elements(each.elements, view)
                 yield ()
-            case Table() | Section() | Chart() | Lines() | Warnings():
+            case Table() | Section() | Chart() | Tiles() | Lines() | Warnings():
                 pass
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,19 +27,22 @@ return [document.documentElement.scrollWidth - innerWidth, pale.map(each => each
 """
 #: Whether each chart has a canvas of some size.
 DRAWN = """
-const canvases = root => [...root.querySelectorAll("*")].flatMap(
-  node => node.tagName == "CANVAS" ? [node] : node.shadowRoot ? canvases(node.shadowRoot) : []);
-return [...document.querySelectorAll("figure")].every(
-  figure => canvases(figure).some(canvas => canvas.width * canvas.height > 10000));
+const drawn = canvas => canvas && canvas.width * canvas.height > 10000
+  && canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some(each => each);
+const figures = [...document.querySelectorAll("figure")];
+return figures.length > 3 && figures.every(figure => drawn(figure.querySelector("canvas")));
 """
-#: How many glyphs of the first curve of the page are to be seen.
-SHOWN = """
-const all = [...Bokeh.documents[0].all_models];
-return all.filter(each => each.name == "curve0" && each.visible).length;
+#: How many curves of the page are hidden.
+HIDDEN = "return document.querySelectorAll('.series[aria-pressed=false]').length"
+#: Moves the mouse over the first chart; what is then told beside the names of curves.
+TOLD = """
+const over = document.querySelector(".u-over"), box = over.getBoundingClientRect();
+const at = {clientX: box.x + box.width / 2, clientY: box.y + 20, bubbles: true};
+over.dispatchEvent(new MouseEvent("mousemove", at));
+return [...document.querySelectorAll("figure output")].map(each => each.textContent);
 """
 
 
-@pytest.mark.skipif(find_spec("bokeh") is None, reason="Bokeh is not installed")
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
 def test_it_opens_offline_and_can_be_read(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
@@ -49,14 +51,16 @@ def test_it_opens_offline_and_can_be_read(tmp_path: Path) -> None:
     with chromium(tmp_path) as browser:
         browser.requests()  # those of its own first page
         for scheme in ("light", "dark"):
-            for width in (400, 1600):
+            for width in (400, 1000, 1600):
                 browser.show(file.as_uri(), width, scheme)
                 browser.wait_for("return document.documentElement.dataset.charts == 'ready'")
                 browser.wait_for(DRAWN)
                 assert browser.run(LOOK) == [0, []], (scheme, width)
-                assert browser.run(SHOWN) > 0
+                hidden = browser.run(HIDDEN)
                 browser.run("document.querySelector('.series').click()")
-                assert browser.run(SHOWN) == 0
+                assert abs(browser.run(HIDDEN) - hidden) == 1
+                told = browser.run(TOLD)
+                assert told[0] == told[1] != ""  # one cursor for all charts over time
                 assert browser.console() == []
         asked = {url for url in browser.requests() if not url.startswith(("data:", "chrome:"))}
         assert asked == {file.as_uri()}

@@ -179,7 +179,6 @@ def test_a_log_of_nothing_but_line_ends_is_read_at_once(stat_file: Path, tmp_pat
 
 
 def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path) -> None:
-    pytest.importorskip("bokeh", reason="Bokeh is not installed")
     file = tmp_path / "report.html"
     logs = [DATA / "run-proxy.log", *logs_of_nodes(tmp_path)]
     code, found = attribute(stat_file, *logs, "--html", file)

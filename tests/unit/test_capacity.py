@@ -488,7 +488,6 @@ def test_no_line_of_a_table_is_wider_than_a_terminal(tmp_path: Path, count: int)
 
 
 def test_the_page_of_a_sweep(tmp_path: Path) -> None:
-    pytest.importorskip("bokeh")
     few = run(tmp_path, np.full(40, 0.0123456))
     steps = (step_of(1, few), step_of(4, few))
     text = page(Capacity("t", Variable.USERS, steps, (), "c", Tone.GOOD))

@@ -50,8 +50,6 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
 def test_each_product_is_made_in_each_format(
     samples: dict[Product, object], product: Product, name: str
 ) -> None:
-    if name == "html":
-        pytest.importorskip("bokeh")
     assert products.has(product, name)
     made = products.find(product, name)(samples[product], ReportOptions())
     assert made.endswith("\n")
