@@ -190,6 +190,7 @@ def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path)
         assert sentence in section
     assert "successes with a proxy's line: 40 (100.0%)" in section
     assert re.findall("<h3>(.*?)</h3>", section) == [
+        "A typical and a slow request, part by part",
         "Own times against peers', by evidence",
         "Coverage",
         "Where the time goes (ms)",
