@@ -356,6 +356,7 @@ SLO = Operation(
     repeats="segments",
     keys={"segments": whole(1, 1000), "segment_size": sizes(1)},
 )
+DLO = replace(SLO, code=19, name="dlo", needs="", requests=15)
 BULK = Operation(
     code=17,
     name="bulk",
@@ -415,6 +416,7 @@ OPERATIONS = Operations(
         SLO,
         BULK,
         TEMPURL,
+        DLO,
         UPLOAD_IF_MISSING,
         REMOVE,
     )

@@ -14,20 +14,18 @@ import gevent
 from msgspec import MsgspecError, json, structs
 
 from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
-from ssbench.swift.causes import WRONG_ETAG, WRONG_LISTING, WRONG_VERDICT
-from ssbench.swift.etags import md5
+from ssbench.swift.causes import WRONG_LISTING, WRONG_VERDICT
 from ssbench.worker.builders import Target, builds
 
 #: Entries of a page of a listing, unless a scenario says another number; bytes of the largest one.
 _LIMIT = 1000
 
-#: Segments of large objects and objects of archives, and their sizes, unless a scenario says others.
-_SEGMENTS, _SEGMENT = 3, (1_000_000, 1_000_000)
+#: Objects of archives, and their sizes, unless a scenario says others.
 _OBJECTS, _OBJECT = 10, (1000, 1000)
 
 #: The largest body that says how a request went.
-_LARGEST_VERDICT = 2**20
-_JSON = (("Accept", "application/json"),)
+LARGEST_VERDICT = 2**20
+ACCEPTS_JSON = (("Accept", "application/json"),)
 
 _PLACES = ("prefix", "delimiter", "marker")
 _LARGEST_PAGE = 64 * 2**20
@@ -126,7 +124,7 @@ class Temporary:
             method="PUT",
             container=target.container,
             name=self.prefix + name,
-            keep=_LARGEST_VERDICT,
+            keep=LARGEST_VERDICT,
             delete_after=target.parameters.delete_after,
             owner=target.owner,
             **more,
@@ -145,9 +143,14 @@ class Temporary:
         self.wrong = cause, f"{status}, {count} {said.get(count)} of {expected}, {said.get('Errors')}"[:400]
         return False
 
+    @property
+    def good(self) -> bool:
+        """Whether all went well so far."""
+        return self.wrong is None and self.sequence.cause is None
+
     def end(self, *names: str) -> Outcome:
         """Return the outcome; where something failed, delete what there may be of these names first."""
-        if self.wrong is None and self.sequence.cause is None:
+        if self.good:
             return self.sequence.outcome()
         outcome = self.sequence.fault(*self.wrong) if self.wrong else self.sequence.outcome()
         for name in names:
@@ -210,46 +213,6 @@ def symlink(target: Target) -> Outcome:
     return made.end("")
 
 
-@builds("slo")
-def slo(target: Target) -> Outcome:
-    """PUT segments at once and a manifest of them, GET the whole, DELETE it with its segments."""
-    made, values, container = Temporary(target), target.settings.values, target.container
-    low, high = values.get("segment_size", _SEGMENT)
-    names = [f"/{number:06d}" for number in range(values.get("segments", _SEGMENTS))]
-    segments = [made.put(name, size=random.randint(low, high)) for name in names]
-    etags = [
-        each.reply.fields.get("etag", "").strip('"') if each.reply else ""
-        for each in made.sequence.together(segments)
-    ]
-    if made.sequence.cause is None:
-        rows = [
-            {"path": f"/{container}/{each.name}", "etag": etag, "size_bytes": each.size}
-            for each, etag in zip(segments, etags, strict=True)
-        ]
-        headers = target.settings.headers
-        manifest = made.put("", query="multipart-manifest=put", body=json.encode(rows), headers=headers)
-        put = made.sequence.perform(manifest)
-        etag = md5("".join(etags).encode()).hexdigest()
-        said = put.reply.fields.get("etag", "").strip('"') if put.reply else etag
-        if said != etag:
-            made.wrong = WRONG_ETAG, f"the answer has the ETag {said}, that of the segments is {etag}"
-    if made.sequence.cause is None and made.wrong is None:
-        total = sum(each.size for each in segments)
-        whole = Request(method="GET", container=container, name=made.prefix, expected=total, content="")
-        made.sequence.perform(whole)
-    if made.sequence.cause is None and made.wrong is None:
-        gone = Request(
-            method="DELETE",
-            container=container,
-            name=made.prefix,
-            query="multipart-manifest=delete",
-            headers=_JSON,
-            keep=_LARGEST_VERDICT,
-        )
-        made.verdict(made.sequence.perform(gone), "Number Deleted", len(names) + 1)
-    return made.end("", *names)
-
-
 @builds("bulk")
 def bulk(target: Target) -> Outcome:
     """PUT an archive that becomes objects, then delete all of them with one request."""
@@ -266,9 +229,9 @@ def bulk(target: Target) -> Outcome:
         method="PUT",
         container=container,
         query="extract-archive=tar",
-        headers=(*_JSON, *target.settings.headers),
+        headers=(*ACCEPTS_JSON, *target.settings.headers),
         body=archive.getvalue(),
-        keep=_LARGEST_VERDICT,
+        keep=LARGEST_VERDICT,
     )
     done = made.sequence.perform(upload)
     if done.cause is None and made.verdict(done, "Number Files Created", len(names)):
@@ -276,9 +239,9 @@ def bulk(target: Target) -> Outcome:
         delete = Request(
             method="POST",
             query="bulk-delete",
-            headers=(*_JSON, ("Content-Type", "text/plain")),
+            headers=(*ACCEPTS_JSON, ("Content-Type", "text/plain")),
             body=listed.encode(),
-            keep=_LARGEST_VERDICT,
+            keep=LARGEST_VERDICT,
         )
         made.verdict(made.sequence.perform(delete), "Number Deleted", len(names))
     return made.end(*names)

@@ -247,6 +247,7 @@ def test_everything_at_once(ran: Any, account: swiftclient.Connection, container
             {"name": "read", "headers": {"X-Newest": "true"}},
             {"name": "range", "length": "1..5000"},
             {"name": "slo", "segment_size": "1..20000"},
+            {"name": "dlo", "segment_size": "1..20000"},
         ],
         sizes=[
             {"name": "tiny", "size_min": 1, "size_max": 3000},
@@ -270,19 +271,21 @@ def test_everything_at_once(ran: Any, account: swiftclient.Connection, container
 def test_several_requests(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
     run = ran(
         "--verify",
-        profile={"symlink": 2, "slo": 1, "bulk": 1},
+        profile={"symlink": 2, "slo": 1, "dlo": 1, "bulk": 1},
         operations=[
             {"name": "slo", "segments": 4, "segment_size": "1000..100000"},
+            {"name": "dlo", "segments": 4, "segment_size": "1000..100000"},
             {"name": "bulk", "objects": 5, "size": 300},
         ],
-        operation_count=16,
+        operation_count=20,
     )
     assert run.code == 0, f"{run.errors}\n{run.program.err}"
     assert not run.errors
     assert left(account, container_base) == initial()
-    sizes = [int(row["size"]) for row in run.of("slo")]
-    assert sizes
-    assert all(2 * 4 * 1000 <= size <= 2 * 4 * 100_000 + 10_000 for size in sizes)
+    for name in ("slo", "dlo"):
+        sizes = [int(row["size"]) for row in run.of(name)]
+        assert sizes
+        assert all(2 * 4 * 1000 <= size <= 2 * 4 * 100_000 + 10_000 for size in sizes)
 
 
 def test_a_cluster_that_lacks_a_feature_is_refused(

@@ -158,6 +158,26 @@ def test_the_etag_of_a_large_object_is_that_of_its_segments(perform: Perform, as
     assert "GET" not in {each.method for each in asked}
 
 
+@pytest.mark.parametrize(("length", "cause"), [(20, None), (10, "wrong size")])
+def test_a_whole_of_which_the_listing_lacks_a_segment_is_a_failure(
+    perform: Perform, asked: list[Request], length: int, cause: str | None
+) -> None:
+    def rule(request: Request) -> Reply:
+        if request.method == "PUT":
+            return Reply(201, etag=lambda digest: digest)
+        return Reply(200, body=b"x" * length) if request.method == "GET" else Reply(204)
+
+    found = perform("dlo", rule, segments=2, segment_size=[10, 10])
+    assert (found.cause, found.size) == (cause, 0 if cause else 40)
+    manifest = asked[2]
+    prefix = manifest.headers["x-object-manifest"]
+    assert all(each.target.endswith(f"{prefix}{n:06d}") for n, each in enumerate(sorted(asked[:2])))
+    # Whether it succeeds or not, all that was put is deleted.
+    assert {each.target for each in asked if each.method == "DELETE"} == {
+        each.target for each in asked if each.method == "PUT"
+    }
+
+
 @pytest.mark.parametrize(
     ("created", "deleted", "cause"),
     [(2, 2, None), (1, 2, "wrong verdict"), (2, 1, "wrong verdict")],
