@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+#: How the name of a container ends that keeps the versions of its objects.
+_VERSIONED = "_versions"
+
 #: How the name of an object ends.
 OBJECT_NUMBER = "%06d"
 
@@ -14,14 +17,20 @@ def container_name(base: str, number: int, policy: str | None) -> str:
     return f"{base}_{number:06d}_{policy}" if policy else f"{base}_{number:06d}"
 
 
+def versioned_container(container: str) -> str:
+    """Return the name of the container beside one, which keeps the versions of its objects."""
+    return container + _VERSIONED
+
+
 def container_pattern(base: str, policy: str | None) -> re.Pattern[str]:
     """Match whole names that :func:`container_name` makes for a base name.
 
     With a policy only those for that policy; without one those for any policy that Swift can have, whose
-    name is letters, digits and hyphens, and those for none.
+    name is letters, digits and hyphens, and those for none. The containers beside them, of
+    :func:`versioned_container`, match too.
     """
     ending = f"_{re.escape(policy)}" if policy else "(_[A-Za-z0-9-]+)?"
-    return re.compile(rf"{re.escape(base)}_[0-9]{{6,}}{ending}\Z")
+    return re.compile(rf"{re.escape(base)}_[0-9]{{6,}}{ending}({_VERSIONED})?\Z")
 
 
 def object_name(size_class: str, number: int) -> str:

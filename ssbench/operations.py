@@ -379,6 +379,17 @@ TEMPURL = Operation(
     needs="tempurl",
     one_side=True,
 )
+#: Versions of objects in a container beside that of the job, which the master makes for it.
+VERSIONS = Operation(
+    code=20,
+    name="versions",
+    method="PUT",
+    effect=Effect.NONE,
+    needs="object_versioning",
+    requests=18,
+    repeats="versions",
+    keys={"versions": whole(1, 100), "size": sizes(0)},
+)
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = Operation(
     code=64,
@@ -417,6 +428,7 @@ OPERATIONS = Operations(
         BULK,
         TEMPURL,
         DLO,
+        VERSIONS,
         UPLOAD_IF_MISSING,
         REMOVE,
     )

@@ -231,7 +231,11 @@ class Configuration:
             "copy": {"use": "egg:swift#copy"},
             "slo": {"use": "egg:swift#slo", "rate_limit_under_size": "0"},
             "dlo": {"use": "egg:swift#dlo"},
-            "versioned_writes": {"use": "egg:swift#versioned_writes", "allow_versioned_writes": "true"},
+            "versioned_writes": {
+                "use": "egg:swift#versioned_writes",
+                "allow_versioned_writes": "true",
+                "allow_object_versioning": "true",
+            },
             "symlink": {"use": "egg:swift#symlink"},
         }
         filters: dict[str, Options] = {**front, **self.filters, **self.authentication, **back}

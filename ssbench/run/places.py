@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ssbench.operations import Operation
 from ssbench.run.options import RunOptions
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
@@ -34,6 +35,15 @@ def places_of(scenario: Scenario) -> list[Scenario]:
             scenario, container_base=part.container_base, policy=part.policy, container_count=count
         )
     return [*found.values()]
+
+
+def places_with(scenario: Scenario, operation: Operation) -> set[tuple[str, str | None]]:
+    """Return the base name and the policy of containers in which an operation takes place."""
+    return {
+        (part.container_base, part.policy)
+        for part in scenario.parts
+        if operation.name in part.operation_names
+    }
 
 
 def container_places(scenario: Scenario, options: RunOptions, tokens: TokenSource) -> list[Place]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
+from itertools import product
 
 from ssbench.errors import ClusterError, UsageError
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import Pace
-from ssbench.names import container_name
+from ssbench.names import container_name, versioned_container
 from ssbench.operations import OPERATIONS
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
@@ -23,6 +24,9 @@ from ssbench.workload.draws import Workload
 from ssbench.workload.population import Population
 
 _log = logging.getLogger(__name__)
+
+#: With this containers keep the versions of their objects.
+_KEEP_VERSIONS = {"X-Versions-Enabled": "true"}
 
 
 class _InterruptedError(Exception):
@@ -56,11 +60,18 @@ def refuse_missing(scenario: Scenario, options: RunOptions, tokens: TokenSource)
 
 
 def make_containers(
-    scenario: Scenario, options: RunOptions, tokens: TokenSource, loop: Loop, mark: str | None
+    scenario: Scenario,
+    options: RunOptions,
+    tokens: TokenSource,
+    loop: Loop,
+    mark: str | None,
+    *,
+    versioned: bool = False,
 ) -> None:
     """Make the containers of a run, until it is interrupted; workers get a token that was renewed meanwhile.
 
-    ``mark`` is what the requests carry in their transaction ids. Raises ClusterError.
+    ``mark`` is what the requests carry in their transaction ids. ``versioned``: beside each is one more, that
+    keeps versions. Raises ClusterError.
     """
 
     def check() -> None:
@@ -75,13 +86,15 @@ def make_containers(
         scenario.container_concurrency,
     )
     places = container_places(scenario, options, tokens)
+    own = dict(scenario.container_put_headers)
+    kinds = [(str, own)] + [(versioned_container, own | _KEEP_VERSIONS)] * versioned
     try:
-        with Bar("Containers", len(places) * scenario.container_count) as bar:
-            for place in places:
+        with Bar("Containers", len(places) * len(kinds) * scenario.container_count) as bar:
+            for place, (name_of, headers) in product(places, kinds):
                 STORE.prepare(
                     place.session,
                     [
-                        container_name(scenario.container_base, number, place.policy)
+                        name_of(container_name(scenario.container_base, number, place.policy))
                         for number in range(scenario.container_count)
                     ],
                     place.policy,
@@ -91,7 +104,7 @@ def make_containers(
                     check=check,
                     renew=place.renew,
                     trans_id_extra=mark,
-                    headers=dict(scenario.container_put_headers),
+                    headers=headers,
                 )
     except _InterruptedError:
         return

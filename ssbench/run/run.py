@@ -13,6 +13,7 @@ from ssbench.errors import ClusterError, SsbenchError, TooManyErrorsError, Worke
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.wire import RunParameters
 from ssbench.names import run_mark, tagged
+from ssbench.operations import VERSIONS
 from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.arriving import wait_for_workers
@@ -26,7 +27,7 @@ from ssbench.run.ownership import Ownership
 from ssbench.run.parameters import run_parameters
 from ssbench.run.part import Part, parts_of
 from ssbench.run.phases import Benchmark
-from ssbench.run.places import places_of
+from ssbench.run.places import places_of, places_with
 from ssbench.run.preparation import make_containers, refuse_missing, upload_initial_objects
 from ssbench.run.run_workers import RunWorkers
 from ssbench.run.signing import sign_reads
@@ -237,8 +238,16 @@ class Run:
             return
         if self._tokens is not None:
             refuse_missing(self._scenario, self._options, self._tokens)
+            versioned = places_with(self._scenario, VERSIONS)
             for place in places_of(self._scenario):
-                make_containers(place, self._options, self._tokens, self._loop, self._mark)
+                make_containers(
+                    place,
+                    self._options,
+                    self._tokens,
+                    self._loop,
+                    self._mark,
+                    versioned=(place.container_base, place.policy) in versioned,
+                )
                 if self._stop():
                     return
             self._begin_ownership(self._tokens)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ssbench.document import Document, Item, Items, View
 from ssbench.document.columns import plural
-from ssbench.operations import OPERATIONS
+from ssbench.names import versioned_container
+from ssbench.operations import OPERATIONS, VERSIONS
 from ssbench.quantities import amount as _amount
 from ssbench.quantities import duration
 from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, Forecast, forecast
@@ -38,7 +39,11 @@ def _of_groups(scenario: Scenario, view: View) -> Document:
 def _items(scenario: Scenario) -> Iterator[Item]:
     everything = sum(each.share for each in scenario.size_classes)
     found = forecast(scenario)
-    yield Item(f"containers: {scenario.container_count:,}, {_containers(scenario, found)}")
+    beside = [f"beside each one more for versions: {versioned_container(found.first_container)}"]
+    yield _with(
+        f"containers: {scenario.container_count:,}, {_containers(scenario, found)}",
+        beside if found.mix.get(VERSIONS.name) else [],
+    )
     classes = []
     for each in scenario.size_classes:
         sizes = _amount(each.size_min)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 import gevent
 import gevent.lock
@@ -29,6 +30,7 @@ from ssbench.errors import ClusterError, SsbenchError
 from ssbench.measures import Count, Seconds
 from ssbench.names import container_pattern
 from ssbench.record import Head
+from ssbench.store.contract import Request
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.containers import connect, persistently
 from ssbench.swift.credentials import Session
@@ -55,6 +57,10 @@ _LOG_SECONDS = 5.0
 
 #: Seconds that requests in flight have to finish after :meth:`AccountCleaner.stop`.
 _STOP_SECONDS = 2.0
+
+
+#: The name of an object, and the id of one of its versions; empty where there are none.
+Version = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -255,7 +261,7 @@ class AccountCleaner:
     def _delete_container(self, connection: Any, container: str) -> str | None:
         """Delete a container and its objects; return why it still exists, or raise one of CLIENT_ERRORS."""
         pauses = iter(_PAUSES)
-        previous: list[str] = []
+        previous: list[Version] = []
         while not self._over:
             try:
                 self._ask(swiftclient.delete_container, connection, container)
@@ -308,14 +314,17 @@ class AccountCleaner:
             raise error
         return answer
 
-    def _delete_object(self, container: str, name: str) -> bool:
-        """Delete an object; return whether that failed."""
+    def _delete_object(self, container: str, version: Version) -> bool:
+        """Delete an object, or one version of it; return whether that failed."""
         if self._over:
             return True
+        name, version_id = version
+        query = urlencode({"version-id": version_id}) if version_id else ""
+        request = Request(method="DELETE", container=container, name=name, query=query, missing_ok=True)
         url = random.choice(self._session.storage_urls)
         for refusals in itertools.count(1):
             session = self._session
-            outcome = self._client.request(url, "DELETE", container, name, session.token, missing_ok=True)
+            outcome = self._client.perform(url, request, session.token)
             if not (outcome.unauthorized and self._renew(session, refusals)):
                 break
         if outcome.cause is not None:
@@ -345,10 +354,16 @@ class AccountCleaner:
             return False
 
 
-def _list_objects(url: str, token: str | None, container: str, http_conn: Any) -> list[str]:
-    """Return the first page of names."""
-    _, rows = swiftclient.get_container(url, token, container, limit=_PAGE, http_conn=http_conn)
-    return list(_parse_listing(rows))
+def _list_objects(url: str, token: str | None, container: str, http_conn: Any) -> list[Version]:
+    """Return the first page of names, each with all versions where the container keeps some."""
+    _, rows = swiftclient.get_container(
+        url, token, container, limit=_PAGE, query_string="versions", http_conn=http_conn
+    )
+    names = _parse_listing(rows)
+    if not any("version_id" in row for row in rows):
+        return [(name, "") for name in names]
+    # An object that is no version, of a time before they were kept, has the id "null".
+    return [(str(row["name"]), str(row.get("version_id") or "null")) for row in rows]
 
 
 def _parse_listing(rows: object) -> dict[str, int]:

@@ -11,7 +11,8 @@ import time
 
 from msgspec import Struct, structs
 
-import ssbench.worker.large_objects  # noqa: F401 - its functions register themselves
+import ssbench.worker.large_objects
+import ssbench.worker.versions  # noqa: F401 - its functions register themselves
 from ssbench.errors import SsbenchError, WireError
 from ssbench.fleet.wire import Job, Rare, Result, RunParameters, Spent
 from ssbench.names import container_name, object_name, object_stem, side_of

@@ -68,8 +68,8 @@ class Sequence:
 
     @property
     def cause(self) -> str | None:
-        """Why the last request failed; None where it succeeded."""
-        return self._done[-1].cause
+        """Why the last request failed; None where it succeeded, or there is none yet."""
+        return self._done[-1].cause if self._done else None
 
     def fault(self, cause: str, detail: str) -> Outcome:
         """Return the outcome of an operation whose answers are wrong, although their statuses are not."""
@@ -154,12 +154,14 @@ class Temporary:
             return self.sequence.outcome()
         outcome = self.sequence.fault(*self.wrong) if self.wrong else self.sequence.outcome()
         for name in names:
-            target = self.target
-            request = Request(
-                method="DELETE", container=target.container, name=self.prefix + name, missing_ok=True
-            )
-            target.client.perform(target.url, request, target.token)
+            container = self.target.container
+            self.clean(Request(method="DELETE", container=container, name=self.prefix + name))
         return outcome
+
+    def clean(self, request: Request) -> None:
+        """Delete what an operation that failed may have made, or not."""
+        target = self.target
+        target.client.perform(target.url, structs.replace(request, missing_ok=True), target.token)
 
 
 @builds("list", "list_account")

@@ -288,6 +288,39 @@ def test_several_requests(ran: Any, account: swiftclient.Connection, container_b
         assert all(2 * 4 * 1000 <= size <= 2 * 4 * 100_000 + 10_000 for size in sizes)
 
 
+def test_versions_go_with_their_containers(
+    fleet: Fleet, ran: Any, swift: LocalSwift, account: swiftclient.Connection, container_base: str
+) -> None:
+    before = account.head_account()["x-account-container-count"]
+    run = ran(
+        "--verify",
+        profile={"versions": 1},
+        operations=[{"name": "versions", "versions": 4, "size": "1..2000"}],
+        operation_count=6,
+    )
+    assert run.code == 0, f"{run.errors}\n{run.program.err}"
+    assert {row["entries"] for row in run.of("versions")} == {"4"}
+    versioned = [f"{name}_versions" for name in containers(container_base)]
+    for name in versioned:
+        assert account.head_container(name)["x-versions-enabled"] == "True"
+        assert account.get_container(name, query_string="versions")[1] == []
+    # What a killed run leaves: versions, of which a plain listing shows none when the last is gone.
+    account.put_object(versioned[0], "left", b"1")
+    account.put_object(versioned[0], "left", b"2")
+    account.delete_object(versioned[0], "left")
+    account.put_object(versioned[1], "left", b"1")
+    cleaned = fleet.master(
+        "cleanup-containers",
+        "--yes",
+        "-b",
+        container_base,
+        environment={"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key},
+    )
+    assert cleaned.end() == 0, cleaned.err
+    # The hidden containers that have the versions are gone too.
+    assert account.head_account()["x-account-container-count"] == before
+
+
 def test_a_cluster_that_lacks_a_feature_is_refused(
     ran: Any, account: swiftclient.Connection, container_base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

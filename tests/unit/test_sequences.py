@@ -178,6 +178,52 @@ def test_a_whole_of_which_the_listing_lacks_a_segment_is_a_failure(
     }
 
 
+class Versioned:
+    """A store that keeps versions; ``hides`` lets listings say that there are others."""
+
+    def __init__(self, *, keeps: bool = True, hides: bool = False) -> None:
+        self.keeps, self.hides = keeps, hides
+        self.there: list[str] = []
+
+    def __call__(self, request: Request) -> Reply:
+        wanted = request.target.partition("version-id=")[2]
+        if wanted and request.method == "DELETE":
+            if wanted not in self.there:
+                return Reply(404)
+            self.there.remove(wanted)
+        elif request.method in {"PUT", "DELETE"}:
+            if not self.keeps:
+                return Reply(201)
+            self.there.append(f"{len(self.there) + 1}.5")
+            return Reply(201, headers=(("X-Object-Version-Id", self.there[-1]),))
+        elif "versions=" in request.target:
+            ids = ["9.9"] if self.hides else self.there
+            rows = [{"name": "n", "version_id": each} for each in ids]
+            return Reply(200, body=json.dumps(rows).encode())
+        return Reply(200, body=b"x" * 7)
+
+
+@pytest.mark.parametrize(
+    ("store", "cause"),
+    [
+        (Versioned(), None),
+        (Versioned(keeps=False), "not versioned"),
+        (Versioned(hides=True), "wrong listing"),
+    ],
+)
+def test_versions_are_made_read_listed_and_deleted(
+    perform: Perform, asked: list[Request], store: Versioned, cause: str | None
+) -> None:
+    found = perform("versions", store, versions=2, size=[7, 7])
+    assert (found.cause, found.entries) == (cause, 0 if cause else 2)
+    assert all("_000002_versions" in each.target for each in asked)
+    assert not store.there
+    if cause is None:
+        assert [each.method for each in asked] == ["PUT", "PUT", "GET", "GET", *["DELETE"] * 4]
+    if cause == "not versioned":  # it may be there nevertheless
+        assert asked[-1].method == "DELETE"
+
+
 @pytest.mark.parametrize(
     ("created", "deleted", "cause"),
     [(2, 2, None), (1, 2, "wrong verdict"), (2, 1, "wrong verdict")],

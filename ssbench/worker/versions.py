@@ -1,0 +1,94 @@
+"""Versions of an object: see :mod:`ssbench.worker.sequences`."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+from urllib.parse import urlencode
+
+from msgspec import MsgspecError, json, structs
+
+from ssbench.names import versioned_container
+from ssbench.store.contract import Outcome, Request
+from ssbench.swift.causes import NOT_VERSIONED, WRONG_LISTING
+from ssbench.worker.builders import Target, builds
+from ssbench.worker.sequences import LARGEST_VERDICT, Temporary
+
+#: Versions and their sizes, unless a scenario says others.
+_VERSIONS, _SIZE = 3, (1000, 1000)
+
+
+@builds("versions")
+def versions(target: Target) -> Outcome:
+    """PUT versions of an object, GET the first, list all, DELETE the object, then every version by its id.
+
+    They are in a container of their own, because deleting in one leaves versions behind.
+    """
+    container, values = versioned_container(target.container), target.settings.values
+    made = Temporary(structs.replace(target, container=container))
+    low, high = values.get("size", _SIZE)
+    sizes = [random.randint(low, high) for _ in range(values.get("versions", _VERSIONS))]
+    ids = [_perform(made, made.put("", size=size, headers=target.settings.headers)) for size in sizes]
+    if made.good:
+        first = Request(
+            method="GET",
+            container=container,
+            name=made.prefix,
+            query=urlencode({"version-id": ids[0]}),
+            content=made.prefix,
+            expected=sizes[0],
+        )
+        made.sequence.perform(first)
+    if made.good:
+        found = made.sequence.perform(_listing(made))
+        if made.good and (listed := _ids_in(found)) is not None and not set(listed) - set(ids):
+            made.sequence.entries = len(listed)
+        elif made.good:
+            made.wrong = WRONG_LISTING, "no list of the versions of the object"
+    # Without an id the object is deleted as it would be anywhere, which adds a version that says so.
+    ids.append(_perform(made, Request(method="DELETE", container=container, name=made.prefix, keep=1)))
+    for version in ids:
+        if made.good:
+            made.sequence.perform(_deletion(made, version))
+    if not made.good:
+        _clean_up(made, ids)
+    return made.end()
+
+
+def _perform(made: Temporary, request: Request) -> str:
+    """Make a request if all is well; return the id of the version that it made."""
+    if not made.good:
+        return ""
+    reply = made.sequence.perform(request).reply
+    found = reply.fields.get("x-object-version-id", "") if reply else ""
+    if made.good and not found:
+        made.wrong = NOT_VERSIONED, f"the answer to {request.method} has no X-Object-Version-Id"
+    return found
+
+
+def _listing(made: Temporary) -> Request:
+    query = urlencode({"versions": "", "format": "json", "prefix": made.prefix})
+    return Request(method="GET", container=made.target.container, query=query, keep=LARGEST_VERDICT)
+
+
+def _deletion(made: Temporary, version: str) -> Request:
+    query = urlencode({"version-id": version}) if version else ""
+    container = made.target.container
+    return Request(method="DELETE", container=container, name=made.prefix, query=query, missing_ok=not query)
+
+
+def _ids_in(outcome: Outcome) -> list[str] | None:
+    """Return the ids of versions in a listing; None where it is none."""
+    try:
+        rows = json.decode(outcome.reply.body if outcome.reply else b"", type=list[dict[str, Any]])
+        return [str(row["version_id"]) for row in rows]
+    except (MsgspecError, KeyError):
+        return None
+
+
+def _clean_up(made: Temporary, known: list[str]) -> None:
+    """Delete what may be left: the versions that are known, and those in the listing."""
+    perform, url, token = made.target.client.perform, made.target.url, made.target.token
+    found = _ids_in(perform(url, _listing(made), token)) or []
+    for version in dict.fromkeys([*found, *filter(None, known)]) or [""]:
+        made.clean(_deletion(made, version))
