@@ -108,7 +108,7 @@ class Ahead:
             return
         if self._guessed:
             self._ended = users * max(0.0, round_trip - _SHORT_TURN) / _FIRST_GUESS
-        elif self._users:
+        elif users and self._users:  # without users nothing ends, and what was measured holds for the next
             self._ended *= users / self._users
         if users:
             self._users = users

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +58,39 @@ def test_thousands_of_workers_send_fewer_messages_and_hold_no_more_together() ->
     for _ in range(100):
         ahead.observe(10**6, 1.0, 0.0, scale(3000))
     assert ahead.high * 3000 <= MOST_AHEAD_OF_ALL
+
+
+def test_a_turn_of_no_time_is_no_measurement() -> None:
+    ahead = Ahead()
+    assert ahead.observe(100, 0.0, 0.0) is False
+    assert ahead.observe(100, 1e-7, 0.0) is False
+    assert (ahead.low, ahead.high) == (1, 2)
+    assert ahead.observe(100, 1e-6, 0.0) is True
+
+
+def test_the_first_guess_is_what_the_turn_of_a_ping_needs_and_the_first_measurement_bounds_it() -> None:
+    ahead = Ahead()
+    ahead.serve(4, 0.11)  # 100 ms more than what is short, 5 ms a job: 20 for each user
+    assert ahead.low == 1 + math.ceil(1.25 * 80 + 2 * math.sqrt(80))
+    ahead.serve(8, 0.11)
+    assert ahead.low == 1 + math.ceil(1.25 * 160 + 2 * math.sqrt(160))
+    # Its jobs take 10 s each: in the 0.1 s on the way no more than 8 * 0.1 / 10 end.
+    assert ahead.observe(8, 10.1, 10.0)
+    assert ahead.high <= 6
+    near = Ahead()
+    near.serve(4, 0.01)
+    assert near.high == Ahead().high
+
+
+def test_what_was_measured_changes_with_the_number_of_users() -> None:
+    ahead, same = after(44, 0.11, 0.01), after(44, 0.11, 0.01)
+    ahead.serve(4, 9.0)  # the ping says nothing any more
+    assert ahead.low == same.low
+    ahead.serve(8, 9.0)
+    assert ahead.low > 1.7 * same.low
+    ahead.serve(0, 9.0)  # for a stage, perhaps
+    ahead.serve(4, 9.0)
+    assert ahead.low == same.low
 
 
 @given(st.integers(0, 10**9), st.floats(-1.0, 1e6), st.floats(0.0, 1e9))

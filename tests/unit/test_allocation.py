@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from ssbench.fleet.ahead import MOST_AHEAD_OF_ALL
+from collections.abc import Callable
+
+import pytest
+
+from ssbench.fleet.ahead import MOST_AHEAD, MOST_AHEAD_OF_ALL, Ahead
 from ssbench.fleet.allocation import Allocation
 from ssbench.fleet.worker_state import WorkerState
 
@@ -50,3 +54,178 @@ def test_what_thousands_of_workers_far_away_hold_ahead_has_a_bound() -> None:
     made, workers = allocation(3000, 30_000, round_trip=5.0)
     assert sum(worker.allowance.most for worker in workers) <= 30_000 + MOST_AHEAD_OF_ALL
     assert made.gathering > 0.1
+
+
+def test_another_run_begins_without_workers_and_with_its_own_limit() -> None:
+    made, (worker,) = allocation(1, 4)
+    made.in_hand, made.keeps_ahead = 5, False
+    worker.held.outstanding = 9
+    made.share_out()
+    assert made.beyond == 5
+    made.begin(7)
+    assert (made.limit, made.in_hand, made.keeps_ahead) == (7, None, True)
+    assert (made.workers, made.capacity, made.ahead, made.beyond) == ([], 0, 0, 0)
+    assert (worker.allowance.share, worker.allowance.most) == (0, 0)
+    made.add(worker)
+    worker.held.outstanding = 0
+    assert made.next_worker() is worker
+    assert worker.allowance.share == 7
+
+
+def test_one_that_comes_again_is_measured_anew_and_is_not_away() -> None:
+    made, (worker,) = allocation(1, 4)
+    worker.allowance.ahead.observe(1000, 1.0, 0.0)
+    worker.allowance.away = True
+    made.add(worker)
+    assert made.next_worker() is worker
+    assert worker.allowance.most == 4 + Ahead().high
+
+
+@pytest.mark.parametrize(
+    ("change", "share", "most"),
+    [
+        (lambda made, _: setattr(made, "limit", 2), 2, 4),
+        (lambda made, _: setattr(made, "in_hand", 5), 4, 5),
+        (lambda made, _: setattr(made, "keeps_ahead", False), 4, 4),
+        (lambda made, worker: made.set_capacity(worker, 3), 3, 5),
+        (lambda made, worker: made.add(worker), 4, 6),
+        (lambda made, worker: made.remove(worker), 0, 0),
+    ],
+)
+def test_shares_follow_each_change(
+    change: Callable[[Allocation, WorkerState], None], share: int, most: int
+) -> None:
+    made, (worker,) = allocation(1, 4)
+    change(made, worker)
+    made.next_worker()
+    assert (worker.allowance.share, worker.allowance.most) == (share, most)
+    assert made.ahead == most - share
+
+
+def test_what_does_not_change_puts_no_shares_out_anew() -> None:
+    made, (worker,) = allocation(1, 4)
+    worker.allowance.share = 99  # would be counted again
+    made.limit, made.in_hand, made.keeps_ahead = 4, None, True
+    made.set_capacity(worker, 10)
+    made.share_out()
+    assert worker.allowance.share == 99
+
+
+def test_all_in_hand_is_shared_out_as_users_are() -> None:
+    made, workers = allocation(3, 8)
+    assert [worker.allowance.share for worker in workers] == [3, 3, 2]
+    made.in_hand = 12
+    made.share_out()
+    assert [worker.allowance.most for worker in workers] == [5, 5, 3]  # each rounded up
+    made.in_hand = 1  # no less than a share
+    made.share_out()
+    assert [worker.allowance.most for worker in workers] == [3, 3, 2]
+    made.limit, made.in_hand = 0, 12
+    made.share_out()
+    assert [worker.allowance.most for worker in workers] == [0, 0, 0]
+
+
+def test_in_hand_has_the_bound_of_a_worker_too() -> None:
+    made, (worker,) = allocation(1, 4)
+    made.in_hand = 10**9
+    made.share_out()
+    assert worker.allowance.most == 4 + MOST_AHEAD
+
+
+def test_room_is_for_the_share_first_and_then_for_what_is_ahead() -> None:
+    made, (worker,) = allocation(1, 4)
+    found = []
+    for worker.held.outstanding in (0, 3, 4, 5, 6):
+        found.append(made.room(worker))
+    assert found == [4, 1, 2, 1, 0]
+
+
+def test_one_is_in_line_again_when_it_has_few_and_only_once() -> None:
+    made, (worker,) = allocation(1, 4)
+    worker.held.outstanding = 6
+    assert made.next_worker() is None
+    made.note_room(worker)  # it has all that it may
+    assert made.next_worker() is None
+    worker.held.outstanding = 5  # no more than "low" beyond its share
+    made.note_room(worker)
+    made.note_room(worker)
+    assert made.next_worker() is worker
+    worker.held.outstanding = 6
+    assert made.next_worker() is None
+    worker.held.outstanding = 5
+    assert made.next_worker() is None  # nobody said so
+
+
+def test_with_a_number_in_hand_one_is_in_line_with_any_room() -> None:
+    for in_hand in (None, 4 + 100):
+        made, (worker,) = allocation(1, 4)
+        made.observe(worker, 10, 1.0, 0.0)
+        made.in_hand = in_hand
+        made.share_out()
+        worker.held.outstanding = worker.allowance.most
+        assert made.next_worker() is None
+        worker.held.outstanding -= 1
+        made.note_room(worker)
+        assert (made.next_worker() is worker) == (in_hand is not None)
+
+
+def test_workers_take_turns_for_their_share_and_for_what_is_ahead() -> None:
+    made, workers = allocation(3, 6)
+    assert [made.next_worker() for _ in range(4)] == [*workers, workers[0]]
+    for worker in workers:
+        worker.held.outstanding = 2
+    assert [made.next_worker() for _ in range(4)] == [*workers[1:], *workers[:2]]
+    # One that has less than its share goes before all that have it.
+    workers[2].allowance.in_turn = False
+    workers[2].held.outstanding = 1
+    made.note_room(workers[2])
+    assert made.next_worker() is workers[2]
+    assert made.next_worker() is workers[2]
+
+
+def test_one_that_is_away_is_passed_over_until_the_next_tick() -> None:
+    for outstanding in (0, 2):
+        made, (first, second) = allocation(2, 4)
+        first.held.outstanding = second.held.outstanding = outstanding
+        first.allowance.away = True
+        assert [made.next_worker() for _ in range(3)] == [second] * 3
+        made.tick()
+        assert {made.next_worker() for _ in range(2)} == {first, second}
+
+
+def test_a_measurement_changes_what_is_ahead_at_once() -> None:
+    made, (first, second) = allocation(2, 4)
+    before = made.ahead
+    made.observe(first, 1000, 1.0, 0.9)
+    grown = first.allowance.most - second.allowance.most
+    assert grown > 10
+    assert made.ahead == before + grown
+    made.measure_anew()
+    assert made.ahead == before
+    assert first.allowance.most == second.allowance.most
+
+
+def test_jobs_beyond_what_a_worker_may_have_by_now_are_counted_until_they_have_ended() -> None:
+    made, (first, second) = allocation(2, 8)
+    first.held.outstanding, second.held.outstanding = 6, 2
+    assert made.beyond == 0
+    made.limit, made.keeps_ahead = 4, False
+    made.share_out()
+    assert made.beyond == 4
+    first.held.outstanding = 3
+    assert made.beyond == 1
+    first.held.outstanding = 2
+    assert made.beyond == 0
+    first.held.outstanding = 5  # of its own doing
+    assert made.beyond == 0
+
+
+def test_one_that_has_less_than_its_share_is_in_line_only_once() -> None:
+    made, (first, second) = allocation(2, 4)
+    for worker in (first, second):
+        worker.held.outstanding = worker.allowance.most
+    assert made.next_worker() is None
+    for worker in (first, first, second):
+        worker.held.outstanding = 1
+        made.note_room(worker)
+    assert [made.next_worker() for _ in range(4)] == [first, second, first, second]

@@ -203,3 +203,13 @@ def test_the_times_in_which_a_worker_stalled_are_kept_as_far_as_they_are_in_the_
     gate.hear(1, 103.0, clock=3.0, gaps=[(1.0, 1.5), (1.5, 2.5), (2.7, 9.0)])
     kept = [(round(began, 6), round(ended, 6)) for began, ended in worker.load.gaps]
     assert kept == [(102.0, 102.5), (102.7, 103.0)]
+
+
+def test_an_answer_to_a_ping_counts_for_as_long_as_without_one_a_worker_is_lost() -> None:
+    for seconds, used in ((LOST_AFTER, [1, 2]), (LOST_AFTER + 0.1, [1])):
+        gate = Gate()
+        gate.hear(1, 0.0, worker_id=7)
+        gate.hear(2, 0.5, worker_id=7)
+        gate.roster.leave(1, "why")
+        gate.hear(2, 0.5 + seconds, worker_id=7, answers=False)
+        assert gate.used == used

@@ -1,0 +1,116 @@
+"""What signals do, sent to this process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from ssbench.errors import ExitCode
+from ssbench.run.interrupts import Interrupts
+
+
+def send(number: signal.Signals = signal.SIGINT) -> None:
+    # Python runs the handler before the call returns.
+    signal.raise_signal(number)
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (signal.SIGINT, "Interrupted"),
+        (signal.SIGTERM, "Terminated"),
+        (signal.SIGHUP, "The terminal is closed"),
+    ],
+)
+def test_the_first_one_stops_and_says_what_happens_now(
+    number: signal.Signals, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Interrupts() as interrupts, interrupts.armed(lambda: "ending"):
+        send(number)
+    assert caplog.messages == [f"{name}: ending"]
+
+
+def test_the_second_one_stops_at_once() -> None:
+    with Interrupts() as interrupts, interrupts.armed(lambda: "ending"):
+        send()
+        with pytest.raises(KeyboardInterrupt):
+            send()
+
+
+def test_the_second_one_is_left_to_those_who_raise_it_themselves() -> None:
+    asked: list[None] = []
+
+    def stop_at_once() -> bool:
+        asked.append(None)
+        return True
+
+    with Interrupts() as interrupts, interrupts.armed(lambda: "ending", stop_at_once):
+        send()
+        assert not asked
+        send()
+    assert len(asked) == 1
+
+
+def test_outside_the_first_one_raises_and_does_not_count_later() -> None:
+    with Interrupts() as interrupts:
+        with pytest.raises(KeyboardInterrupt):
+            send()
+        with interrupts.armed(lambda: "ending"):
+            send()
+            with pytest.raises(KeyboardInterrupt):
+                send()
+
+
+def test_handlers_are_as_before_in_the_end() -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    with Interrupts():
+        assert all(signal.getsignal(number) not in before for number in numbers)
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+def test_a_run_that_ignores_the_end_of_its_terminal_goes_on_doing_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts():
+            send(signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_another_thread_leaves_signals_alone() -> None:
+    before, seen = signal.getsignal(signal.SIGINT), []
+
+    def enter() -> None:
+        with Interrupts():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join(60)
+    assert seen == [before]
+
+
+def test_the_third_one_ends_the_process() -> None:
+    program = (
+        "import signal\n"
+        "from ssbench.run.interrupts import Interrupts\n"
+        "with Interrupts() as interrupts, interrupts.armed(lambda: 'ending', lambda: True):\n"
+        "    for _ in range(3): signal.raise_signal(signal.SIGINT)\n"
+        "print('not here')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ,
+    )
+    assert (done.returncode, done.stdout) == (ExitCode.INTERRUPTED, "")
