@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measure a store four times and compare it with the baseline.
+# Measure a store four times (or $RUNS) and compare it with the baseline.
 #
 # The store is the one that ST_AUTH or OS_AUTH_URL names; without them ssbench starts one on this machine.
 # Exit codes are those of `ssbench-master compare`: 0 as good as the baseline, 5 worse, 6 undecided.
@@ -15,7 +15,7 @@ store=
 
 rm -rf candidate
 mkdir candidate
-ssbench-master run-scenario -f store.yaml --workers 2 --repeat 4 --results-dir candidate $store
+ssbench-master run-scenario -f store.yaml --workers 2 --repeat "${RUNS:-4}" --results-dir candidate $store
 
 if ! ls baseline/*.stat.gz > /dev/null 2>&1; then
     cp -r candidate baseline

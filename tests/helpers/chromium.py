@@ -97,17 +97,29 @@ class Chromium:
 @contextmanager
 def chromium(folder: Path) -> Iterator[Chromium]:
     """Start a browser that keeps its files in a folder."""
-    assert DRIVER
-    with subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
+    with _driver() as port:
+        browser = Chromium(f"http://127.0.0.1:{port}", folder / "profile")
         try:
-            assert driver.stdout
-            for line in driver.stdout:
-                if found := re.search(r"successfully on port (\d+)", line):
-                    break
-            browser = Chromium(f"http://127.0.0.1:{found[1]}", folder / "profile")
-            try:
-                yield browser
-            finally:
-                browser.close()
+            yield browser
         finally:
-            driver.terminate()
+            browser.close()
+
+
+@contextmanager
+def _driver() -> Iterator[str]:
+    """Start chromedriver, again where somebody else took the port that it had chosen for IPv4 and IPv6."""
+    assert DRIVER
+    for _ in range(5):
+        with subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
+            try:
+                assert driver.stdout
+                said = []
+                for line in driver.stdout:
+                    said.append(line)
+                    if found := re.search(r"successfully on port (\d+)", line):
+                        yield found[1]
+                        return
+            finally:
+                driver.terminate()
+        assert any("port not available" in line for line in said), said
+    raise AssertionError(said)

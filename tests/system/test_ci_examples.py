@@ -39,7 +39,7 @@ def bash(folder: Path, commands: Sequence[str], **variables: str) -> subprocess.
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=200,
         check=False,
     )
 
@@ -56,14 +56,15 @@ def of_gitlab() -> list[str]:
     return commands
 
 
+@pytest.mark.timeout(400)
 def test_the_first_runs_are_the_baseline_and_the_next_are_compared_with_it(
     project: Path, swift_environment: LocalSwift
 ) -> None:
-    short = {"SSBENCH_RUN_SECONDS": "1", "SSBENCH_PAUSE": "0", "SSBENCH_WORKERS": "1"}
+    short = {"SSBENCH_RUN_SECONDS": "1", "SSBENCH_PAUSE": "0", "SSBENCH_WORKERS": "1", "RUNS": "2"}
     first = bash(project, of_gitlab(), CI_COMMIT_BRANCH="topic", CI_DEFAULT_BRANCH="main", **short)
     assert first.returncode == 0, first.stdout + first.stderr
     baseline = sorted(each.name for each in (project / "baseline").iterdir())
-    assert len(baseline) == 4
+    assert len(baseline) == 2
     assert not (project / "comparison.xml").exists()
 
     second = bash(project, [of_github("Measure and compare")], **short)
@@ -76,7 +77,7 @@ def test_the_first_runs_are_the_baseline_and_the_next_are_compared_with_it(
         "not rate < -10%",
         "not errors > 0.1%",
     ]
-    assert "| ALL |  | ops/s |" in text
+    assert "fail-if errors" in text
     assert Path(os.environ["GITHUB_STEP_SUMMARY"]).read_text() == text
 
     candidate = sorted(each.name for each in (project / "candidate").iterdir())
