@@ -34,6 +34,7 @@ class Product(Enum):
     LIST = "a list of runs"
     TREND = "a trend"
     OUTLOOK = "a check of a scenario"
+    CHANGES = "what changed by Swift's logs"
 
 
 #: What makes the document of each product, given the product and a view: module and function.
@@ -46,6 +47,7 @@ _DOCUMENTS = {
     Product.LIST: "ssbench.archive.listing:document",
     Product.TREND: "ssbench.archive.trend:document",
     Product.OUTLOOK: "ssbench.scenario.outlook:document",
+    Product.CHANGES: "ssbench.reports.changes:document",
 }
 
 #: What writes any document, given the document and a view.
@@ -79,6 +81,7 @@ _OWN: dict[Product, dict[str, str]] = {
     Product.LIST: {"json": "ssbench.archive.json_records:runs"},
     Product.TREND: {"json": "ssbench.archive.json_records:trend"},
     Product.OUTLOOK: {"json": "ssbench.reports.json_outlook:report"},
+    Product.CHANGES: {"json": "ssbench.reports.changes:as_json"},
     Product.CAPACITY: {
         "csv": "ssbench.reports.capacity:as_csv",
         "json": "ssbench.capacity.json_record:report",

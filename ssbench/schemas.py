@@ -15,6 +15,7 @@ KINDS = {
     "trend": ("list --trend --json", "ssbench.archive.json_records:Trend"),
     "scenario": ("check-scenario --json", "ssbench.reports.json_outlook:Report"),
     "attribution": ("attribute --json", "ssbench.attribution.json_record:Report"),
+    "changes": ("attribute --compare --json", "ssbench.reports.changes:Report"),
     "cleanup": ("cleanup-containers --json", "ssbench.swift.cleanup:Report"),
     "settings": ("config --json", "ssbench.cli.config:Report"),
     "workers": ("kill-workers --json", "ssbench.fleet.dismissal:Report"),

@@ -50,15 +50,10 @@ def families(
 ) -> list[Family]:
     """Return all that can be tested; the totals are the last two: by device, and by proxy."""
     lines, code = joined.lines, joined.operations.code
-    done = lines.status < 300
-    fine = done & usable.first_try[lines.operation]
-    reads, no_data = READS[code[lines.operation]], _NO_DATA[code[lines.operation]]
-    # Of several servers that were asked because the first was slow, those who came later say nothing.
-    alone = (usable.compared | ~READS[code])[lines.operation]
-    objects = fine & alone & (lines.of == OBJECT)
+    fine = (lines.status < 300) & usable.first_try[lines.operation]
     seconds = less_updates(joined)
     found = [
-        _of_lines("own", joined, np.flatnonzero(objects & (reads | no_data)), seconds),
+        _of_lines("own", joined, np.flatnonzero(is_own(joined, usable)), seconds),
         _of_lines("updates", joined, np.flatnonzero(fine & (lines.of == UPDATE)), seconds),
         _of_lines("lookups", joined, np.flatnonzero(fine & (lines.of == OTHER)), seconds),
         _of_proxies("own part", joined, parts.proxy, usable.compared),
@@ -78,6 +73,17 @@ def families(
     windows = [_in_windows(joined, each) for each in (found[0], found[1], found[-2])]
     tails = [replace(each, tail=True) for each in found[:2]]
     return [family for family in (*windows, *tails, *found[:-2]) if len(family.units)] + found[-2:]
+
+
+def is_own(joined: Joined, usable: Usable) -> npt.NDArray[np.bool_]:
+    """Return which lines are of an object server's reads and deletes, whose time is its own."""
+    lines, code = joined.lines, joined.operations.code
+    fine = (lines.status < 300) & usable.first_try[lines.operation]
+    # Of several servers that were asked because the first was slow, those who came later say nothing.
+    alone = (usable.compared | ~READS[code])[lines.operation]
+    own = (READS[code] | _NO_DATA[code])[lines.operation]
+    found: npt.NDArray[np.bool_] = fine & alone & (lines.of == OBJECT) & own
+    return found
 
 
 def _in_windows(joined: Joined, family: Family) -> Family:

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import printable
-from ssbench.cli import archives, attribute_requests, attribute_waits, output_file, report_files
+from ssbench.cli import (
+    archives,
+    attribute_changes,
+    attribute_requests,
+    attribute_waits,
+    output_file,
+    report_files,
+)
 from ssbench.cli.options import add_force, add_renamed
 from ssbench.errors import ExitCode, UsageError
 
@@ -78,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for the report of the run as a page with charts, with a section of what the logs say",
     )
+    attribute_changes.add_arguments(parser)
     attribute_requests.add_arguments(parser)
     add_force(parser)
 
@@ -102,14 +110,21 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
     arguments.stats_file = archives.stat_file(arguments)
     attribute_requests.check(arguments)
+    before = attribute_changes.check(arguments)
     others = [path for path in (arguments.json, arguments.html, arguments.trace) if path]
     outputs = [arguments.report_file, *others]
     output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
     on_stdout = sum(map(output_file.is_standard_output, others))
     if on_stdout > 1:
         raise UsageError("standard output (-) is given for two outputs")
+    if before:
+        attribute_changes.write(arguments, before, _join, _overload)
+        return ExitCode.OK
     logs = files.find(arguments.swift_logs)
     joined, summary = _join(arguments.stats_file, logs, arguments.log_format, arguments.transaction)
+    for count in joined.files:
+        if not count.of_run:
+            _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
     if attribute_requests.write(arguments, joined):
         return ExitCode.OK
     facts = RunFacts(arguments.hosts, summary.cluster if summary else None, _overload(joined, summary))
@@ -210,8 +225,6 @@ def _join(
     for count in joined.files:
         if count.damage:
             _log.warning("%s: %s; the lines before that are used", count.path, count.damage)
-        if not count.of_run:
-            _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
     return joined, summary
 
 

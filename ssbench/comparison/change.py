@@ -20,7 +20,7 @@ from ssbench.comparison.figures import Sample
 from ssbench.comparison.order import Order
 from ssbench.comparison.ranks import mann_whitney
 from ssbench.figures import COMPARED, Figure
-from ssbench.statistics.confidence import t_quantile, t_tail
+from ssbench.statistics.confidence import t_quantile, t_tail, welch
 
 #: Runs a side that allow a word.
 ENOUGH_RUNS = 4
@@ -239,12 +239,3 @@ def _half_of_mean(side: Sequence[Sample]) -> float | None:
     halves = [sample.half for sample in side]
     known = [half for half in halves if half is not None]
     return math.hypot(*known) / len(known) if len(known) == len(halves) else None
-
-
-def welch(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
-    """Return the standard error of the difference of two means, and its degrees of freedom."""
-    parts = [variance(side) / len(side) for side in (before, after)]
-    if not sum(parts):
-        return 0.0, float(len(before) + len(after) - 2)
-    below = sum(part**2 / (len(side) - 1) for part, side in zip(parts, (before, after), strict=True))
-    return math.sqrt(sum(parts)), sum(parts) ** 2 / below

@@ -9,9 +9,10 @@ measured to be worth. Nothing here knows of operations or files.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
+from statistics import NormalDist, variance
 
 import numpy as np
 import numpy.typing as npt
@@ -103,6 +104,15 @@ def t_quantile(share: float, freedom: float) -> float:
 def t_tail(value: float, freedom: float) -> float:
     """Return the probability that Student's t is greater than ``value``, which is 0 or more."""
     return _beta_share(freedom / (freedom + value * value), freedom / 2, 0.5) / 2
+
+
+def welch(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+    """Return the standard error of the difference of two means, and its degrees of freedom."""
+    parts = [variance(side) / len(side) for side in (before, after)]
+    if not sum(parts):
+        return 0.0, float(len(before) + len(after) - 2)
+    below = sum(part**2 / (len(side) - 1) for part, side in zip(parts, (before, after), strict=True))
+    return math.sqrt(sum(parts)), sum(parts) ** 2 / below
 
 
 def _beta_share(x: float, a: float, b: float) -> float:

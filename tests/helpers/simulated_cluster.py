@@ -15,6 +15,7 @@ import numpy as np
 from joined_runs import joined_run, successes
 from rings import ring
 
+from ssbench.attribution.changes import Changes, compare
 from ssbench.attribution.joined import OBJECT, UPDATE, Device, Joined, Lines, Process
 from ssbench.operations import CREATE, DELETE, READ
 from ssbench.operations import UPDATE as OVERWRITE
@@ -134,6 +135,13 @@ def simulate(seed: int, cause: Cause, shape: Shape) -> Joined:
         asked.proxy,
         in_proxy,
     )
+
+
+def changes_of(before: Cause, after: Cause, shape: Shape | None = None, seed: int = 1) -> Changes:
+    """Return what changed from one run to another of the same cluster."""
+    shape = shape or Shape(devices=12, nodes=4, requests=1500, ring="fresh", sigma=0.5)
+    runs = (simulate(seed, before, shape), simulate(seed + 1000, after, shape))
+    return compare(*runs, ("before.stat.gz", "after.stat.gz"))
 
 
 def _requests(random: np.random.Generator, cause: Cause, shape: Shape) -> Requests:

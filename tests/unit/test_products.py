@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from full_run import write_full_run
+from simulated_cluster import Cause, changes_of
 
 from ssbench import products
 from ssbench.archive import entry_of
@@ -41,6 +42,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
         Product.OUTLOOK: load("very_small"),
+        Product.CHANGES: changes_of(Cause(devices=(1,)), Cause()),
     }
 
 
@@ -63,6 +65,7 @@ def test_each_product_is_made_in_each_format(
             Product.LIST: "last",
             Product.TREND: "1 run",
             Product.OUTLOOK: "8 operations at once",
+            Product.CHANGES: "d1 on n1",
         }
         assert words[product] in made
         assert "\x1b" not in made
