@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ssbench.cli import option_table
 from ssbench.cli.options import (
@@ -117,6 +118,20 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
     option_table.add(group, RunOptions, "seed", "noop", "keep_objects")
+    group.add_argument(
+        "--existing",
+        metavar="CONTAINER",
+        action="append",
+        default=[],
+        help="only read the objects that this container has already: nothing is prepared, written or deleted,"
+        " and a scenario that writes is refused; may be repeated",
+    )
+    group.add_argument(
+        "--existing-list",
+        metavar="FILE",
+        type=Path,
+        help="the same with the objects that a file names, CONTAINER/OBJECT on each line",
+    )
     group.add_argument(
         "--local-swift",
         action="store_true",

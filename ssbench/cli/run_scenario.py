@@ -36,6 +36,7 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.gates import worst
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
+from ssbench.run.options import ExistingIn
 from ssbench.run.stats_path import new_in
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import load, override
@@ -117,6 +118,19 @@ def _check(arguments: argparse.Namespace) -> None:
     arguments.sides = sides.parse(arguments)
     if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
         arguments.auth_storage_urls = urls
+
+
+def _existing(arguments: argparse.Namespace) -> ExistingIn | None:
+    """Where the objects are that exist already; None where the run makes its own."""
+    if not arguments.existing and arguments.existing_list is None:
+        return None
+    from ssbench.capacity.variables import Variable
+
+    what = "--existing has its own objects, and writes none"
+    unfit.refuse(arguments, what, "--container-count", "--delete-after", "--policy", "--noop", "--ab")
+    if arguments.sweep and arguments.sweep.variable is Variable.SIZE:
+        raise UsageError(f"{what}: leave out --sweep size")
+    return ExistingIn(tuple(arguments.existing), arguments.existing_list)
 
 
 def _choose_file(arguments: argparse.Namespace, scenario: Scenario) -> None:
@@ -287,6 +301,7 @@ def _run_options(arguments: argparse.Namespace) -> RunOptions:
         requests=RequestOptions(**option_table.values(RequestOptions, arguments)),
         **option_table.values(RunOptions, arguments),
         sides=arguments.sides,
+        existing=_existing(arguments),
         find_warmup=arguments.warmup == AUTOMATIC,
         stats_file=arguments.stats_file,
         force=arguments.force,

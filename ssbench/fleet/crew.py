@@ -5,7 +5,7 @@ It knows no phase and no token. What happens it reports as :mod:`ssbench.fleet.e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import zmq
@@ -62,6 +62,8 @@ class Crew:
         self._header = b""
         #: The first due time of the run, from which those that workers get count.
         self._start: float | None = None
+        #: Returns where the objects of tasks are, where their names cannot be derived.
+        self.paths: Callable[[Sequence[Task]], list[str]] | None = None
         self._bounds = Bounds((), 0)
         self._retries = 0
 
@@ -75,6 +77,7 @@ class Crew:
         """Begin a run with these parameters, and with objects of these sizes at most, in bytes."""
         self.parameters = parameters
         self._start = None
+        self.paths = None
         self._header = packing.pack_parameters(parameters)
         retries = parameters.requests.retries + parameters.requests.retry_404
         most = parameters.most_requests
@@ -137,6 +140,7 @@ class Crew:
             seconds,
             worker.presence.heard,
             self.allocation.gathering,
+            [] if self.paths is None else self.paths(tasks),
         )
         if self._send_message(worker, self._header + packing.pack(batch)):
             return True

@@ -116,6 +116,8 @@ def unpack_batch(frame: bytes) -> JobBatch:
         raise WireError(f"job batch: {len(batch.histories)} histories of {len(batch.jobs)} jobs")
     if batch.dues and len(batch.dues) != len(batch.jobs):
         raise WireError(f"job batch: {len(batch.dues)} due times of {len(batch.jobs)} jobs")
+    if batch.paths and len(batch.paths) != len(batch.jobs):
+        raise WireError(f"job batch: {len(batch.paths)} paths of {len(batch.jobs)} jobs")
     return batch
 
 

@@ -21,7 +21,7 @@ from ssbench.operations import Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 13
+PROTOCOL = 14
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -91,7 +91,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ``group`` of users, whose jobs follow them.
     ``operations`` are the settings of operations,
     ``most_requests`` is how many requests a job is at most. ``signed`` has the query of temporary URLs for
-    each container.
+    each container. With ``every_etag`` the MD5 of all that is read is compared with its ETag, not that of a
+    sample.
     """
 
     run_id: Count
@@ -118,6 +119,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     operations: list[Settings] = []
     most_requests: Small = 2
     signed: list[Text] = []
+    every_etag: bool = False
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
@@ -128,7 +130,7 @@ class JobBatch(Struct, array_like=True, frozen=True):
     than ``low`` jobs wait, and may be gathered for ``gathering`` seconds before that.
     In an open loop ``dues`` holds when each job is due: seconds after ``start``, a moment of that worker's
     monotonic clock; None for one that has no due time. In a closed loop it is empty. ``heard`` is as in a
-    :class:`Ping`.
+    :class:`Ping`. ``paths`` is empty where names are derived; else it has ``container/object`` for each job.
     """
 
     batch_id: Count
@@ -140,6 +142,7 @@ class JobBatch(Struct, array_like=True, frozen=True):
     dues: Annotated[list[Seconds | None], Meta(max_length=MAX_JOBS)] = []
     heard: Clock | None = None
     gathering: Annotated[float, Meta(ge=0.001, le=1)] = GATHERING_SECONDS
+    paths: Annotated[list[Text], Meta(max_length=MAX_JOBS)] = []
 
 
 class Ping(Struct, array_like=True, frozen=True, tag=1):

@@ -55,11 +55,11 @@ def _mix(statistics: RunStatistics) -> Iterator[str]:
 
 def _asked(scenario: Scenario) -> dict[str, float]:
     """Return the percentage of each operation that the scenario asks for."""
-    files = sum(each.initial_files for each in scenario.size_classes)
+    whole = sum(each.share for each in scenario.size_classes)
     shares: dict[str, float] = {}
     for each in scenario.size_classes:
         total = sum(each.weights.values())
         for name, weight in each.weights.items():
-            if files and total:
-                shares[name] = shares.get(name, 0.0) + 100 * each.initial_files / files * weight / total
+            if whole and total:
+                shares[name] = shares.get(name, 0.0) + 100 * each.share / whole * weight / total
     return shares

@@ -103,10 +103,10 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
     widths = [max(2, len(title)) for title in columns.values()]
     titles = "  ".join(f"{title:>{width}}" for title, width in zip(columns.values(), widths, strict=True))
     yield f"% Ops   {titles}       Size Range       Size Name"
-    files = sum(size_class.initial_files for size_class in scenario.size_classes)
+    whole = sum(size_class.share for size_class in scenario.size_classes)
     average = [0.0 for _ in columns]
     for size_class in scenario.size_classes:
-        share = size_class.initial_files / files if files else 0.0
+        share = size_class.share / whole if whole else 0.0
         percents = _percents(size_class.weights, columns)
         average = [sum_ + share * percent for sum_, percent in zip(average, percents, strict=True)]
         sizes = _size(size_class.size_min)
@@ -224,6 +224,12 @@ def _notes(statistics: RunStatistics) -> Iterator[str]:
         why = why_replaced(replaced, count["initial_of_others"], verified=verified)
         why = f" ({why})" if why else ""
         notes.append(f"initial objects: {uploaded} uploaded, {replaced} replaced{why}, {reused} reused")
+    if count["existing"]:
+        skipped = count["existing_skipped"]
+        notes.append(
+            f"{count['existing']} objects that were there already were only read: nothing was prepared or"
+            f" written; {skipped} others skipped: their sizes do not fit"
+        )
     if count["waited"]:
         notes.append(f"small population: {count['waited']} operations waited for a free object")
     if count["reused"]:

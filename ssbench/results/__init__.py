@@ -14,6 +14,7 @@ from ssbench.results.block import (
     join,
 )
 from ssbench.results.description import (
+    EXISTING,
     OBJECT_TAG,
     Gap,
     GroupFacts,
@@ -28,6 +29,7 @@ from ssbench.results.schema import FIELDS, NO_WORKER, NOT_MEASURED, UNKNOWN, Fie
 from ssbench.results.sink import Goal, Sink
 
 __all__ = [
+    "EXISTING",
     "FIELDS",
     "INVALID",
     "LOST",

@@ -12,6 +12,9 @@ from ssbench.scenario.model import Scenario
 #: The option of a run under which the tag of its objects' names is kept.
 OBJECT_TAG = "object_tag"
 
+#: That of the names of the containers whose objects existed before the run, in the order of their numbers.
+EXISTING = "existing"
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
@@ -136,6 +139,8 @@ class RunDescription:
 
         ``group`` is the number of its users' group.
         """
+        if isinstance(found := self.options.get(EXISTING), list):
+            return str(found[number]) if 0 <= number < len(found) else f"container number {number}"
         parts = self.scenario.parts
         part = parts[group] if 0 <= group < len(parts) else self.scenario
         policy = part.policy
@@ -145,6 +150,8 @@ class RunDescription:
 
     def name_object(self, size_class: str, number: int, group: int = 0) -> str:
         """Return the name of an object, of a size class of this name, and of the users of a group."""
+        if self.options.get(EXISTING):
+            return f"{size_class} number {number}"  # in the order of the listing
         tag, groups = self.options.get(OBJECT_TAG), self.scenario.groups
         prefix = object_prefix(groups[group].name if 0 <= group < len(groups) else self.group, size_class)
         return object_name(tagged(prefix, tag) if isinstance(tag, str) else prefix, number)

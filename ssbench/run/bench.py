@@ -20,6 +20,7 @@ from ssbench.fleet.addresses import BindAddress, is_loopback
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
 from ssbench.results import Goal, Sink
+from ssbench.run.existing import find
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers, leave, note_ended
 from ssbench.run.options import BenchOptions, RunOptions
@@ -31,6 +32,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.screen.live_frame import WorkerView
 from ssbench.swift.credentials import Credentials
+from ssbench.workload.existing import refuse_writes
 
 if TYPE_CHECKING:
     from ssbench.cluster.observer import Observer
@@ -121,6 +123,8 @@ class Bench:
             raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
         if options.sides and scenario.groups:
             raise UsageError("--ab: not possible with a scenario that has groups of users")
+        if options.existing is not None:
+            refuse_writes(scenario)
         if not options.noop and not self.options.local_swift and self.options.credentials is None:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
         with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
@@ -128,17 +132,22 @@ class Bench:
             if self.options.local_swift and not self.options.workers and not fleet.roster.living():
                 # Who tries ssbench on one machine has probably forgotten them: say so before Swift starts.
                 _log.warning("No worker yet. %s", self._advice(options))
+            tokens = None if options.noop else self._token_source(scenario)
+            existing = None
+            if options.existing is not None and tokens is not None:
+                existing = find(scenario, options, options.existing, tokens)
             run = Run(
-                scenario,
+                scenario if existing is None else existing.scenario(),
                 options,
                 self.options,
                 fleet=fleet,
                 work_port=self._address.work_port,
                 local_workers=local,
-                tokens=None if options.noop else self._token_source(scenario),
+                tokens=tokens,
                 advice=self._advice(options),
                 observer=observer,
                 goal=goal,
+                existing=existing,
             )
             with self._interrupts.armed(run.interrupt, run.interrupt_at_once):
                 self._run = run

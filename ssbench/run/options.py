@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,9 @@ from ssbench.run import error_limit
 from ssbench.run.error_limit import ErrorLimit
 from ssbench.swift.credentials import Credentials
 from ssbench.swift.request_options import RequestOptions
+
+#: Names of containers with existing objects that are kept; reports have numbers for further ones.
+_MOST_CONTAINERS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,17 @@ class Side:
         return f"{self.name}={self.storage_url or self.policy or 'account'}"
 
 
+@dataclass(frozen=True, slots=True)
+class ExistingIn:
+    """Where objects are that exist already: all of some containers, and those that a file names."""
+
+    containers: tuple[str, ...] = ()
+    file: Path | None = None
+
+    def __str__(self) -> str:
+        return ", ".join([*self.containers, *([] if self.file is None else [f"list {self.file}"])])
+
+
 def _batch_size(text: str) -> int | None:
     """Parse a number of jobs, or ``auto``; raises ValueError."""
     if text == "auto":
@@ -91,6 +106,8 @@ class RunOptions:
 
     With two ``sides`` each object belongs to one of them. Both have a storage URL, and the credentials of the
     bench have these two, or both have a policy, or the bench has credentials for each.
+
+    With ``existing`` the objects there are read, and nothing is prepared, written or deleted.
 
     Results go to ``stats_file`` (None: a new file in the folder of :mod:`ssbench.run.state_folder`), which is
     overwritten only with ``force``; ``label`` is kept in it, and so is what an ``undecided`` condition
@@ -183,6 +200,7 @@ class RunOptions:
     ] = None
     find_warmup: bool = False
     sides: tuple[Side, ...] = ()
+    existing: ExistingIn | None = None
     stats_file: Path | None = None
     force: bool = False
     profile: bool = False
@@ -191,15 +209,20 @@ class RunOptions:
     def __post_init__(self) -> None:
         option.check(self)
         option.check(self.requests)
+        if self.existing is not None and (self.noop or self.sides):
+            raise UsageError("existing: not possible in a no-op run, or in one of two sides")
 
 
-def recorded(bench: BenchOptions, run: RunOptions, mark: str | None, tag: str = "") -> dict[str, object]:
+def recorded(
+    bench: BenchOptions, run: RunOptions, mark: str | None, tag: str = "", containers: Sequence[str] = ()
+) -> dict[str, object]:
     """Return what the stat file keeps of the options, nothing secret.
 
     ``mark`` is that of transaction ids, ``tag`` that of the names of objects, if there is one.
+    ``containers`` are those with objects that existed.
     """
     # Only here: it imports numpy, which --help does without.
-    from ssbench.results import OBJECT_TAG  # noqa: PLC0415
+    from ssbench.results import EXISTING, OBJECT_TAG  # noqa: PLC0415
 
     return {
         **option.recorded(run.requests),
@@ -209,6 +232,7 @@ def recorded(bench: BenchOptions, run: RunOptions, mark: str | None, tag: str = 
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,
         OBJECT_TAG: tag or None,
+        EXISTING: list(containers[:_MOST_CONTAINERS]) or None,
         "local_workers": bench.workers or None,
         "local_swift": bench.local_swift,
         "sealed": bench.key_file is not None,

@@ -12,30 +12,26 @@ from typing import TYPE_CHECKING
 from ssbench.errors import ClusterError, SsbenchError, TooManyErrorsError, WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.wire import RunParameters
-from ssbench.names import run_mark, tagged
-from ssbench.operations import VERSIONS
+from ssbench.names import run_mark
 from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.arriving import wait_for_workers
+from ssbench.run.ground import Ground
 from ssbench.run.leftovers import count_leftovers, delete_leftovers, what_deletes
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
-from ssbench.run.ownership import Ownership
 from ssbench.run.parameters import run_parameters
 from ssbench.run.part import Part, parts_of
 from ssbench.run.phases import Benchmark
-from ssbench.run.places import places_of, places_with
-from ssbench.run.preparation import make_containers, refuse_missing, upload_initial_objects
 from ssbench.run.run_workers import RunWorkers
-from ssbench.run.signing import sign_reads
 from ssbench.run.summary import describe, late_warnings, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
-from ssbench.store.contract import Signed
+from ssbench.workload.existing import Existing
 
 if TYPE_CHECKING:
     from ssbench.cluster.observation import Observation
@@ -56,6 +52,7 @@ class Run:
     The fleet, the local workers and the token are those of the bench; ``tokens`` is None in a no-op run.
     ``work_port`` is for messages, ``advice`` says what to do while workers are missing. ``observer``
     watches the cluster. ``goal`` ends the benchmark when it is reached. ``workers`` counts those of the run.
+    ``existing`` are its objects where it makes none; ``scenario`` is theirs then.
     """
 
     def __init__(
@@ -71,6 +68,7 @@ class Run:
         advice: str,
         observer: Observer | None = None,
         goal: Goal | None = None,
+        existing: Existing | None = None,
     ) -> None:
         self._scenario = scenario
         self._options = options
@@ -106,11 +104,9 @@ class Run:
         self._loop.on_tick = self.workers.look_after_local
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
-        self._ownerships: list[Ownership] = []
-        #: Signatures that are good while it goes on.
-        self._signed: Signed | None = None
-        #: What keeps the names of its objects apart from those of other runs.
-        self._tag = ""
+        self._ground = Ground(
+            scenario, options, tokens, self._parts, self._loop, self._run_id, self._mark, existing
+        )
         self._interrupted, self._trouble, self._kept = False, False, 0
         self._if_interrupted = "the run ends before its benchmark. Ctrl-C again ends it at once"
 
@@ -148,10 +144,7 @@ class Run:
             outcome = self._carry_out(path, sinks, on_measured)
             whole = True
         finally:
-            if self._signed is not None:
-                self._signed.end()
-            for ownership in self._ownerships:
-                ownership.end(self._kept, at_once=not whole or isinstance(self._error, ClusterError))
+            self._ground.leave(self._kept, at_once=not whole or isinstance(self._error, ClusterError))
         return outcome
 
     def _carry_out(
@@ -159,6 +152,7 @@ class Run:
     ) -> RunOutcome:
         self._begin_observation()
         self._prepare()
+        self._trouble = self._ground.trouble
         if self._stop():
             _log.warning("Interrupted before the benchmark began")
             if any(part.state.owns_initial for part in self._parts):
@@ -175,7 +169,8 @@ class Run:
                 self._fleet,
                 self._bench,
                 self._options,
-                tag=self._tag,
+                tag=self._ground.tag,
+                containers=self._ground.containers,
             ),
         )
         nothing_to_delete = self._options.noop or self._options.keep_objects
@@ -234,56 +229,8 @@ class Run:
                 f"The workers run {capacity} operations at once, less than the {users} users"
                 " asked for; start more workers or give them a higher --concurrency"
             )
-        if self._stop():
-            return
-        if self._tokens is not None:
-            refuse_missing(self._scenario, self._options, self._tokens)
-            versioned = places_with(self._scenario, VERSIONS)
-            for place in places_of(self._scenario):
-                make_containers(
-                    place,
-                    self._options,
-                    self._tokens,
-                    self._loop,
-                    self._mark,
-                    versioned=(place.container_base, place.policy) in versioned,
-                )
-                if self._stop():
-                    return
-            self._begin_ownership(self._tokens)
-            if self._stop():
-                return
-            self._signed = sign_reads(self._parts, self._options, self._tokens, self._stop)
-        for part in self._parts:
-            part.uploads = upload_initial_objects(
-                part.scenario,
-                self._options,
-                part.workload,
-                part.state,
-                self._loop,
-                pace=part.load.closed,
-                crew=part.crew,
-            )
-        failed = any(part.uploads.failed for part in self._parts if part.uploads is not None)
-        self._trouble = failed and not self._stop()
-        if not failed:
-            for ownership in self._ownerships:
-                ownership.ready()
-
-    def _begin_ownership(self, tokens: TokenSource) -> None:
-        """Find out whether the objects of other runs may have the names of this one's."""
-        self._ownerships = [
-            Ownership(
-                place, self._options, tokens, self._loop, run_id=self._run_id, trans_id_extra=self._mark
-            )
-            for place in places_of(self._scenario)
-        ]
-        for ownership in self._ownerships:
-            self._tag = ownership.begin() or self._tag
-        for part in self._parts if self._tag else ():
-            # No other run will find its initial objects.
-            part.state.owns_initial = True
-            part.crew.change(size_classes=[tagged(each, self._tag) for each in part.names])
+        if not self._stop():
+            self._ground.prepare()
 
     def _begin_observation(self) -> None:
         if self._observer is not None:
@@ -351,8 +298,7 @@ class Run:
         longest = max(standstill.longest for standstill in standstills)
         if longest >= _LONG_STANDSTILL:
             self._news.warn(f"Operations failed and none succeeded for {longest:.0f} s of the run")
-        for ownership in self._ownerships:
-            ownership.look()
+        self._ground.look_around()
 
     def _end_benchmarks(self) -> None:
         for benchmark in self._benchmarks:
@@ -403,7 +349,7 @@ class Run:
             interrupted=self._stop(),
             error=self._error,
             trouble=self._trouble,
-            noop=self._options.noop,
+            counted=self._ground.counts(),
         )
 
     def _note_too_many_errors(self) -> None:

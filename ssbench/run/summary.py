@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ssbench import __version__
@@ -36,10 +36,12 @@ def describe(
     options: RunOptions,
     *,
     tag: str = "",
+    containers: Sequence[str] = (),
 ) -> RunDescription:
     """Return the first document, of a run whose benchmark begins now; ``options`` are those in effect.
 
-    ``tag`` keeps the names of its objects apart from those of other runs.
+    ``tag`` keeps the names of its objects apart from those of other runs, ``containers`` are those that it
+    found.
 
     ``run_id`` is that of the whole run: the fleet's own changes when jobs are abandoned.
     """
@@ -48,7 +50,7 @@ def describe(
         scenario=scenario,
         version=__version__,
         seed=seed,
-        options=recorded(bench, options, parameters.trans_id_extra, tag),
+        options=recorded(bench, options, parameters.trans_id_extra, tag, containers),
         host=socket.gethostname(),
         run_id=run_id,
         started=time.time(),
@@ -82,19 +84,18 @@ def summarize(
     interrupted: bool,
     error: SsbenchError | None,
     trouble: bool,
-    noop: bool,
+    counted: Mapping[str, float],
 ) -> RunSummary:
-    """Return the last document, of a run whose benchmark has ended, from its parts."""
+    """Return the last document, of a run whose benchmark has ended, from its parts.
+
+    ``counted`` is what was counted before the benchmark.
+    """
     ledgers = [crew.ledger for crew in fleet.crews]
     benchmarks = [part.benchmark for part in parts if part.benchmark is not None]
     epoch = benchmarks[0].epoch
     facts = [part.facts(interrupted=interrupted) for part in parts]
     grouped = parts[0].group is not None
     states = [part.state for part in parts]
-    uploads: dict[str, float] = {}
-    for part in parts if not noop else ():
-        for name, count in (part.uploads.counts() if part.uploads is not None else {}).items():
-            uploads[name] = uploads.get(name, 0) + count
     missing: Counter[tuple[int, int]] = Counter()
     for state in states:
         missing.update(state.not_sendable)
@@ -121,7 +122,7 @@ def summarize(
             "not_begun": sum(state.waiting for state in states),
             "expired": sum(state.expired for state in states),
             **sum((Counter(state.counts()) for state in states), Counter[str]()),
-            **uploads,
+            **counted,
         },
         sent_until=max(benchmark.sent_until for benchmark in benchmarks),
         master=MasterFacts(used.cpu_share, own.longest, used.unread),

@@ -221,3 +221,17 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
         timeouts: tuple[float, float],
     ) -> Signed:
         """Begin to sign reads, which are good without credentials until a moment, in Unix time."""
+
+    def objects(
+        self,
+        session: SessionT,
+        container: str,
+        *,
+        timeouts: tuple[float, float],
+        renew: Callable[[], SessionT] | None,
+        expect: Callable[[int], None],
+    ) -> Iterable[tuple[str, int]]:
+        """Return the name and the size of each object in a container.
+
+        ``expect`` is called with about how many there are; ``renew`` as in :meth:`prepare`.
+        """

@@ -39,11 +39,12 @@ def wrong_etag(etag: str | None, expected: str, what: str) -> str | None:
 
 
 class Sample:
-    """Chooses one in :data:`SAMPLE`, beginning with the first."""
+    """Chooses one in ``every``, beginning with the first."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_every", "_left")
 
-    def __init__(self) -> None:
+    def __init__(self, every: int = SAMPLE) -> None:
+        self._every = every
         self._left = 0
 
     def is_next(self) -> bool:
@@ -57,7 +58,7 @@ class Sample:
         """Return whether this one is chosen."""
         if not self.is_next():
             return False
-        self._left = SAMPLE - 1
+        self._left = self._every - 1
         return True
 
 

@@ -77,7 +77,7 @@ class ClientSettings(RequestOptions, frozen=True, kw_only=True):
 
     ``max_connections`` is the limit for each server. ``trans_id_extra`` is what Swift is asked to let its
     transaction ids end in. With ``verify_seed`` bodies follow from the names of their objects, and those of
-    reads are checked.
+    reads are checked. With ``every_etag`` so is the ETag of each read, not only of a sample.
     """
 
     max_connections: int = 64
@@ -85,6 +85,7 @@ class ClientSettings(RequestOptions, frozen=True, kw_only=True):
     ca_certificates: str | None = None
     trans_id_extra: str | None = None
     verify_seed: int | None = None
+    every_etag: bool = False
 
 
 class Client:
@@ -109,7 +110,7 @@ class Client:
             verifier=None if seed is None else Verifier(payload, seed),
         )
         #: Chooses the reads whose ETag is checked.
-        self.sample = Sample()
+        self.sample = Sample(1) if settings.every_etag else Sample()
         self._sweeper = Sweeper(self._shared, interval)
         self._tls: ssl.SSLContext | None = None
         self._pools: dict[Endpoint, Pool] = {}

@@ -86,6 +86,19 @@ class Swift:
 
         return TemporaryKey(session, renew, until, timeouts)
 
+    def objects(
+        self,
+        session: Session,
+        container: str,
+        *,
+        timeouts: tuple[float, float],
+        renew: Callable[[], Session] | None,
+        expect: Callable[[int], None],
+    ) -> Iterable[tuple[str, int]]:
+        from ssbench.swift.listing import Listing
+
+        return Listing(session, container, timeouts, renew).objects(expect)
+
 
 def info_urls(storage_url: str) -> list[str]:
     """Return where a cluster may say what it can do."""

@@ -102,21 +102,24 @@ class Target:
     ) -> bytes:
         """Return what makes a request of an object's number, of a PUT also of its size and its body.
 
-        That is with the ``%`` operator. ``stem`` is what the name begins with. A request that it makes is the
-        one that :meth:`head` begins.
+        That is with the ``%`` operator. ``stem`` is what the name begins with; without one it takes the whole
+        name, quoted, in place of a number. A request that it makes is the one that :meth:`head` begins.
         """
         request = Request(
             method=method,
             container=container,
-            name=stem,
+            name=stem or "_",
             delete_after=delete_after,
             owner=owner,
             headers=headers,
         )
         head = self.head(request, token)
-        name = quote(stem, "/~").encode() + b" HTTP/1.1\r\n"
+        name = quote(stem or "_", "/~").encode() + b" HTTP/1.1\r\n"
         before, found, after = head.replace(b"%", b"%%").partition(name.replace(b"%", b"%%"))
-        template = before + found.replace(b" ", OBJECT_NUMBER.encode() + b" ", 1) + after
+        if stem:
+            template = before + found.replace(b" ", OBJECT_NUMBER.encode() + b" ", 1) + after
+        else:
+            template = before + found.replace(b"_", b"%b", 1) + after
         if method != "PUT":
             return template
         return template.replace(b"\r\nContent-Length: 0\r\n", b"\r\nContent-Length: %d\r\n", 1) + b"%b"

@@ -8,19 +8,21 @@ from __future__ import annotations
 import logging
 import random
 import time
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct, structs
 
 import ssbench.worker.large_objects
 import ssbench.worker.versions  # noqa: F401 - its functions register themselves
 from ssbench.errors import SsbenchError, WireError
-from ssbench.fleet.wire import Job, Rare, Result, RunParameters, Spent
+from ssbench.fleet.wire import Job, JobBatch, Rare, Result, RunParameters, Spent
 from ssbench.names import container_name, object_name, object_stem, side_of
 from ssbench.operations import OPERATIONS, On, Operation, Settings
 from ssbench.store.contract import Outcome
 from ssbench.swift.connection import Connection
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.pool import Pool
+from ssbench.swift.target import quoted
 from ssbench.worker.builders import NO_SETTINGS, Target, ask, builder, send
 
 _log = logging.getLogger(__name__)
@@ -39,7 +41,8 @@ class Plan(Struct, frozen=True, gc=False):
     """How jobs of one operation, size class and container are carried out briefly.
 
     ``template`` makes a request of an object's number, or of number, size and body of an upload, which it is
-    if it ``sends``. ``reads``: it is a GET; ``sized``: the job has the size of the object.
+    if it ``sends``. ``reads``: it is a GET; ``sized``: the job has the size of the object. Where there is
+    ``named``, the template takes the name that this returns for a job in place of a number.
     """
 
     template: bytes
@@ -47,6 +50,7 @@ class Plan(Struct, frozen=True, gc=False):
     sends: bool
     reads: bool
     sized: bool
+    named: Callable[[Job], bytes] | None = None
 
 
 class Run:
@@ -66,8 +70,11 @@ class Run:
                 ca_certificates=parameters.ca_certificates,
                 trans_id_extra=parameters.trans_id_extra,
                 verify_seed=parameters.verify_seed,
+                every_etag=parameters.every_etag,
             )
         )
+        #: The names of objects that cannot be derived, by the ids of the jobs that are for them.
+        self.named: dict[int, str] = {}
         #: By operation, size class and container; None for those that are carried out carefully.
         self.plans: dict[tuple[int, int, int], Plan | None] = {}
         self._containers: dict[tuple[int, int], str] = {}
@@ -85,6 +92,17 @@ class Run:
         """Use later parameters of the same run, which have a new token, for example."""
         self.parameters = parameters
         self.plans.clear()
+
+    def name(self, batch: JobBatch) -> None:
+        """Remember where the objects of jobs are."""
+        for job, path in zip(batch.jobs, batch.paths, strict=True):
+            container, _, self.named[job[0]] = path.partition("/")
+            self._containers[job[3], 0] = container
+
+    def forget_names(self, job_ids: Iterable[int]) -> None:
+        """Forget the names of objects of jobs that have ended, or were taken back."""
+        for job_id in job_ids:
+            self.named.pop(job_id, None)
 
     def perform(
         self, job: Job, history: Spent | None, begun: Connection | None = None
@@ -115,7 +133,7 @@ class Run:
         operation, build, settings = self._operations[code]
         key = container_number, side_of(number) if parameters.side_policies else 0
         container = self._containers.get(key) or self._name_container(*key)
-        name = object_name(parameters.size_classes[size_class], number)
+        name = self.named[job[0]] if self.named else object_name(parameters.size_classes[size_class], number)
         token = parameters.second_token if place and parameters.second_token else parameters.token
         url = parameters.storage_urls[place]
         spent = history or _NOTHING
@@ -158,7 +176,7 @@ class Run:
                 parameters.storage_urls[0],
                 operation.method,
                 self._containers.get((container_number, 0)) or self._name_container(container_number, 0),
-                object_stem(parameters.size_classes[size_class]),
+                "" if self.named else object_stem(parameters.size_classes[size_class]),
                 parameters.token,
                 parameters.delete_after if build is send else None,
                 parameters.owners[size_class] if build is send and parameters.owners else None,
@@ -167,7 +185,11 @@ class Run:
         except (SsbenchError, LookupError):
             return None  # each job says why
         reads = operation.method == "GET"
-        return Plan(template, pool, build is send, reads, reads and operation.returns_object)
+        sized = reads and operation.returns_object
+        return Plan(template, pool, build is send, reads, sized, self._quoted if self.named else None)
+
+    def _quoted(self, job: Job) -> bytes:
+        return quoted(self.named[job[0]]).encode()
 
     def _name_container(self, number: int, side: int) -> str:
         policies = self.parameters.side_policies

@@ -49,11 +49,12 @@ class ShortWay:
         connection, self._connection = self._connection, None
         if TYPE_CHECKING:
             assert connection is not None
+        name = number if plan.named is None else plan.named(job)
         if plan.sends:
             body, _, digest = self._begin_body(size)
-            head = connection.exchange_briefly(plan.template % (number, size, body), digest)
+            head = connection.exchange_briefly(plan.template % (name, size, body), digest)
         else:
-            head = connection.exchange_briefly(plan.template % number, None)
+            head = connection.exchange_briefly(plan.template % name, None)
         if head is None or (
             plan.reads and (head.status != 200 or (size != head.length and plan.sized and size))
         ):

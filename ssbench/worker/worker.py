@@ -360,7 +360,8 @@ class Worker:
             self._hand_back(_ids(jobs[room:]), service)
             if not room:
                 return
-            batch = replace(batch, jobs=jobs[:room], histories=batch.histories[:room], dues=batch.dues[:room])
+            cut = {name: getattr(batch, name)[:room] for name in ("histories", "dues", "paths")}
+            batch = replace(batch, jobs=jobs[:room], **cut)
         self._worked_at = time.monotonic()
         self._runs.works_for(self._ping.master)
         service.outbox.expect(batch)

@@ -146,6 +146,11 @@ class Population:
         self._sizes[size_class][number] = size
         self._append(size_class, number)
 
+    def place_initial(self, size_class: int, containers: Iterable[int]) -> None:
+        """Let the initial objects of a class be in these containers, that of object number 1 first."""
+        known = self._containers[size_class]
+        known[1 : self._first_created[size_class]] = array(known.typecode, containers)
+
     def next_jobs(self, count: int, now: float = 0.0, most_draws: int | None = None) -> list[Target]:
         """Return at most ``count`` operations, each with its object.
 

@@ -54,6 +54,7 @@ ELSEWHERE = {
     "force",
     "profile",
     "undecided",
+    "existing",  # the containers that were found are kept
 }
 
 REQUESTS = set(table(RequestOptions))

@@ -15,7 +15,7 @@ from ssbench.workload.chosen import population_of
 from ssbench.workload.draws import Workload
 
 SIZES = {"4kB": 4096, "1MB": 10**6, "100MB": 10**8, "5GB": 5 * 10**9}
-USES = {"web", "backup", "media", "listing", "metadata", "tenants"}
+USES = {"web", "backup", "media", "listing", "metadata", "tenants", "existing"}
 NAMES = {"very_small", "small", "medium", "large", "huge", "zero_byte_upload", *USES} | {
     f"{size}_{kind}" for size in SIZES for kind in ("read", "write", "mixed")
 }

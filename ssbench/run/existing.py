@@ -1,0 +1,88 @@
+"""Finding the objects of a run that reads what exists already: by listing containers, or from a file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from ssbench.errors import ClusterError, UsageError
+from ssbench.run.options import ExistingIn, RunOptions
+from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Scenario
+from ssbench.screen.bars import Bar
+from ssbench.stores import STORE
+from ssbench.workload.existing import LONGEST_CONTAINER, LONGEST_NAME, Existing
+
+_log = logging.getLogger(__name__)
+
+#: A bar is told of so many objects at once.
+_AT_ONCE = 10_000
+
+
+def find(scenario: Scenario, options: RunOptions, wanted: ExistingIn, tokens: TokenSource) -> Existing:
+    """Return the objects for a scenario; raises UsageError or ClusterError where there are none."""
+    found = Existing(scenario)
+    if wanted.file is not None:
+        if not found.only_class:
+            raise UsageError(
+                "--existing-list: expected a scenario with one size class, because a list of names tells no"
+                " sizes by which objects could be sorted into several"
+            )
+        for container, name in _names(wanted.file):
+            found.add(container, name, None)
+    for container in dict.fromkeys(wanted.containers):
+        _list(container, found, options, tokens)
+    where = ", ".join([*map(repr, wanted.containers), *([str(wanted.file)] if wanted.file else [])])
+    if not len(found):
+        why = f" (all {found.skipped:,} have sizes outside its size classes)" if found.skipped else ""
+        raise ClusterError(f"--existing: no object for the scenario in {where}{why}")
+    _log.info(
+        "Existing objects: %s in %d containers, only read; %s others skipped: their sizes do not fit",
+        f"{len(found):,}",
+        len(found.containers),
+        f"{found.skipped:,}",
+    )
+    for name in found.empty_classes():
+        _log.warning("No existing object is of size class %r: its operations are left out", name)
+    return found
+
+
+def _list(container: str, found: Existing, options: RunOptions, tokens: TokenSource) -> None:
+    requests = options.requests
+    with Bar(f"Listing {container}", 0) as bar:
+        new = 0
+        for name, size in STORE.objects(
+            tokens.sessions[0],
+            container,
+            timeouts=(requests.connect_timeout, requests.network_timeout),
+            renew=tokens.renewing(0),
+            expect=bar.expect,
+        ):
+            found.add(container, name, size)
+            new += 1
+            if new == _AT_ONCE:
+                bar.advance(new)
+                new = 0
+        bar.advance(new)
+
+
+def _names(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield container and object of each line of a file; raises UsageError."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                text = line.rstrip(b"\r\n")
+                if not text:
+                    continue
+                container, _, name = text.removeprefix(b"/").partition(b"/")
+                if not (0 < len(container) <= LONGEST_CONTAINER and 0 < len(name) <= LONGEST_NAME):
+                    raise UsageError(
+                        f"{path}:{number}: expected CONTAINER/OBJECT, of at most {LONGEST_CONTAINER} and"
+                        f" {LONGEST_NAME} bytes, not {text[:80].decode('utf-8', 'replace')!r}"
+                    )
+                yield container.decode(), name.decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}:{number}: expected UTF-8 text") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,143 @@
+"""What a run finds or makes in the cluster before its benchmark: containers, objects, marks of other runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ssbench.names import tagged
+from ssbench.operations import VERSIONS
+from ssbench.run.loop import Loop
+from ssbench.run.options import RunOptions
+from ssbench.run.ownership import Ownership
+from ssbench.run.part import Part
+from ssbench.run.places import places_of, places_with
+from ssbench.run.preparation import make_containers, refuse_missing, upload_initial_objects
+from ssbench.run.signing import sign_reads
+from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Scenario
+from ssbench.store.contract import Signed
+from ssbench.workload.existing import Existing
+
+
+class Ground:
+    """What is in the cluster for a run.
+
+    ``tokens`` is None in a no-op run, ``existing`` where it makes its objects itself. ``tag`` is what keeps
+    their names apart from those of other runs. ``trouble``: not all initial objects are there.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        options: RunOptions,
+        tokens: TokenSource | None,
+        parts: Sequence[Part],
+        loop: Loop,
+        run_id: int,
+        mark: str | None,
+        existing: Existing | None = None,
+    ) -> None:
+        self.tag = ""
+        self.trouble = False
+        self._scenario = scenario
+        self._options = options
+        self._tokens = tokens
+        self._parts = parts
+        self._loop = loop
+        self._run_id = run_id
+        self._mark = mark
+        self._existing = existing
+        self._ownerships: list[Ownership] = []
+        #: Signatures that are good while the run goes on.
+        self._signed: Signed | None = None
+
+    def _stop(self) -> bool:
+        return self._loop.interrupted.is_set()
+
+    def prepare(self) -> None:
+        """Make containers, find out about other runs, upload initial objects, until interrupted.
+
+        Raises WorkerError when all workers vanish, UsageError where the cluster lacks something,
+        ClusterError when Swift takes no container or not one of the initial objects.
+        """
+        if self._tokens is not None:
+            refuse_missing(self._scenario, self._options, self._tokens)
+        if self._existing is not None:
+            for part in self._parts:
+                self._existing.fill(part.state)
+                part.crew.paths = self._existing.paths
+            return
+        if self._tokens is not None:
+            versioned = places_with(self._scenario, VERSIONS)
+            for place in places_of(self._scenario):
+                make_containers(
+                    place,
+                    self._options,
+                    self._tokens,
+                    self._loop,
+                    self._mark,
+                    versioned=(place.container_base, place.policy) in versioned,
+                )
+                if self._stop():
+                    return
+            self._begin_ownership(self._tokens)
+            if self._stop():
+                return
+            self._signed = sign_reads(self._parts, self._options, self._tokens, self._stop)
+        for part in self._parts:
+            part.uploads = upload_initial_objects(
+                part.scenario,
+                self._options,
+                part.workload,
+                part.state,
+                self._loop,
+                pace=part.load.closed,
+                crew=part.crew,
+            )
+        failed = any(part.uploads.failed for part in self._parts if part.uploads is not None)
+        self.trouble = failed and not self._stop()
+        if not failed:
+            for ownership in self._ownerships:
+                ownership.ready()
+
+    def _begin_ownership(self, tokens: TokenSource) -> None:
+        """Find out whether the objects of other runs may have the names of this one's."""
+        self._ownerships = [
+            Ownership(
+                place, self._options, tokens, self._loop, run_id=self._run_id, trans_id_extra=self._mark
+            )
+            for place in places_of(self._scenario)
+        ]
+        for ownership in self._ownerships:
+            self.tag = ownership.begin() or self.tag
+        for part in self._parts if self.tag else ():
+            # No other run will find its initial objects.
+            part.state.owns_initial = True
+            part.crew.change(size_classes=[tagged(each, self.tag) for each in part.names])
+
+    def counts(self) -> dict[str, float]:
+        """Return what the stat file keeps of how many objects were made or found; nothing of a no-op run."""
+        found: Counter[str] = Counter()
+        for part in self._parts if self._tokens is not None else ():
+            found.update(part.uploads.counts() if part.uploads is not None else {})
+        if self._existing is not None:
+            found.update({"existing": len(self._existing), "existing_skipped": self._existing.skipped})
+        return dict(found)
+
+    @property
+    def containers(self) -> list[str]:
+        """The names of the containers, where these cannot be derived."""
+        return [] if self._existing is None else self._existing.containers
+
+    def look_around(self) -> None:
+        """Look for runs that began since; after the benchmark, before the report."""
+        for ownership in self._ownerships:
+            ownership.look()
+
+    def leave(self, kept: int, *, at_once: bool) -> None:
+        """Take marks and signatures away; the last thing to be called. See :meth:`Ownership.end`."""
+        if self._signed is not None:
+            self._signed.end()
+        for ownership in self._ownerships:
+            ownership.end(kept, at_once=at_once)
