@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -45,8 +46,12 @@ PARTS = {
     "attribution": ("ssbench/attribution/*.py",),
 }
 
-#: A mutant has so many seconds to begin, and then so many times as long as its tests take without it.
-BEGIN, SLOWER = 60.0, 5.0
+#: A mutant has so many seconds of CPU time to begin, and then so many times as long as its tests take without
+#: it. A busy machine takes none of that; waits of tests have time-outs of their own.
+BEGIN, SLOWER = 30.0, 5.0
+
+#: In any case it ends after so many times as many seconds.
+BUSY = 20.0
 
 
 class Ended(NamedTuple):
@@ -109,8 +114,8 @@ def arguments() -> argparse.Namespace:
 
 def sample(parts: Sequence[str], size: int, seed: int) -> Iterator[tuple[str, Mutant]]:
     """Yield mutants, no two of one place, each with its part."""
-    draw = random.Random(seed)
     for number, part in enumerate(parts):
+        draw = random.Random(f"{seed} {part}")  # so that a part by itself has the same mutants
         share = size * (number + 1) // len(parts) - size * number // len(parts)
         sources = {
             str(path.relative_to(ROOT)): path.read_bytes()
@@ -148,8 +153,11 @@ def run(part: str, mutant: Mutant, reach: Reach) -> Ended:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    most = BEGIN + SLOWER * reach.seconds(tests)
     try:
-        return Ended(part, mutant, len(tests), process.wait(BEGIN + SLOWER * reach.seconds(tests)) != 0)
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (round(most), round(most) + 1))
+        code = process.wait(BUSY * most)
+        return Ended(part, mutant, len(tests), code != 0, code not in {-signal.SIGXCPU, -signal.SIGKILL})
     except subprocess.TimeoutExpired:
         return Ended(part, mutant, len(tests), killed=True, in_time=False)
     finally:
