@@ -41,6 +41,7 @@ from soak_faults import CONCURRENCY, INITIAL, NETWORK_TIMEOUT, Faults, Fleet
 from watched import Watched
 
 from ssbench.local_swift import LocalSwift
+from ssbench.names import MARK_PREFIX
 from ssbench.operations import CREATE
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run_results import open_results
@@ -212,11 +213,15 @@ def check_idle(verdict: Verdict, fleet: Fleet, idle_before: int) -> None:
 
 def check_account(verdict: Verdict, fleet: Fleet, swift: LocalSwift, said: str) -> None:
     """What the second run created is gone, but for what it says; cleanup-containers removes the rest."""
-    left = sorted(names_left(swift, "second"))
+    found = sorted(names_left(swift, "second"))
+    marks = [name for name in found if MARK_PREFIX in name]
+    left = [name for name in found if name not in marks]
     told = re.search(r"(\d+) of the \d+ objects that the run created are still there", said)
     verdict.figures["objects left by the run"] = f"{len(left)}, {told[1] if told else 0} of them known to it"
     text = f"{len(left)} objects are left that the run does not tell of: {left[:5]}"
     verdict.expect(len(left) <= (int(told[1]) if told else 0), text)
+    stays = "The mark of this run stays" in said
+    verdict.expect(stays or not marks, f"marks are left that the run does not tell of: {marks}")
     for base in ("first", "second"):
         code = fleet.master("cleanup-containers", "--yes", "-b", base).process.returncode
         verdict.expect(code == 0, f"cleanup-containers -b {base} ended with {code}")
