@@ -37,6 +37,9 @@ class Product(Enum):
     CHANGES = "what changed by Swift's logs"
 
 
+#: The fields by which the statistics of a complete report are grouped, as pages need them.
+GROUPS = ("worker", "storage_url", "group")
+
 #: What makes the document of each product, given the product and a view: module and function.
 _DOCUMENTS = {
     Product.RUN: "ssbench.comparison.run:document",

@@ -7,15 +7,8 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench import printable
-from ssbench.cli import (
-    archives,
-    attribute_changes,
-    attribute_requests,
-    attribute_waits,
-    output_file,
-    report_files,
-)
+from ssbench import printable, products
+from ssbench.cli import archives, attribute_changes, attribute_requests, attribute_waits, output_file
 from ssbench.cli.options import add_force, add_renamed
 from ssbench.errors import ExitCode, UsageError
 
@@ -148,7 +141,7 @@ def _write_page(arguments: argparse.Namespace, found: Attribution, requests: lis
     from ssbench.statistics import summarize
 
     with reading(arguments.stats_file) as results:
-        statistics = summarize(results, report_files.GROUPS, over_time=True)
+        statistics = summarize(results, products.GROUPS, over_time=True)
     options = ReportOptions()
     sections = [attribution.section(found)]
     if requests:

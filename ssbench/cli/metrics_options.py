@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--metrics-port",
         metavar="[ADDRESS:]PORT",
-        type=_listen,
+        type=listen,
         help="serve counters and histograms for Prometheus at this port while the program runs; other hosts"
         " reach it only where an address is given, such as 0.0.0.0:9102 for all (default: none)",
     )
@@ -40,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _listen(text: str) -> tuple[str, int]:
+def listen(text: str) -> tuple[str, int]:
+    """Read ``[ADDRESS:]PORT``; raises what argparse turns into a line."""
     if text.isdigit():
         return "127.0.0.1", port(text)
     found = _ADDRESS.match(text)

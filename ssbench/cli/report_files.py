@@ -24,10 +24,6 @@ _log = logging.getLogger(__name__)
 _HELP = "{}; - is standard output, without the text report (default: none)"
 
 
-#: Fields by which the statistics of a complete report are grouped.
-GROUPS = ("worker", "storage_url", "group")
-
-
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
     """The files that were asked for: (report, file)."""
@@ -48,7 +44,7 @@ class ReportFiles:
     @property
     def by(self) -> tuple[str, ...]:
         """The fields that the statistics for these reports keep apart."""
-        return GROUPS if self.over_time else ()
+        return products.GROUPS if self.over_time else ()
 
     @property
     def over_time(self) -> bool:

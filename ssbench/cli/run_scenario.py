@@ -25,6 +25,7 @@ from ssbench.cli import (
     sides,
     thresholds,
     unfit,
+    web_options,
     zmq_options,
 )
 from ssbench.cli.loading import loading
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from ssbench.cli.report_printer import ReportPrinter
     from ssbench.cluster.observer import Observer
     from ssbench.run.series import Series
+    from ssbench.web.sink import LivePage
 
 _log = logging.getLogger(__name__)
 
@@ -77,7 +79,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         _observer(arguments) as observer,
         Bench(_bench_options(arguments, plans)) as bench,
         metrics_options.sinks(arguments, scenario, bench.workers) as metrics,
+        web_options.live_page(arguments) as page,
     ):
+        shown = [*metrics, *([page.sink(bench.so_far)] if page else [])]
         if repetition:
             from ssbench.cli import turns
 
@@ -85,7 +89,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 return series.run(
                     plan.scenario,
                     what,
-                    sinks=[*_progress(plan.arguments, plan.scenario, bench), *metrics],
+                    sinks=[*_progress(plan.arguments, plan.scenario, bench), *shown],
                     observer=observer,
                     goal=_goal(plan.arguments, plan.scenario),
                     # What one seed draws would be the same for all runs, and so seem to be known.
@@ -98,7 +102,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             outcome = bench.run(
                 scenario,
                 options,
-                sinks=[*_progress(arguments, scenario, bench), *metrics],
+                sinks=[*_progress(arguments, scenario, bench), *shown],
                 on_measured=report.print,
                 observer=observer,
                 goal=_goal(arguments, scenario),
@@ -178,17 +182,18 @@ def _find_capacity(arguments: argparse.Namespace) -> ExitCode:
     capacity.prepare(arguments)
     scenario = _scenario(arguments)
     _choose_file(arguments, scenario)
-    return capacity.run(
-        arguments,
-        Setting(
-            scenario,
-            _bench_options(arguments),
-            _run_options(arguments),
-            _observer(arguments),
-            partial(_sinks, arguments),
-            partial(_goal, arguments),
-        ),
-    )
+    with web_options.live_page(arguments) as page:
+        return capacity.run(
+            arguments,
+            Setting(
+                scenario,
+                _bench_options(arguments),
+                _run_options(arguments),
+                _observer(arguments),
+                partial(_sinks, arguments, page),
+                partial(_goal, arguments),
+            ),
+        )
 
 
 def _goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:
@@ -223,10 +228,16 @@ def _observer(arguments: argparse.Namespace) -> Observer | nullcontext[None]:
 
 
 @contextmanager
-def _sinks(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> Iterator[list[Sink]]:
+def _sinks(
+    arguments: argparse.Namespace, page: LivePage | None, scenario: Scenario, bench: Bench
+) -> Iterator[list[Sink]]:
     """Yield the sinks of the results of a run, besides the stat file."""
     with metrics_options.sinks(arguments, scenario, bench.workers) as metrics:
-        yield [*_progress(arguments, scenario, bench), *metrics]
+        yield [
+            *_progress(arguments, scenario, bench),
+            *metrics,
+            *([page.sink(bench.so_far)] if page else []),
+        ]
 
 
 def _progress(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> list[Sink]:

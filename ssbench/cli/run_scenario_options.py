@@ -20,6 +20,7 @@ from ssbench.cli import (
     option_table,
     report_files,
     request_options,
+    web_options,
     zmq_options,
 )
 from ssbench.cli.loading import loading
@@ -135,6 +136,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     add_fail_if(group)
     add_undecided(group)
     report_files.add_arguments(group)
+    web_options.add_arguments(group)
     group.add_argument(
         "--progress",
         choices=("line", "characters", "none"),

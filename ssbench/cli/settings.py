@@ -214,8 +214,10 @@ def _value(parser: Parser, action: argparse.Action, value: Any) -> Any:
         if text not in _TRUE | _FALSE:
             raise ValueError(f"{value!r} is not true or false")
         return action.const if text in _TRUE else parser.builtin(action)
+    if action.nargs == "?" and (text := str(value).strip().lower()) in _TRUE | _FALSE:
+        return action.const if text in _TRUE else parser.builtin(action)
     several = isinstance(action, argparse._AppendAction)
-    if action.nargs is not None or several:
+    if action.nargs not in {None, "?"} or several:
         if isinstance(value, str):
             texts = [value] if action.nargs is None else shlex.split(value)
         else:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 class Tone(Enum):
-    """How good something is."""
+    """How good something is; that of what goes on is open."""
 
+    OPEN = "open"
     GOOD = "good"
     DOUBTFUL = "doubtful"
     BAD = "bad"

@@ -74,7 +74,7 @@ def parts(document: Document) -> list[Part]:
         return draw(chart, times)
 
     found += [Part(name, macros.part(each, name, drawn_of)) for name, each in sections]
-    return [each for each in found if each.html]
+    return [Part(each.id, str(each.html)) for each in found if each.html]
 
 
 def _sections(elements: Iterable[Element]) -> Iterator[Section]:

@@ -50,6 +50,13 @@ def verdict(statistics: RunStatistics, options: ReportOptions) -> Verdict:
     return Verdict(_OUTCOMES[found.outcome][1], title(found, statistics), sentences)
 
 
+def so_far(statistics: RunStatistics, options: ReportOptions) -> Verdict:
+    """Return what there is to say of a run that goes on: nothing is judged before its end."""
+    found = judged(statistics, options)
+    conditions = [f"So far, fail-if {each.text}." for each in found.judgments]
+    return Verdict(Tone.OPEN, " ".join(_with_facts("RUNNING:", found, statistics)), conditions)
+
+
 def title(found: verdicts.Verdict, statistics: RunStatistics) -> str:
     """Return the first line: the outcome, and what was delivered of what was asked for."""
     return " ".join(title_parts(found, statistics))
@@ -57,7 +64,10 @@ def title(found: verdicts.Verdict, statistics: RunStatistics) -> str:
 
 def title_parts(found: verdicts.Verdict, statistics: RunStatistics) -> list[str]:
     """Return the parts of the first line, each of which is better not broken."""
-    word = f"{_OUTCOMES[found.outcome][0]}:"
+    return _with_facts(f"{_OUTCOMES[found.outcome][0]}:", found, statistics)
+
+
+def _with_facts(word: str, found: verdicts.Verdict, statistics: RunStatistics) -> list[str]:
     if statistics.start is None:
         return [word, "no result"]
     facts = [*beside(found.asked, found.delivered), plural(statistics.total.failed, "error")]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from ssbench.fleet import key, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.results import Goal, Sink
+from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.existing import find
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers, leave, note_ended
@@ -169,6 +170,10 @@ class Bench:
     def worker_views(self) -> list[WorkerView]:
         """Return how busy each worker is that the run that goes on uses, or used."""
         return self._run.workers.views() if self._run is not None else []
+
+    def so_far(self) -> tuple[Path, RunSummary] | None:
+        """Return the stat file of a benchmark that goes on, and what else is known of it; None before."""
+        return self._run.so_far() if self._run is not None else None
 
     def capacity(self) -> int:
         """Return how many operations the workers that are there can run at once."""

@@ -27,7 +27,7 @@ from ssbench.run.parameters import run_parameters
 from ssbench.run.part import Part, parts_of
 from ssbench.run.phases import Benchmark
 from ssbench.run.run_workers import RunWorkers
-from ssbench.run.summary import describe, late_warnings, summarize
+from ssbench.run.summary import describe, late_warnings, so_far, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario
@@ -102,6 +102,7 @@ class Run:
         asked = options.expect_workers or bench.workers or 1
         self.workers = RunWorkers(fleet, former, local_workers, asked)
         self._loop.on_tick = self.workers.look_after_local
+        self._path: Path | None = None
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
         self._ground = Ground(
@@ -132,6 +133,12 @@ class Run:
 
     def _stop(self) -> bool:
         return self._loop.interrupted.is_set()
+
+    def so_far(self) -> tuple[Path, RunSummary] | None:
+        """Return the stat file of a benchmark that goes on, and what else is known of it; None before."""
+        if self._path is None or not self._benchmarks:
+            return None
+        return self._path, so_far(self._fleet, self._benchmarks[0].epoch, self._loop.own, self._news.warnings)
 
     # -- the run ------------------------------------------------------------------------------
 
@@ -173,6 +180,7 @@ class Run:
                 containers=self._ground.containers,
             ),
         )
+        self._path = path
         nothing_to_delete = self._options.noop or self._options.keep_objects
         self._if_interrupted = (
             "no more operations are sent; the report follows. Ctrl-C again ends the run at once, without it"

@@ -9,6 +9,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ssbench import __version__
@@ -74,6 +75,20 @@ def late_warnings(observation: Observation | None) -> list[str]:
     ]
 
 
+def so_far(fleet: Fleet, epoch: float, own: OwnPart, warnings: Iterable[str]) -> RunSummary:
+    """Return what is known of a benchmark that goes on: of its workers, of the master, and its warnings."""
+    used = own.used(time.monotonic(), terminal.seconds_unread())
+    return RunSummary(
+        ended=time.time(),
+        warnings=tuple(warnings),
+        workers=tuple(
+            _facts(worker, epoch) for worker in fleet.roster.workers.values() if worker.presence.used
+        ),
+        master=MasterFacts(used.cpu_share, own.longest, used.unread),
+        gaps=tuple(_gaps(own, fleet.roster.workers.values(), epoch)),
+    )
+
+
 def summarize(
     fleet: Fleet,
     parts: Sequence[Part],
@@ -99,16 +114,11 @@ def summarize(
     missing: Counter[tuple[int, int]] = Counter()
     for state in states:
         missing.update(state.not_sendable)
-    used = own.used(time.monotonic(), terminal.seconds_unread())
-    return RunSummary(
-        ended=time.time(),
+    return replace(
+        so_far(fleet, epoch, own, warnings),
         not_sendable=tuple((*key, count) for key, count in sorted(missing.items())),
         lost_jobs=sum(benchmark.lost_jobs for benchmark in benchmarks),
-        warnings=tuple(warnings),
         interrupted=interrupted,
-        workers=tuple(
-            _facts(worker, epoch) for worker in fleet.roster.workers.values() if worker.presence.used
-        ),
         counters={
             "late_results": sum(ledger.late_results for ledger in ledgers),
             "foreign_results": sum(ledger.foreign_results for ledger in ledgers),
@@ -125,8 +135,6 @@ def summarize(
             **counted,
         },
         sent_until=max(benchmark.sent_until for benchmark in benchmarks),
-        master=MasterFacts(used.cpu_share, own.longest, used.unread),
-        gaps=tuple(_gaps(own, fleet.roster.workers.values(), epoch)),
         cluster=observation,
         ended_early=None if error is None else str(error),
         error_code=0 if error is None else int(error.exit_code),

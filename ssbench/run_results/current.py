@@ -22,6 +22,7 @@ from ssbench.run_results.records import (
     ROWS,
     RUN,
     VERSION,
+    Closing,
     decode_closing,
     decode_cluster,
     decode_run,
@@ -52,7 +53,7 @@ class CurrentResults(RunResults):
 
     def _read_blocks(self) -> Iterator[ResultBlock]:
         size_classes = len(self.size_classes)
-        codes = _codes_of_defined(self.run)
+        codes = codes_of_defined(self.run)
         cluster = None
         while (record := self._record()) is not None:
             kind, payload = record
@@ -67,12 +68,7 @@ class CurrentResults(RunResults):
             elif kind == END:
                 closing = decode_closing(payload)
                 self.summary = replace(closing.summary, cluster=cluster)
-                if closing.summary.interrupted:
-                    self.warnings.append(self._interrupted())
-                self.warnings.extend(closing.summary.warnings)
-                if closing.results_lost:
-                    lost = f"{closing.results_lost:,}"
-                    self.warnings.append(f"results that could not be written to the stat file: {lost}")
+                self.warnings.extend(warnings_of(closing, self.run, self.results_read))
                 self._warn_of_what_follows()
                 return
         self.warnings.append(
@@ -88,14 +84,6 @@ class CurrentResults(RunResults):
             )
         elif rest:
             self.warnings.insert(0, "something that is no part of the run follows its end in the stat file")
-
-    def _interrupted(self) -> str:
-        scenario = self.run.scenario
-        if scenario.run_seconds is not None:
-            return f"the run was interrupted before its {scenario.run_seconds:g} s were over"
-        return (
-            f"the run was interrupted after {self.results_read:,} of {scenario.operation_count:,} operations"
-        )
 
     def _record(self) -> tuple[bytes, bytes] | None:
         """Return kind and payload of the next record, None at the end; raises DamageError."""
@@ -119,7 +107,20 @@ class CurrentResults(RunResults):
         return kind, payload
 
 
-def _codes_of_defined(run: RunDescription) -> dict[int, int]:
+def warnings_of(closing: Closing, run: RunDescription, results: int) -> Iterator[str]:
+    """Yield the warnings of a run that has ended, of which so many results were read."""
+    if closing.summary.interrupted:
+        scenario = run.scenario
+        if scenario.run_seconds is not None:
+            yield f"the run was interrupted before its {scenario.run_seconds:g} s were over"
+        else:
+            yield f"the run was interrupted after {results:,} of {scenario.operation_count:,} operations"
+    yield from closing.summary.warnings
+    if closing.results_lost:
+        yield f"results that could not be written to the stat file: {closing.results_lost:,}"
+
+
+def codes_of_defined(run: RunDescription) -> dict[int, int]:
     """Return the codes here of the operations that the scenario of a run defines, by those in its file."""
     try:
         return {

@@ -21,11 +21,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from result_rows import block, row
 from runs import wait_until
 
+from ssbench import serving
 from ssbench.cli import metrics_options
 from ssbench.cli.options import Parser
 from ssbench.cluster import statsd as swift_statsd
 from ssbench.errors import UsageError
-from ssbench.metrics import server as metrics_server
 from ssbench.metrics.gathering import groups
 from ssbench.metrics.prometheus import PrometheusExporter
 from ssbench.metrics.statsd import StatsdSender
@@ -191,8 +191,8 @@ def test_silent_connections_give_way_and_are_closed(
         def ours() -> int:
             return len(list(Path("/proc/self/fd").iterdir())) - len(silent) - before
 
-        wait_until(lambda: ours() <= metrics_server.MOST + 1, "silent connections to give way")
-        monkeypatch.setattr(metrics_server, "SECONDS", 0.1)
+        wait_until(lambda: ours() <= serving.MOST + 1, "silent connections to give way")
+        monkeypatch.setattr(serving, "SECONDS", 0.1)
         for made in silent:
             while made.recv(4096):  # until it is closed: an error may be answered first
                 pass

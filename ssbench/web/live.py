@@ -1,0 +1,111 @@
+"""A run as the document of a page: the one of its report, of the results that there are so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ssbench import products
+from ssbench.comparison.run import document
+from ssbench.document import Document, Note, Tone, Verdict
+from ssbench.errors import StatFileError
+from ssbench.reports import ReportOptions
+from ssbench.reports.verdict import so_far
+from ssbench.results import RunDescription, RunSummary
+from ssbench.run_results import open_results
+from ssbench.run_results.damage import DamageError
+from ssbench.run_results.following import Following
+from ssbench.statistics import Collector, make_statistics, summarize
+from ssbench.statistics.cut import AUTOMATIC
+from ssbench.statistics.facts import OwnFacts
+from ssbench.statistics.summary import collector_of
+from ssbench.web.messages import Message
+
+_OPTIONS = ReportOptions()
+
+#: What the page says until the first benchmark begins.
+WAITING = Document(
+    "ssbench",
+    [Note("Workers are waited for, containers are made, initial objects are uploaded. This page follows.")],
+    Verdict(Tone.OPEN, "The benchmark has not begun yet"),
+)
+
+
+class Live:
+    """Follows the stat files of runs, one after another.
+
+    ``ended`` tells that the run of :meth:`tell` has ended, and that :meth:`look` has returned all of it.
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._following: Following | None = None
+        self._collector: Collector | None = None
+        self._so_far: RunSummary | None = None
+        self._broken = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a run to follow."""
+        return self._following is not None
+
+    def tell(self, message: Message) -> None:
+        """Take note of what the master says; another file is another run."""
+        if self._following is None or self._following.path != message.file:
+            if self._following is not None:
+                self._following.close()
+            self._following = Following(message.file)
+            self._collector, self._broken, self.ended = None, False, False
+        self._so_far = message.so_far
+
+    def look(self) -> Document:
+        """Count what is new, and return the document."""
+        following = self._following
+        if following is None:
+            return WAITING
+        if not self._broken:
+            try:
+                self._count(following)
+            except (DamageError, OSError):
+                self._broken = True
+        if self._broken:
+            return self._whole(following)
+        if following.run is None or self._collector is None:
+            return WAITING
+        if following.summary is None:
+            return self._running(following.run, self._collector)
+        self.ended = True
+        if following.run.options.get("warmup") == AUTOMATIC:  # which is found when all is known
+            return self._whole(following)
+        facts = _facts(following.run, following.summary, following.warnings)
+        return document(make_statistics(self._collector, facts), _OPTIONS)
+
+    def _count(self, following: Following) -> None:
+        blocks = [*following.blocks()]
+        if self._collector is None and following.run is not None:
+            facts = _facts(following.run, None, ())
+            self._collector = collector_of(facts, products.GROUPS, over_time=True)
+        if self._collector is not None:
+            for block in blocks:
+                self._collector.add(block)
+
+    def _running(self, run: RunDescription, collector: Collector) -> Document:
+        known = self._so_far
+        numbers = make_statistics(collector, _facts(run, known, known.warnings if known else ()))
+        return replace(document(numbers, _OPTIONS), verdict=so_far(numbers, _OPTIONS))
+
+    def _whole(self, following: Following) -> Document:
+        """Return the document of a file that is complete, read from its beginning."""
+        try:
+            results = open_results(following.path)
+            numbers = summarize(results, products.GROUPS, over_time=True)
+        except StatFileError:
+            return WAITING
+        self.ended = numbers.complete
+        made = document(numbers, _OPTIONS)
+        return made if self.ended else replace(made, verdict=so_far(numbers, _OPTIONS))
+
+
+def _facts(run: RunDescription, summary: RunSummary | None, warnings: Iterable[str]) -> OwnFacts:
+    names = [each.name for each in run.scenario.size_classes]
+    return OwnFacts(run, names, summary, [*warnings])
