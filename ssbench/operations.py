@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from ssbench.rule import LABEL, TEXT, Rule, sizes, whole
+from ssbench.rule import LABEL, TEXT, Rule, sizes, some_of, whole
 
 #: A header field of a request.
 Header = tuple[str, str]
@@ -28,8 +28,31 @@ FIRST_DEFINED = 128
 EXISTS = "exists already"
 
 
+#: How large objects are read, unless a scenario says otherwise.
+READS: tuple[str, ...] = ("whole",)
+
+#: Results have room for so many steps.
+MOST_STEPS = 6
+
 #: The least and the largest number of bytes of a part, unless a scenario says others.
 PART_LENGTH = (4096, 4096)
+
+
+#: Operations that a sequence begins with, and those that may follow.
+_FIRST = ("create", "create_only")
+_LATER = ("read", "head", "conditional", "range", "post", "update", "delete")
+
+SEQUENCE_STEPS = Rule(
+    lambda value: (
+        isinstance(value, list)
+        and 1 < len(value) <= MOST_STEPS
+        and value[0] in _FIRST
+        and all(each in _LATER for each in value[1:])
+        and "delete" not in value[:-1]
+    ),
+    f"a list of 2 to {MOST_STEPS} operations: {' or '.join(_FIRST)}, then any of {', '.join(_LATER)};"
+    " a delete is the last",
+)
 
 
 class Effect(Enum):
@@ -100,6 +123,8 @@ class Settings:
 
 
 def _in_words(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
     if isinstance(value, tuple | list):
         return " to ".join(str(each) for each in dict.fromkeys(value))
     return str(value) if len(str(value)) <= _LONGEST_VALUE else f"{str(value)[:_LONGEST_VALUE]}..."
@@ -119,7 +144,8 @@ class Operation:
     ``on`` is what its request is for, with these ``headers`` and this ``query``. ``success`` are the statuses
     that mean success (none: 200 to 299), ``causes`` the names of failures by status. ``needs`` is the feature
     that the store must have. ``keys`` are those of its settings in a scenario. ``one_side``: it is not
-    possible in a run of two sides.
+    possible in a run of two sides. ``steps`` are what its time is told by, one after the other: names, or in
+    braces the key of its settings that has them.
     """
 
     code: int
@@ -141,6 +167,7 @@ class Operation:
     requests: int = 1
     repeats: str = ""
     one_side: bool = False
+    steps: tuple[str, ...] = ()
 
     def most_requests(self, settings: Settings) -> int:
         """Return how many requests it is at most, those included that remove what it made.
@@ -148,6 +175,17 @@ class Operation:
         ``requests`` without settings; twice the value of the key ``repeats`` adds to that.
         """
         return self.requests + 2 * int(settings.values.get(self.repeats, 0))
+
+    def steps_of(self, settings: Settings) -> tuple[str, ...]:
+        """Return the names of its steps; those of the same name are numbered."""
+        names: list[str] = []
+        for each in self.steps:
+            key = each.strip("{}")
+            names += [each] if key == each else settings.values.get(key, READS)
+        return tuple(
+            f"{name} {names[: place + 1].count(name)}" if names.count(name) > 1 else name
+            for place, name in enumerate(names)
+        )
 
     @property
     def has_object(self) -> bool:
@@ -345,6 +383,7 @@ SYMLINK = Operation(
     returns_object=True,
     needs="symlink",
     requests=4,
+    steps=("write", "read", "delete"),
 )
 SLO = Operation(
     code=16,
@@ -352,11 +391,23 @@ SLO = Operation(
     method="PUT",
     effect=Effect.NONE,
     needs="slo",
-    requests=10,
+    requests=12,
     repeats="segments",
-    keys={"segments": whole(1, 1000), "segment_size": sizes(1)},
+    keys={
+        "segments": whole(1, 1000),
+        "segment_size": sizes(1),
+        "reads": some_of(("whole", "range", "part")),
+    },
+    steps=("segments", "manifest", "{reads}", "delete"),
 )
-DLO = replace(SLO, code=19, name="dlo", needs="", requests=15)
+DLO = replace(
+    SLO,
+    code=19,
+    name="dlo",
+    needs="",
+    requests=16,
+    keys={**SLO.keys, "reads": some_of(("whole", "range"))},
+)
 BULK = Operation(
     code=17,
     name="bulk",
@@ -366,6 +417,7 @@ BULK = Operation(
     requests=12,
     repeats="objects",
     keys={"objects": whole(1, 1000), "size": sizes(0)},
+    steps=("upload", "delete"),
 )
 #: A read by temporary URL, with the signature of its container in place of a token.
 TEMPURL = Operation(
@@ -389,6 +441,18 @@ VERSIONS = Operation(
     requests=18,
     repeats="versions",
     keys={"versions": whole(1, 100), "size": sizes(0)},
+    steps=("write", "read", "list", "delete", "remove"),
+)
+#: Operations on an object of its own, one after the other, by one user.
+SEQUENCE = Operation(
+    code=21,
+    name="sequence",
+    method="PUT",
+    effect=Effect.NONE,
+    sends_body=True,
+    requests=8,
+    keys={"steps": SEQUENCE_STEPS},
+    steps=("{steps}",),
 )
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = Operation(
@@ -429,6 +493,7 @@ OPERATIONS = Operations(
         TEMPURL,
         DLO,
         VERSIONS,
+        SEQUENCE,
         UPLOAD_IF_MISSING,
         REMOVE,
     )

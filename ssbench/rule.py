@@ -73,7 +73,10 @@ def _sizes(value: object) -> object:
     """Return the two ends of ``4kB..64kB``, or of one size; any other value unchanged."""
     if isinstance(value, str):
         low, dots, high = value.partition("..")
-        return quantities.size(low), quantities.size(high if dots else low)
+        ends = quantities.size(low), quantities.size(high if dots else low)
+        if ends[0] > ends[1]:
+            raise ValueError(f"the smaller size comes first, but not in {brief(value)}")
+        return ends
     return (value, value) if type(value) is int else value
 
 
@@ -85,6 +88,19 @@ def sizes(low: int) -> Rule:
         ),
         f"a size of {low} or more, or two as in 4kB..64kB, between which each is drawn evenly",
         convert=_sizes,
+    )
+
+
+def some_of(names: tuple[str, ...]) -> Rule:
+    """Return a rule for a list of some of these names, each at most once."""
+    return Rule(
+        lambda value: (
+            isinstance(value, list)
+            and bool(value)
+            and all(each in names for each in value)
+            and len(set(value)) == len(value)
+        ),
+        f"a list of one or more of {', '.join(names)}, each once",
     )
 
 

@@ -50,7 +50,8 @@ class Arrival(msgspec.Struct, frozen=True, gc=False):
 class Crew:
     """The workers of a master for one group; ``account`` is that of its jobs.
 
-    ``parameters`` are those of the group in the run.
+    ``parameters`` are those of the group in the run. ``left`` is how many objects its operations have made
+    and could not delete.
     """
 
     def __init__(self, account: Account, sockets: MasterSockets) -> None:
@@ -58,6 +59,7 @@ class Crew:
         self.allocation = account.allocation
         self.ledger = account.ledger
         self.parameters = RunParameters(run_id=0)
+        self.left = 0
         self._sockets = sockets
         self._header = b""
         #: The first due time of the run, from which those that workers get count.
@@ -76,6 +78,7 @@ class Crew:
     def use(self, parameters: RunParameters, largest_objects: Sequence[int]) -> None:
         """Begin a run with these parameters, and with objects of these sizes at most, in bytes."""
         self.parameters = parameters
+        self.left = 0
         self._start = None
         self.paths = None
         self._header = packing.pack_parameters(parameters)
@@ -257,6 +260,8 @@ class Crew:
                 or (result.size and result.size != task[4] and (task[4] or result.size > largest[task[1]]))
             ):
                 history = batch.history(job_id)
+                if result.rare is not None:
+                    self.left += result.rare.left
                 if (wrong := self._bounds.fault(batch, result, to_master, now)) is not None:
                     self.ledger.note_invalid(worker, wrong)
                     result = _invalid(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it

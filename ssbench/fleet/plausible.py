@@ -83,7 +83,7 @@ class Bounds:
     def _largest(self, task: Task, age: float) -> float:
         """Return the most bytes that a job of that age may move, if not those it was sent with."""
         operation, largest = OPERATIONS[task[0]], self.largest[task[1]]
-        if operation.sends_body:
+        if operation.sends_body and operation.has_object:
             return largest if operation.returns_object else 0
         any_number = operation.returns_object or operation.defined or not operation.has_object
         return max(largest, _LARGEST_ANSWER, age * _BYTES_A_SECOND if any_number else 0)

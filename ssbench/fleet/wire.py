@@ -17,7 +17,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ssbench.operations import Settings
+from ssbench.operations import MOST_STEPS, Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
@@ -191,7 +191,7 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
     ``connecting`` and ``pausing`` are how many of its seconds went into new connections and into our own
     pauses before retries; ``last_attempt`` is what its last attempt took, where it was not the only one.
     ``held`` is how many of the seconds the worker itself stalled, ``entries`` how many entries of
-    listings came.
+    listings came, ``steps`` the seconds of each step. ``left`` is how many objects it may have left.
     """
 
     connecting: Seconds = 0.0
@@ -199,6 +199,8 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
     last_attempt: Seconds | None = None
     held: Seconds = 0.0
     entries: Count = 0
+    steps: Annotated[list[Seconds], Meta(max_length=MOST_STEPS)] = []
+    left: Small = 0
 
 
 class Brief(Struct, array_like=True, frozen=True, gc=False):

@@ -14,6 +14,7 @@ from ssbench import __version__, record
 from ssbench.gates import Result
 from ssbench.operations import OPERATIONS
 from ssbench.reports import json_records as records
+from ssbench.reports import steps
 from ssbench.reports.figures import rank
 from ssbench.reports.json_over_time import Seconds, over_time_of
 from ssbench.reports.json_run import load_of, run_of
@@ -166,6 +167,9 @@ class _Maker:
                     records.ClassFigures(size_class=str(line.size_class), figures=self._figures(line))
                     for line in section.lines[1:]
                 ],
+                steps={
+                    name: self._latency(each) for name, each in steps.named(section, self._statistics).items()
+                },
             )
 
     def workers(self) -> Iterator[records.Worker]:
@@ -288,6 +292,7 @@ class _Maker:
 
     def _slowest(self, slowest: Slowest) -> records.Slowest:
         operation, names = OPERATIONS.get(slowest.operation), self._class_names
+        groups = self._statistics.run.scenario.groups
         return records.Slowest(
             seconds=slowest.latency,
             ended=slowest.completed,
@@ -297,6 +302,7 @@ class _Maker:
             container=_number_or_name(slowest.container),
             object=_number_or_name(slowest.object),
             trans_id=slowest.trans_id,
+            group=groups[slowest.group].name if slowest.group < len(groups) else None,
         )
 
     def _since_due(self, latencies: Censored) -> records.SinceDue | None:

@@ -73,7 +73,8 @@ class SinceDue(Record, frozen=True, kw_only=True):
 class Slowest(Record, frozen=True, kw_only=True):
     """The slowest operation of some. ``container`` and ``object`` are the numbers in their names.
 
-    In files of ssbench 0.x they are the names.
+    In files of ssbench 0.x they are the names. ``group`` is the group of users that it is of, null without
+    groups.
     """
 
     seconds: Seconds
@@ -84,6 +85,7 @@ class Slowest(Record, frozen=True, kw_only=True):
     container: str | None
     object: str | None
     trans_id: str | None
+    group: str | None
 
 
 class Figures(Record, frozen=True, kw_only=True):
@@ -143,9 +145,13 @@ class OperationFigures(Record, frozen=True, kw_only=True):
 
 
 class Operation(OperationFigures, frozen=True, kw_only=True):
-    """The figures of an operation, or of ``all`` together."""
+    """The figures of an operation, or of ``all`` together.
+
+    ``steps`` are the times of its steps by their names, in order, where it has some.
+    """
 
     size_classes: list[ClassFigures]
+    steps: dict[str, Latency]
 
 
 class Worker(Record, frozen=True, kw_only=True):

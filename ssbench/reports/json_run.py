@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from msgspec import structs
+
 from ssbench.measures import Bytes, Count, Moment, PerSecond, Seconds
 from ssbench.record import Record
 from ssbench.scenario import model
@@ -46,7 +48,8 @@ class Scenario(Record, frozen=True, kw_only=True):
 
     ``popularity`` is how objects are chosen, ``reuse`` how many reads are repeated, in words.
     ``rate`` is operations a second in an open loop, null in a closed one. ``plan`` has the stages, or one for
-    the whole run.
+    the whole run. ``groups`` are what each group of users does, by its name; operations are weighted there,
+    and have no weights in the whole.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     delete_after: Seconds | None
     policy: str | None
     size_classes: list[SizeClass]
+    groups: dict[str, Scenario]
     file: dict[str, Any] | None
 
 
@@ -141,10 +145,14 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
                 size_mean=each.mean_size,
                 distribution="uniform" if each.shape is None else str(each.shape),
                 initial_files=each.initial_files,
-                weights=each.weights,
+                weights={} if scenario.groups else each.weights,
             )
             for each in scenario.size_classes
         ],
+        groups={
+            group.name: structs.replace(scenario_of(part), file=None)
+            for group, part in zip(scenario.groups, scenario.parts, strict=False)
+        },
         file=scenario.data,
     )
 

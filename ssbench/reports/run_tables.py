@@ -10,6 +10,7 @@ from ssbench.document.columns import plural
 from ssbench.figures import FIGURES
 from ssbench.figures.units import megabytes, milliseconds, rate, share
 from ssbench.operations import OPERATIONS
+from ssbench.reports import steps
 from ssbench.reports.figures import bounded, object_path, utc
 from ssbench.reports.verdict import beside
 from ssbench.results import NO_WORKER
@@ -59,6 +60,7 @@ def operations(statistics: RunStatistics) -> Iterator[Element]:
         " latencies lie beyond a percentile, or where a run was too short for an interval."
         f"{left_out}"
     )
+    yield steps.table(statistics)
     yield _parts(statistics)
 
 

@@ -14,7 +14,7 @@ from ssbench.figures import FIGURES
 from ssbench.figures.units import milliseconds, rate
 from ssbench.operations import OPERATIONS
 from ssbench.printable import printable
-from ssbench.reports import breakdown, by_group, load
+from ssbench.reports import breakdown, by_group, load, steps
 from ssbench.reports.figures import object_path, utc
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged, title_parts
@@ -62,6 +62,7 @@ def section(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
         yield from _sizes(statistics)
     yield from load.brief(statistics)
     yield from _listings(statistics)
+    yield from steps.lines(statistics)
     yield from _over_time(statistics, options.encoding)
     yield from _stalls(statistics)
     yield from _failures(statistics)

@@ -25,7 +25,7 @@ from ssbench.results.description import (
     WorkerFacts,
 )
 from ssbench.results.rows import ResultRow, Rows
-from ssbench.results.schema import FIELDS, NO_WORKER, NOT_MEASURED, UNKNOWN, Field, Kind, Mark
+from ssbench.results.schema import FIELDS, NO_WORKER, NOT_MEASURED, STEPS, UNKNOWN, Field, Kind, Mark
 from ssbench.results.sink import Goal, Sink
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "NOT_MEASURED",
     "NO_WORKER",
     "OBJECT_TAG",
+    "STEPS",
     "UNFINISHED",
     "UNKNOWN",
     "Failure",

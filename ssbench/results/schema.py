@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.operations import MOST_STEPS
+
 if TYPE_CHECKING:
     from ssbench.results.block import ResultBlock
 
@@ -106,6 +108,9 @@ def _size(block: ResultBlock) -> npt.NDArray[np.int64]:
 
 _NUMBER, _SECONDS, _MOMENT, _TEXT = Kind.NUMBER, Kind.SECONDS, Kind.MOMENT, Kind.TEXT
 
+#: The fields of the steps of operations of several requests, in their order.
+STEPS = tuple(f"step_{number}" for number in range(1, MOST_STEPS + 1))
+
 # The numbers 19, 20 and 22 were of fields that nothing ever wrote; they are not used again.
 # A table is read by its columns.
 # fmt: off
@@ -166,6 +171,11 @@ _TABLE = (
     Field("group", 40, _NUMBER, "index", 2, "group",
           "place in the ``groups`` of the scenario, or in the ``sides`` of a run with two, from 0", "B"),
     Field("entries", 45, _NUMBER, "count", 2, "entries", "entries of the listings that came", "q"),
+    *(
+        Field(name, number, _SECONDS, "seconds", 2, name,
+              f"step {name[-1]} of a success, where an operation has steps", "d", default=NOT_MEASURED)
+        for number, name in enumerate(STEPS, 60)
+    ),
 )
 # fmt: on
 

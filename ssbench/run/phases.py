@@ -15,7 +15,7 @@ from itertools import islice
 from ssbench.fleet.stages import LEAD
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
+from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING
 from ssbench.results import LOST, Sink
 from ssbench.run.placement import Placement
 from ssbench.run.row_maker import RowMaker
@@ -212,6 +212,8 @@ class Benchmark:
         self.too_many_errors = False
         self.count = 0
         self.lost_jobs = 0
+        #: Operations whose end is not known, which make objects of their own and delete them.
+        self.unfinished = 0
         #: Operations that workers had in hand at the end and had not begun; they are not among those drawn.
         self.taken_back = 0
         self.began = time.monotonic()
@@ -306,6 +308,7 @@ class Benchmark:
         cause = abandoned or LOST
         for operation, size_class, container, number, _ in tasks:
             self._state.finished(operation, size_class, container, number, ok=False)
+            self.unfinished += bool(OPERATIONS[operation].steps)
         self._rows.add_lost(tasks, cause, worker, time.monotonic())
         if cause == LOST:
             self.lost_jobs += len(tasks)

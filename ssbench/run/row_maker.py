@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from ssbench.fleet.wire import Rare, Result, worker_name
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import OPERATIONS, Effect
-from ssbench.results import NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, Mark, ResultBlock, ResultRow, Rows
+from ssbench.results import (
+    NO_WORKER,
+    NOT_MEASURED,
+    STEPS,
+    UNKNOWN,
+    Failure,
+    Mark,
+    ResultBlock,
+    ResultRow,
+    Rows,
+)
 
 #: Operations whose tasks have the number of another object in place of bytes.
 _COPIES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)
@@ -111,6 +121,8 @@ class RowMaker:
             rows.note("last_attempt", rare.last_attempt)
         if rare.entries:
             rows.note("entries", rare.entries)
+        for name, seconds in zip(STEPS, rare.steps, strict=False):
+            rows.note(name, seconds)
         if rare.held >= HELD_SHARE * (took or 0.0) and rare.held:
             rows.note("marks", Mark.HELD_UP)
 

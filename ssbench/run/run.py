@@ -271,6 +271,7 @@ class Run:
             raise
         finally:
             self._end_benchmarks()
+            self._say_what_operations_left()
             if goal is not None:
                 self._say_what_was_reached(goal)
             observation = None
@@ -311,6 +312,17 @@ class Run:
     def _end_benchmarks(self) -> None:
         for benchmark in self._benchmarks:
             benchmark.end()
+
+    def _say_what_operations_left(self) -> None:
+        """Warn of objects that operations made and did not delete; the run does not know their names."""
+        failed = sum(part.crew.left for part in self._parts)
+        unfinished = sum(each.unfinished for each in self._benchmarks)
+        if failed or unfinished:
+            self._news.warn(
+                "Operations of several requests may have left objects that they had made:"
+                f" {failed} deletions failed, and of {unfinished} such operations no end is known;"
+                f" {self._what_deletes()}"
+            )
 
     def _too_many_errors(self) -> bool:
         """Whether more operations of all parts have failed than the run allows."""

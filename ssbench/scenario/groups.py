@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from ssbench.operations import SEQUENCE
 from ssbench.rule import Rule, brief
 from ssbench.scenario import load as scenario_load
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
@@ -17,7 +18,16 @@ from ssbench.suggestions import did_you_mean
 _STRUCTURES = ("sizes", "initial_files", "stages")
 
 #: Keys of a group whose values a :class:`Group` takes as they are.
-_SAME = ("rate", "arrivals", "think_time", "container_base", "container_count", "policy")
+_SAME = (
+    "rate",
+    "arrivals",
+    "think_time",
+    "container_base",
+    "container_count",
+    "policy",
+    "popularity",
+    "reuse",
+)
 
 
 @dataclass(slots=True)
@@ -43,7 +53,7 @@ class GroupEntry:
     @property
     def has_profile(self) -> bool:
         """Whether the file gives it a profile, a valid one or not."""
-        return any(self.entry.get(key) is not None for key in ("profile", "crud_profile"))
+        return any(self.entry.get(key) is not None for key in ("profile", "crud_profile", "sequence"))
 
     def uses(self, size_class: str) -> bool:
         """Whether it names a size class among its own."""
@@ -76,6 +86,7 @@ class GroupEntry:
             tuple(classes),
             scenario_load.most_users(self.stages, self.values.get("users")),
             stages=self.stages,
+            sequence=tuple(self.values.get("sequence", ())),
             **{key: self.values[key] for key in _SAME if key in self.values},
         )
 
@@ -143,7 +154,13 @@ class GroupReader:
             for each in stages
             if "seconds" in each
         )
-        return GroupEntry(values, entry, path, valid, self._profile(values, path))
+        profile = self._profile(values, path)
+        if "sequence" in values and profile is None:
+            profile = {SEQUENCE.name: 1}
+        elif "sequence" in values and not (isinstance(profile, dict) and profile.get(SEQUENCE.name)):
+            place = (*path, "sequence")
+            self._fault(place, f"{spell(place)}: expected a weight of sequence in profile, or no profile")
+        return GroupEntry(values, entry, path, valid, profile)
 
     def check_sizes(self, groups: Sequence[GroupEntry], classes: Sequence[Mapping[str, Any]]) -> None:
         """Check ``sizes`` and ``initial_files`` of each group, and add their valid values to it."""

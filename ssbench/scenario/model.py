@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ssbench.operations import Header, Settings
+from ssbench.operations import SEQUENCE, Header, Operation, Settings
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.sizes import Shape
 
@@ -91,7 +91,8 @@ class Group:
 
     ``size_classes`` are those of the scenario, in the same order, with this group's weights and operations;
     those that it does not use have no weight. ``user_count``, ``rate``, ``arrivals``, ``stages`` and
-    ``think_time`` are as in a scenario. None: the containers, or the policy, of the scenario.
+    ``think_time`` are as in a scenario. None: the containers, the policy, the popularity and so on of the
+    scenario. ``sequence`` are the operations of which each user does one after the other on an object.
     """
 
     name: str
@@ -104,6 +105,9 @@ class Group:
     container_base: str | None = None
     container_count: int | None = None
     policy: str | None = None
+    sequence: tuple[str, ...] = ()
+    popularity: Popularity | None = None
+    reuse: Reuse | None = None
 
     def __str__(self) -> str:
         """Return all of the group in words: ``web 8 users, small x 20 (read 9, create 1)``."""
@@ -121,6 +125,9 @@ class Group:
             "" if self.container_base is None else f"containers {self.container_base}",
             "" if self.container_count is None else f"{self.container_count} containers",
             "" if self.policy is None else f"policy {self.policy}",
+            f"sequence {', '.join(self.sequence)}" if self.sequence else "",
+            "" if self.popularity is None else f"popularity {self.popularity}",
+            "" if self.reuse is None else f"reuse {self.reuse}",
         ]
         return ", ".join([f"{self.name} {load} user{'s' * (self.user_count != 1)}", *filter(None, others)])
 
@@ -172,6 +179,16 @@ class Scenario:
         """What each group does, as a scenario without groups; of a scenario without groups, itself."""
         return tuple(map(self._part, self.groups)) or (self,)
 
+    def steps_of(self, operation: Operation) -> tuple[str, ...]:
+        """Return the names of the steps of an operation; none where they differ between groups."""
+        own = Settings(operation.name)
+        found = {
+            operation.steps_of(next((each for each in part.operations if each.name == operation.name), own))
+            for part in self.parts
+            if operation.name in part.operation_names
+        }
+        return found.pop() if len(found) == 1 else ()
+
     @property
     def operation_names(self) -> set[str]:
         """The operations that it draws; of a scenario with groups, without those of the groups."""
@@ -201,9 +218,19 @@ class Scenario:
             arrivals=group.arrivals,
             stages=group.stages,
             think_time=group.think_time,
+            operations=self._operations_of(group),
+            popularity=self.popularity if group.popularity is None else group.popularity,
+            reuse=self.reuse if group.reuse is None else group.reuse,
             fail_if=(),
             groups=(),
         )
+
+    def _operations_of(self, group: Group) -> tuple[Settings, ...]:
+        """Return the settings of operations that hold for a group."""
+        if not group.sequence:
+            return self.operations
+        others = tuple(each for each in self.operations if each.name != SEQUENCE.name)
+        return (*others, Settings(SEQUENCE.name, values={"steps": list(group.sequence)}))
 
     @property
     def stage_names(self) -> tuple[str, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ssbench.operations import OPERATIONS, Effect, Header, Settings
+from ssbench.operations import OPERATIONS, SEQUENCE, Effect, Header, Settings
 from ssbench.rule import HEADERS, LABEL, Rule, brief
 from ssbench.scenario.text import KeyPath
 from ssbench.suggestions import did_you_mean
@@ -49,6 +49,9 @@ _DEFINITION = {
     ),
 }
 
+#: What a scenario needs in which there is a sequence.
+_STEPS_EXAMPLE = "operations: [{name: sequence, steps: [create, post, read]}], or sequence: in a group"
+
 #: Reports what is wrong at a place of the file.
 Fault = Callable[[KeyPath, str], None]
 #: Returns the valid values of a mapping, and reports the others.
@@ -83,10 +86,11 @@ def _known(entry: dict[str, Any], path: KeyPath, values: Values, fault: Fault) -
     rows = {row.name: row for row in OPERATIONS.drawn if not row.defined}
     row = rows.get(entry["name"])
     if row is None:
+        meant = did_you_mean(entry["name"], rows) or f" (there are {', '.join(sorted(rows))})"
         fault(
             (*path, "name"),
-            f"operations[{path[1]}].name: expected one of {', '.join(rows)}, or a method, which defines an"
-            f" operation, not {entry['name']!r}{did_you_mean(entry['name'], rows)}",
+            f"operations[{path[1]}].name: expected the name of an operation, or a method, which defines one,"
+            f" not {entry['name']!r}{meant}",
         )
         return None
     given = values(entry, path, {"name": LABEL, "headers": HEADERS, **row.keys})
@@ -135,7 +139,19 @@ def with_headers(
     return (*others, Settings(name, merged, own.values, own.defined))
 
 
-def unknown(weights: Mapping[str, float], settings: tuple[Settings, ...]) -> list[str]:
-    """Return the operations among weights that another scenario defined, but not this one."""
+def contradictions(
+    weights: Mapping[str, float], settings: tuple[Settings, ...], *, has_steps: bool
+) -> Iterator[str]:
+    """Say what is wrong with weights beside settings.
+
+    That is an operation that another scenario defined, but not this one, or a sequence of which nothing says
+    what it consists of; with ``has_steps`` a group does.
+    """
     own = {each.name for each in settings if each.defined}
-    return [name for name in weights if OPERATIONS.named(name).defined and name not in own]
+    for name in weights:
+        if OPERATIONS.named(name).defined and name not in own:
+            yield f"{name!r} is not among the operations of this scenario"
+    if weights.get(SEQUENCE.name) and not has_steps:
+        steps = [each for each in settings if each.name == SEQUENCE.name and "steps" in each.values]
+        if not steps:
+            yield f"sequence needs steps: {_STEPS_EXAMPLE}"

@@ -220,10 +220,12 @@ class _Checker:
                 parse(text, grouped=True), names, [group.name for group in groups if group.name]
             ):
                 self._fault(("fail_if",), f"fail_if: {wrong}")
-        profiles = [entry.get("crud_profile") for entry in used] + [group.profile for group in groups]
-        for profile in (default_profile, *profiles):
-            for name in operations.unknown(profile if isinstance(profile, dict) else {}, settings):
-                self._fault((), f"profile: {name!r} is not among the operations of this scenario")
+        profiles = [(entry.get("crud_profile"), False) for entry in used]
+        profiles += [(group.profile, "sequence" in group.values) for group in groups]
+        for profile, has_steps in ((default_profile, False), *profiles):
+            weights = profile if isinstance(profile, dict) else {}
+            for wrong in operations.contradictions(weights, settings, has_steps=has_steps):
+                self._fault((), f"profile: {wrong}")
         for entry in used:
             profile = entry.get("crud_profile", default_profile)
             if isinstance(profile, dict) and profile.get("range") and entry.get("size_min") == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ssbench import conditions, quantities
-from ssbench.operations import OPERATIONS
+from ssbench.operations import OPERATIONS, SEQUENCE_STEPS
 from ssbench.rule import (
     HEADERS,
     LABEL,
@@ -20,6 +20,7 @@ from ssbench.rule import (
 )
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST
 from ssbench.scenario.popularity import POPULARITY, REUSE
+from ssbench.suggestions import did_you_mean
 
 #: Operations a second that no master can hand out.
 _MAX_RATE = 10_000_000
@@ -78,20 +79,20 @@ def _are_rates(value: object) -> bool:
 
 def _is_weights(value: object) -> bool:
     if isinstance(value, dict):
-        if not value.keys() <= {operation.name for operation in OPERATIONS.drawn}:
-            return False
         value = list(value.values())
     elif not isinstance(value, list) or len(value) not in {len(CRUD), len(CRUD_AND_LIST)}:
         return False
     return all(map(is_number, value)) and sum(value) > 0 and max(value) < 1e300
 
 
-def _weights_words() -> str:
-    names = ", ".join(operation.name for operation in OPERATIONS.drawn)
-    return (
-        "four numbers of 0 or more that do not sum to 0: create, read, update, delete (a fifth: list);"
-        f" or a mapping of operations ({names}) to such numbers"
-    )
+def _weights(value: object) -> object:
+    """Return weights unchanged; raises ValueError for what is no operation."""
+    names = {operation.name for operation in OPERATIONS.drawn}
+    for name in value if isinstance(value, dict) else ():
+        if name not in names:
+            meant = did_you_mean(str(name), names) or f" (there are {', '.join(sorted(names))})"
+            raise ValueError(f"expected names of operations, not {brief(name)}{meant}")
+    return value
 
 
 def _whole_seconds(text: str) -> float:
@@ -108,7 +109,12 @@ def _conditions(value: object) -> object:
 
 
 _CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
-WEIGHTS = Rule(_is_weights, _weights_words)
+WEIGHTS = Rule(
+    _is_weights,
+    "four numbers of 0 or more that do not sum to 0: create, read, update, delete (a fifth: list);"
+    " or a mapping of operations to such numbers, as in {read: 9, head: 1}",
+    convert=_weights,
+)
 INITIAL = whole(0, MAX_NUMBER)
 _SECONDS = Rule(
     lambda value: is_number(value) and 0 < value <= 1e9,  # type: ignore[operator]
@@ -188,6 +194,9 @@ GROUP_RULES = {
     "container_base": _CONTAINER_PART,
     "container_count": whole(1, MAX_NUMBER),
     "policy": _CONTAINER_PART,
+    "sequence": SEQUENCE_STEPS,
+    "popularity": POPULARITY,
+    "reuse": REUSE,
 }
 #: The share of a size class in the operations of a group.
 SHARE = Rule(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results import Mark, ResultBlock
+from ssbench.results import STEPS, Mark, ResultBlock
 from ssbench.statistics.attempts import TimesCollector
 from ssbench.statistics.by_second import BySecond, LatencyTable, merge_seconds
 from ssbench.statistics.censored import Censored
@@ -34,7 +35,8 @@ class Figures:
     ``due`` what is known of operations that were due in an open loop.
     ``held_up`` are the last-byte latencies of successes whose worker stalled, and not among the others.
     ``last_attempt`` is what the last attempts of those in ``last_byte`` took, without connecting;
-    ``connecting`` is of those that connected. ``entries`` are those of the listings of all successes.
+    ``connecting`` is of those that connected. ``entries`` are those of the listings of all successes,
+    ``steps`` what each step of operations took that have some.
     """
 
     count: int
@@ -55,6 +57,7 @@ class Figures:
     last_attempt: Latencies
     connecting: Latencies
     entries: int
+    steps: tuple[Latencies, ...]
 
     @property
     def latency(self) -> Censored:
@@ -88,6 +91,7 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
         last_attempt=merge(part.last_attempt for part in parts),
         connecting=merge(part.connecting for part in parts),
         entries=sum(part.entries for part in parts),
+        steps=tuple(map(merge, zip_longest(*(part.steps for part in parts), fillvalue=merge(())))),
     )
 
 
@@ -111,6 +115,7 @@ class FiguresCollector:
     within: WithinCollector = field(default_factory=WithinCollector)
     by_second: BySecond = field(default_factory=BySecond)
     due: DueCollector = field(default_factory=DueCollector)
+    steps: tuple[LatencyCollector, ...] = ()
 
     def add(self, block: ResultBlock, rows: npt.NDArray[np.intp], before: int) -> None:
         """Count some rows of a block that has ``before`` results before it."""
@@ -140,8 +145,25 @@ class FiguresCollector:
             rows, last_byte = rows[~held_up], last_byte[~held_up]
         if (found := parts_of(block, rows)) is not NONE:
             self.parts += found
+        for place, name in enumerate(STEPS):
+            if name in block.given:
+                self._add_step(place, block, rows, getattr(block, name)[rows], before)
         self.first_byte.add(block, rows, block.first_byte[rows], before)
         self.last_byte.add(block, rows, last_byte, before)
+
+    def _add_step(
+        self,
+        place: int,
+        block: ResultBlock,
+        rows: npt.NDArray[np.intp],
+        seconds: npt.NDArray[np.float64],
+        before: int,
+    ) -> None:
+        some = np.flatnonzero(~np.isnan(seconds))
+        if len(some):
+            while len(self.steps) <= place:
+                self.steps += (LatencyCollector(),)
+            self.steps[place].add(block, rows[some], seconds[some], before)
 
     def finish(self, window: Window | None) -> Figures:
         """Return what was counted so far; what ended within a window is known only with one."""
@@ -165,6 +187,7 @@ class FiguresCollector:
             times.last_attempt,
             times.connecting,
             self.entries,
+            tuple(each.finish() for each in self.steps),
         )
 
 

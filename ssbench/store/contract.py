@@ -94,7 +94,9 @@ class Outcome(Struct, frozen=True, gc=False):
     ``connecting`` and ``pausing`` are how many of the seconds went into new connections and into our own
     pauses before retries; ``last_attempt`` is what the last attempt took, connecting aside, None where it
     was the only one. ``owner`` is whose the object is that a HEAD found, as its metadata says. ``reply`` is
-    what the answer to a request that keeps it said, ``entries`` how many entries of listings came.
+    what the answer to a request that keeps it said, ``entries`` how many entries of listings came, ``steps``
+    the seconds of each step of an operation of several requests. ``left`` is how many deletions failed of
+    what an operation had made that went wrong.
     """
 
     first_byte: float | None
@@ -117,6 +119,8 @@ class Outcome(Struct, frozen=True, gc=False):
     owner: str | None = None
     reply: Reply | None = None
     entries: int = 0
+    steps: tuple[float, ...] = ()
+    left: int = 0
 
 
 class Client(Protocol):

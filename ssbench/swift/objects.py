@@ -200,10 +200,10 @@ class Client:
         """Decide how the body of the answer is looked at."""
         if request.keep:
             effort.keeps = request.keep
-        elif request.part is not None:
-            effort.checked, effort.first = self._shared.verifier is not None, request.part[0]
         elif request.content == "":
             pass
+        elif request.part is not None:
+            effort.checked, effort.first = self._shared.verifier is not None, request.part[0]
         elif (
             request.method == "GET"
             and request.name

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from msgspec import json
+from msgspec import json, structs
 
+from ssbench.operations import READS
 from ssbench.store.contract import Outcome, Request
 from ssbench.swift.causes import WRONG_ETAG
 from ssbench.swift.etags import md5
@@ -28,25 +29,37 @@ class Segments:
             each.reply.fields.get("etag", "").strip('"') if each.reply else ""
             for each in made.sequence.together(self.requests)
         ]
-
-    @property
-    def size(self) -> int:
-        """Bytes of all together."""
-        return sum(each.size for each in self.requests)
+        made.sequence.step()
 
 
-def _read(made: Temporary, size: int) -> None:
-    """GET the whole."""
-    if made.good:
-        whole = Request(
-            method="GET", container=made.target.container, name=made.prefix, expected=size, content=""
-        )
-        made.sequence.perform(whole)
+def _read(made: Temporary, segments: Segments) -> None:
+    """GET the whole, a range of the length of the first segment, or a segment by its number."""
+    sizes = [each.size for each in segments.requests]
+    of_object = Request(method="GET", container=made.target.container, name=made.prefix, content="")
+    for how in made.target.settings.values.get("reads", READS):
+        if not made.good:
+            return
+        if how == "range":
+            first = random.randint(0, sum(sizes) - sizes[0])
+            last = first + sizes[0] - 1
+            read = structs.replace(of_object, part=(first, last), expected=sizes[0])
+        elif how == "part":
+            number = random.randrange(len(sizes))
+            read = structs.replace(
+                of_object,
+                query=f"part-number={number + 1}",
+                success=frozenset({206}),
+                expected=sizes[number],
+            )
+        else:
+            read = structs.replace(of_object, expected=sum(sizes))
+        made.sequence.perform(read)
+        made.sequence.step()
 
 
 @builds("slo")
 def slo(target: Target) -> Outcome:
-    """PUT segments at once and a manifest of them, GET the whole, DELETE it with its segments."""
+    """PUT segments at once and a manifest of them, GET what was put, DELETE it with its segments."""
     made = Temporary(target)
     segments = Segments(made)
     if made.good:
@@ -57,11 +70,12 @@ def slo(target: Target) -> Outcome:
         headers = target.settings.headers
         manifest = made.put("", query="multipart-manifest=put", body=json.encode(rows), headers=headers)
         put = made.sequence.perform(manifest)
+        made.sequence.step()
         etag = md5("".join(segments.etags).encode()).hexdigest()
         said = put.reply.fields.get("etag", "").strip('"') if put.reply else etag
         if said != etag:
             made.wrong = WRONG_ETAG, f"the answer has the ETag {said}, that of the segments is {etag}"
-    _read(made, segments.size)
+    _read(made, segments)
     if made.good:
         gone = Request(
             method="DELETE",
@@ -72,12 +86,13 @@ def slo(target: Target) -> Outcome:
             keep=LARGEST_VERDICT,
         )
         made.verdict(made.sequence.perform(gone), "Number Deleted", len(segments.names) + 1)
+        made.sequence.step()
     return made.end("", *segments.names)
 
 
 @builds("dlo")
 def dlo(target: Target) -> Outcome:
-    """PUT segments at once and a manifest of their prefix, GET the whole, DELETE all of them at once.
+    """PUT segments at once and a manifest of their prefix, GET what was put, DELETE all of them at once.
 
     The store finds the segments in a listing: one that lags makes the whole too short, which is a failure.
     """
@@ -87,7 +102,8 @@ def dlo(target: Target) -> Outcome:
         place = f"{target.client.quoted(target.container)}/{target.client.quoted(made.prefix)}/"
         headers = (("X-Object-Manifest", place), *target.settings.headers)
         made.sequence.perform(made.put("", headers=headers))
-    _read(made, segments.size)
+        made.sequence.step()
+    _read(made, segments)
     if made.good:
         names = ["", *segments.names]
         made.sequence.together(

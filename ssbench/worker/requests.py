@@ -218,8 +218,22 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None
     """
     trans_id = outcome.trans_id
     rare = None
-    if outcome.connecting or outcome.pausing or outcome.last_attempt is not None or outcome.entries:
-        rare = Rare(outcome.connecting, outcome.pausing, outcome.last_attempt, entries=outcome.entries)
+    if (
+        outcome.connecting
+        or outcome.pausing
+        or outcome.last_attempt is not None
+        or outcome.entries
+        or outcome.steps
+        or outcome.left
+    ):
+        rare = Rare(
+            outcome.connecting,
+            outcome.pausing,
+            outcome.last_attempt,
+            entries=outcome.entries,
+            steps=list(outcome.steps),
+            left=outcome.left,
+        )
     return Result(
         job_id,
         outcome.first_byte,

@@ -13,9 +13,10 @@ from urllib.parse import urlencode
 import gevent
 from msgspec import MsgspecError, json, structs
 
+from ssbench.operations import OPERATIONS
 from ssbench.store.contract import NOTHING_BEFORE, Outcome, Request
 from ssbench.swift.causes import WRONG_LISTING, WRONG_VERDICT
-from ssbench.worker.builders import Target, builds
+from ssbench.worker.builders import NO_SETTINGS, Target, builder, builds
 
 #: Entries of a page of a listing, unless a scenario says another number; bytes of the largest one.
 _LIMIT = 1000
@@ -40,6 +41,7 @@ class Sequence:
 
     def __init__(self, target: Target) -> None:
         self.entries = 0
+        self._steps: list[float] = []
         self._target = target
         self._done: list[Outcome] = []
 
@@ -65,6 +67,16 @@ class Sequence:
         # The last one tells how it ended: one that failed, else the one that took longest.
         self._done += sorted(outcomes, key=lambda each: (each.cause is not None, each.completed))
         return outcomes
+
+    def step(self) -> None:
+        """Let a step end with the last request; it began with the end of the step before."""
+        first, last = self._done[0], self._done[-1]
+        since = last.completed - first.completed + ((first.last_byte or first.spent) or 0.0)
+        self._steps.append(max(0.0, since - sum(self._steps)))
+
+    def add(self, outcome: Outcome) -> None:
+        """Take in how a request ended that something else made."""
+        self._done.append(outcome)
 
     @property
     def cause(self) -> str | None:
@@ -97,18 +109,21 @@ class Sequence:
             retried=dict(retried) or None,
             spent=None if cause is None else took,
             resent=sum(each.resent for each in self._done),
-            connecting=sum(each.connecting for each in self._done),
-            pausing=sum(each.pausing for each in self._done),
+            # Of requests at once they add up to more than there was.
+            connecting=min(took, sum(each.connecting for each in self._done)),
+            pausing=min(took, sum(each.pausing for each in self._done)),
             last_attempt=None,
             reply=None,
             entries=self.entries,
+            steps=tuple(self._steps) if cause is None else (),
         )
 
 
 class Temporary:
     """Objects that one operation makes and removes, with the requests for that, and the wrong answer, if any.
 
-    Their names begin with that of the job's object, and are used once.
+    Their names begin with that of the job's object, and are used once. ``left`` is how many could not be
+    deleted where something failed.
     """
 
     def __init__(self, target: Target) -> None:
@@ -116,6 +131,7 @@ class Temporary:
         self.sequence = Sequence(target)
         self.prefix = f"{target.name}-{os.urandom(8).hex()}"
         self.wrong: tuple[str, str] | None = None
+        self.left = 0
 
     def put(self, name: str, **more: Any) -> Request:
         """Return a PUT of an object under the prefix; it says whose it is, and may expire."""
@@ -156,12 +172,13 @@ class Temporary:
         for name in names:
             container = self.target.container
             self.clean(Request(method="DELETE", container=container, name=self.prefix + name))
-        return outcome
+        return structs.replace(outcome, left=self.left)
 
     def clean(self, request: Request) -> None:
-        """Delete what an operation that failed may have made, or not."""
+        """Delete what an operation may have made, or not; count it in ``left`` if that fails."""
         target = self.target
-        target.client.perform(target.url, structs.replace(request, missing_ok=True), target.token)
+        request = structs.replace(request, missing_ok=True)
+        self.left += target.client.perform(target.url, request, target.token).cause is not None
 
 
 @builds("list", "list_account")
@@ -200,6 +217,7 @@ def symlink(target: Target) -> Outcome:
     made = Temporary(target)
     place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
     made.sequence.perform(made.put("", headers=(("X-Symlink-Target", place), *target.settings.headers)))
+    made.sequence.step()
     if made.sequence.cause is None:
         whole = Request(
             method="GET",
@@ -209,9 +227,11 @@ def symlink(target: Target) -> Outcome:
             content=target.name,
         )
         made.sequence.perform(whole)
+        made.sequence.step()
     if made.sequence.cause is None:
         link = Request(method="DELETE", container=target.container, name=made.prefix)
         made.sequence.perform(link)
+        made.sequence.step()
     return made.end("")
 
 
@@ -236,6 +256,7 @@ def bulk(target: Target) -> Outcome:
         keep=LARGEST_VERDICT,
     )
     done = made.sequence.perform(upload)
+    made.sequence.step()
     if done.cause is None and made.verdict(done, "Number Files Created", len(names)):
         listed = "\n".join(f"/{target.client.quoted(container + '/' + made.prefix + name)}" for name in names)
         delete = Request(
@@ -246,4 +267,29 @@ def bulk(target: Target) -> Outcome:
             keep=LARGEST_VERDICT,
         )
         made.verdict(made.sequence.perform(delete), "Number Deleted", len(names))
+        made.sequence.step()
     return made.end(*names)
+
+
+@builds("sequence")
+def sequence(target: Target) -> Outcome:
+    """Carry out operations on an object of its own; what is left of that is deleted afterwards."""
+    made = Temporary(target)
+    own = {each.name: each for each in target.parameters.operations}
+    steps = target.settings.values["steps"]
+    for name in steps:
+        row = OPERATIONS.named(name)
+        step = structs.replace(
+            target,
+            operation=row,
+            name=made.prefix,
+            settings=own.get(name, NO_SETTINGS),
+            spent=target.spent if name is steps[0] else NOTHING_BEFORE,
+        )
+        if made.good:
+            made.sequence.add(builder(row)(step))
+            made.sequence.step()
+    outcome = made.end("")
+    if made.good and steps[-1] != "delete":
+        made.clean(Request(method="DELETE", container=target.container, name=made.prefix))
+    return structs.replace(outcome, left=made.left)

@@ -29,6 +29,7 @@ def versions(target: Target) -> Outcome:
     low, high = values.get("size", _SIZE)
     sizes = [random.randint(low, high) for _ in range(values.get("versions", _VERSIONS))]
     ids = [_perform(made, made.put("", size=size, headers=target.settings.headers)) for size in sizes]
+    made.sequence.step()
     if made.good:
         first = Request(
             method="GET",
@@ -39,17 +40,21 @@ def versions(target: Target) -> Outcome:
             expected=sizes[0],
         )
         made.sequence.perform(first)
+        made.sequence.step()
     if made.good:
         found = made.sequence.perform(_listing(made))
+        made.sequence.step()
         if made.good and (listed := _ids_in(found)) is not None and not set(listed) - set(ids):
             made.sequence.entries = len(listed)
         elif made.good:
             made.wrong = WRONG_LISTING, "no list of the versions of the object"
     # Without an id the object is deleted as it would be anywhere, which adds a version that says so.
     ids.append(_perform(made, Request(method="DELETE", container=container, name=made.prefix, keep=1)))
+    made.sequence.step()
     for version in ids:
         if made.good:
             made.sequence.perform(_deletion(made, version))
+    made.sequence.step()
     if not made.good:
         _clean_up(made, ids)
     return made.end()

@@ -221,14 +221,14 @@ class Population:
 
     def _draw_without(self, jobs: list[Target], draw: Draw, now: float) -> None:
         """Append to ``jobs`` an operation that needs no object, or a copy where there is an object for it."""
-        code, index, container, _ = draw
+        code, index, container, size = draw
         if code in self._copies:
             if (job := self._assign(*draw, self._take(index, now), now)) is not None:
                 jobs.append(job)
             return
         # Its number decides the side that it belongs to.
         self._objectless = number = self._objectless + 1 & _NUMBERS
-        jobs.append((code, index, container, number, 0))
+        jobs.append((code, index, container, number, size))
 
     def _resume(self, jobs: list[Target], count: int, now: float) -> None:
         """Append to ``jobs`` operations that waited for an object and have one now."""

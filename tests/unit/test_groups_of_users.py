@@ -20,6 +20,7 @@ from ssbench.conditions import parse, unknown_subject
 from ssbench.errors import ScenarioError, UsageError
 from ssbench.names import object_prefix
 from ssbench.operations import CREATE, OPERATIONS, READ
+from ssbench.reports import json_run
 from ssbench.reports.figures import object_path
 from ssbench.results import GroupFacts, ResultBlock, RunDescription, RunSummary, StageFacts
 from ssbench.scenario.arrivals import seed_of_group
@@ -373,3 +374,21 @@ def test_what_one_group_costs_another(interval: Interval | None, expected: str) 
     (sentence,) = of_others(OfGroup("backup", Variable.USERS), steps)
     assert expected in sentence
     assert sentence.startswith("web: 100.0 ops/s, p50 10.0 ms, p99 20.0 ms beside 0 users of backup, ")
+
+
+def test_a_sequence_of_a_group_is_its_profile(tmp_path: Path) -> None:
+    web = {"name": "web", "users": 8, "sequence": ["create", "post", "read"], "popularity": {"zipf": 0.9}}
+    scenario = read(tmp_path, groups=[web, {"name": "backup", "users": 1, "profile": {"read": 1}}])
+    first, second = scenario.parts
+    assert first.operation_names == {"sequence"}
+    assert first.steps_of(OPERATIONS.named("sequence")) == ("create", "post", "read")
+    assert scenario.steps_of(OPERATIONS.named("sequence")) == ("create", "post", "read")
+    assert (str(first.popularity), second.popularity, second.operation_names) == ("zipf 0.9", None, {"read"})
+    of_json = json_run.scenario_of(scenario)
+    assert {each.name: each.weights for each in of_json.size_classes} == {"small": {}, "big": {}}
+    weights = of_json.groups["web"].size_classes[0].weights
+    assert {name: weight for name, weight in weights.items() if weight} == {"sequence": 1.0}
+    with pytest.raises(
+        ScenarioError, match=r"groups\[0\].sequence: expected a weight of sequence in profile"
+    ):
+        read(tmp_path, groups=[web | {"profile": {"read": 1}}])

@@ -35,7 +35,7 @@ def report(path: Path, options: ReportOptions | None = None) -> dict[str, Any]:
 
 
 def test_the_schema_in_the_documentation_is_that_of_the_code() -> None:
-    # After a change: ssbench-master schema report-scenario > doc/report-schema.json
+    # After a change: ssbench-master schema report > doc/report-schema.json
     assert SCHEMA.read_text() == schema_text(Report)
 
 

@@ -97,7 +97,7 @@ def test_operations_that_are_not_drawn_have_no_weight(tmp_path, peek: Operation)
         "{name: s, sizes: [{name: t, size_min: 1, size_max: 1}], initial_files: {t: 1}, user_count: 1,"
         " operation_count: 1, crud_profile: {remove: 1}}"
     )
-    with pytest.raises(ScenarioError, match=r"\(create, read, .*head, .*peek\) to such numbers"):
+    with pytest.raises(ScenarioError, match=r"not 'remove' \(there are bulk, .*peek, .*versions\)"):
         load(str(path))
 
 

@@ -19,7 +19,7 @@ from ssbench.cli import output_file
 from ssbench.cli.master import main
 from ssbench.reports import ReportOptions, csv, summary, text, write_report
 from ssbench.reports import report as make_report
-from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, UNKNOWN, Failure, ResultRow
+from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, STEPS, UNKNOWN, Failure, ResultRow
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import RunStatistics, summarize
@@ -624,6 +624,7 @@ EXPECTED = [
         "last_attempt": 0.25,
         "group": None,
         "entries": 0,
+        **dict.fromkeys(STEPS),
     },
     {
         "operation": "read",
@@ -653,6 +654,7 @@ EXPECTED = [
         "last_attempt": None,
         "group": None,
         "entries": 0,
+        **dict.fromkeys(STEPS),
     },
 ]
 

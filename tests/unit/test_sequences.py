@@ -248,3 +248,57 @@ def test_archives_are_judged_by_what_the_bodies_say(
 def test_a_part_is_the_one_that_was_asked_for(perform: Perform, said: str, cause: str | None) -> None:
     reply = Reply(206, body=b"x" * 7, headers=(("Content-Range", said),))
     assert perform("range", lambda _: reply, offset=[3, 3], length=[7, 7]).cause == cause
+
+
+def test_a_sequence_is_on_one_object_that_goes(perform: Perform, asked: list[Request]) -> None:
+    def rule(request: Request) -> Reply:
+        if request.method == "PUT":
+            return Reply(201, etag=lambda digest: digest)
+        return Reply(200, body=b"x" * 7) if request.method == "GET" else Reply(204)
+
+    found = perform("sequence", rule, steps=["create", "post", "read"])
+    assert found.cause is None
+    assert [each.method for each in asked] == ["PUT", "POST", "GET", "DELETE"]
+    assert len({each.target for each in asked}) == 1
+    assert found.last_byte is not None
+    assert len(found.steps) == 3
+    assert sum(found.steps) == pytest.approx(found.last_byte)
+    asked.clear()
+    assert perform("sequence", rule, steps=["create", "delete"]).left == 0
+    assert [each.method for each in asked] == ["PUT", "DELETE"]
+
+
+def test_a_step_that_fails_ends_the_sequence(perform: Perform, asked: list[Request]) -> None:
+    answers = {"PUT": Reply(201), "POST": Reply(404), "DELETE": Reply(500)}
+    found = perform("sequence", lambda request: answers[request.method], steps=["create", "post", "read"])
+    assert (found.cause, found.steps, found.left) == ("HTTP 404", (), 1)
+    assert [each.method for each in asked] == ["PUT", "POST", "DELETE"]
+
+
+@pytest.mark.parametrize(
+    ("reads", "names"),
+    [
+        (None, ("segments", "manifest", "whole", "delete")),
+        (["range", "part"], ("segments", "manifest", "range", "part", "delete")),
+    ],
+)
+def test_steps_have_the_names_of_what_is_done(reads: list[str] | None, names: tuple[str, ...]) -> None:
+    values = {} if reads is None else {"reads": reads}
+    assert OPERATIONS.named("slo").steps_of(Settings("slo", values=values)) == names
+    twice = Settings("sequence", values={"steps": ["create", "read", "read"]})
+    assert OPERATIONS.named("sequence").steps_of(twice) == ("create", "read 1", "read 2")
+
+
+def test_large_objects_are_read_by_range_and_by_part(perform: Perform, asked: list[Request]) -> None:
+    def read(request: Request) -> Reply:
+        if request.method != "GET":
+            return of_large_objects(asked, ALL_GONE)(request)
+        if "part-number" in request.target:
+            return Reply(206, body=b"x" * 10)
+        first, last = map(int, request.headers["range"].removeprefix("bytes=").split("-"))
+        said = (("Content-Range", f"bytes {first}-{last}/20"),)
+        return Reply(206, body=b"x" * (last - first + 1), headers=said)
+
+    found = perform("slo", read, segments=2, segment_size=[10, 10], reads=["part", "range"])
+    assert (found.cause, found.detail, len(found.steps)) == (None, "", 5)
+    assert [each.method for each in asked] == ["PUT", "PUT", "PUT", "GET", "GET", "DELETE"]
