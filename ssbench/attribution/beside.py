@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ssbench.attribution.addresses import Addresses
-from ssbench.cluster.judgments import FULL
+from ssbench.cluster.judgments import BUSY, FULL
 from ssbench.cluster.observation import Observation, Server, State
-
-#: A load above this, by the kernel's count of the last minute, is no rest. Cores are not known.
-BUSY = 8.0
 
 
 def of_nodes(cluster: Observation | None, addresses: Addresses) -> dict[str, list[str]]:

@@ -17,6 +17,9 @@ from ssbench.cluster.observation import Disk, Observation, Server, State
 FULL = 0.9
 LATE_REPLICATION = 24 * 3600.0
 
+#: A load above this, by the kernel's count of the last minute, is no rest. Cores are not known.
+BUSY = 8.0
+
 #: Most of a kind that are named; the rest is counted.
 _NAMED = 5
 
@@ -29,6 +32,7 @@ class Kind(Enum):
     UNSOUND = "unsound figures"
     NO_INFO = "no info"
     VERSIONS = "versions"
+    LOADED = "load"
     NOT_MOUNTED = "not mounted"
     FULL = "full"
     LATE = "late replication"
@@ -152,6 +156,9 @@ def _states(server: Server) -> list[State]:
 
 def _at_rest(node: Node) -> Iterator[Judgment]:
     """Say what was wrong with a node before the run."""
+    load = node.highest(before, "load")
+    if load is not None and load > BUSY:
+        yield Judgment(Kind.LOADED, node.name, value=load)
     for disk in node.disks(before).values():
         if not disk.mounted:
             yield Judgment(Kind.NOT_MOUNTED, node.name, disk.device)
@@ -215,6 +222,10 @@ _WORDS: dict[Kind, tuple[str, Callable[[Judgment], str]]] = {
     Kind.VERSIONS: (
         "The servers have different versions of Swift: {}",
         lambda it: f"{it.what} ({it.value:.0f})",
+    ),
+    Kind.LOADED: (
+        f"Busy before the run, with a load above {BUSY:.0f}: {{}}",
+        lambda it: f"{it.where} ({it.value:.0f})",
     ),
     Kind.NOT_MOUNTED: ("Not mounted before the run: {}", lambda it: f"{it.what} on {it.where}"),
     Kind.FULL: (

@@ -240,6 +240,14 @@ def server(number: int, before: State | None, after: State | None = None, **fact
     return Server(url, facts.pop("kind", "object"), asked=3, before=before, after=after, **facts)
 
 
+def test_a_machine_under_load_is_not_at_rest():
+    busy, quiet = (State(root="/srv/node", load=load) for load in (21.4, 8.0))
+    seen = Observation(servers=(server(4, busy), server(5, quiet), server(6, quiet, busy)))
+    assert sentences(judge(seen), warnings=True) == [
+        "Busy before the run, with a load above 8: 10.0.0.4 (21)",
+    ]
+
+
 def test_what_was_wrong_before_the_run():
     disks = (Disk("d1", size=1000, used=930), Disk("d2", mounted=False), Disk("d3", size=1000, used=900))
     state = State(root="/srv/node", disks=disks, replication_age={"object": 31 * 3600.0, "container": 60.0})
