@@ -39,8 +39,6 @@ STORE = Path(__file__).parent.parent / "tests" / "helpers" / "waiting_store.py"
 SERVERS = Layout(replicas=3, devices=4, object_servers=3, proxies=1)
 #: As Swift has them by default; the embedded one is more patient.
 DEFAULTS = {"conn_timeout": "0.5", "node_timeout": "10"}
-#: Seconds after which something happens to an embedded Swift: after the initial objects.
-_BEGINS = 8.0
 
 
 def run(
@@ -49,8 +47,12 @@ def run(
     *options: object,
     operations: int = 400,
     token: str = "t",
+    begins: Callable[[], None] = lambda: None,
 ) -> tuple[Wait, ...]:
-    """Run a scenario of small objects, and return the waits that its report names."""
+    """Run a scenario of small objects, and return the waits that its report names.
+
+    ``begins`` is called once the initial objects are there.
+    """
     scenario, results = folder / "waits.yaml", folder / f"{time.monotonic_ns()}.stat.gz"
     scenario.write_text(
         yaml.safe_dump(
@@ -70,12 +72,20 @@ def run(
     )
     words = ["run-scenario", "-f", scenario, "-s", results, "--workers", 1, "-R", *options]
     words += ["-S", url, "-T", token]
-    subprocess.run(
-        [sys.executable, "-m", "ssbench.cli.master", "-q", *map(str, words)],
-        check=True,
+    command = [sys.executable, "-m", "ssbench.cli.master", *map(str, words)]
+    with subprocess.Popen(
+        command,
         stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         env={name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_"))},
-    )
+    ) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if "Starting the benchmark" in line:
+                begins()
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
     return summarize(open_results(results)).waits
 
 
@@ -105,7 +115,7 @@ def of_swift(
     lasting: float = 15.0,
     **options: str,
 ) -> Callable[[Path], tuple[Wait, ...]]:
-    """Have something happen to an embedded Swift for some seconds of a run."""
+    """Have something happen to an embedded Swift for the first seconds of a run's operations."""
 
     def cause(folder: Path) -> tuple[Wait, ...]:
         import swiftclient  # noqa: PLC0415
@@ -118,16 +128,19 @@ def of_swift(
                 swift.object_servers[0].resume()
                 swift.listings.resume()
 
-            timers = [threading.Timer(_BEGINS + lasting, repair)]
-            timers += [threading.Timer(_BEGINS, fault, (swift, stack))] if fault else []
-            for timer in timers:
-                timer.start()
+            timer = threading.Timer(lasting, repair)
+
+            def begins() -> None:
+                if fault:
+                    fault(swift, stack)
+                    timer.start()
+
             try:
-                return run(folder, swift.storage_url, "-u", 2, operations=operations, token=token)
+                return run(
+                    folder, swift.storage_url, "-u", 2, operations=operations, token=token, begins=begins
+                )
             finally:
-                for timer in timers:
-                    timer.cancel()
-                    timer.join()
+                timer.cancel()
                 repair()
 
     return cause

@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     arguments.stats_file = archives.stat_file(arguments)
     attribute_requests.check(arguments)
     before = attribute_changes.check(arguments)
-    others = [path for path in (arguments.json, arguments.html, arguments.trace) if path]
+    others = [path for path in (arguments.json, arguments.html, arguments.trace, arguments.otlp) if path]
     outputs = [arguments.report_file, *others]
     output_file.check_all(outputs, arguments.stats_file, force=arguments.force)
     on_stdout = sum(map(output_file.is_standard_output, others))

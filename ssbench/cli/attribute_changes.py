@@ -49,8 +49,8 @@ def check(arguments: argparse.Namespace) -> Path | None:
         if arguments.compare_logs:
             raise UsageError("--compare-logs are logs of the run of --compare, which is not given")
         return None
-    if arguments.transaction or arguments.trace:
-        raise UsageError("--compare tells of two runs: give it without --transaction and --trace")
+    if arguments.transaction or arguments.trace or arguments.otlp:
+        raise UsageError("--compare tells of two runs: give it without --transaction, --trace and --otlp")
     found = archives.resolve(arguments, [str(arguments.compare)])
     if len(found) != 1:
         raise UsageError(f"{arguments.compare}: {len(found)} runs have this label; one is expected")

@@ -33,6 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file for that request, or else for the 20 slowest, as a Chrome trace, which Perfetto"
         " (ui.perfetto.dev) opens (default: none)",
     )
+    parser.add_argument(
+        "--otlp",
+        type=Path,
+        metavar="FILE",
+        help="file for the same as OpenTelemetry traces (OTLP in JSON), which Jaeger opens (default: none)",
+    )
 
 
 def _transaction(text: str) -> str:
@@ -48,7 +54,9 @@ def _transaction(text: str) -> str:
 def check(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
     if arguments.transaction and (arguments.json or arguments.html):
-        raise UsageError("--transaction prints one request: give it without --json and --html (but --trace)")
+        raise UsageError(
+            "--transaction prints one request: give it without --json and --html (but --trace, --otlp)"
+        )
 
 
 def requests(arguments: argparse.Namespace, joined: Joined) -> list[Request]:
@@ -65,9 +73,9 @@ def write(arguments: argparse.Namespace, joined: Joined) -> bool:
 
     Raises UsageError where no log knows the request.
     """
-    from ssbench.attribution import waterfall
+    from ssbench.attribution import otlp, waterfall
 
-    if not arguments.transaction and not arguments.trace:
+    if not arguments.transaction and not arguments.trace and not arguments.otlp:
         return False
     found = requests(arguments, joined)
     if arguments.transaction:
@@ -77,10 +85,11 @@ def write(arguments: argparse.Namespace, joined: Joined) -> bool:
             raise UsageError(f"{arguments.transaction}: no line of the logs that could be read has this id")
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
             out.writelines(f"{line}\n" for line in waterfall.lines(found[0]))
-    if arguments.trace:
-        with output_file.writing(arguments.trace, force=arguments.force, clean=printable.in_json) as out:
-            out.write(waterfall.chrome_trace(found))
-            out.write("\n")
-        if not output_file.is_standard_output(arguments.trace):
-            _log.info("Wrote %s", arguments.trace)
+    for path, write_traces in ((arguments.trace, waterfall.chrome_trace), (arguments.otlp, otlp.traces)):
+        if path:
+            with output_file.writing(path, force=arguments.force, clean=printable.in_json) as out:
+                out.write(write_traces(found))
+                out.write("\n")
+            if not output_file.is_standard_output(path):
+                _log.info("Wrote %s", path)
     return bool(arguments.transaction)

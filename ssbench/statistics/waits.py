@@ -14,8 +14,9 @@ one size class alone can be its usual time, so another class must agree where th
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ssbench.measures import Count, Seconds
 from ssbench.operations import OPERATIONS, Operation
@@ -44,6 +45,8 @@ _FEW, _MOST = 0.05, 0.75
 _SAME = 0.75
 #: A timer is never early, but the clock that measures may be off by this.
 _EARLY = 0.0005
+#: Of so many requests the probability is exact.
+_EXACT = 200
 #: Times and parts of a length within which requests are near it.
 _NEAR = 1.5
 
@@ -88,13 +91,17 @@ class _Leaf:
 
 @dataclass(frozen=True, slots=True)
 class _Crowd:
-    """Leaves together, with the probability that they have so many by chance."""
+    """Leaves together, with the probability that they have so many by chance.
+
+    ``pooled`` ones are of all lengths that one cause has, such as a SYN that is lost several times.
+    """
 
     length: Length
     operation: str
     requests: int
     count: int
     probability: float
+    pooled: bool = False
 
 
 #: Latencies of the requests themselves and of connecting, by operation and size class.
@@ -121,13 +128,15 @@ def waits(leaves: Mapping[tuple[int, ...], Figures], stalls: Iterable[Stall], us
 def waits_in(leaves: Leaves) -> tuple[Wait, ...]:
     """Return the waits in latencies of the requests themselves, and of connecting for them."""
     tests = [crowd for length in LENGTHS for crowd in _crowds(length, leaves)]
+    tests += _pooled(leaves)
     significant = list(_significant(tests))
-    # What single operations show is not said once more of all.
+    # What single operations show is not said once more of all, nor what single lengths show.
     known = {crowd.length for crowd in significant if crowd.operation}
+    causes = {crowd.length.name for crowd in significant if not crowd.pooled}
     return tuple(
         Wait(
             each.length.seconds,
-            each.length.name,
+            f"{each.length.name}, some more than once" if each.pooled else each.length.name,
             each.length.advice,
             each.operation,
             each.length.connecting,
@@ -135,7 +144,9 @@ def waits_in(leaves: Leaves) -> tuple[Wait, ...]:
             each.count,
         )
         for each in tests
-        if each in significant and (each.operation or each.length not in known)
+        if each in significant
+        and (each.operation or each.length not in known)
+        and not (each.pooled and each.length.name in causes)
     )
 
 
@@ -171,6 +182,18 @@ def _crowds(length: Length, leaves: Leaves) -> Iterator[_Crowd]:
         together += [leaf for leaf in found_here if not leaf.whole]
     if len({leaf.operation for leaf in together}) > 1:
         yield from _tested(length, "", together)
+
+
+def _pooled(leaves: Leaves) -> Iterator[_Crowd]:
+    """Yield a test for each cause of several lengths: few connections may have each."""
+    every = merge(connecting for _, connecting in leaves.values())
+    causes = Counter(length.name for length in LENGTHS if length.connecting)
+    for name in (name for name, count in causes.items() if count > 1):
+        lengths = [length for length in LENGTHS if length.name == name]
+        found = [leaf for each in lengths if (leaf := _leaf(OPERATIONS.drawn[0], each, every, every))]
+        parts = [leaf for leaf in found if not leaf.whole]
+        for crowd in _tested(lengths[0], "", parts):
+            yield replace(crowd, count=every.count, pooled=True)
 
 
 def _tested(length: Length, name: str, leaves: list[_Leaf]) -> Iterator[_Crowd]:
@@ -255,6 +278,12 @@ def _tail(trials: int, chance: float, least: int) -> float:
     share = least / trials
     if share <= chance:
         return 1.0
+    if trials <= _EXACT:
+        terms = (
+            math.comb(trials, count) * chance**count * (1 - chance) ** (trials - count)
+            for count in range(least, trials + 1)
+        )
+        return math.fsum(terms)
     entropy = share * math.log(share / chance)
     if share < 1:
         entropy += (1 - share) * math.log((1 - share) / (1 - chance))

@@ -121,7 +121,7 @@ def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     for more, message in (
         (["--compare", str(after)], "names the run that is to be compared with it"),
         (["--compare-logs", *logs], "--compare-logs are logs of the run of --compare"),
-        (["--compare", str(before), "--trace", "x"], "without --transaction and --trace"),
+        (["--compare", str(before), "--trace", "x"], "without --transaction, --trace and --otlp"),
         (["--compare", "nothing.stat"], "nothing.stat"),
     ):
         assert main([*words, *more]) == 2

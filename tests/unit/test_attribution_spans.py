@@ -83,3 +83,24 @@ def test_a_trace_of_the_slowest(stat_file: Path, tmp_path: Path) -> None:
         assert event["ts"] >= 0
         assert event["ts"] + event["dur"] <= client["dur"] + 25_000
     assert {event["cat"] for event in spans} == {"client", "proxy", "object"}
+
+
+def test_the_same_as_opentelemetry_traces(stat_file: Path, tmp_path: Path) -> None:
+    traces = tmp_path / "otlp.json"
+    logs = [DATA / name for name in ("run-proxy.log", "proxy.log", "object.log", "container.log")]
+    lines = waterfall(stat_file, OTHER, "--otlp", traces, "--swift-logs", *logs)
+    resources = json.loads(traces.read_text())["resourceSpans"]
+    spans = [(each, span) for each in resources for span in each["scopeSpans"][0]["spans"]]
+    services = [each["resource"]["attributes"][0]["value"]["stringValue"] for each, _ in spans]
+    assert len(spans) == len([line for line in lines[1:] if " ms " in line])
+    assert (services.count("object-server"), services.count("container-server")) == (3, 4)
+    # The id of the trace is that of the transaction, and begins in the second that this names.
+    assert {span["traceId"] for _, span in spans} == {"0" + OTHER[2:].replace("-", "")}
+    assert min(int(span["startTimeUnixNano"]) for _, span in spans) // 10**9 == int(OTHER[-10:], 16)
+    by_id = {span["spanId"]: span for _, span in spans}
+    assert len(by_id) == len(spans)
+    (root,) = (span for span in by_id.values() if not span["parentSpanId"])
+    assert root["name"].startswith("proxy ")
+    for span in by_id.values():
+        assert int(span["endTimeUnixNano"]) >= int(span["startTimeUnixNano"])
+        assert span is root or span["parentSpanId"] in by_id

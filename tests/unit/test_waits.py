@@ -38,6 +38,23 @@ def test_nothing_is_named_in_healthy_runs():
     assert sum(bool(statistics_of(seed).waits) for seed in range(60)) <= 1
 
 
+def test_lost_syns_of_several_lengths_are_one_cause():
+    rng = np.random.default_rng(4)
+    waited = np.repeat([1.0, 2.0, 3.0, 7.0], 4) + rng.exponential(0.02, 16)
+    connecting = plain(np.concatenate([rng.exponential(0.0005, 300), waited]))
+    usual = plain(rng.lognormal(-4, 0.3, 300))
+    leaves = {(code, 0): (usual, connecting if code == 0 else merge(())) for code in (0, 1)}
+    # Four of each length are too few to be named by themselves.
+    (wait,) = waits_in(leaves)
+    assert (wait.count, wait.connecting) == (316, True)
+    assert 12 <= wait.requests <= 16
+    assert " of 316 connections wait 1 s" in sentence(wait)
+    assert "some more than once" in sentence(wait)
+    # Those that take any time up to ten seconds are none.
+    spread = plain(np.concatenate([rng.exponential(0.0005, 300), rng.uniform(0.5, 10, 60)]))
+    assert waits_in({(0, 0): (usual, spread), (1, 0): (usual, merge(()))}) == ()
+
+
 def test_the_usual_time_of_one_size_class_is_no_wait():
     rng = np.random.default_rng(1)
     fast, slow = (plain(rng.normal(mean, 0.001, 500)) for mean in (0.005, 0.0425))
