@@ -80,7 +80,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     """Parameters that are the same for all jobs of a run.
 
     ``generation`` goes up when the token changes during a run. ``requests`` says how requests are made,
-    ``delete_after`` is whole seconds. ``size_ranges`` holds the smallest and the largest size of each of
+    ``delete_after`` is whole seconds; with ``delete_after_most`` each object has a number between the two.
+    ``size_ranges`` holds the smallest and the largest size of each of
     ``size_classes``. ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``. With
     ``verify_seed`` bodies follow from it, and those of reads are checked. A user waits ``think_time`` after
     a job before it begins the next, except where jobs have due times. In a ``sided`` run each object
@@ -120,6 +121,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     most_requests: Small = 2
     signed: list[Text] = []
     every_etag: bool = False
+    delete_after_most: Count | None = None
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

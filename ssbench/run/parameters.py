@@ -47,6 +47,7 @@ def run_parameters(
         size_classes=list(names or [each.name for each in scenario.size_classes]),
         size_ranges=[(each.size_min, each.size_max) for each in scenario.size_classes],
         delete_after=scenario.delete_after,
+        delete_after_most=scenario.delete_after_most,
         insecure=session.insecure if session else False,
         ca_certificates=session.ca_certificates if session else None,
         owners=[owner_of(scenario, each) for each in scenario.size_classes],

@@ -144,6 +144,8 @@ class Scenario:
     ``operations`` are the settings of operations, ``container_put_headers`` the header fields with which
     containers are made. ``popularity`` is how objects are chosen (None: in turn), ``reuse`` how many reads
     are for what was read before.
+    Objects expire after ``delete_after`` seconds, or after a time from that to ``delete_after_most``, drawn
+    for each; none is used any more after the shorter time.
     ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
     (:mod:`ssbench.conditions`) under which a run fails.
 
@@ -173,6 +175,7 @@ class Scenario:
     groups: tuple[Group, ...] = ()
     popularity: Popularity | None = None
     reuse: Reuse | None = None
+    delete_after_most: int | None = None
 
     @property
     def parts(self) -> tuple[Scenario, ...]:

@@ -75,7 +75,8 @@ def _items(scenario: Scenario) -> Iterator[Item]:
     for name, value in scenario.container_put_headers:
         yield Item(f"containers are made with the header {name}: {value}")
     if scenario.delete_after:
-        yield Item(f"objects expire {scenario.delete_after:,} s after they were written")
+        most = f" to {scenario.delete_after_most:,}" if scenario.delete_after_most else ""
+        yield Item(f"objects expire {scenario.delete_after:,}{most} s after they were written")
     for condition in scenario.fail_if:
         yield Item(f"the run fails if {condition}")
     sent, received = _amount(found.sent_bytes or 0.0), _amount(found.received_bytes or 0.0)

@@ -17,7 +17,7 @@ from ssbench.conditions import parse, unknown_subject
 from ssbench.errors import ScenarioError, UsageError
 from ssbench.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario import load as scenario_load
-from ssbench.scenario import operations, sizes
+from ssbench.scenario import operations, rules, sizes
 from ssbench.scenario import text as scenario_text
 from ssbench.scenario.groups import GroupEntry, GroupReader, together
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST, Scenario, SizeClass, Stage, Weights
@@ -123,8 +123,8 @@ def override(
         changes["operation_count"] = None
     elif operation_count is not None:
         changes["run_seconds"] = None
-    if delete_after == 0:
-        changes["delete_after"] = None
+    if delete_after is not None:
+        changes |= {"delete_after": delete_after or None, "delete_after_most": None}
     for text in fail_if:
         names = [each.name for each in scenario.size_classes]
         if wrong := unknown_subject(
@@ -232,7 +232,7 @@ class _Checker:
                 self._fault((), f"profile: range needs objects of 1 byte or more; {entry['name']!r} has 0")
         if self._document.faults:
             return None
-        values["delete_after"] = values.get("delete_after") or None
+        values |= rules.ends_of_life(values.get("delete_after") or None)
         if groups:
             made = [each.group(used, initial, default_profile, _weights) for each in groups]
             return together(made, data=data, **values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ssbench import conditions, quantities
 from ssbench.operations import OPERATIONS, SEQUENCE_STEPS
@@ -100,6 +101,28 @@ def _whole_seconds(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
+def _life(value: object) -> object:
+    """Return whole seconds of a text with a unit, two of a text with dots; any other value unchanged."""
+    if not isinstance(value, str):
+        return value
+    low, dots, high = value.partition("..")
+    if not dots:
+        return _whole_seconds(value) if value.strip()[-1:].isalpha() else value
+    return tuple(_whole_seconds(each if each.strip()[-1:].isalpha() else f"{each}s") for each in (low, high))
+
+
+def _is_life(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(type(each) is int for each in value) and 0 < value[0] <= value[1] <= 2**62
+    return type(value) is int and 0 <= value <= 2**62
+
+
+def ends_of_life(value: Any) -> dict[str, int | None]:
+    """Return the keys of a scenario for a valid value of ``delete_after``."""
+    least, most = value if isinstance(value, tuple) else (value, None)
+    return {"delete_after": least, "delete_after_most": most}
+
+
 def _conditions(value: object) -> object:
     """Return conditions as texts; what is no list of texts is left as it is."""
     texts = [value] if isinstance(value, str) else value
@@ -146,7 +169,11 @@ SCENARIO_RULES = {
     "container_base": _CONTAINER_PART,
     "container_count": whole(1, MAX_NUMBER),
     "container_concurrency": whole(1, 10_000),
-    "delete_after": whole(0, 2**62)._replace(parse=_whole_seconds),
+    "delete_after": Rule(
+        _is_life,
+        f"a whole number from 0 to {2**62} of seconds, or two as in 1m..1h, for each object one between them",
+        convert=_life,
+    ),
     "policy": _CONTAINER_PART,
     "rate": _RATE,
     "arrivals": _ARRIVALS,

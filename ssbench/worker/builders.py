@@ -73,6 +73,12 @@ class Target(Struct, frozen=True, gc=False):
         return self.client.perform(self.url, self.request(**more), self.token, self.spent, self.begun)
 
     @property
+    def delete_after(self) -> int | None:
+        """In how many seconds what is written is to expire: drawn, where there are two ends; None: never."""
+        least, most = self.parameters.delete_after, self.parameters.delete_after_most
+        return least if least is None or most is None else random.randint(least, most)
+
+    @property
     def owner(self) -> str | None:
         """What the object is to say of whose it is; None for nothing."""
         owners = self.parameters.owners
@@ -97,7 +103,7 @@ def builds(*names: str) -> Callable[[Builder], Builder]:
 
 def send(target: Target) -> Outcome:
     """PUT the object."""
-    return target.ask(size=target.size, delete_after=target.parameters.delete_after, owner=target.owner)
+    return target.ask(size=target.size, delete_after=target.delete_after, owner=target.owner)
 
 
 def ask(target: Target) -> Outcome:
@@ -134,7 +140,7 @@ def copy(target: Target) -> Outcome:
     source = object_name(target.parameters.size_classes[target.size_class], target.size)
     place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
     headers = (("Destination", place), *target.settings.headers)
-    whose = {"delete_after": target.parameters.delete_after, "owner": target.owner}
+    whose = {"delete_after": target.delete_after, "owner": target.owner}
     return structs.replace(target.ask(name=source, headers=headers, **whose), size=0)
 
 
@@ -157,7 +163,7 @@ def part(target: Target) -> Outcome:
 @builds("create_only")
 def create_only(target: Target) -> Outcome:
     """PUT an object that does not exist; 412 is a success where an earlier attempt may have written it."""
-    whose = {"delete_after": target.parameters.delete_after, "owner": target.owner}
+    whose = {"delete_after": target.delete_after, "owner": target.owner}
     return target.ask(size=target.size, done_before=frozenset({412}), **whose)
 
 
@@ -171,7 +177,7 @@ def post(target: Target) -> Outcome:
         for number in range(values.get("metadata", 1))
     )
     headers = (*fields, *target.settings.headers)
-    return target.ask(headers=headers, delete_after=target.parameters.delete_after, owner=target.owner)
+    return target.ask(headers=headers, delete_after=target.delete_after, owner=target.owner)
 
 
 @builds("upload_if_missing")

@@ -169,6 +169,7 @@ class Run:
             or len(parameters.storage_urls) != 1
             or parameters.sided
             or parameters.verify_seed is not None
+            or (build is send and parameters.delete_after_most is not None)
         ):
             return None
         try:

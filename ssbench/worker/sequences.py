@@ -141,7 +141,7 @@ class Temporary:
             container=target.container,
             name=self.prefix + name,
             keep=LARGEST_VERDICT,
-            delete_after=target.parameters.delete_after,
+            delete_after=target.delete_after,
             owner=target.owner,
             **more,
         )

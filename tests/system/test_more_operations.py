@@ -213,7 +213,7 @@ def test_reads_without_a_token(ran: Any, account: swiftclient.Connection, contai
 
 
 def test_copies(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
-    run = ran("-k", profile={"copy": 3, "read": 1}, delete_after=3600, operation_count=40)
+    run = ran("-k", profile={"copy": 3, "read": 1}, delete_after="1h..2h", operation_count=40)
     assert run.code == 0, run.program.err + str(run.errors)
     made = run.of("copy")
     assert {(row["status"], row["size"]) for row in made} == {("201", "0")}
@@ -226,7 +226,7 @@ def test_copies(ran: Any, account: swiftclient.Connection, container_base: str) 
         headers, body = there[row["object"]]
         assert body in [other for name, (_, other) in there.items() if name in initial()]
         assert headers["x-object-meta-ssbench-owner"]
-        assert headers["x-delete-at"]
+        assert 3600 <= int(headers["x-delete-at"]) - float(headers["x-timestamp"]) <= 7201
 
 
 def test_copies_go_after_the_run(ran: Any, account: swiftclient.Connection, container_base: str) -> None:

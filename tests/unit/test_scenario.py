@@ -821,3 +821,20 @@ def test_an_operation_of_another_scenario_is_not_one_of_this(write):
     load(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}\noperations: [{name: own, method: GET, path: /x}]")))
     (fault,) = faults_of(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}")))
     assert "profile: 'own' is not among the operations of this scenario" in fault
+
+
+@pytest.mark.parametrize(
+    ("life", "least", "most"),
+    [("60", 60, None), ("1m", 60, None), ("1m..1h", 60, 3600), ("60..90", 60, 90), ("0", None, None)],
+)
+def test_objects_live_so_long(write, life, least, most):
+    scenario = load(write(f"{YAML}\ndelete_after: {life}\n"))
+    assert (scenario.delete_after, scenario.delete_after_most) == (least, most)
+    changed = override(scenario, delete_after=5)
+    assert (changed.delete_after, changed.delete_after_most) == (5, None)
+
+
+@pytest.mark.parametrize("life", ["1h..1m", "0..5", "5..", "-1", "x..5", "[1, 2]"])
+def test_wrong_lives(write, life):
+    (fault,) = faults_of(write(f"{YAML}\ndelete_after: {life}\n"))
+    assert "delete_after: " in fault
