@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -235,7 +236,9 @@ def test_copies_go_after_the_run(ran: Any, account: swiftclient.Connection, cont
     assert left(account, container_base) == initial()
 
 
-def test_everything_at_once(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
+def test_everything_at_once(
+    fleet: Fleet, ran: Any, account: swiftclient.Connection, container_base: str
+) -> None:
     every = [row.name for row in OPERATIONS.drawn if not row.defined]
     keys = "x-account-meta-temp-url-key", "x-account-meta-temp-url-key-2"
     account.post_account({keys[0]: "the user's"})
@@ -244,9 +247,15 @@ def test_everything_at_once(ran: Any, account: swiftclient.Connection, container
         # Fewer of those that are many requests each.
         profile=dict.fromkeys(every, 3)
         | dict.fromkeys(("slo", "dlo", "bulk", "versions", "sequence"), 1)
-        | {"create": 10, "info": 1},
+        | {"create": 10, "info": 1, "auth": 1},
         operations=[
             {"name": "info", "method": "GET", "path": "/info"},
+            {
+                "name": "auth",
+                "method": "GET",
+                "path": "/auth/v1.0",
+                "headers": {"X-Auth-User": "test2:tester2", "X-Auth-Key": "testing2"},
+            },
             {"name": "read", "headers": {"X-Newest": "true"}},
             {"name": "range", "length": "1..5000"},
             {"name": "slo", "segment_size": "1..20000", "reads": ["part", "whole", "range"]},
@@ -264,7 +273,17 @@ def test_everything_at_once(ran: Any, account: swiftclient.Connection, container
     )
     assert run.code == 0, f"{run.errors}\n{run.program.err}"
     assert not run.errors
-    assert {row["operation"] for row in run.rows} == {*every, "info"}
+    assert {row["operation"] for row in run.rows} == {*every, "info", "auth"}
+    reported = fleet.master("report-scenario", "-s", run.stats, "--json", "-")
+    assert reported.end() == 0, reported.err
+    report = json.loads(reported.out)
+    steps = {each["operation"]: each["steps"] for each in report["operations"] if each["steps"]}
+    assert set(steps["slo"]) == {"segments", "manifest", "part", "whole", "range", "delete"}
+    assert steps["sequence"]["read 2"]["count"] == len(run.of("sequence"))
+    for row in run.of("versions"):
+        assert sum(float(row[f"step_{number}"]) for number in range(1, 6)) == pytest.approx(
+            float(row["last_byte_latency"])
+        )
     assert [account.head_account().get(key) for key in keys] == ["the user's", None]
     account.post_account({keys[0]: ""})
     deleted = {row["object"] for row in run.of("delete")}
