@@ -13,7 +13,7 @@ from pathlib import Path
 from coverage import CoverageData
 from mutants import Mutant
 
-#: Tests of a mutant are left out beyond so many seconds, those first that reach the most other lines.
+#: The tests of a mutant take so many seconds at most: those that reach the most other lines are left out.
 SECONDS_OF_TESTS = 12.0
 
 SETTINGS = """
@@ -71,12 +71,13 @@ class Reach:
         names = set().union(*(lines.get(line, ()) for line in range(mutant.statement, mutant.line + 1)))
         if names == {""}:  # it runs only when its module is imported
             names = set().union(*lines.values())
-        kept, total = [], 0.0
+        kept, left = [], SECONDS_OF_TESTS
         for name in sorted(names - {""}, key=lambda name: (self._breadth[name], name)):
-            total += self._seconds.get(name, 0.0)
-            if kept and total > SECONDS_OF_TESTS:
-                break
-            kept.append(name)
+            if (seconds := self._seconds.get(name, 0.0)) <= left:
+                kept.append(name)
+                left -= seconds
+        if not kept:
+            kept = sorted(names - {""}, key=lambda name: self._seconds.get(name, 0.0))[:1]
         return kept
 
     def seconds(self, tests: Iterable[str]) -> float:
