@@ -38,6 +38,17 @@ def object_name(size_class: str, number: int) -> str:
     return object_stem(size_class) + OBJECT_NUMBER % number
 
 
+_NUMBERED = re.compile(r"(.+)_([0-9]{6,})\Z", re.DOTALL)
+
+
+def object_numbered(name: str) -> tuple[str, int]:
+    """Return what :func:`object_name` made a name of; nothing and 0 where it did not."""
+    match = _NUMBERED.match(name)
+    if match is None or object_name(match[1], int(match[2])) != name:
+        return "", 0
+    return match[1], int(match[2])
+
+
 def object_stem(size_class: str) -> str:
     """Return what the names of a size class begin with; the number follows."""
     return f"{size_class}_"

@@ -468,6 +468,10 @@ UPLOAD_IF_MISSING = Operation(
 REMOVE = Operation(
     code=65, name="remove", method="DELETE", effect=Effect.REMOVES, times_first_byte=True, drawn=False
 )
+#: A sample of initial objects that were prepared: HEAD, which has to find an object of that size.
+CHECK = Operation(
+    code=66, name="check", method="HEAD", effect=Effect.READS, times_first_byte=True, drawn=False
+)
 
 #: Every operation.
 OPERATIONS = Operations(
@@ -496,5 +500,6 @@ OPERATIONS = Operations(
         SEQUENCE,
         UPLOAD_IF_MISSING,
         REMOVE,
+        CHECK,
     )
 )

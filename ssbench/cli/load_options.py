@@ -117,7 +117,7 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
         help="let objects expire after this long (X-Delete-After); 0 means never",
     )
     group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
-    option_table.add(group, RunOptions, "seed", "noop", "keep_objects")
+    option_table.add(group, RunOptions, "seed", "noop", "keep_objects", "prepared")
     group.add_argument(
         "--existing",
         metavar="CONTAINER",

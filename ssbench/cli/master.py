@@ -25,6 +25,7 @@ _log = logging.getLogger(__name__)
 #: long to import (numpy, ZeroMQ, gevent) only by ``run``.
 COMMANDS = {
     "run-scenario": "run a scenario and report on it",
+    "prepare": "upload the initial objects of a scenario, for runs with --prepared",
     "check-scenario": "say what a scenario would do, or what is wrong with it",
     "report-scenario": "print the report of a stat file",
     "compare": "compare runs: what changed, and how certain that is",
@@ -69,6 +70,7 @@ _EXIT_CODES = {
 _USUAL = {ExitCode.OK, ExitCode.USAGE, ExitCode.INTERRUPTED}
 _MORE = {
     "run-scenario": set(ExitCode),
+    "prepare": {ExitCode.FAILED, ExitCode.CLUSTER, ExitCode.WORKERS},
     "report-scenario": {ExitCode.THRESHOLD, ExitCode.UNDECIDED, ExitCode.NOT_DELIVERED},
     "compare": {ExitCode.THRESHOLD, ExitCode.UNDECIDED},
     "cleanup-containers": {ExitCode.FAILED, ExitCode.CLUSTER},

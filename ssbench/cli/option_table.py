@@ -61,3 +61,8 @@ def _default(row: Row) -> str:
 def values(record: type, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the values of all options of a record, by the names of their fields."""
     return {name: getattr(arguments, name) for name in table(record)}
+
+
+def table_of(record: type, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the values of those options of a record that the command has."""
+    return {name: getattr(arguments, name) for name in table(record) if hasattr(arguments, name)}

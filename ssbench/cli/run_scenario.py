@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ssbench import __version__, products
 from ssbench.cli import (
     archives,
+    auth_options,
     invocation,
     metrics_options,
     option_table,
@@ -35,6 +36,7 @@ from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
 from ssbench.gates import worst
+from ssbench.quantities import duration
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run.options import ExistingIn
@@ -111,6 +113,32 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         if compare is not None and outcome.path is not None:
             compare(outcome.path)
         return code
+
+
+def prepare(arguments: argparse.Namespace) -> ExitCode:
+    """Upload the initial objects of a scenario, and no more; raises SsbenchError where that cannot begin."""
+    scenario = override(
+        load(arguments.scenario_file, limited=True),
+        user_count=arguments.user_count,
+        container_count=arguments.container_count,
+        policy=arguments.policy,
+    )
+    table = option_table.table_of(RunOptions, arguments)
+    options = RunOptions(requests=RequestOptions(**option_table.values(RequestOptions, arguments)), **table)
+    shared = BenchOptions(
+        workers=arguments.workers or 0,
+        address=_address(arguments),
+        key_file=zmq_options.key_file(arguments),
+        credentials=auth_options.from_arguments(arguments, os.environ),
+    )
+    began = time.monotonic()
+    with Bench(shared) as bench:
+        outcome = bench.prepare(scenario, options)
+    if outcome.interrupted:
+        _log.warning("Interrupted; what was uploaded stays, and the same command goes on from there")
+    elif not outcome.trouble:
+        _log.info("All initial objects are there, after %s", duration(time.monotonic() - began))
+    return outcome.ending_code
 
 
 def _check(arguments: argparse.Namespace) -> None:

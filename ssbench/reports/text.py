@@ -225,6 +225,10 @@ def _notes(statistics: RunStatistics) -> Iterator[str]:
         why = why_replaced(replaced, count["initial_of_others"], verified=verified)
         why = f" ({why})" if why else ""
         notes.append(f"initial objects: {uploaded} uploaded, {replaced} replaced{why}, {reused} reused")
+    if count["initial_sampled"]:
+        notes.append(
+            f"initial objects: as prepared; {count['initial_sampled']} of them, drawn at random, looked at"
+        )
     if count["existing"]:
         skipped = count["existing_skipped"]
         notes.append(

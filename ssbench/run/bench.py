@@ -6,12 +6,12 @@ import logging
 import os
 import shlex
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import zmq
 
@@ -113,9 +113,27 @@ class Bench:
         same. What ends the benchmark after that is in the outcome.
         """
         options = options or RunOptions()
-        fleet = self._fleet
-        if fleet is None:
-            raise RuntimeError("a Bench is a context manager: it has to be entered first")
+        self._check(scenario, options)
+        with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
+            run = self._make(scenario, options, observer=observer, goal=goal)
+            with self._going_on(run):
+                return run.carry_out(path, sinks, on_measured)
+
+    def prepare(self, scenario: Scenario, options: RunOptions | None = None) -> RunOutcome:
+        """Make the containers of a scenario and upload its initial objects, for runs that are ``prepared``.
+
+        What is there already is reused. Returns how it went, without a stat file; raises what :meth:`run`
+        does.
+        """
+        options = options or RunOptions()
+        scenario = replace(scenario, delete_after=None)
+        self._check(scenario, options)
+        run = self._make(scenario, options, prepares=True)
+        with self._going_on(run):
+            return run.prepare()
+
+    def _check(self, scenario: Scenario, options: RunOptions) -> None:
+        """Raise UsageError for a scenario that cannot be carried out so."""
         if not isinstance(scenario, Scenario):
             raise UsageError(
                 f"scenario: expected a Scenario, not {scenario!r:.80} (see ssbench.load_scenario)"
@@ -128,34 +146,42 @@ class Bench:
             refuse_writes(scenario)
         if not options.noop and not self.options.local_swift and self.options.credentials is None:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
-        with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
-            local = self._local_workers(scenario.user_count, fleet)
-            if self.options.local_swift and not self.options.workers and not fleet.roster.living():
-                # Who tries ssbench on one machine has probably forgotten them: say so before Swift starts.
-                _log.warning("No worker yet. %s", self._advice(options))
-            tokens = None if options.noop else self._token_source(scenario)
-            existing = None
-            if options.existing is not None and tokens is not None:
-                existing = find(scenario, options, options.existing, tokens)
-            run = Run(
-                scenario if existing is None else existing.scenario(),
-                options,
-                self.options,
-                fleet=fleet,
-                work_port=self._address.work_port,
-                local_workers=local,
-                tokens=tokens,
-                advice=self._advice(options),
-                observer=observer,
-                goal=goal,
-                existing=existing,
-            )
-            with self._interrupts.armed(run.interrupt, run.interrupt_at_once):
-                self._run = run
-                try:
-                    return run.carry_out(path, sinks, on_measured)
-                finally:
-                    self._run = None
+
+    def _make(self, scenario: Scenario, options: RunOptions, **more: Any) -> Run:
+        """Return a run, whose local workers have been started."""
+        fleet = self._fleet
+        if fleet is None:
+            raise RuntimeError("a Bench is a context manager: it has to be entered first")
+        local = self._local_workers(scenario.user_count, fleet)
+        if self.options.local_swift and not self.options.workers and not fleet.roster.living():
+            # Who tries ssbench on one machine has probably forgotten them: say so before Swift starts.
+            _log.warning("No worker yet. %s", self._advice(options))
+        tokens = None if options.noop else self._token_source(scenario)
+        existing = None
+        if options.existing is not None and tokens is not None:
+            existing = find(scenario, options, options.existing, tokens)
+        return Run(
+            scenario if existing is None else existing.scenario(),
+            options,
+            self.options,
+            fleet=fleet,
+            work_port=self._address.work_port,
+            local_workers=local,
+            tokens=tokens,
+            advice=self._advice(options),
+            existing=existing,
+            **more,
+        )
+
+    @contextmanager
+    def _going_on(self, run: Run) -> Iterator[None]:
+        """Let signals, and :meth:`interrupt`, end a run in this context."""
+        with self._interrupts.armed(run.interrupt, run.interrupt_at_once):
+            self._run = run
+            try:
+                yield
+            finally:
+                self._run = None
 
     def interrupt(self) -> None:
         """End the run that goes on early, as Ctrl-C does; without one there is no effect."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from ssbench.errors import ClusterError
 from ssbench.names import tagged
 from ssbench.operations import VERSIONS
+from ssbench.run import prepared
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.ownership import Ownership
 from ssbench.run.part import Part
-from ssbench.run.places import places_of, places_with
+from ssbench.run.places import container_places, places_of, places_with
 from ssbench.run.preparation import make_containers, refuse_missing, upload_initial_objects
 from ssbench.run.signing import sign_reads
 from ssbench.run.tokens import TokenSource
@@ -49,19 +52,22 @@ class Ground:
         self._mark = mark
         self._existing = existing
         self._ownerships: list[Ownership] = []
+        #: How many of the objects that were prepared for it were looked at.
+        self._sampled = 0
         #: Signatures that are good while the run goes on.
         self._signed: Signed | None = None
 
     def _stop(self) -> bool:
         return self._loop.interrupted.is_set()
 
-    def prepare(self) -> None:
+    def prepare(self, *, only: bool = False) -> None:
         """Make containers, find out about other runs, upload initial objects, until interrupted.
 
-        Raises WorkerError when all workers vanish, UsageError where the cluster lacks something,
-        ClusterError when Swift takes no container or not one of the initial objects.
+        ``only``: no benchmark follows, and what is there is found by listing containers. Raises
+        WorkerError when all workers vanish, UsageError where the cluster lacks something, ClusterError when
+        Swift takes no container or not one of the initial objects, or where they are not as prepared.
         """
-        if self._tokens is not None:
+        if self._tokens is not None and not only:
             refuse_missing(self._scenario, self._options, self._tokens)
         if self._existing is not None:
             for part in self._parts:
@@ -69,23 +75,29 @@ class Ground:
                 part.crew.paths = self._existing.paths
             return
         if self._tokens is not None:
-            versioned = places_with(self._scenario, VERSIONS)
-            for place in places_of(self._scenario):
-                make_containers(
-                    place,
-                    self._options,
-                    self._tokens,
-                    self._loop,
-                    self._mark,
-                    versioned=(place.container_base, place.policy) in versioned,
-                )
-                if self._stop():
-                    return
-            self._begin_ownership(self._tokens)
+            self._make_containers(self._tokens)
             if self._stop():
                 return
-            self._signed = sign_reads(self._parts, self._options, self._tokens, self._stop)
+            self._begin_ownership(self._tokens, apart=not (only or self._options.prepared))
+            if self._stop():
+                return
+            if not only:
+                self._signed = sign_reads(self._parts, self._options, self._tokens, self._stop)
+        if self._options.prepared:
+            self._sampled = prepared.trust(self._parts, self._loop)
+        else:
+            self._upload(only=only)
+        failed = any(part.uploads.failed for part in self._parts if part.uploads is not None)
+        self.trouble = failed and not self._stop()
+        if not failed:
+            for ownership in self._ownerships:
+                ownership.ready()
+
+    def _upload(self, *, only: bool) -> None:
         for part in self._parts:
+            found = self._find(part) if only and self._tokens is not None else None
+            if self._stop():
+                return
             part.uploads = upload_initial_objects(
                 part.scenario,
                 self._options,
@@ -94,15 +106,35 @@ class Ground:
                 self._loop,
                 pace=part.load.closed,
                 crew=part.crew,
+                found=found,
             )
-        failed = any(part.uploads.failed for part in self._parts if part.uploads is not None)
-        self.trouble = failed and not self._stop()
-        if not failed:
-            for ownership in self._ownerships:
-                ownership.ready()
 
-    def _begin_ownership(self, tokens: TokenSource) -> None:
-        """Find out whether the objects of other runs may have the names of this one's."""
+    def _find(self, part: Part) -> prepared.Found | None:
+        """Find out which initial objects of a part are there; None where the run is interrupted meanwhile."""
+        if TYPE_CHECKING:
+            assert self._tokens is not None
+        (place,) = container_places(part.scenario, self._options, self._tokens)
+        return prepared.find(part, place, self._options, self._loop)
+
+    def _make_containers(self, tokens: TokenSource) -> None:
+        versioned = places_with(self._scenario, VERSIONS)
+        for place in places_of(self._scenario):
+            make_containers(
+                place,
+                self._options,
+                tokens,
+                self._loop,
+                self._mark,
+                versioned=(place.container_base, place.policy) in versioned,
+            )
+            if self._stop():
+                return
+
+    def _begin_ownership(self, tokens: TokenSource, *, apart: bool) -> None:
+        """Find out whether the objects of other runs may have the names of this one's.
+
+        Raises ClusterError where they would have to be ``apart`` and cannot be, because they were prepared.
+        """
         self._ownerships = [
             Ownership(
                 place, self._options, tokens, self._loop, run_id=self._run_id, trans_id_extra=self._mark
@@ -111,6 +143,11 @@ class Ground:
         ]
         for ownership in self._ownerships:
             self.tag = ownership.begin() or self.tag
+        if self.tag and not apart:
+            raise ClusterError(
+                "another run is under way in the same containers and may write prepared objects: wait for"
+                " its end"
+            )
         for part in self._parts if self.tag else ():
             # No other run will find its initial objects.
             part.state.owns_initial = True
@@ -123,6 +160,8 @@ class Ground:
             found.update(part.uploads.counts() if part.uploads is not None else {})
         if self._existing is not None:
             found.update({"existing": len(self._existing), "existing_skipped": self._existing.skipped})
+        if self._sampled:
+            found["initial_sampled"] = self._sampled
         return dict(found)
 
     @property

@@ -166,6 +166,14 @@ class RunOptions:
             unit=Unit.FLAG,
         ),
     ] = False
+    prepared: Annotated[
+        bool,
+        Option(
+            help="trust that 'ssbench-master prepare' has uploaded the initial objects: a sample of 1,000 is"
+            " looked at, not each of them",
+            unit=Unit.FLAG,
+        ),
+    ] = False
     mark_transactions: Annotated[
         bool,
         Option(
@@ -211,6 +219,11 @@ class RunOptions:
         option.check(self.requests)
         if self.existing is not None and (self.noop or self.sides):
             raise UsageError("existing: not possible in a no-op run, or in one of two sides")
+        if self.prepared and (self.noop or self.sides or self.verify or self.existing is not None):
+            raise UsageError(
+                "prepared: not possible in a no-op run, in one of two sides, with existing objects, or with"
+                " verify, because the content of the prepared objects is not known"
+            )
 
 
 def recorded(

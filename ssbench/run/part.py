@@ -21,12 +21,19 @@ class Part:
     """
 
     def __init__(
-        self, scenario: Scenario, seed: int, batch_size: int | None, group: int | None = None, name: str = ""
+        self,
+        scenario: Scenario,
+        seed: int,
+        batch_size: int | None,
+        group: int | None = None,
+        name: str = "",
+        *,
+        prepared: bool = False,
     ) -> None:
         self.group = group
         self._group_name = name
         self.scenario = scenario
-        self.workload = Workload(scenario, seed)
+        self.workload = Workload(scenario, seed, prepared=prepared)
         self.state = population_of(scenario, self.workload)
         self.load = Load(scenario, seed, ClosedLoop(scenario.user_count, batch_size or MOST_IN_BATCH))
         self.uploads: InitialUploads | None = None
@@ -60,11 +67,14 @@ class Part:
         )
 
 
-def parts_of(scenario: Scenario, seed: int, batch_size: int | None) -> list[Part]:
-    """Return a part for each group of a scenario, or the one that a scenario without groups consists of."""
+def parts_of(scenario: Scenario, seed: int, batch_size: int | None, *, prepared: bool = False) -> list[Part]:
+    """Return a part for each group of a scenario, or the one that a scenario without groups consists of.
+
+    ``prepared``: their initial objects are those of ``ssbench-master prepare``.
+    """
     if not scenario.groups:
-        return [Part(scenario, seed, batch_size)]
+        return [Part(scenario, seed, batch_size, prepared=prepared)]
     return [
-        Part(own, seed_of_group(seed, group.name), batch_size, place, group.name)
+        Part(own, seed_of_group(seed, group.name), batch_size, place, group.name, prepared=prepared)
         for place, (own, group) in enumerate(zip(scenario.parts, scenario.groups, strict=True))
     ]

@@ -15,7 +15,7 @@ from itertools import islice
 from ssbench.fleet.stages import LEAD
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING
+from ssbench.operations import OPERATIONS, REMOVE
 from ssbench.results import LOST, Sink
 from ssbench.run.placement import Placement
 from ssbench.run.row_maker import RowMaker
@@ -120,12 +120,11 @@ class InitialUploads(_Errand):
 
     def __init__(
         self,
-        objects: Iterator[tuple[int, int, int, int]],
+        tasks: Iterator[Task],
         state: Population,
         bar: Bar,
         stop: Callable[[], bool],
     ) -> None:
-        tasks = ((UPLOAD_IF_MISSING.code, *each) for each in objects)
         super().__init__("initial uploads", tasks, bar, stop)
         self.uploaded = self.replaced = self.reused = 0
         self.owners: Counter[str] = Counter()
@@ -133,6 +132,10 @@ class InitialUploads(_Errand):
 
     def _succeeded(self, task: Task, result: Result) -> None:
         _, size_class, _, number, size = task
+        if result.status == _CREATED:
+            self._bar.move(result.size)
+        else:
+            self._bar.spare(size)
         if result.found is None:
             self.uploaded += 1
         elif result.status != _CREATED:  # it was looked at only
@@ -152,6 +155,13 @@ class InitialUploads(_Errand):
             "initial_of_others": self.owners.total(),
             "initial_reused": self.reused,
         }
+
+
+class Check(_Errand):
+    """Looks at some of the objects that should be there."""
+
+    def __init__(self, tasks: Iterator[Task], bar: Bar, stop: Callable[[], bool]) -> None:
+        super().__init__("looks at prepared objects", tasks, bar, stop)
 
 
 class CleanUp(_Errand):

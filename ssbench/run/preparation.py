@@ -10,15 +10,17 @@ from ssbench.errors import ClusterError, UsageError
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import Pace
 from ssbench.names import container_name, versioned_container
-from ssbench.operations import OPERATIONS
+from ssbench.operations import OPERATIONS, UPLOAD_IF_MISSING
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.phases import InitialUploads
 from ssbench.run.places import container_places
+from ssbench.run.prepared import Found
 from ssbench.run.tokens import TokenSource
+from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, forecast
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import why_replaced
-from ssbench.screen.bars import Bar
+from ssbench.screen.bars import Amount, Bar
 from ssbench.stores import STORE
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import Population
@@ -123,17 +125,27 @@ def upload_initial_objects(
     *,
     pace: Pace | None = None,
     crew: Crew | None = None,
+    found: Found | None = None,
 ) -> InitialUploads:
     """Upload the initial objects that are not there yet, until interrupted; return what came of it.
 
-    ``pace`` and ``crew`` are as in :meth:`~ssbench.run.loop.Loop.run`. Warns of those that could not be
+    ``pace`` and ``crew`` are as in :meth:`~ssbench.run.loop.Loop.run`. ``found`` is what is there; without
+    it each object is looked for. Warns of those that could not be
     uploaded. Raises ClusterError if not one could be, and what :meth:`~ssbench.run.loop.Loop.run` raises.
     """
     total = sum(each.initial_files for each in scenario.size_classes)
     _log.info("Uploading initial objects where they are not there yet (%d)", total)
-    with Bar("Initial objects", total) as bar:
-        uploads = InitialUploads(workload.initial_objects(), state, bar, loop.interrupted.is_set)
+    looked_for = ((UPLOAD_IF_MISSING.code, *each) for each in workload.initial_objects())
+    tasks = looked_for if found is None else found.tasks()
+    upload_bytes = forecast(scenario).upload_bytes
+    # A request counts as so many bytes in the guess at the time that is left.
+    request = SECONDS_A_REQUEST * BYTES_A_SECOND / scenario.user_count
+    with Bar("Initial objects", total, Amount(upload_bytes, request)) as bar:
+        uploads = InitialUploads(tasks, state, bar, loop.interrupted.is_set)
         loop.run(uploads, pace=pace, crew=crew)
+    if found is not None:
+        uploads.replaced += min(found.replaced, uploads.uploaded)
+        uploads.uploaded -= min(found.replaced, uploads.uploaded)
     if not options.noop:
         why = why_replaced(uploads.replaced, uploads.owners.total(), verified=options.verify)
         _log.info(

@@ -52,7 +52,8 @@ class Run:
     The fleet, the local workers and the token are those of the bench; ``tokens`` is None in a no-op run.
     ``work_port`` is for messages, ``advice`` says what to do while workers are missing. ``observer``
     watches the cluster. ``goal`` ends the benchmark when it is reached. ``workers`` counts those of the run.
-    ``existing`` are its objects where it makes none; ``scenario`` is theirs then.
+    ``existing`` are its objects where it makes none; ``scenario`` is theirs then. One that only ``prepares``
+    has no benchmark, see :meth:`prepare`.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Run:
         observer: Observer | None = None,
         goal: Goal | None = None,
         existing: Existing | None = None,
+        prepares: bool = False,
     ) -> None:
         self._scenario = scenario
         self._options = options
@@ -81,7 +83,11 @@ class Run:
         self._mark = run_mark(self._run_id) if options.mark_transactions else None
         self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
         self._fleet = fleet
-        self._parts = parts_of(scenario, self._seed, options.batch_size)
+        self._parts = parts_of(
+            scenario, self._seed, options.batch_size, prepared=options.prepared or prepares
+        )
+        #: Whether no benchmark follows.
+        self._prepares = prepares
         first, *others = self._parameters(tokens)
         former = fleet.begin(
             first,
@@ -153,6 +159,17 @@ class Run:
         finally:
             self._ground.leave(self._kept, at_once=not whole or isinstance(self._error, ClusterError))
         return outcome
+
+    def prepare(self) -> RunOutcome:
+        """Upload the initial objects, and nothing else."""
+        whole = False
+        try:
+            self._prepare()
+            self._trouble = self._ground.trouble
+            whole = True
+        finally:
+            self._ground.leave(0, at_once=not whole)
+        return self._outcome(None)
 
     def _carry_out(
         self, path: Path, sinks: Sequence[Sink], on_measured: Callable[[RunOutcome], None] | None
@@ -238,7 +255,7 @@ class Run:
                 " asked for; start more workers or give them a higher --concurrency"
             )
         if not self._stop():
-            self._ground.prepare()
+            self._ground.prepare(only=self._prepares)
 
     def _begin_observation(self) -> None:
         if self._observer is not None:

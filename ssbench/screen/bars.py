@@ -8,9 +8,11 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ssbench.quantities import amount
 from ssbench.screen import terminal
 
 if TYPE_CHECKING:
@@ -37,15 +39,35 @@ def _draw(what: str, total: int | None, *, counts: bool) -> RichBar | None:
     return RichBar(what, total, counts=counts)
 
 
+@dataclass(slots=True)
+class Amount:
+    """How many ``bytes_`` are to be moved; ``request`` is how many more one object counts as."""
+
+    bytes_: float
+    request: float
+    moved: float = 0.0
+
+    def left(self, done: int, total: int) -> float:
+        """Return which share of the work is left when so many objects are done."""
+        whole = self.bytes_ + total * self.request
+        return max(0.0, 1 - (self.moved + done * self.request) / whole) if whole else 0.0
+
+    def text(self, seconds: float) -> str:
+        """Return what was moved in so many seconds."""
+        return f"{amount(self.moved)}, {amount(self.moved / seconds if seconds else 0.0)}/s"
+
+
 class Bar:
     """Progress of something countable: a bar on a terminal, else a line every few seconds.
 
-    A context manager; ``total`` may be None where it is not known.
+    A context manager; ``total`` may be None where it is not known. With an amount, :meth:`move` and
+    :meth:`spare` count bytes.
     """
 
-    def __init__(self, what: str, total: int | None) -> None:
+    def __init__(self, what: str, total: int | None, moves: Amount | None = None) -> None:
         self._what = what
         self._total = total
+        self._moves = moves
         self._done = 0
         self._began = self._logged_at = time.monotonic()
         self._drawn: RichBar | None = None
@@ -53,10 +75,11 @@ class Bar:
     def advance(self, count: int = 1) -> None:
         """Count ``count`` more as done."""
         self._done += count
-        if self._drawn is not None:
-            self._drawn.show(self._done)
-            return
         now = time.monotonic()
+        if self._drawn is not None:
+            more = "" if self._moves is None else f" ({self._moves.text(now - self._began)})"
+            self._drawn.show(self._done, self._what + more)
+            return
         if now - self._logged_at >= (_DRAW_SECONDS if terminal.passes() else _LINE_SECONDS):
             self._logged_at = now
             rate = self._done / (now - self._began)
@@ -64,9 +87,27 @@ class Bar:
             if self._total is not None:
                 text += f" of {self._total}"
             text += f", {rate:,.0f}/s"
+            if self._moves is not None:
+                text += f", {self._moves.text(now - self._began)}"
             if self._total is not None and rate > 0:
-                text += f", {(self._total - self._done) / rate:,.0f} s left"
+                text += f", {self._left(now):,.0f} s left"
             _log.info("%s", text)
+
+    def _left(self, now: float) -> float:
+        """Return a guess at the seconds that are left."""
+        total, seconds = self._total or self._done, now - self._began
+        left = 1 - self._done / total if self._moves is None else self._moves.left(self._done, total)
+        return seconds * left / (1 - left) if left < 1 else 0.0
+
+    def move(self, count: float) -> None:
+        """Count bytes as moved."""
+        if self._moves is not None:
+            self._moves.moved += count
+
+    def spare(self, count: float) -> None:
+        """Count bytes as not to be moved."""
+        if self._moves is not None:
+            self._moves.bytes_ -= count
 
     def expect(self, total: int) -> None:
         """Raise the total to ``total``, where it is known and lower."""

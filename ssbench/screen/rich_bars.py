@@ -54,9 +54,11 @@ class RichBar:
         self._drawn_at = 0.0
         self._progress.start()
 
-    def show(self, done: int) -> None:
-        """Show how many are done."""
+    def show(self, done: int, what: str | None = None) -> None:
+        """Show how many are done, and ``what`` it is from now on."""
         self._progress.update(self._task, completed=done)
+        if what is not None:
+            self._progress.update(self._task, description=escape(printable(what)))
         now = time.monotonic()
         if now - self._drawn_at >= _DRAW_SECONDS and not terminal.behind():
             self._drawn_at = now

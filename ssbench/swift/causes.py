@@ -25,6 +25,7 @@ WRONG_ETAG = "wrong ETag"  # the ETag is the MD5 of other bytes than were sent o
 WRONG_LISTING = "wrong listing"  # a whole answer, but no listing in order, or of too many entries
 WRONG_VERDICT = "wrong verdict"  # a success, but its body does not say that all was done
 NOT_VERSIONED = "not versioned"  # a success, but the store has made no version
+OF_OTHERS = "of another scenario"  # an object that was to be prepared for this one
 WRONG_SIZE = "wrong size"  # a whole answer, but not of as many bytes as the object has
 TLS_CERTIFICATE = "TLS certificate"
 TLS_ERROR = "TLS error"

@@ -18,7 +18,7 @@ from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.names import object_name
 from ssbench.operations import OPERATIONS, PART_LENGTH, On, Operation, Settings
 from ssbench.store.contract import Outcome, Request
-from ssbench.swift.causes import NOT_FOUND
+from ssbench.swift.causes import NOT_FOUND, OF_OTHERS, WRONG_SIZE
 
 if TYPE_CHECKING:
     from ssbench.swift.connection import Connection
@@ -203,6 +203,20 @@ def upload_if_missing(target: Target) -> Outcome:
     request = target.request(size=target.size, owner=target.owner)
     outcome = target.client.perform(target.url, request, target.token, target.spent)
     return structs.replace(outcome, found=found, detail=outcome.detail or others)
+
+
+@builds("check")
+def check(target: Target) -> Outcome:
+    """HEAD the object, which has to have its size, and to be of this scenario."""
+    outcome = target.client.perform(target.url, target.request(), target.token, target.spent)
+    if outcome.cause is not None:
+        return outcome
+    cause, detail = None, ""
+    if outcome.size != target.size:
+        cause, detail = WRONG_SIZE, f"{outcome.size} bytes, where {target.size} were prepared"
+    elif outcome.owner and outcome.owner != target.owner:
+        cause, detail = OF_OTHERS, outcome.owner
+    return structs.replace(outcome, size=0, cause=cause, detail=detail and f"{target.name}: {detail}")
 
 
 @builds("remove")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ssbench.operations import OPERATIONS
 from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.owner import owner_of
 from ssbench.workload.sizes import LARGEST_SHARE, sizes_of
 
 #: Operations drawn at once: enough for numpy to be fast, few enough to need little memory and time.
@@ -30,10 +31,14 @@ class Workload:
 
     ``seed`` is a whole number >= 0. The generator is PCG64. numpy guarantees its bits, but not how a
     distribution uses them: the same seed draws the same operations with the same version of numpy.
+
+    The sizes of initial objects that are ``prepared`` follow from their size class, whatever the seed is, and
+    those of the first ones whatever their number is.
     """
 
-    def __init__(self, scenario: Scenario, seed: int) -> None:
+    def __init__(self, scenario: Scenario, seed: int, *, prepared: bool = False) -> None:
         self.scenario = scenario
+        self._prepared = prepared
         self._run_seed, self._initial_seed, self._choice_seed = np.random.SeedSequence(seed).spawn(3)
         classes = scenario.size_classes
         #: What turns the shares that are drawn for a class into sizes, where these are not uniform.
@@ -98,6 +103,9 @@ class Workload:
         """Yield the initial objects as (size-class index, container, number, size), class by class."""
         random = np.random.Generator(np.random.PCG64(self._initial_seed))
         for index, each in enumerate(self.scenario.size_classes):
+            if self._prepared:
+                own = int(owner_of(self.scenario, each).partition(" ")[0], 16)
+                random = np.random.Generator(np.random.PCG64(own))
             containers = self.initial_containers(index)
             for start in range(0, each.initial_files, BLOCK):
                 block = containers[start : start + BLOCK].tolist()

@@ -27,6 +27,7 @@ BENCH = BenchOptions(workers=2)
 
 #: A value other than the default for each option of a run that the stat file keeps.
 OPTIONS = {
+    "prepared": True,
     "noop": True,
     "keep_objects": True,
     "batch_size": 7,

@@ -9,7 +9,7 @@ import pytest
 
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.operations import REMOVE
+from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
 from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp, InitialUploads
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload.draws import Workload
@@ -25,6 +25,12 @@ class Counted:
 
     def advance(self, count: int = 1) -> None:
         self.count += count
+
+    def move(self, count: float) -> None:
+        pass
+
+    def spare(self, count: float) -> None:
+        pass
 
 
 def clean_up(objects: int, stop: Callable[[], bool] = lambda: False) -> tuple[CleanUp, Counted]:
@@ -105,9 +111,8 @@ def test_to_ask_whether_a_phase_is_exhausted_changes_nothing() -> None:
 def test_what_a_put_has_written_anew_is_not_reused() -> None:
     scenario = Scenario("s", (SizeClass("s", 5, 5, 3, (1, 1, 1, 1)),), user_count=1, operation_count=1)
     workload = Workload(scenario, 1)
-    phase = InitialUploads(
-        workload.initial_objects(), Population(scenario, workload), Counted(), lambda: False
-    )
+    initial = ((UPLOAD_IF_MISSING.code, *each) for each in workload.initial_objects())
+    phase = InitialUploads(initial, Population(scenario, workload), Counted(), lambda: False)
     # Not there; there in a size of the class, but written anew for --verify; there and looked at only.
     ends = [(None, 201), (5, 201), (5, 200)]
     answers = [Result(0, None, None, 0.0, size=5, found=found, status=status) for found, status in ends]

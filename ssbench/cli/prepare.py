@@ -1,0 +1,52 @@
+"""``ssbench-master prepare``: upload the initial objects of a scenario, and no more."""
+
+from __future__ import annotations
+
+import argparse
+
+from ssbench.cli import auth_options, option_table, zmq_options
+from ssbench.cli.loading import loading
+from ssbench.cli.options import completes, positive_int
+from ssbench.errors import ExitCode
+from ssbench.run.options import RunOptions
+from ssbench.swift.request_options import RequestOptions
+
+USAGE = "%(prog)s FILE [option ...]"
+
+EXAMPLE = "ssbench-master prepare my.yaml --workers 4 -u 64"
+
+DESCRIPTION = (
+    "Make the containers of a scenario and upload its initial objects, with the same workers as a run."
+    " Objects that are there already are reused, so it can be interrupted, or killed, and begun again. Runs"
+    " with --prepared then begin at once."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    file = parser.add_argument(
+        "scenario_file", metavar="FILE", help="a scenario in YAML or JSON, or the name of a shipped one"
+    )
+    completes(file, "scenarios")
+    group = parser.add_argument_group("load", "Each replaces the value in the scenario.")
+    group.add_argument(
+        "-u", "--user-count", metavar="N", type=positive_int, help="maximum number of uploads in flight"
+    )
+    group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="number of containers")
+    group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
+    requests = parser.add_argument_group("requests")
+    option_table.add(requests, RequestOptions)
+    option_table.add(requests, RunOptions, "mark_transactions", "give_up_after")
+    zmq_options.add_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
+    fleet = parser.add_argument_group("fleet")
+    fleet.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers")
+    option_table.add(fleet, RunOptions, "batch_size", "expect_workers", "worker_timeout")
+    auth_options.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Upload the objects; raises SsbenchError where that cannot begin."""
+    with loading():
+        from ssbench.cli.run_scenario import prepare
+
+    return prepare(arguments)
