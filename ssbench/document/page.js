@@ -127,15 +127,15 @@
     const timed = record.axis == "time";
     const axis = () => ({stroke: () => colour("--ink"), font: "12px system-ui, sans-serif",
       grid: {stroke: () => colour("--line"), width: 1, dash: [2, 3]}, ticks: {show: false}, filter: (_, found) => found});
-    const xAxis = {...axis(), space: 70, splits: (plot, _, low, high) => {
+    const xAxis = {...axis(), size: 26, gap: 2, splits: (plot, _, low, high) => {
       const most = Math.max(2, Math.floor(plot.bbox.width / devicePixelRatio / 75));
       if (timed) return marks(low, high, most, CLOCK);
       return record.axis == "percentile" ? RANKS.filter(each => each >= low * 0.999 && each <= high * 1.001)
         : logMarks(low, high, most);
     }, values: (_, found) => found.map(value => timed ? time(value, record.times[1] >= 180)
       : record.axis == "percentile" ? rank(value) : number(value))};
-    const yAxis = {...axis(), size: 56, splits: (plot, _, low, high) => {
-      const most = Math.max(2, Math.floor(plot.bbox.height / devicePixelRatio / 34));
+    const yAxis = {...axis(), size: 54, gap: 2, splits: (plot, _, low, high) => {
+      const most = Math.max(2, Math.floor(plot.bbox.height / devicePixelRatio / 26));
       return record.log ? logMarks(low, high, most) : marks(low, high, most);
     }, values: (_, found) => found.map(value => number(value))};
     return {

@@ -11,9 +11,9 @@ from ssbench.document import (
     Item,
     Items,
     Lines,
-    Note,
     Section,
     Table,
+    Tiles,
     Tone,
     Verdict,
     Warnings,
@@ -22,6 +22,7 @@ from ssbench.document.columns import plural
 from ssbench.reports import cluster_charts, load, run_charts, run_tables
 from ssbench.reports.figures import utc
 from ssbench.reports.options import ReportOptions
+from ssbench.reports.tiles import tiles
 from ssbench.reports.verdict import verdict
 from ssbench.statistics import RunStatistics, waits
 
@@ -43,10 +44,10 @@ def document(
     lines = [line.strip() for line in load.section(statistics)][2:]
     page = Detail.PAGE
     elements = [
+        *_section("", [tiles(statistics)], page),
         *first,
-        *_section("", [Note(url) for url in statistics.run.storage_urls[:3]], page),
-        *_section("Operations", run_tables.operations(statistics)),
         *_section("Over time", run_charts.over_time(statistics), page),
+        *_section("Operations", run_tables.operations(statistics)),
         *_section("Latency", run_charts.latencies(statistics), page),
         *_section("Load", (*run_charts.load(statistics), Lines(lines), run_tables.stages(statistics)), page),
         *_section("Sides", run_tables.sides(statistics), page),
@@ -78,6 +79,8 @@ def _is_empty(each: Element) -> bool:
             return not each.texts
         case Items():
             return not each.items
+        case Tiles():
+            return not each.tiles
     return False
 
 

@@ -5,13 +5,13 @@ Curves over time have at most a thousand points (:mod:`ssbench.statistics.over_t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ssbench.document import Chart, Curve
-from ssbench.document.colours import BLUE, COLOURS, GREY, ORANGE, RED
+from ssbench.document.colours import BLACK, GREY, RED
 from ssbench.figures import needed
 from ssbench.operations import OPERATIONS
 from ssbench.reports.curves import by_percentile, colour_of, middles, name_of
@@ -26,6 +26,9 @@ _MOST_SHADED = 50
 #: (latencies of the most frequent operation, buckets an octave of a histogram, what such a bucket is called).
 _FINENESS = ((5000, 8, "eighth"), (1000, 4, "quarter"), (0, 2, "half"))
 
+#: Lines of size classes, which have the colour of their operation.
+_DASHES = ("solid", "dashed", "dotted")
+
 #: With fewer buckets than this a histogram is drawn as points too.
 _FEW_BUCKETS = 8
 
@@ -37,43 +40,73 @@ def over_time(statistics: RunStatistics) -> Iterator[Chart]:
         return
     shaded, note = _shaded(statistics, found)
     series = _ordered(found)
-    yield Chart("Operations", "ops/s", _rates(found, series, bytes_=False), shaded=shaded, note=note)
+    charts = [Chart("Operations", "ops/s", _rates(found, series, bytes_=False))]
+    if latency := [*_latencies_over_time(found, series)]:
+        lacking = _left_out(series.values())
+        charts.append(Chart("Latency", "ms", latency, log=True, digits=2, note=lacking))
     if throughput := _rates(found, series, bytes_=True):
-        yield Chart("Throughput", "MB/s", throughput, digits=2, shaded=shaded)
-    for code, each in series.items():
-        if code is not None and (curves := _latency(found, code, each)):
-            title = f"Latency of {name_of(code)}"
-            yield Chart(title, "ms", curves, log=True, digits=2, shaded=shaded, note=_left_out(each))
+        charts.append(Chart("Throughput", "MB/s", throughput, digits=2))
+    if failures := [*_failures(found)]:
+        charts.append(Chart("Errors", "errors/s", failures, digits=2))
+    if found.under_way.any():
+        busy = Curve("operations under way", middles(found), found.under_way, GREY, width=1.8)
+        charts.append(Chart("Users", "operations under way", [busy, *_asked(statistics, found)]))
+    marks = _marks(statistics)
+    charts[0] = replace(charts[0], note=note)
+    yield from (replace(each, shaded=shaded, marks=marks) for each in charts)
+
+
+def _asked(statistics: RunStatistics, over_time: OverTime) -> Iterator[Curve]:
+    """Yield how many users there are, where that does not change."""
+    scenario = statistics.run.scenario
+    if not scenario.stages:
+        x = middles(over_time)
+        yield Curve("users", x, np.full(len(x), float(scenario.user_count)), GREY, width=1.0, dash="dotted")
+
+
+def _failures(over_time: OverTime) -> Iterator[Curve]:
+    """Yield failures a second by cause; all are red, and told apart by their lines."""
+    x, seconds = middles(over_time), np.maximum(over_time.seconds, 1e-9)
+    dashes = ("solid", "dashed", "dotted")
+    causes = sorted(over_time.causes.items(), key=lambda item: -int(item[1].sum()))
+    for place, (cause, counts) in enumerate(causes):
+        yield Curve(cause[:60], x, counts / seconds, RED, width=1.8, dash=dashes[min(place, 2)])
+
+
+def _marks(statistics: RunStatistics) -> list[tuple[float, str]]:
+    """Return where each stage begins, with its name."""
+    start = statistics.start
+    if start is None or len(statistics.stages) < 2:
+        return []
+    return [
+        (max(0.0, each.facts.begins - start), each.name)
+        for each in statistics.stages
+        if each.facts is not None
+    ]
 
 
 def _shaded(statistics: RunStatistics, over_time: OverTime) -> tuple[list[tuple[float, float, str]], str]:
-    """Return the stages, the drain, stalls and gaps, and words for those that there are."""
+    """Return the drain, stalls and gaps, and words for those that there are."""
     course, start = statistics.course, statistics.start
     if course is None or start is None:
         return [], ""
     end = float(over_time.starts[-1] + over_time.seconds[-1])
-    stages = [
-        (each.facts.begins - start, min(each.facts.ends - start, end), BLUE)
-        for each in statistics.stages[1::2]
-        if each.facts is not None
-    ]
     drain = [(course.window.seconds, end, GREY)] if end > course.window.seconds else []
     stalls = [(stall.start, stall.start + stall.seconds, RED) for stall in course.stalls[:_MOST_SHADED]]
     gaps = [
-        (gap.start - start, gap.start + gap.seconds - start, ORANGE)
+        (gap.start - start, gap.start + gap.seconds - start, BLACK)
         for gap in statistics.generator.gaps[:_MOST_SHADED]
     ]
     words = [
         name
         for name, found in (
-            ("blue: every second stage", stages),
-            ("grey: after the last moment of sending", drain),
+            ("light grey: after the last moment of sending", drain),
             ("red: stalls", stalls),
-            ("orange: the load generator itself stalled", gaps),
+            ("dark grey: the load generator itself stalled", gaps),
         )
         if found
     ]
-    return stages + drain + stalls + gaps, f"Shaded {'; '.join(words)}." if words else ""
+    return drain + stalls + gaps, f"Shaded {'; '.join(words)}." if words else ""
 
 
 def _ordered(over_time: OverTime) -> Mapping[int | None, Series]:
@@ -99,30 +132,42 @@ def _rates(over_time: OverTime, series: Mapping[int | None, Series], *, bytes_: 
     ]
 
 
-def _latency(over_time: OverTime, code: int, each: Series) -> list[Curve]:
-    """Return the percentiles of an operation over time, its failures marked above them."""
-    x, colour = middles(over_time), colour_of(code)
-    curves = [
-        Curve("p50", x, each.p50 / _MILLISECOND, colour, width=2.2),
-        Curve("p99", x, each.p99 / _MILLISECOND, colour, width=1.4, dash="dashed"),
-        Curve("max", x, each.maximum / _MILLISECOND, GREY, width=1.2, dash="dotted"),
-    ]
-    curves = [curve for curve in curves if not np.isnan(curve.y).all()]
-    if each.failed.any():
-        known = each.maximum[~np.isnan(each.maximum)]
-        usual = float(np.median(known)) if len(known) else 1.0
-        height = np.where(each.failed > 0, np.nan_to_num(each.maximum, nan=usual) / _MILLISECOND, np.nan)
-        curves.append(Curve("errors", x, height, RED, markers=True, shown=each.failed))
-    return curves
+def _latencies_over_time(over_time: OverTime, series: Mapping[int | None, Series]) -> Iterator[Curve]:
+    """Yield p50 and p99 of each operation, with what is between them filled, and the maximum if asked for."""
+    x, place = middles(over_time), 0
+    for code, each in series.items():
+        if code is None:
+            continue
+        name, colour = name_of(code), colour_of(code)
+        below: int | None = None
+        for rank, values, width, dash, hidden in (
+            ("p50", each.p50, 2.2, "solid", False),
+            ("p99", each.p99, 1.2, "dashed", False),
+            ("max", each.maximum, 1.0, "dotted", True),
+        ):
+            if np.isnan(values).all():
+                continue
+            down_to = below if rank == "p99" else None
+            yield Curve(
+                f"{name} {rank}",
+                x,
+                values / _MILLISECOND,
+                colour,
+                width=width,
+                dash=dash,
+                down_to=down_to,
+                # Where a run is too short for percentiles, the maximum is all that there is to see.
+                hidden=hidden and below is not None,
+            )
+            below, place = place, place + 1
 
 
-def _left_out(each: Series) -> str:
-    """Return why percentiles of an operation have no points in some intervals; empty where they have all."""
-    measured = ~np.isnan(each.maximum)
+def _left_out(series: Iterable[Series]) -> str:
+    """Return why percentiles have no points in some intervals; empty where they have all."""
     lacking = [
         f"p{rank} needs {needed(rank):,}"
-        for rank, values in ((50, each.p50), (99, each.p99))
-        if np.isnan(values[measured]).any()
+        for rank, name in ((50, "p50"), (99, "p99"))
+        if any(np.isnan(getattr(each, name)[~np.isnan(each.maximum)]).any() for each in series)
     ]
     return (
         f"No point where too few operations ended ({', '.join(lacking)} in one interval)." if lacking else ""
@@ -148,7 +193,11 @@ def latencies(statistics: RunStatistics) -> Iterator[Chart]:
     for section in statistics.sections[1:]:
         if section.operation and len(section.lines) > 2 and section.lines[0].last_byte.count:
             curves = [
-                by_percentile(line.size_class, line.last_byte, COLOURS[place % len(COLOURS)])
+                replace(
+                    by_percentile(line.size_class, line.last_byte, colour_of(section.operation.code)),
+                    dash=_DASHES[place % len(_DASHES)],
+                    width=2.4 - 1.2 * place / 12,
+                )
                 for place, line in enumerate(section.lines[1:13])
                 if line.size_class and line.last_byte.count
             ]

@@ -277,8 +277,8 @@ def errors(statistics: RunStatistics) -> Iterator[Element]:
 def slowest(statistics: RunStatistics) -> Table:
     """Return the slowest operations, with transaction ids to copy."""
     rows = [_slow(statistics, each) for each in statistics.slowest]
-    heads = ("operation", "object", "transaction id", "storage URL", "ms", "first byte", "at s")
-    return Table(columns_of(*heads, "bytes", "retries", "worker", texts=4), rows)
+    columns = columns_of("operation", "ms", "at s", "first byte", "bytes", "retries", "worker")
+    return Table([*columns, *columns_of("object", "transaction id", "storage URL", texts=3)], rows, keys=1)
 
 
 def _slow(statistics: RunStatistics, slow: Slowest) -> list[str | Cell]:
@@ -288,15 +288,15 @@ def _slow(statistics: RunStatistics, slow: Slowest) -> list[str | Cell]:
     begun = slow.completed - slow.latency - (statistics.start or 0.0)
     return [
         operation.name.upper() if operation else str(slow.operation),
-        object_path(statistics.run, slow),
-        _code(slow.trans_id),
-        where,
         milliseconds(slow.latency),
-        milliseconds(slow.first_byte),
         f"{begun:.3f}",
+        milliseconds(slow.first_byte),
         f"{slow.size:,}" if slow.size >= 0 else "-",
         str(slow.retries),
         "-" if slow.worker == NO_WORKER else str(slow.worker),
+        object_path(statistics.run, slow),
+        _code(slow.trans_id),
+        where,
     ]
 
 

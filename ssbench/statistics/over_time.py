@@ -7,6 +7,7 @@ the exact ones. Percentiles of the whole run are exact (:mod:`ssbench.statistics
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -36,6 +37,10 @@ _BUCKETS = 1024
 _SHIFT = 47
 _FIRST_BUCKET = int(np.float64(2.0**-20).view(np.uint64)) >> _SHIFT
 
+#: Causes of failures come from workers: from this many on, new ones are counted together.
+_MOST_CAUSES = 12
+_OTHER = "other causes"
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -60,11 +65,14 @@ class OverTime:
     """Bins in order, without gaps: where each begins, in seconds after the first send, and its length.
 
     ``operations`` is keyed by code, None being all together. What ended after the window is in it too.
+    ``under_way`` is how many operations were under way, on average, ``causes`` counts failures.
     """
 
     starts: Floats
     seconds: Floats
     operations: Mapping[int | None, Series]
+    under_way: Floats
+    causes: Mapping[str, Ints]
 
 
 @dataclass(slots=True)
@@ -85,12 +93,27 @@ class _Bin:
         self.buckets += other.buckets
 
 
+@dataclass(slots=True)
+class _Besides:
+    """What is counted in a bin besides, of all operations: when they began and ended, and why they failed.
+
+    ``more`` is how many more began than ended, ``time`` for how long these were under way, in seconds, until
+    the end of the bin.
+    """
+
+    more: int = 0
+    time: float = 0.0
+    causes: Counter[str] = field(default_factory=Counter)
+
+
 class OverTimeCollector:
     """Counts results into bins, which are kept by the number of their widths since 1970."""
 
     def __init__(self) -> None:
         self.width = FIRST_WIDTH
         self._bins: dict[int, dict[int, _Bin]] = {}
+        self._besides: dict[int, _Besides] = {}
+        self._causes: set[str] = set()
         self._first: int | None = None
         self._last = 0
 
@@ -103,6 +126,27 @@ class OverTimeCollector:
         for code in np.unique(operation).tolist():
             rows = np.flatnonzero(operation == code)
             self._add(self._bins.setdefault(code, {}), block, rows, numbers[rows], latencies[rows])
+        self._add_besides(block, numbers)
+
+    def _add_besides(self, block: ResultBlock, numbers: Ints) -> None:
+        started = block.started
+        known = np.flatnonzero(started <= block.completed)
+        for moments, more in ((started[known], 1), (block.completed[known], -1)):
+            places = np.floor(moments / self.width).astype(np.int64)
+            found, inverse = np.unique(places, return_inverse=True)
+            times = np.bincount(inverse, (places + 1) * self.width - moments)
+            counts = np.bincount(inverse)
+            for number, count, seconds in zip(found.tolist(), counts.tolist(), times.tolist(), strict=True):
+                here = self._besides.setdefault(number, _Besides())
+                here.more += more * count
+                here.time += more * seconds
+        for row, failure in block.failures.items():
+            if failure.cause is not None:
+                cause = failure.cause
+                if cause not in self._causes and len(self._causes) >= _MOST_CAUSES:
+                    cause = _OTHER
+                self._causes.add(cause)
+                self._besides.setdefault(int(numbers[row]), _Besides()).causes[cause] += 1
 
     def _make_room(self, earliest: float, latest: float) -> None:
         """Widen bins until those from the first to the last completion are not too many."""
@@ -117,6 +161,7 @@ class OverTimeCollector:
             if self._first is not None:
                 self._first, self._last = self._first // 2, self._last // 2
             self._bins = {code: _halved(bins) for code, bins in self._bins.items()}
+            self._besides = _halved_besides(self._besides, self.width)
 
     def _add(
         self,
@@ -152,16 +197,17 @@ class OverTimeCollector:
 
     def finish(self, start: float, end: float) -> OverTime:
         """Return the bins from the first send to the last completion."""
-        width, bins = self.width, self._bins
+        width, bins, besides = self.width, self._bins, self._besides
         least = 1.0 if end - start >= _LONG_RUN else 0.0
         count = sum(each.count + each.failed for found in bins.values() for each in found.values())
         # In fewer bins each has something to show.
         most = max(_FEW_BINS, count // _IN_A_BIN)
         while width < least or (end - start) / width > most:
             width, bins = 2 * width, {code: _halved(each) for code, each in bins.items()}
+            besides = _halved_besides(besides, width)
         # A bin before the first send can be there where a worker's clock was corrected.
         first = min(int(start // width), *(min(each) for each in bins.values()))
-        numbers = np.arange(first, int(end // width) + 1)
+        numbers = every = np.arange(first, int(end // width) + 1)
         starts = np.where(numbers == start // width, start, numbers * width)
         ends = np.minimum((numbers + 1) * width, end)
         # What is left of a bin at either end is too short for a rate of its own.
@@ -173,15 +219,54 @@ class OverTimeCollector:
             bins = {code: _folded(each, int(numbers[-1]), int(numbers[-2])) for code, each in bins.items()}
             ends[-2] = ends[-1]
             numbers, starts, ends = numbers[:-1], starts[:-1], ends[:-1]
+        # What was counted in a bin that is no more belongs to its neighbour.
+        places = np.clip(every, numbers[0], numbers[-1]) - numbers[0]
+        seconds = np.maximum(ends - starts, 0.0)
+        times = np.bincount(places, _times_under_way(besides, every, width))
         together: dict[int, _Bin] = {}
         for each in bins.values():
             _merge(together, each)
         by_code: list[tuple[int | None, dict[int, _Bin]]] = [(None, together), *bins.items()]
         return OverTime(
             starts=starts - start,
-            seconds=np.maximum(ends - starts, 0.0),
+            seconds=seconds,
             operations={code: _series(each, numbers) for code, each in by_code},
+            under_way=np.divide(times, seconds, out=np.zeros(len(seconds)), where=seconds > 0),
+            causes={
+                cause: np.bincount(places, _counts_of(cause, besides, every)).astype(np.int64)
+                for cause in sorted(self._causes)
+            },
         )
+
+
+def _counts_of(cause: str, besides: Mapping[int, _Besides], numbers: Ints) -> Ints:
+    """Return how often operations failed for a cause in each bin."""
+    return np.array(
+        [besides[number].causes[cause] if number in besides else 0 for number in numbers.tolist()]
+    )
+
+
+def _times_under_way(besides: Mapping[int, _Besides], numbers: Ints, width: float) -> Floats:
+    """Return for how long operations were under way in each bin, summed up over them, in seconds."""
+    level = sum(each.more for number, each in besides.items() if number < numbers[0])
+    nothing = _Besides()
+    times = []
+    for number in numbers.tolist():
+        here = besides.get(number, nothing)
+        times.append(max(0.0, level * width + here.time))
+        level += here.more
+    return np.array(times)
+
+
+def _halved_besides(besides: Mapping[int, _Besides], width: float) -> dict[int, _Besides]:
+    """Return what was counted besides in bins of twice the width, which is ``width``."""
+    wider: dict[int, _Besides] = {}
+    for number, one in besides.items():
+        here = wider.setdefault(number // 2, _Besides())
+        here.more += one.more
+        here.time += one.time + (0.0 if number % 2 else one.more * width / 2)
+        here.causes.update(one.causes)
+    return wider
 
 
 def _merge(into: dict[int, _Bin], bins: Mapping[int, _Bin]) -> None:

@@ -92,7 +92,8 @@ def test_every_part_and_nothing_that_a_name_could_do(tmp_path: Path) -> None:
         "Storage URLs",
         "Cluster",
         "Parameters",
-        "Latency of READ",
+        "Latency",
+        "Users",
         "Throughput",
     ):
         assert heading in made.headings, heading
@@ -218,8 +219,8 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
         "ALL",
         "lateness of all sends",
     ]
-    assert "blue: every second stage" in text
-    assert "orange: the load generator itself stalled" in text
+    assert "dark grey: the load generator itself stalled" in text
+    assert made.charts[0]["marks"] == [[pytest.approx(0.02), "calm"], [pytest.approx(10.02), "<storm>"]]
     assert "The latency of 1 operation is left out, because a worker itself stalled." in text
     assert len(numbers.slowest) == 20
     assert numbers.slowest[0].latency < 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block, many
@@ -85,3 +86,33 @@ def test_the_slowest_in_order() -> None:
     assert [each.trans_id for each in found] == [f"tx{value}" for value in expected]
     assert latencies[found[0].arrival] == expected[0]
     assert found[0].started == 1e9
+
+
+def test_how_many_operations_were_under_way_and_why_they_failed() -> None:
+    collector = OverTimeCollector()
+    # One from 0 to 4 s, one from 1 to 3 s, and in each quarter of a second one that takes 0.1 s.
+    begins = np.array([0.0, 1.0, *np.arange(0, 4, 0.25)])
+    lasts = np.array([4.0, 2.0, *[0.1] * 16])
+    made = many(
+        range(len(begins)), operation=1, started=1e9 + begins, completed=1e9 + begins + lasts, last_byte=lasts
+    )
+    made.failures.update({row: Failure(f"cause {row % 2}", "", {}) for row in range(2, 18)})
+    collector.add(made)
+    found = collector.finish(1e9, 1e9 + 4)
+    assert (found.under_way * found.seconds).sum() == pytest.approx(4 + 2 + 1.6, abs=1e-4)
+    middle = found.starts + found.seconds / 2
+    assert found.under_way[(middle > 1) & (middle < 3)] == pytest.approx(2.4, abs=0.3)
+    assert found.under_way[(middle < 0.9) | (middle > 3.1)] == pytest.approx(1.4, abs=0.3)
+    assert {cause: int(counts.sum()) for cause, counts in found.causes.items()} == {
+        "cause 0": 8,
+        "cause 1": 8,
+    }
+    # The same where bins are made wider while results come, and the number of causes is bounded.
+    times = {"started": np.full(40, 1e9 + 5000.0), "completed": np.full(40, 1e9 + 5001.0)}
+    later = many(range(40), operation=1, last_byte=np.ones(40), **times)
+    later.failures.update({row: Failure(f"another {row}", "", {}) for row in range(40)})
+    collector.add(later)
+    found = collector.finish(1e9, 1e9 + 5001)
+    assert (found.under_way * found.seconds).sum() == pytest.approx(7.6 + 40, rel=0.01)
+    assert len(found.causes) == 13
+    assert sum(int(counts.sum()) for counts in found.causes.values()) == 56
