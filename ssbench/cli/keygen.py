@@ -6,6 +6,7 @@ import argparse
 import logging
 from pathlib import Path
 
+from ssbench.cli.options import parsed
 from ssbench.errors import ExitCode
 
 _log = logging.getLogger(__name__)
@@ -16,19 +17,54 @@ DESCRIPTION = (
     "Write a new key file, readable by its owner only; an existing file is never overwritten. Copy it to"
     " every host of the fleet and pass it to ssbench-master and ssbench-worker with --zmq-key FILE or in"
     " SSBENCH_ZMQ_KEY. What they send is then encrypted, and without the file a worker gets no jobs"
-    " and cannot submit results: the fleet is sealed."
+    " and cannot submit results: the fleet is sealed. With --worker each worker gets a file of its own, which"
+    " can be revoked, and FILE stays with the master."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="file to write")
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, help="file to write; with --worker or --revoke, that of the master"
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--worker",
+        metavar="NAME",
+        type=parsed(_name),
+        help="write a key of one worker to NAME.key beside FILE, and add it to the list FILE.allowed, without"
+        " which the master accepts the key that all share",
+    )
+    which.add_argument(
+        "--revoke",
+        metavar="NAME",
+        type=parsed(_name),
+        help="remove the key of one worker from the list; SIGHUP lets a running master read it again",
+    )
+
+
+def _name(text: str) -> str:
+    from ssbench.fleet import allowed
+
+    return allowed.check_name(text)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the file; raises KeyFileError when it exists or cannot be written."""
-    from ssbench.fleet import key
+    from ssbench.fleet import allowed, key
 
-    key.write_new(arguments.file)
-    _log.info("Wrote %s; copy it to every host of the fleet, readable by its user only", arguments.file)
+    if arguments.worker:
+        path = key.write_worker(arguments.file, arguments.worker)
+        _log.info(
+            "Wrote %s; move it to the host of that worker. %s has its public half: a master that runs reads"
+            " it after SIGHUP",
+            path,
+            allowed.list_of(arguments.file),
+        )
+    elif arguments.revoke:
+        allowed.revoke(allowed.list_of(arguments.file), arguments.revoke)
+        _log.info("The key of %s is revoked; a master that runs knows it after SIGHUP", arguments.revoke)
+    else:
+        key.write_new(arguments.file)
+        _log.info("Wrote %s; copy it to every host of the fleet, readable by its user only", arguments.file)
     return ExitCode.OK

@@ -116,13 +116,14 @@ class Fleet(Crew):
             # loop at 3 batches of 8 in flight.
             self._receive_timeout = timeout
             results.setsockopt(zmq.RCVTIMEO, math.ceil(timeout * 1000))
+        receive = self._sockets.receive_allowed if self._sockets.revokes else results.recv
         arrivals: list[Arrival] = []
         ended = 0
         for place in range(_MESSAGES_A_TURN):
             if place and (ended >= _RESULTS_A_TURN or not has_message(results)):
                 break
             try:
-                frame = results.recv(_AT_ONCE if place else 0)
+                frame = receive(_AT_ONCE if place else 0)
             except zmq.Again:
                 break
             try:

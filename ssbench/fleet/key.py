@@ -1,9 +1,9 @@
-"""The key file of a sealed fleet: one file that the master and every worker hold.
+"""The key files of a sealed fleet: one that the master and every worker hold, or one for each worker.
 
 With it both sockets speak CURVE (http://rfc.zeromq.org/spec:26): messages are encrypted, and the master
-accepts only peers that have the client key of the file.
+accepts only peers that have the client key of its file, or a key in its list (:mod:`ssbench.fleet.allowed`).
 The file is JSON: ``format``, and ``server`` and ``client``, each with ``public`` and ``secret`` in
-Z85 (http://rfc.zeromq.org/spec:32).
+Z85 (http://rfc.zeromq.org/spec:32). That of one worker has no ``secret`` of the server.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,20 +19,36 @@ import zmq
 from zmq.utils import z85
 
 from ssbench.errors import KeyFileError
+from ssbench.fleet import allowed
 from ssbench.untrusted import read_small
 
 FORMAT = "ssbench fleet key 1"
+WORKER_FORMAT = "ssbench worker key 1"
 _MAX_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class FleetKey:
-    """The four CURVE keys of a fleet, 40 characters of Z85 each."""
+    """The four CURVE keys of a fleet, 40 characters of Z85 each; a worker may lack that of the server.
+
+    ``path`` is the file that they are from.
+    """
 
     server_public: bytes
     server_secret: bytes = field(repr=False)
     client_public: bytes
     client_secret: bytes = field(repr=False)
+    path: Path | None = None
+
+    def allowed(self) -> Mapping[bytes, str]:
+        """Return the names of the keys that a master accepts now, by their public halves.
+
+        Raises KeyFileError where the list of its file cannot be read, or this is the key of a worker.
+        """
+        if not self.server_secret:
+            raise KeyFileError(f"{self.path}: is the key of a worker; a master needs that of the fleet")
+        listed = allowed.read(allowed.list_of(self.path)) if self.path is not None else None
+        return {self.client_public: "shared"} if listed is None else listed
 
 
 def write_new(path: Path) -> None:
@@ -39,11 +56,36 @@ def write_new(path: Path) -> None:
 
     Raises KeyFileError, and leaves no file then.
     """
-    parts = {}
-    for side in ("server", "client"):
-        public, secret = zmq.curve_keypair()
-        parts[side] = {"public": public.decode(), "secret": secret.decode()}
-    text = json.dumps({"format": FORMAT, **parts}, indent=1) + "\n"
+    _write(path, {"format": FORMAT, "server": _pair(), "client": _pair()})
+
+
+def write_worker(fleet_file: Path, name: str) -> Path:
+    """Make a key of one worker, and let the master that has a file accept it; return the worker's file.
+
+    Raises KeyFileError, and leaves no file and no line of the list then.
+    """
+    fleet = read(fleet_file)
+    fleet.allowed()  # refuses the key of a worker
+    pair = _pair()
+    path = fleet_file.with_name(f"{name}.key")
+    _write(
+        path, {"format": WORKER_FORMAT, "server": {"public": fleet.server_public.decode()}, "client": pair}
+    )
+    try:
+        allowed.add(allowed.list_of(fleet_file), name, pair["public"].encode(), fleet.client_public)
+    except KeyFileError:
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _pair() -> dict[str, str]:
+    public, secret = zmq.curve_keypair()
+    return {"public": public.decode(), "secret": secret.decode()}
+
+
+def _write(path: Path, content: Mapping[str, object]) -> None:
+    text = json.dumps(content, indent=1) + "\n"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -70,17 +112,22 @@ def read(path: Path) -> FleetKey:
     if stat.S_IMODE(mode) & 0o077:
         raise KeyFileError(f"{path}: others may read it (mode {stat.S_IMODE(mode):04o}): chmod 600 it")
     try:
-        if content["format"] != FORMAT:
+        if content["format"] not in {FORMAT, WORKER_FORMAT}:
             raise ValueError
-        keys = [
-            content[side][half].encode("ascii")
-            for side in ("server", "client")
-            for half in ("public", "secret")
-        ]
-        if any(len(key) != 40 or len(z85.decode(key)) != 32 for key in keys):
+        halves = [(side, half) for side in ("server", "client") for half in ("public", "secret")]
+        if content["format"] == WORKER_FORMAT:
+            halves.remove(("server", "secret"))
+        keys = {(side, half): content[side][half].encode("ascii") for side, half in halves}
+        if any(len(key) != 40 or len(z85.decode(key)) != 32 for key in keys.values()):
             raise ValueError
     except (KeyError, TypeError, ValueError, AttributeError):
         raise KeyFileError(
             f"{path}: is not a key file of ssbench (ssbench-master keygen makes one)"
         ) from None
-    return FleetKey(*keys)
+    return FleetKey(
+        keys["server", "public"],
+        keys.get(("server", "secret"), b""),
+        keys["client", "public"],
+        keys["client", "secret"],
+        path,
+    )

@@ -94,14 +94,29 @@ def _beat(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.HEARTBEAT_TTL, _DROP_MILLISECONDS)
 
 
-class _OneClient:
-    """Accepts for the ZAP handler one client key (in Z85): that of the key file."""
+class _Clients:
+    """Accepts for the ZAP handler the client keys (in Z85) that are allowed now.
+
+    ``revoked`` are those that no longer are: their connections stay, but what they send is dropped.
+    """
 
     def __init__(self, key: FleetKey) -> None:
-        self._public = key.client_public
+        self._key = key
+        self._allowed = key.allowed()
+        self.revoked: frozenset[str] = frozenset()
 
     def callback(self, _domain: str, key: bytes) -> bool:
-        return key == self._public
+        return key in self._allowed
+
+    def read_again(self) -> tuple[list[str], list[str]]:
+        """Read the list again; return the names of keys that were added and revoked. Raises KeyFileError."""
+        before, now = self._allowed, self._key.allowed()
+        self._allowed = now
+        self.revoked = frozenset(
+            {*self.revoked, *(key.decode() for key in before)} - {key.decode() for key in now}
+        )
+        added = [name for key, name in now.items() if key not in before]
+        return added, [name for key, name in before.items() if key not in now]
 
 
 class MasterSockets:
@@ -120,6 +135,7 @@ class MasterSockets:
             ) from None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._authenticator: ThreadAuthenticator | None = None
+        self._clients = None if key is None else _Clients(key)
         #: The descriptors that libzmq accepts connections from.
         self._listeners: list[int] = []
         self._shut = False
@@ -160,7 +176,7 @@ class MasterSockets:
         self._authenticator.start()
         if key is not None:
             self._authenticator.configure_curve_callback(
-                domain=_ZAP_DOMAIN, credentials_provider=_OneClient(key)
+                domain=_ZAP_DOMAIN, credentials_provider=self._clients
             )
         for socket in (self.work, self.results):
             socket.zap_domain = _ZAP_DOMAIN.encode()
@@ -177,6 +193,24 @@ class MasterSockets:
                 f"cannot bind {endpoint(ip, port)}: {zmq.strerror(error.errno or 0)}"
                 + (_PORT_ADVICE if error.errno == zmq.EADDRINUSE else "")
             ) from None
+
+    @property
+    def revokes(self) -> bool:
+        """Whether some keys were revoked, so that :meth:`receive_allowed` is to be used."""
+        return self._clients is not None and bool(self._clients.revoked)
+
+    def receive_allowed(self, flags: int = 0) -> bytes:
+        """Return the next message for results that is not of a revoked key; raises zmq.Again."""
+        revoked = self._clients.revoked if self._clients is not None else frozenset()
+        for _ in range(_DROPPED_AT_ONCE):
+            frame = self.results.recv(flags, copy=False)
+            if frame.get("User-Id") not in revoked:
+                return bytes(frame.bytes)
+        raise zmq.Again
+
+    def read_keys_again(self) -> tuple[list[str], list[str]]:
+        """Read the list of keys again; return the names that were added and revoked. Raises KeyFileError."""
+        return ([], []) if self._clients is None else self._clients.read_again()
 
     def shut_doors(self) -> None:
         """Accept no more connections, and release the reserved descriptors. Connections that exist stay.

@@ -183,6 +183,8 @@ class Network:
         self.results = self
         #: What is said of descriptors.
         self.scarce: str | None = None
+        #: Whether keys were revoked.
+        self.revokes = False
         self._inbox: list[bytes] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ssbench.cli import master
 from ssbench.errors import ExitCode, KeyFileError
+from ssbench.fleet import allowed
 from ssbench.fleet import key as fleet_key
 
 
@@ -110,3 +112,67 @@ def test_a_full_disk_leaves_no_key_file(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_has_a_key_of_its_own_that_can_be_revoked(key_file: Path) -> None:
+    fleet = fleet_key.read(key_file)
+    assert fleet.allowed() == {fleet.client_public: "shared"}
+    one, two = (fleet_key.write_worker(key_file, name) for name in ("one", "host-2.b"))
+    assert (one.name, stat.S_IMODE(one.stat().st_mode)) == ("one.key", 0o600)
+    worker = fleet_key.read(one)
+    assert (worker.server_public, worker.server_secret) == (fleet.server_public, b"")
+    assert fleet.server_secret not in one.read_bytes()
+    names = {fleet.client_public: "local", worker.client_public: "one"}
+    assert fleet.allowed() == names | {fleet_key.read(two).client_public: "host-2.b"}
+    allowed.revoke(allowed.list_of(key_file), "host-2.b")
+    assert fleet.allowed() == names
+    with pytest.raises(KeyFileError, match=r"has no key of host-2\.b"):
+        allowed.revoke(allowed.list_of(key_file), "host-2.b")
+    with pytest.raises(KeyFileError, match="is the key of a worker; a master needs that of the fleet"):
+        worker.allowed()
+    with pytest.raises(KeyFileError, match="is the key of a worker"):
+        fleet_key.write_worker(one, "three")
+    with pytest.raises(KeyFileError, match="is there already"):
+        fleet_key.write_worker(key_file, "one")
+    one.unlink()
+    with pytest.raises(KeyFileError, match="has a key of one already; give the new one another name"):
+        fleet_key.write_worker(key_file, "one")
+    assert not one.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("one", ":1: expected a name and a public key"),
+        (f"# x\n\none {'x' * 39}\n", ":3: expected"),
+        (f"../one {'x' * 40}\n", ":1: expected"),
+        ("\u00e9", "is not a list of keys"),
+    ],
+)
+def test_a_wrong_list_of_keys(key_file: Path, text: str, wrong: str) -> None:
+    path = allowed.list_of(key_file)
+    _write(path, text.encode())
+    with pytest.raises(KeyFileError, match=wrong):
+        fleet_key.read(key_file).allowed()
+
+
+def test_a_list_that_others_may_write_is_refused(key_file: Path) -> None:
+    fleet_key.write_worker(key_file, "one")
+    allowed.list_of(key_file).chmod(0o620)
+    with pytest.raises(KeyFileError, match="others may write it"):
+        fleet_key.read(key_file).allowed()
+
+
+@pytest.mark.parametrize("name", ["", "local", "a/b", "-x", "a b", "x" * 65, "\u00e9"])
+def test_names_of_keys(name: str, key_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        master.main(["keygen", str(key_file), f"--worker={name}"])
+    assert "expected 1 to 64 letters" in capsys.readouterr().err
+
+
+def test_keygen_makes_and_revokes(key_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert master.main(["keygen", str(key_file), "--worker", "one"]) == 0
+    assert (key_file.parent / "one.key").exists()
+    assert master.main(["keygen", str(key_file), "--revoke", "one"]) == 0
+    assert master.main(["keygen", str(key_file), "--revoke", "one"]) == 2
+    assert "has no key of one" in capsys.readouterr().err

@@ -1,0 +1,46 @@
+"""A key for each worker: one is revoked, and one replaced, while a run goes on."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from processes import Fleet
+from runs import outcome, store, write_scenario
+
+from ssbench.errors import ExitCode
+
+
+def test_keys_are_revoked_and_replaced_while_a_run_goes_on(fleet: Fleet, tmp_path: Path) -> None:
+    key = tmp_path / "fleet.key"
+    assert fleet.master("keygen", key).end() == ExitCode.OK
+    for name in ("old", "kept"):
+        assert fleet.master("keygen", key, "--worker", name).end() == ExitCode.OK
+    with store(0.01) as (_, options):
+        run = fleet.run(
+            write_scenario(tmp_path, crud_profile=[0, 1, 0, 0]),
+            *("-r", 600, "--zmq-key", key, "--expect-workers", 2, *options),
+        )
+        old = fleet.worker(1, "-c", 4, "--zmq-key", tmp_path / "old.key")
+        fleet.worker(2, "-c", 4, "--zmq-key", tmp_path / "kept.key")
+        run.wait_for("Starting the benchmark")
+        # A worker whose key the master does not know yet waits.
+        assert fleet.master("keygen", key, "--worker", "new").end() == ExitCode.OK
+        new = fleet.worker(3, "-c", 4, "--zmq-key", tmp_path / "new.key")
+        new.wait_for("not connected|refused|handshake")
+        assert fleet.master("keygen", key, "--revoke", "old").end() == ExitCode.OK
+        run.signal(signal.SIGHUP)
+        run.wait_for("Keys read again: added new; revoked old")
+        # What the revoked one sends is dropped, so that it counts as lost; it still has its connections.
+        run.wait_for("orker 3 on .* joined")
+        run.wait_for("orker 1 on .* has not been heard of")
+        assert old.process.poll() is None
+        # A list that is wrong changes nothing.
+        (tmp_path / "fleet.key.allowed").write_text("nonsense\n")
+        run.signal(signal.SIGHUP)
+        run.wait_for("The keys stay as they were: .*:1: expected a name and a public key")
+        run.signal(signal.SIGINT)
+        assert run.end() == ExitCode.INTERRUPTED, run.err
+    found = outcome(fleet.stats)
+    assert set(found.workers) == {1, 2, 3}
+    assert set(found.causes) <= {None, "lost worker"}
