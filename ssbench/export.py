@@ -52,9 +52,9 @@ def _containers(results: RunResults, block: ResultBlock) -> list[str | None]:
         return list(block.container)
     objects = [None] * len(block) if isinstance(block.object, TextColumn) else block.object.tolist()
     return [
-        results.run.container(number, object_, group)
-        for number, object_, group in zip(
-            block.container.tolist(), objects, block.group.tolist(), strict=True
+        results.run.container(number, object_, group, master)
+        for number, object_, group, master in zip(
+            block.container.tolist(), objects, block.group.tolist(), block.master.tolist(), strict=True
         )
     ]
 
@@ -68,11 +68,12 @@ def _objects(results: RunResults, block: ResultBlock) -> list[str | None]:
         block.object.tolist(),
         block.operation.tolist(),
         block.group.tolist(),
+        block.master.tolist(),
         strict=True,
     )
     return [
-        None if operation in without else results.run.name_object(name, number, group)
-        for name, number, operation, group in rows
+        None if operation in without else results.run.name_object(name, number, group, master)
+        for name, number, operation, group, master in rows
     ]
 
 

@@ -40,7 +40,7 @@ class Option:
     ``letter`` is its short spelling. ``flag`` is its long one where that is not the name of the field; one of
     ``--no-`` turns off what the field turns on. ``default`` says in the help what no value means, or how the
     default is spelt. ``parse`` reads a value that no unit describes; it raises ValueError. ``kept`` says that
-    the stat file keeps it.
+    the stat file keeps it, ``metavar`` how the help names a value where its unit does not say it.
     """
 
     help: str
@@ -50,6 +50,7 @@ class Option:
     default: str | None = None
     parse: Callable[[str], Any] | None = None
     kept: bool = True
+    metavar: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

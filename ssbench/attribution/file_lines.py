@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -72,14 +72,14 @@ class FileLines:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for: ids of the run, the mark at the end of its other ids, the proxies' template.
+    """What is looked for: ids of the run, the marks at the end of its other ids, the proxies' template.
 
     ``shown`` are the places of the operations that are shown one by one, ``other`` the id of one that need
     not be a result.
     """
 
     ids: Ids
-    mark: bytes | None
+    marks: tuple[bytes, ...]
     template: str | None
     shown: frozenset[int] = frozenset()
     other: bytes | None = None
@@ -163,8 +163,8 @@ class _Taking:
         begins = np.append(0, ends[:-1] + 1)[line[mine]].tolist()
         for place, begin, end in zip(places[mine].tolist(), begins, ends[line[mine]].tolist(), strict=True):
             self._take(place, chunk[begin:end])
-        if self._wanted.mark:
-            others = ~mine & _marked(buffer, starts, self._wanted.mark)
+        if self._wanted.marks:
+            others = ~mine & _marked(buffer, starts, self._wanted.marks)
             for at in np.flatnonzero(others).tolist():
                 self._take_other(_line(chunk, ends, int(line[at])))
         if self._wanted.other and self._wanted.other in chunk:
@@ -233,11 +233,12 @@ def _line(chunk: bytes, ends: Numbers, number: int) -> bytes:
     return chunk[(int(ends[number - 1]) + 1 if number else 0) : int(ends[number])]
 
 
-def _marked(buffer: ids.Bytes, starts: Numbers, mark: bytes) -> npt.NDArray[np.bool_]:
-    """Return which ids are followed by the mark."""
-    at = starts[:, None] + ids.LENGTH + np.arange(len(mark))
-    same = np.asarray(buffer[np.minimum(at, len(buffer) - 1)] == np.frombuffer(mark, np.uint8))
-    return np.asarray(same.all(axis=1))
+def _marked(buffer: ids.Bytes, starts: Numbers, marks: Sequence[bytes]) -> npt.NDArray[np.bool_]:
+    """Return which ids are followed by one of the marks, which are of equal length."""
+    at = starts[:, None] + ids.LENGTH + np.arange(len(marks[0]))
+    following = buffer[np.minimum(at, len(buffer) - 1)]
+    found = np.any([(following == np.frombuffer(mark, np.uint8)).all(axis=1) for mark in marks], axis=0)
+    return np.asarray(found)
 
 
 def _cut_without_id(chunk: bytes, ends: Numbers, starts: Numbers) -> int:

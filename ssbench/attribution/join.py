@@ -38,7 +38,7 @@ class Join:
     def __init__(
         self, results: RunResults, template: str | None = None, transaction: str | None = None
     ) -> None:
-        self.run_mark = None if results.run.run_id is None else f"-{run_mark(results.run.run_id)}".encode()
+        self.run_marks = tuple(f"-{run_mark(each)}".encode() for each in results.run.run_ids)
         self._without_id = 0
         self._candidates: dict[int, str] = {}
         self._moments: list[tuple[int, int]] = []
@@ -51,7 +51,7 @@ class Join:
                 self._candidates[place] = other.decode()
                 shown.add(place)
                 other = None
-        self._wanted = Wanted(found, self.run_mark, template, frozenset(shown), other)
+        self._wanted = Wanted(found, self.run_marks, template, frozenset(shown), other)
         count = len(self._operations.code)
         self._proxy = np.full(count, NOBODY, np.int64)
         self._worker = np.full(count, NOBODY, np.int64)

@@ -65,7 +65,22 @@ def stat_file(arguments: argparse.Namespace) -> Path:
             if given
             else "a stat file is expected: FILE, last, last-1 or @LABEL (ssbench-master list shows the runs)"
         )
-    named = str(given[0])
+    return _one(arguments, str(given[0]))
+
+
+def stat_files(arguments: argparse.Namespace) -> list[Path]:
+    """Return the stat files that were named, of a command that takes those of several masters.
+
+    The further ones are in ``more``. ``-s A B`` names two, as ``A B`` does.
+    """
+    several = [each for each in (arguments.stats_file, arguments.file, *arguments.more) if each is not None]
+    if "stats_file" not in arguments.given or len(several) == 1:
+        several = [stat_file(arguments), *arguments.more]
+    return [_one(arguments, str(each)) for each in several]
+
+
+def _one(arguments: argparse.Namespace, named: str) -> Path:
+    """Return the stat file of a name or reference; raises UsageError where it is not one."""
     found = resolve(arguments, [named])
     if (hint := did_you_mean(named, ["last"])) and not Path(found[0]).exists():
         raise UsageError(f"{named}: there is no such file{hint}")

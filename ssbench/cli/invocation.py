@@ -21,8 +21,8 @@ def program() -> str:
     return shlex.quote(Path(called).name if on_path else called)
 
 
-def report_command(name: str) -> str:
-    """Return what prints the report on a stat file again; ``name`` is its path, or ``last`` and the like."""
+def report_command(*names: str) -> str:
+    """Return what prints the report on stat files again: their paths, or ``last`` and the like."""
     # A name like an option needs the equals sign.
-    option = shlex.quote(f"--stats-file={name}") if name.startswith("-") else shlex.quote(name)
-    return f"{program()} report-scenario {option}"
+    options = [shlex.quote(f"--stats-file={each}" if each.startswith("-") else each) for each in names]
+    return f"{program()} report-scenario {' '.join(options)}"

@@ -28,6 +28,7 @@ COMMANDS = {
     "prepare": "upload the initial objects of a scenario, for runs with --prepared",
     "check-scenario": "say what a scenario would do, or what is wrong with it",
     "report-scenario": "print the report of a stat file",
+    "merge": "make one stat file of those of several masters",
     "compare": "compare runs: what changed, and how certain that is",
     "list": "list the runs in a folder of stat files",
     "attribute": "tell which node was slow, from the logs of Swift",
@@ -45,7 +46,7 @@ COMMANDS = {
 _MODULES = {"run-scenario": "run_scenario_options", "list": "list_runs"}
 
 #: Sub-commands that work where a file with settings is wrong.
-_NO_SETTINGS = ("config", "completion", "schema")
+_NO_SETTINGS = ("config", "completion", "schema", "keygen")
 
 _VERBOSE = "log DEBUG lines too, with time stamps"
 _QUIET = "log warnings and errors only; show no progress"

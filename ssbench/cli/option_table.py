@@ -28,7 +28,7 @@ def _add(parser: argparse.ArgumentParser | argparse._ArgumentGroup, row: Row) ->
     argument = parser.add_argument(
         *spellings,
         dest=row.name,
-        metavar=_METAVARS[option.unit],
+        metavar=option.metavar or _METAVARS[option.unit],
         type=_type(row),
         default=row.default,
         help=option.help + _default(row),

@@ -20,6 +20,7 @@ from ssbench.cli.options import (
     chosen_percentiles,
     chosen_report,
     chosen_undecided,
+    completes,
 )
 from ssbench.errors import ExitCode
 from ssbench.profiling import Profiling
@@ -34,6 +35,15 @@ DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     archives.add_stat_file(parser)
+    more = parser.add_argument(
+        "more",
+        type=Path,
+        nargs="*",
+        metavar="FILE",
+        help="those of the other masters of the same run; the report is of all together, as of what merge"
+        " makes",
+    )
+    completes(more, "runs")
     add_renamed(
         parser,
         "--report-file",
@@ -66,20 +76,21 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     with loading():
         from ssbench.cli import thresholds
         from ssbench.cli.report_width import fitting
-        from ssbench.cli.stat_file import reading
+        from ssbench.cli.stat_file import reading_all
         from ssbench.reports import ReportOptions, groups_for, write_report
         from ssbench.reports.verdict import judged
         from ssbench.screen import terminal
         from ssbench.statistics import summarize
 
     named = arguments.file or arguments.stats_file
-    arguments.stats_file = archives.stat_file(arguments)
+    paths = archives.stat_files(arguments)
     # In another folder "last" is another run.
-    again = arguments.stats_file if arguments.results_dir else named
-    command = None if arguments.report else invocation.report_command(str(again))
+    again = [named] if len(paths) == 1 and not arguments.results_dir else paths
+    command = None if arguments.report else invocation.report_command(*map(str, again))
     files = report_files.chosen(arguments)
     report_file: Path | None = arguments.report_file or (None if files.on_standard_output else Path("-"))
-    files.check([report_file, arguments.rps_histogram], arguments.stats_file)
+    for path in paths:
+        files.check([report_file, arguments.rps_histogram], path)
     name, verbose = chosen_report(arguments)
     options = ReportOptions(
         *chosen_percentiles(arguments),
@@ -87,7 +98,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         undecided=chosen_undecided(arguments) if arguments.undecided else None,
     )
     with Profiling("ssbench-report") if arguments.profile else nullcontext():
-        with reading(arguments.stats_file) as results:
+        with reading_all(paths) as results:
             by = (*files.by, *groups_for(options))
             statistics = summarize(results, by, over_time=files.over_time)
         options = replace(options, fail_if=thresholds.of_run(arguments.fail_if, statistics))
@@ -98,7 +109,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         # What stands in the summary is not said beside it a second time.
         seen = in_report and printed and terminal.is_standard_output()
         for warning in () if seen else statistics.warnings:
-            _log.warning("%s: %s", arguments.stats_file, warning)
+            _log.warning("%s: %s", paths[0] if len(paths) == 1 else "all masters", warning)
         files.write(statistics, options)
         if report_file:
             with output_file.writing(report_file, force=arguments.force) as out:

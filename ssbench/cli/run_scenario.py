@@ -39,9 +39,11 @@ from ssbench.gates import worst
 from ssbench.quantities import duration
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
+from ssbench.run.moment import refuse_past
 from ssbench.run.options import ExistingIn
 from ssbench.run.stats_path import new_in
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.portions import portion_of
 from ssbench.scenario.reading import load, override
 from ssbench.scenario.shipped import shipped
 from ssbench.screen.progress import ResultCharacters
@@ -71,6 +73,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         return _find_capacity(arguments)
     scenario = _scenario(arguments)
     _choose_file(arguments, scenario)
+    # What this master does of it.
+    own = scenario if arguments.part is None else portion_of(scenario, arguments.part)
     report = _Report(arguments, judges=bool(scenario.fail_if) or scenario.is_open)
     repetition = _repetition(arguments)
     plans = _plans(arguments, scenario) if repetition else []
@@ -80,7 +84,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     with (
         _observer(arguments) as observer,
         Bench(_bench_options(arguments, plans)) as bench,
-        metrics_options.sinks(arguments, scenario, bench.workers) as metrics,
+        metrics_options.sinks(arguments, own, bench.workers) as metrics,
         web_options.live_page(arguments) as page,
     ):
         shown = [*metrics, *([page.sink(bench.so_far)] if page else [])]
@@ -104,7 +108,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             outcome = bench.run(
                 scenario,
                 options,
-                sinks=[*_progress(arguments, scenario, bench), *shown],
+                sinks=[*_progress(arguments, own, bench), *shown],
                 on_measured=report.print,
                 observer=observer,
                 goal=_goal(arguments, scenario),
@@ -147,6 +151,11 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench)"
         )
+    if arguments.sweep or arguments.find or arguments.find_within or arguments.repeat:
+        several = "--sweep, --find and --repeat are several runs of one master"
+        unfit.refuse(arguments, several, "--part", "--start-at")
+    if arguments.start_at is not None:
+        refuse_past(arguments.start_at, time.time())
     arguments.sides = sides.parse(arguments)
     if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
         arguments.auth_storage_urls = urls
@@ -159,7 +168,9 @@ def _existing(arguments: argparse.Namespace) -> ExistingIn | None:
     from ssbench.capacity.variables import Variable
 
     what = "--existing has its own objects, and writes none"
-    unfit.refuse(arguments, what, "--container-count", "--delete-after", "--policy", "--noop", "--ab")
+    unfit.refuse(
+        arguments, what, "--container-count", "--delete-after", "--policy", "--noop", "--ab", "--part"
+    )
     if arguments.sweep and arguments.sweep.variable is Variable.SIZE:
         raise UsageError(f"{what}: leave out --sweep size")
     return ExistingIn(tuple(arguments.existing), arguments.existing_list)

@@ -204,7 +204,7 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
     zmq_options.add_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     group = parser.add_argument_group("fleet")
     group.add_argument("--workers", metavar="N", type=positive_int, help="start N local workers for this run")
-    option_table.add(group, RunOptions, "batch_size", "expect_workers", "worker_timeout")
+    option_table.add(group, RunOptions, "batch_size", "expect_workers", "worker_timeout", "part", "start_at")
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

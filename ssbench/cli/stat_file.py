@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ssbench.run_results import RunResults, open_results
+from ssbench.run_results.several import SeveralResults
 from ssbench.screen.bars import ReadingBar
+from ssbench.statistics.facts import Results
 
 
 @contextmanager
@@ -19,3 +21,13 @@ def reading(path: Path) -> Iterator[RunResults]:
             yield results
     finally:
         bar.stop()
+
+
+@contextmanager
+def reading_all(paths: Sequence[Path]) -> Iterator[Results]:
+    """Open the stat file of one run, or those of the masters that made it; raises UsageError as well."""
+    if len(paths) == 1:
+        with reading(paths[0]) as results:
+            yield results
+    else:
+        yield SeveralResults(paths)

@@ -27,7 +27,7 @@ _SCENARIO = {
 }
 
 #: Options that name a run, or whose value is another one in each run.
-_OPTIONS = {"label", "trans_id_extra"}
+_OPTIONS = {"label", "trans_id_extra", "start_at", "store_clock", "seed_of_parts"}
 
 #: More values of a side than this are not named.
 _MOST_VALUES = 3

@@ -16,6 +16,8 @@ from ssbench.results.block import (
 from ssbench.results.description import (
     EXISTING,
     OBJECT_TAG,
+    PART,
+    STORE_CLOCK,
     Gap,
     GroupFacts,
     MasterFacts,
@@ -36,7 +38,9 @@ __all__ = [
     "NOT_MEASURED",
     "NO_WORKER",
     "OBJECT_TAG",
+    "PART",
     "STEPS",
+    "STORE_CLOCK",
     "UNFINISHED",
     "UNKNOWN",
     "Failure",

@@ -15,6 +15,12 @@ OBJECT_TAG = "object_tag"
 #: That of the names of the containers whose objects existed before the run, in the order of their numbers.
 EXISTING = "existing"
 
+#: That under which a master keeps which part of a run it carried out (``1/4``).
+PART = "part"
+
+#: That of how far its clock is from the store's, at least and at most, in seconds.
+STORE_CLOCK = "store_clock"
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
@@ -99,6 +105,7 @@ class RunDescription:
     since 1970. ``storage_urls``, ``stages`` and ``sides`` are the names that
     results refer to by their place. ``side_policies`` are the storage policies of both sides, where these
     have one each. ``group`` is the name of the group of users that it is about, where it is part of a run.
+    ``masters`` are the runs of several masters that make one, none where there is one master.
     Files of ssbench 0.x know the scenario and perhaps the version, no more.
     """
 
@@ -115,6 +122,12 @@ class RunDescription:
     sides: tuple[str, ...] = ()
     side_policies: tuple[str, ...] = ()
     group: str = ""
+    masters: tuple[RunDescription, ...] = ()
+
+    @property
+    def run_ids(self) -> tuple[int, ...]:
+        """The numbers of the runs that it consists of: its own, or those of its masters."""
+        return tuple(each.run_id for each in self.masters or (self,) if each.run_id is not None)
 
     @property
     def group_names(self) -> tuple[str, ...]:
@@ -134,11 +147,13 @@ class RunDescription:
             return tuple(map(str, given))
         return self.sides
 
-    def container(self, number: int, object_number: int | None, group: int = 0) -> str:
+    def container(self, number: int, object_number: int | None, group: int = 0, master: int = 0) -> str:
         """Return the name of the container that an object was in; None: the object has no number.
 
-        ``group`` is the number of its users' group.
+        ``group`` is the number of its users' group, ``master`` that of its master.
         """
+        if 0 <= master < len(self.masters):
+            return self.masters[master].container(number, object_number, group)
         if isinstance(found := self.options.get(EXISTING), list):
             return str(found[number]) if 0 <= number < len(found) else f"container number {number}"
         parts = self.scenario.parts
@@ -148,8 +163,13 @@ class RunDescription:
             policy = self.side_policies[side_of(object_number)]
         return container_name(part.container_base, number, policy)
 
-    def name_object(self, size_class: str, number: int, group: int = 0) -> str:
-        """Return the name of an object, of a size class of this name, and of the users of a group."""
+    def name_object(self, size_class: str, number: int, group: int = 0, master: int = 0) -> str:
+        """Return the name of an object, of a size class of this name, and of the users of a group.
+
+        ``master`` is the number of its master.
+        """
+        if 0 <= master < len(self.masters):
+            return self.masters[master].name_object(size_class, number, group)
         if self.options.get(EXISTING):
             return f"{size_class} number {number}"  # in the order of the listing
         tag, groups = self.options.get(OBJECT_TAG), self.scenario.groups

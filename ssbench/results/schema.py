@@ -171,6 +171,8 @@ _TABLE = (
     Field("group", 40, _NUMBER, "index", 2, "group",
           "place in the ``groups`` of the scenario, or in the ``sides`` of a run with two, from 0", "B"),
     Field("entries", 45, _NUMBER, "count", 2, "entries", "entries of the listings that came", "q"),
+    Field("master", 46, _NUMBER, "index", 2, "master",
+          "place in ``masters``, from 0: whose result it is, where several made one run", "H"),
     *(
         Field(name, number, _SECONDS, "seconds", 2, name,
               f"step {name[-1]} of a success, where an operation has steps", "d", default=NOT_MEASURED)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from ssbench.errors import UsageError
+from ssbench.errors import KeyFileError, UsageError
 from ssbench.fleet import key, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
 from ssbench.fleet.fleet import Fleet
@@ -24,6 +24,7 @@ from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.existing import find
 from ssbench.run.interrupts import Interrupts
 from ssbench.run.local_workers import LocalWorkers, leave, note_ended
+from ssbench.run.moment import refuse_past
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.run import Run
@@ -31,6 +32,7 @@ from ssbench.run.socket_folder import socket_folder
 from ssbench.run.stats_path import reserve
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.portions import portion_of
 from ssbench.screen.live_frame import WorkerView
 from ssbench.swift.credentials import Credentials
 from ssbench.workload.existing import refuse_writes
@@ -43,6 +45,9 @@ _log = logging.getLogger(__name__)
 
 #: Job ids of at most this many users are in flight; more could not be told apart from a mistake.
 _MOST_USERS = 10_000_000
+
+#: So many keys are named.
+_NAMED = 10
 
 
 class Bench:
@@ -60,7 +65,7 @@ class Bench:
     def __init__(self, options: BenchOptions) -> None:
         self.options = options
         self._stack = ExitStack()
-        self._interrupts = Interrupts()
+        self._interrupts = Interrupts(reloads=options.key_file is not None)
         self._address = BindAddress(None)
         self._fleet: Fleet | None = None
         self._local: LocalWorkers | None = None
@@ -74,7 +79,10 @@ class Bench:
             stack.enter_context(self._interrupts)
             self._address = self._choose_address(stack)
             fleet_key = key.read(self.options.key_file) if self.options.key_file else None
-            self._fleet = Fleet(stack.enter_context(MasterSockets(self._address, fleet_key)))
+            sockets = stack.enter_context(MasterSockets(self._address, fleet_key))
+            if fleet_key is not None:
+                self._interrupts.reload = lambda: _read_keys_again(sockets)
+            self._fleet = Fleet(sockets)
             if fleet_key is None and self._address.ip is not None and not is_loopback(self._address.ip):
                 _log.warning(
                     "Anybody who reaches %s can take jobs and the token: seal the fleet with"
@@ -138,6 +146,10 @@ class Bench:
             raise UsageError(
                 f"scenario: expected a Scenario, not {scenario!r:.80} (see ssbench.load_scenario)"
             )
+        if options.part is not None:
+            scenario = portion_of(scenario, options.part)
+        if options.start_at is not None:
+            refuse_past(options.start_at, time.time())
         if scenario.user_count > _MOST_USERS:
             raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
         if options.sides and scenario.groups:
@@ -313,6 +325,22 @@ class Bench:
                 _log.warning("The local Swift's %s server has ended; starting it again", server.name)
                 server.restart()
         return Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
+
+
+def _read_keys_again(sockets: MasterSockets) -> None:
+    """Read the list of the workers' keys again, and say what has changed; a wrong one changes nothing."""
+    try:
+        added, revoked = sockets.read_keys_again()
+    except KeyFileError as error:
+        _log.error("The keys stay as they were: %s", error)
+        return
+    changes = [*_named(added, "added"), *_named(revoked, "revoked")]
+    _log.info("Keys read again: %s", "; ".join(changes) or "as before")
+
+
+def _named(names: Sequence[str], what: str) -> list[str]:
+    more = " and more" if len(names) > _NAMED else ""
+    return [f"{what} {', '.join(names[:_NAMED])}{more}"] if names else []
 
 
 def _reachable(bind_ip: str | None) -> str:

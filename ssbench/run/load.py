@@ -24,7 +24,7 @@ class Load:
         self._scenario = scenario
         self._seed = seed
         self.closed = closed
-        self._arrivals = Arrivals(scenario.plan, scenario.arrivals, seed)
+        self._arrivals = Arrivals(scenario.plan, scenario.arrivals, seed, scenario.phase)
 
     def pace(self, start: float) -> Pace:
         """Return the pace of a benchmark whose stages begin at ``start`` (the master's monotonic clock)."""
@@ -46,9 +46,8 @@ class Load:
         # A run of so many operations ends before the last ones are due: they are handed out early.
         by_count = scenario.run_seconds is None
         until = math.inf if by_count and not interrupted else sent_until - start
-        dues = due_by_stage(
-            scenario.plan, scenario.arrivals, self._seed, until, self._arrivals.taken if by_count else None
-        )
+        most = self._arrivals.taken if by_count else None
+        dues = due_by_stage(scenario.plan, scenario.arrivals, self._seed, until, most, scenario.phase)
         facts = []
         begins = start
         for place, (stage, due) in enumerate(zip(scenario.plan, dues, strict=True)):

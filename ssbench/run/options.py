@@ -14,8 +14,10 @@ from ssbench.errors import UsageError
 from ssbench.fleet.addresses import BindAddress
 from ssbench.gates import Undecided
 from ssbench.option import Option, Unit
-from ssbench.run import error_limit
+from ssbench.run import error_limit, moment
 from ssbench.run.error_limit import ErrorLimit
+from ssbench.scenario import portions
+from ssbench.scenario.portions import Portion
 from ssbench.swift.credentials import Credentials
 from ssbench.swift.request_options import RequestOptions
 
@@ -103,6 +105,9 @@ class RunOptions:
     are checked against what was written, and initial objects of earlier runs are written again. With
     ``find_warmup`` reports look for the warm-up by themselves. The run begins with ``expect_workers`` (None:
     the local ones, or the first of others), or with fewer after ``worker_timeout``.
+
+    One of several masters carries out its ``part`` of the scenario, and begins the benchmark when it is
+    ``start_at`` (seconds since 1970).
 
     With two ``sides`` each object belongs to one of them. Both have a storage URL, and the credentials of the
     bench have these two, or both have a policy, or the bench has credentials for each.
@@ -206,6 +211,28 @@ class RunOptions:
             unit=Unit.LABEL,
         ),
     ] = None
+    part: Annotated[
+        Portion | None,
+        Option(
+            help="carry out the first of four parts of the scenario, each by a master of its own: a share of"
+            " its users, rate, operations and initial objects; 'merge' makes one stat file of all",
+            unit=Unit.NUMBER,
+            default="all of it",
+            parse=portions.parse,
+            metavar="1/4",
+        ),
+    ] = None
+    start_at: Annotated[
+        float | None,
+        Option(
+            help="begin the benchmark at this time, such as 14:30:00 or 2026-01-31T14:30:00Z, so that several"
+            " masters begin together",
+            unit=Unit.NUMBER,
+            default="when all is ready",
+            parse=moment.parse,
+            metavar="TIME",
+        ),
+    ] = None
     find_warmup: bool = False
     sides: tuple[Side, ...] = ()
     existing: ExistingIn | None = None
@@ -227,25 +254,33 @@ class RunOptions:
 
 
 def recorded(
-    bench: BenchOptions, run: RunOptions, mark: str | None, tag: str = "", containers: Sequence[str] = ()
+    bench: BenchOptions,
+    run: RunOptions,
+    mark: str | None,
+    tag: str = "",
+    containers: Sequence[str] = (),
+    store_clock: tuple[float, float] | None = None,
 ) -> dict[str, object]:
     """Return what the stat file keeps of the options, nothing secret.
 
     ``mark`` is that of transaction ids, ``tag`` that of the names of objects, if there is one.
-    ``containers`` are those with objects that existed.
+    ``containers`` are those with objects that existed. ``store_clock`` is how far the clock here is from the
+    store's.
     """
     # Only here: it imports numpy, which --help does without.
-    from ssbench.results import EXISTING, OBJECT_TAG  # noqa: PLC0415
+    from ssbench.results import EXISTING, OBJECT_TAG, STORE_CLOCK  # noqa: PLC0415
 
     return {
         **option.recorded(run.requests),
         **option.recorded(run),
+        "seed_of_parts": run.seed if run.part else None,
         "undecided": run.undecided.value,
         "sides": [str(side) for side in run.sides] or None,
         "warmup": "auto" if run.find_warmup else None,
         "trans_id_extra": mark,
         OBJECT_TAG: tag or None,
         EXISTING: list(containers[:_MOST_CONTAINERS]) or None,
+        STORE_CLOCK: None if store_clock is None else [round(each, 3) for each in store_clock],
         "local_workers": bench.workers or None,
         "local_swift": bench.local_swift,
         "sealed": bench.key_file is not None,

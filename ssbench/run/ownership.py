@@ -92,7 +92,9 @@ class Ownership:
             pid=os.getpid(),
             process=this_process(),
             scenario=scenario.name[:100],
+            tag=options.part.tag if options.part is not None else "",
         )
+        self._part = options.part
         under_way.add(self._mark.run)
         #: Whether a mark was written; when the last one was.
         self._marked = False
@@ -184,6 +186,11 @@ class Ownership:
         shared = self._reads and other.reads == self._reads
         return other.tag == self.tag and not shared and not other.ended
 
+    def _is_part(self, other: Mark) -> bool:
+        """Whether another run is another part (``--part 1/4``) of what this one is a part of."""
+        own, parts = self._mark, self._part.others if self._part is not None else []
+        return other.scenario == own.scenario and other.tag in [part.tag for part in parts]
+
     def _beside(self, other: Mark) -> str:
         was = "was" if other.ended else "is"
         if other.tag != self.tag:
@@ -202,6 +209,10 @@ class Ownership:
         """Warn of runs that were not named yet."""
         new = [other for other in others if other.run not in self._known]
         self._known.update(other.run for other in new)
+        for other in new:
+            if self._is_part(other):
+                _log.info("%s carries out another part of this run", other.sentence_start)
+        new = [other for other in new if not self._is_part(other)]
         for other in new[:_NAMED]:
             self._warn(sentence(other))
         if len(new) > _NAMED:

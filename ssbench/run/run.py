@@ -15,6 +15,7 @@ from ssbench.fleet.wire import RunParameters
 from ssbench.names import run_mark
 from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
+from ssbench.run import start_at
 from ssbench.run.arriving import wait_for_workers
 from ssbench.run.ground import Ground
 from ssbench.run.leftovers import count_leftovers, delete_leftovers, what_deletes
@@ -30,7 +31,9 @@ from ssbench.run.run_workers import RunWorkers
 from ssbench.run.summary import describe, late_warnings, so_far, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter
+from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Scenario
+from ssbench.stores import STORE
 from ssbench.workload.existing import Existing
 
 if TYPE_CHECKING:
@@ -82,6 +85,10 @@ class Run:
         self._run_id = secrets.randbits(62) + 1
         self._mark = run_mark(self._run_id) if options.mark_transactions else None
         self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
+        if options.part is not None:
+            self._seed = seed_of_group(self._seed, f"part {options.part}")
+        #: How far the clock here is from the store's, where that is looked at.
+        self._store_clock: tuple[float, float] | None = None
         self._fleet = fleet
         self._parts = parts_of(
             scenario, self._seed, options.batch_size, prepared=options.prepared or prepares
@@ -195,6 +202,7 @@ class Run:
                 self._options,
                 tag=self._ground.tag,
                 containers=self._ground.containers,
+                store_clock=self._store_clock,
             ),
         )
         self._path = path
@@ -256,6 +264,18 @@ class Run:
             )
         if not self._stop():
             self._ground.prepare(only=self._prepares)
+        self._wait_for_start()
+
+    def _wait_for_start(self) -> None:
+        """Check this host's clock where other masters run beside, and wait until all begin."""
+        moment = self._options.start_at
+        if self._stop() or (moment is None and self._options.part is None):
+            return
+        if self._tokens is not None:
+            self._store_clock = STORE.clock(self._tokens.sessions[0])
+            start_at.warn_of_clock(self._store_clock, self._loop)
+        if moment is not None:
+            start_at.wait(self._loop, moment)
 
     def _begin_observation(self) -> None:
         if self._observer is not None:

@@ -38,11 +38,12 @@ def describe(
     *,
     tag: str = "",
     containers: Sequence[str] = (),
+    store_clock: tuple[float, float] | None = None,
 ) -> RunDescription:
     """Return the first document, of a run whose benchmark begins now; ``options`` are those in effect.
 
     ``tag`` keeps the names of its objects apart from those of other runs, ``containers`` are those that it
-    found.
+    found. ``store_clock`` is how far the clock here is from the store's.
 
     ``run_id`` is that of the whole run: the fleet's own changes when jobs are abandoned.
     """
@@ -51,7 +52,7 @@ def describe(
         scenario=scenario,
         version=__version__,
         seed=seed,
-        options=recorded(bench, options, parameters.trans_id_extra, tag, containers),
+        options=recorded(bench, options, parameters.trans_id_extra, tag, containers, store_clock),
         host=socket.gethostname(),
         run_id=run_id,
         started=time.time(),

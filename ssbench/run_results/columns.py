@@ -7,9 +7,9 @@ field by field of :data:`~ssbench.results.FIELDS`; it knows no file and no compr
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -192,32 +192,96 @@ def _is_known(operations: tuple[Operation, ...]) -> npt.NDArray[np.bool_]:
     return known
 
 
-def _split(payload: bytes, count: int) -> tuple[dict[int, _Numbers], dict[int, bytes]]:
-    """Return the columns of numbers and those of text."""
-    numbers: dict[int, _Numbers] = {}
-    texts: dict[int, bytes] = {}
+class _Column(NamedTuple):
+    """Where a column stands in a payload, from ``start`` to ``end``, its ``data`` from there on."""
+
+    number: int
+    width: int
+    base: int
+    start: int
+    data: int
+    end: int
+
+    def numbers(self, payload: bytes, count: int) -> _Numbers:
+        return _unshuffle(payload[self.data : self.end], count, self.width, self.base)
+
+
+def _walk(payload: bytes, count: int) -> Iterator[_Column]:
+    """Yield the columns of a payload."""
     position = _ROWS_HEADER.size
     while position < len(payload):
+        start, base = position, 0
         number, width = _COLUMN_HEADER.unpack_from(payload, position)
         position += _COLUMN_HEADER.size
         if width == _TEXT_WIDTH:
             (size,) = _TEXT_HEADER.unpack_from(payload, position)
             position += _TEXT_HEADER.size
-            texts[number] = payload[position : position + size]
         elif width & ~_HAS_BASE in _WIDTHS:
-            base = 0
             if width & _HAS_BASE:
                 (base,) = _BASE.unpack_from(payload, position)
                 position += _BASE.size
                 width &= ~_HAS_BASE
             size = count * width
-            numbers[number] = _unshuffle(payload[position : position + size], count, width, base)
         else:
             raise DamageError(f"a column of width {width}")
-        position += size
+        data, position = position, position + size
         if position > len(payload):
             raise DamageError("a column that is longer than its block")
+        yield _Column(number, width, base, start, data, position)
+
+
+def _split(payload: bytes, count: int) -> tuple[dict[int, _Numbers], dict[int, bytes]]:
+    """Return the columns of numbers and those of text."""
+    numbers: dict[int, _Numbers] = {}
+    texts: dict[int, bytes] = {}
+    for column in _walk(payload, count):
+        if column.width == _TEXT_WIDTH:
+            texts[column.number] = payload[column.data : column.end]
+        else:
+            numbers[column.number] = column.numbers(payload, count)
     return numbers, texts
+
+
+def began(payload: bytes) -> int:
+    """Return when the first result of a payload ended, in nanoseconds since 1970; raises DamageError."""
+    return _head(payload)[1]
+
+
+def count(payload: bytes) -> int:
+    """Return how many results a payload claims to have; raises DamageError."""
+    return _head(payload)[0]
+
+
+def _head(payload: bytes) -> tuple[int, int]:
+    if len(payload) < _ROWS_HEADER.size:
+        raise DamageError("a block of results without a beginning")
+    count, base = _ROWS_HEADER.unpack_from(payload)
+    return count, base
+
+
+#: What makes other numbers of those of a column.
+Change = Callable[[_Numbers], _Numbers]
+
+
+def changed(payload: bytes, changes: Mapping[str, Change]) -> bytes:
+    """Return a payload with other numbers in the columns of these fields; all others are copied.
+
+    Fields must be numbers that are not derived from others. Raises DamageError.
+    """
+    count, _ = _head(payload)
+    if not 0 < count <= MAX_ROWS:
+        raise DamageError(f"a block of {count:,} results")
+    left = {FIELDS[name].number: (FIELDS[name], change) for name, change in changes.items()}
+    parts = [payload[: _ROWS_HEADER.size]]
+    for column in _walk(payload, count):
+        _, change = left.pop(column.number, (None, None))
+        if change is None:
+            parts.append(payload[column.start : column.end])
+        else:
+            parts.append(_numbers(column.number, change(column.numbers(payload, count))))
+    for field, change in left.values():
+        parts.append(_numbers(field.number, change(constant(int(field.default or 0), count))))
+    return b"".join(parts)
 
 
 def _decode_column(

@@ -28,13 +28,17 @@ from ssbench.run_results.records import (
     decode_run,
 )
 
-_ANOTHER = "another stat file follows in this file"
+_ANOTHER = "another stat file follows in this file, as after 'cat A B'"
 
 
 class CurrentResults(RunResults):
     """A stat file of ssbench 1."""
 
     current: ClassVar[bool] = True
+    #: How many results could not be written; known at the end.
+    results_lost = 0
+    #: Whether something follows the end of the run.
+    followed = False
 
     def _read_run(self) -> RunDescription:
         head = self._stream.peek(len(MAGIC) + 8)
@@ -52,13 +56,17 @@ class CurrentResults(RunResults):
         return decode_run(payload)
 
     def _read_blocks(self) -> Iterator[ResultBlock]:
-        size_classes = len(self.size_classes)
-        codes = codes_of_defined(self.run)
+        size_classes, codes = len(self.size_classes), codes_of_defined(self.run)
+        for payload in self.payloads():
+            yield columns.decode(payload, size_classes, codes)
+
+    def payloads(self) -> Iterator[bytes]:
+        """Yield the payload of each record of results, then take in the summary; raises DamageError."""
         cluster = None
         while (record := self._record()) is not None:
             kind, payload = record
             if kind == ROWS:
-                yield columns.decode(payload, size_classes, codes)
+                yield payload
             elif kind == CLUSTER:
                 cluster = decode_cluster(payload)
                 if cluster is None:
@@ -68,6 +76,7 @@ class CurrentResults(RunResults):
             elif kind == END:
                 closing = decode_closing(payload)
                 self.summary = replace(closing.summary, cluster=cluster)
+                self.results_lost = closing.results_lost
                 self.warnings.extend(warnings_of(closing, self.run, self.results_read))
                 self._warn_of_what_follows()
                 return
@@ -78,9 +87,12 @@ class CurrentResults(RunResults):
     def _warn_of_what_follows(self) -> None:
         """Warn of what stands after the end of the run: another run, where files were put together."""
         rest = self._stream.peek(len(MAGIC))
+        self.followed = bool(rest)
         if rest == MAGIC:
             self.warnings.insert(
-                0, f"{_ANOTHER}: this is about the first of them only; report each by itself"
+                0,
+                f"{_ANOTHER}: this is about the first of them only; report on each by itself, or on all with"
+                " 'report-scenario -s A B'",
             )
         elif rest:
             self.warnings.insert(0, "something that is no part of the run follows its end in the stat file")

@@ -24,7 +24,7 @@ _RESULTS_A_BYTE = 8
 
 #: Size classes and workers of a run; each takes a millisecond or so of a report.
 MAX_SIZE_CLASSES = 2_000
-_MAX_WORKERS = 10_000
+_MAX_WORKERS = 50_000
 
 
 class RunResults(ABC):

@@ -41,9 +41,9 @@ MAX_WAITING_ROWS = 4_000_000
 #: How long :meth:`RunResultsWriter.end` waits for a disk that does not keep up, in seconds.
 FINISH_SECONDS = 60.0
 
-_GZIP = 31  # zlib's window of 15 bits, in the gzip format
+GZIP = 31  # zlib's window of 15 bits, in the gzip format
 _CLUSTER_LOST = "what was seen of the cluster could not be written to the stat file"
-_LEVEL = 1  # of isal; 0 costs more and compresses less, 2 and 3 gain next to nothing on these columns
+LEVEL = 1  # of isal; 0 costs more and compresses less, 2 and 3 gain next to nothing on these columns
 
 
 class RunResultsWriter:
@@ -175,7 +175,7 @@ class RunResultsWriter:
 
     def _append(self, data: bytes) -> bool:
         """Write a gzip member, whole or not at all; False and ``failure`` when it cannot be."""
-        member = isal_zlib.compress(data, _LEVEL, _GZIP)
+        member = isal_zlib.compress(data, LEVEL, GZIP)
         try:
             written = 0
             while written < len(member):

@@ -37,11 +37,12 @@ def seed_of_group(seed: int, name: str) -> int:
 class Arrivals:
     """The moments at which operations are due, in order; each can be taken once.
 
-    ``kind`` is ``even`` or ``poisson``, ``seed`` a whole number of 0 or more. Only what was asked for is made
+    ``kind`` is ``even`` or ``poisson``, ``seed`` a whole number of 0 or more. ``phase`` is by which part of
+    their distance even ones are later. Only what was asked for is made
     and kept. ``taken`` counts what was taken, ``skipped`` what was left out.
     """
 
-    def __init__(self, plan: Sequence[Stage], kind: str, seed: int) -> None:
+    def __init__(self, plan: Sequence[Stage], kind: str, seed: int, phase: float = 0.0) -> None:
         self.taken = self.skipped = 0
         seconds = np.array([stage.seconds for stage in plan])
         rates = np.array([stage.rate or (0.0, 0.0) for stage in plan], np.float64)
@@ -57,7 +58,7 @@ class Arrivals:
         random = np.random.SeedSequence(seed).spawn(3)[2]
         self._random = np.random.Generator(np.random.PCG64(random)) if kind == "poisson" else None
         #: R at the last moment that was made; the next one is further by a distance.
-        self._sum = 0.0 if self._random else -1.0
+        self._sum = 0.0 if self._random else phase - 1.0
         self._moments: _Moments = np.empty(0)
         self._first = 0
         self._complete = False
@@ -122,10 +123,10 @@ class Arrivals:
 
 
 def last_due(
-    plan: Sequence[Stage], kind: str, seed: int, until: float, counts: Sequence[int]
+    plan: Sequence[Stage], kind: str, seed: int, until: float, counts: Sequence[int], phase: float = 0.0
 ) -> list[_Moments]:
     """Return the last moments of each stage at which operations were due up to ``until``, so many of each."""
-    arrivals = Arrivals(plan, kind, seed)
+    arrivals = Arrivals(plan, kind, seed, phase)
     ends = np.cumsum([stage.seconds for stage in plan])
     kept = [np.empty(0) for _ in plan]
     while arrivals.next <= min(until, sys.float_info.max):
@@ -138,9 +139,11 @@ def last_due(
     return kept
 
 
-def due_by_stage(plan: Sequence[Stage], kind: str, seed: int, until: float, most: int | None) -> list[int]:
+def due_by_stage(
+    plan: Sequence[Stage], kind: str, seed: int, until: float, most: int | None, phase: float = 0.0
+) -> list[int]:
     """Return how many operations were due in each stage up to a moment, of the first ``most`` of them."""
-    arrivals = Arrivals(plan, kind, seed)
+    arrivals = Arrivals(plan, kind, seed, phase)
     ends = np.cumsum([stage.seconds for stage in plan])
     counts = np.zeros(len(plan) + 1, np.int64)
     left = math.inf if most is None else most

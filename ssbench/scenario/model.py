@@ -149,6 +149,9 @@ class Scenario:
     ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
     (:mod:`ssbench.conditions`) under which a run fails.
 
+    ``phase`` is by which part of their distance operations are due later that are due evenly: of several
+    masters each has its own.
+
     With ``groups``, the users of each do what that group says, all at once; ``user_count`` is their sum.
     :attr:`parts` are what each group does, as a scenario of its own.
     """
@@ -176,6 +179,7 @@ class Scenario:
     popularity: Popularity | None = None
     reuse: Reuse | None = None
     delete_after_most: int | None = None
+    phase: float = 0.0
 
     @property
     def parts(self) -> tuple[Scenario, ...]:

@@ -83,7 +83,7 @@ def waits(run: RunDescription, stages: Sequence[StageFacts], not_begun: Sequence
     until = max(stage.ends for stage in stages) - start
     plan = run.scenario.plan
     counts = [*not_begun, *(0 for _ in plan[len(not_begun) :])]
-    moments = last_due(plan, run.scenario.arrivals, run.seed or 0, until, counts)
+    moments = last_due(plan, run.scenario.arrivals, run.seed or 0, until, counts, run.scenario.phase)
     return [
         np.sort(np.maximum(stage.ends - start - own, _LEAST))
         for stage, own in zip(stages, moments, strict=False)

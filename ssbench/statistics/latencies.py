@@ -53,6 +53,7 @@ class Slowest:
     retries: int = 0
     storage_url: int = -1
     group: int = 0
+    master: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +231,7 @@ def slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowes
         retries=int(block.retries[row]),
         storage_url=int(block.storage_url[row]),
         group=int(block.group[row]),
+        master=int(block.master[row]),
     )
 
 

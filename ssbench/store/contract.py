@@ -197,6 +197,12 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
     def capabilities(self, session: SessionT, timeouts: tuple[float, float]) -> Capabilities:
         """Ask what the store can do; one that does not answer is not known. Raises nothing."""
 
+    def clock(self, session: SessionT) -> tuple[float, float] | None:
+        """Return from how much to how much (seconds) is to be added to the time here to have the store's.
+
+        None where it does not tell. Takes two seconds or less, and raises nothing.
+        """
+
     def prepare(
         self,
         session: SessionT,

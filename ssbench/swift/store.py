@@ -46,6 +46,12 @@ class Swift:
                 return Capabilities(features, known=True)
         return Capabilities()
 
+    def clock(self, session: Session) -> tuple[float, float] | None:
+        from ssbench.swift.clock import difference
+
+        verify = False if session.insecure else (session.ca_file or True)
+        return difference(info_urls(session.storage_url)[0], verify)
+
     def prepare(
         self,
         session: Session,

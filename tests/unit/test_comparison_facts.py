@@ -20,6 +20,7 @@ from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
 from ssbench.run_results import RunResultsWriter, open_results
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.popularity import Popularity, Reuse
+from ssbench.scenario.portions import Portion
 from ssbench.statistics import summarize
 from ssbench.swift.request_options import RequestOptions
 
@@ -42,6 +43,7 @@ OPTIONS = {
     "verify": True,
     "find_warmup": True,
     "sides": (Side("a", policy="x"), Side("b", policy="y")),
+    "part": Portion(1, 4),
 }
 
 #: Options that change no figure, or that a stat file keeps elsewhere.
@@ -50,6 +52,7 @@ ELSEWHERE = {
     "mark_transactions",
     "expect_workers",
     "worker_timeout",
+    "start_at",
     "label",
     "stats_file",
     "force",
@@ -77,6 +80,7 @@ SETTINGS = {
     "think_time": 0.5,
     "popularity": Popularity("zipf", 0.99),
     "reuse": Reuse(0.5, 1, 9),
+    "phase": 0.25,
     "operations": (Settings("read", (("X-Newest", "true"),)),),
     "container_put_headers": (("X-Container-Sharding", "on"),),
     "groups": (Group("web", SCENARIO.size_classes, 3),),

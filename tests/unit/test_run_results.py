@@ -269,7 +269,8 @@ def test_files_that_were_put_together_are_not_taken_for_the_first_of_them(tmp_pa
     blocks, warnings = read(both)
     assert numbers(blocks) == [1, 2]
     assert warnings[0] == (
-        "another stat file follows in this file: this is about the first of them only; report each by itself"
+        "another stat file follows in this file, as after 'cat A B': this is about the first of them only;"
+        " report on each by itself, or on all with 'report-scenario -s A B'"
     )
     statistics = summarize(open_results(both))
     for name in ("both", "full", "html", "json", "summary_md"):
@@ -282,7 +283,9 @@ def test_files_that_were_put_together_are_not_taken_for_the_first_of_them(tmp_pa
     both.write_bytes(gzip.compress(killed) + second.read_bytes())
     blocks, warnings = read(both)
     assert numbers(blocks) == [1, 2]
-    assert warnings[0].startswith("another stat file follows in this file, and the first has no end: this is")
+    assert warnings[0].startswith(
+        "another stat file follows in this file, as after 'cat A B', and the first has no end: this is"
+    )
     both.write_bytes(first.read_bytes() + gzip.compress(b"x"))
     assert "something that is no part of the run" in read(both)[1][0]
 

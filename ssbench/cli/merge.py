@@ -1,0 +1,53 @@
+"""``ssbench-master merge``: make one stat file of those of several masters."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+
+from ssbench.cli import archives, output_file
+from ssbench.cli.loading import loading
+from ssbench.cli.options import add_force, completes
+from ssbench.errors import ExitCode
+
+_log = logging.getLogger(__name__)
+
+EXAMPLE = "ssbench-master merge one.stat.gz two.stat.gz -o both.stat.gz"
+
+DESCRIPTION = (
+    "Make one stat file of those that several masters wrote of one run (run-scenario --part 1/4 and so on)."
+    " All results are copied, so that percentiles are those of all of them together. Files of runs that do"
+    " not fit are refused: another scenario, other options or time, the same part, clocks that differ."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    files = parser.add_argument(
+        "files", metavar="FILE", nargs="+", type=Path, help="a stat file; or last, last-1, @LABEL"
+    )
+    completes(files, "runs")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, required=True, help="the stat file to write"
+    )
+    archives.add_argument(parser, "where last and @LABEL are looked for")
+    add_force(parser)
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    """Write the file; raises StatFileError, and UsageError where the runs do not fit."""
+    with loading():
+        from ssbench.run_results.several import SeveralResults
+
+    paths = [Path(each) for each in archives.resolve(arguments, map(str, arguments.files))]
+    output: Path = arguments.output
+    for path in paths:
+        output_file.check_all([output], path, force=arguments.force)
+    results = SeveralResults(paths)
+    with output_file.writing(output, force=arguments.force) as out:
+        results.copy_to(out.buffer)
+    for warning in results.warnings:
+        _log.warning("%s", warning)
+    _log.info("%s results of %d masters merged into %s", f"{results.results:,}", len(paths), output)
+    return ExitCode.OK

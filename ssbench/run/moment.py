@@ -1,0 +1,46 @@
+"""A moment at which a run is to begin, as people write it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from ssbench.errors import UsageError
+
+#: A time of day that is further back than this is that of tomorrow.
+_PAST = timedelta(hours=12)
+
+_EXPECTED = "expected a time such as 14:30:00, 2026-01-31T14:30:00Z or @1800000000 (seconds since 1970)"
+
+
+def parse(text: str, now: Callable[[], float] = time.time) -> float:
+    """Return a moment in seconds since 1970; raises ValueError."""
+    try:
+        if re.fullmatch(r"@[0-9]{1,12}(\.[0-9]{1,6})?", text):
+            return float(text[1:])
+        if re.fullmatch(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?", text):
+            return _of_day([int(each) for each in text.split(":")], datetime.fromtimestamp(now()))
+        if "-" in text:
+            return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise ValueError(f"{text!r}: {_EXPECTED}")
+
+
+def _of_day(parts: list[int], now: datetime) -> float:
+    """Return a time of this day, or of the next one where it is over long ago."""
+    moment = now.replace(hour=parts[0], minute=parts[1], second=sum(parts[2:]), microsecond=0)
+    return (moment + timedelta(days=1) if now - moment > _PAST else moment).timestamp()
+
+
+def refuse_past(moment: float, now: float) -> None:
+    """Raise UsageError where the moment is over."""
+    if moment <= now:
+        raise UsageError(f"--start-at {spell(moment)}: that was {now - moment:.0f} s ago")
+
+
+def spell(moment: float) -> str:
+    """Return a moment as people write it, in this time zone."""
+    return datetime.fromtimestamp(moment).astimezone().isoformat(sep=" ", timespec="seconds")

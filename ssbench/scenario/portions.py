@@ -1,0 +1,218 @@
+"""A scenario for several masters at once: the portion of each, and what all of them do together.
+
+Users, rates, numbers of operations and initial objects are shared out, to the last one. All else is the same
+for each master: sizes, weights, times. Two portions fit if they differ in nothing but how much they have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
+
+from ssbench.errors import UsageError
+from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
+
+#: A fleet of more masters is a mistake.
+_MOST = 1000
+
+#: Shares of size classes are the same if they differ by no more than this.
+_ROUNDING = 1e-9
+
+#: What may differ between portions: how much each has, how the file was written, where its objects are.
+_OWN = {"size_classes", "groups", "stages", "user_count", "operation_count", "rate", "data", "fail_if"}
+_OWN |= {"container_base", "phase"}
+
+#: What groups of one name have in common besides.
+_OF_GROUPS = ("arrivals", "think_time", "container_count", "policy")
+
+_Loaded = TypeVar("_Loaded", Scenario, Group)
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Which of how many portions a master carries out, from 1 on."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @property
+    def tag(self) -> str:
+        """What keeps the names of its objects apart from those of the others."""
+        return f"part{self.number}of{self.of}"
+
+    @property
+    def others(self) -> list[Portion]:
+        """The portions of all other masters."""
+        return [Portion(number, self.of) for number in range(1, self.of + 1) if number != self.number]
+
+    def count(self, whole: int) -> int:
+        """Return its portion of a number; those of all portions add up to it."""
+        return whole * self.number // self.of - whole * (self.number - 1) // self.of
+
+
+def parse(text: str) -> Portion:
+    """Read ``1/4``; raises ValueError."""
+    found = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text)
+    if found:
+        portion = Portion(int(found[1]), int(found[2]))
+        if 1 <= portion.number <= portion.of <= _MOST:
+            return portion
+    raise ValueError(f"{text!r} is not a part such as 1/4: a number from 1 on, a slash, how many there are")
+
+
+def portion_of(scenario: Scenario, portion: Portion) -> Scenario:
+    """Return what one master does; raises UsageError where there is too little for all of them."""
+    operations = scenario.operation_count
+    if operations is not None:
+        operations = _enough(portion, operations, "operations")
+    groups = tuple(
+        replace(
+            _loaded(group, portion, f" of the group {group.name}"),
+            size_classes=_classes(group.size_classes, portion),
+        )
+        for group in scenario.groups
+    )
+    own = _loaded(scenario, portion, "")
+    return replace(
+        own,
+        size_classes=_classes(scenario.size_classes, portion),
+        operation_count=operations,
+        user_count=sum(group.user_count for group in groups) or own.user_count,
+        groups=groups,
+        phase=(portion.number - 1) / portion.of,
+    )
+
+
+def _loaded(whole: _Loaded, portion: Portion, where: str) -> _Loaded:
+    """Return a scenario or a group with its portion of users and of rates."""
+    stages = tuple(
+        Stage(
+            stage.seconds,
+            None if stage.users is None else (portion.count(stage.users[0]), portion.count(stage.users[1])),
+            None if stage.rate is None else (stage.rate[0] / portion.of, stage.rate[1] / portion.of),
+        )
+        for stage in whole.stages
+    )
+    rate = None if whole.rate is None else whole.rate / portion.of
+    users = _enough(portion, whole.user_count, f"users{where}")
+    return replace(whole, user_count=users, rate=rate, stages=stages)
+
+
+def _enough(portion: Portion, whole: int, what: str) -> int:
+    own = portion.count(whole)
+    if whole < portion.of:
+        raise UsageError(
+            f"--part {portion}: {whole} {what} cannot be shared by {portion.of} masters: expected"
+            f" {portion.of} or more"
+        )
+    return own
+
+
+def _classes(classes: Sequence[SizeClass], portion: Portion) -> tuple[SizeClass, ...]:
+    """Return size classes with a portion of their initial objects, one at least, and the same shares."""
+    return tuple(
+        replace(
+            each,
+            initial_files=max(portion.count(each.initial_files), min(1, each.initial_files)),
+            weight=float(each.share),
+        )
+        for each in classes
+    )
+
+
+def difference(one: Scenario, other: Scenario) -> str:
+    """Return in what two scenarios differ besides how much they do; empty where they fit."""
+    for field in fields(Scenario):
+        if field.name not in _OWN and getattr(one, field.name) != getattr(other, field.name):
+            return field.name
+    if [each.name for each in one.groups] != [each.name for each in other.groups]:
+        return "groups"
+    found = _difference(one, other)
+    for ours, theirs in zip(one.groups, other.groups, strict=True):
+        found = found or _difference(ours, theirs)
+        if not found and any(getattr(ours, name) != getattr(theirs, name) for name in _OF_GROUPS):
+            found = f"the group {ours.name}"
+    return found
+
+
+def _difference(ours: _Loaded, theirs: _Loaded) -> str:
+    if _kinds(ours) != _kinds(theirs):
+        return "stages or rate"
+    if _neutral(ours.size_classes) != _neutral(theirs.size_classes):
+        return "sizes"
+    shares = zip(_shares(ours.size_classes), _shares(theirs.size_classes), strict=True)
+    if any(abs(our - their) > _ROUNDING for our, their in shares):
+        return "the shares of size classes"
+    return ""
+
+
+def _kinds(load: Scenario | Group) -> list[tuple[float, bool, bool]]:
+    """Return how long each stage is, and what it says."""
+    stages = [(stage.seconds, stage.users is None, stage.rate is None) for stage in load.stages]
+    return [(0.0, False, load.rate is None), *stages]
+
+
+def _neutral(classes: Sequence[SizeClass]) -> list[SizeClass]:
+    return [replace(each, initial_files=0, weight=None) for each in classes]
+
+
+def _shares(classes: Sequence[SizeClass]) -> list[float]:
+    total = sum(each.share for each in classes)
+    return [each.share / total if total else 0.0 for each in classes]
+
+
+def together(scenarios: Sequence[Scenario]) -> Scenario:
+    """Return what several masters do together, whose scenarios fit."""
+    counts = [each.operation_count for each in scenarios]
+    return replace(
+        _summed(scenarios),
+        size_classes=_summed_classes([each.size_classes for each in scenarios]),
+        operation_count=sum(count or 0 for count in counts) if None not in counts else None,
+        phase=0.0,
+        fail_if=tuple(dict.fromkeys(text for each in scenarios for text in each.fail_if)),
+        groups=tuple(
+            replace(
+                _summed(groups),
+                size_classes=_summed_classes([group.size_classes for group in groups]),
+            )
+            for groups in zip(*(each.groups for each in scenarios), strict=True)
+        ),
+    )
+
+
+def _summed(parts: Sequence[_Loaded]) -> _Loaded:
+    """Return a scenario or a group with the users and the rates of all."""
+    rates = [each.rate for each in parts]
+    stages = []
+    for own in zip(*(each.stages for each in parts), strict=True):
+        users = [stage.users for stage in own if stage.users is not None]
+        rate = [stage.rate for stage in own if stage.rate is not None]
+        stages.append(
+            Stage(
+                own[0].seconds,
+                (sum(low for low, _ in users), sum(high for _, high in users)) if users else None,
+                (sum(low for low, _ in rate), sum(high for _, high in rate)) if rate else None,
+            )
+        )
+    return replace(
+        parts[0],
+        user_count=sum(each.user_count for each in parts),
+        rate=None if None in rates else sum(rate or 0.0 for rate in rates),
+        stages=tuple(stages),
+    )
+
+
+def _summed_classes(classes: Sequence[Sequence[SizeClass]]) -> tuple[SizeClass, ...]:
+    """Return size classes with the initial objects of all; weights that follow from those are left out."""
+    found = [
+        replace(same[0], initial_files=sum(each.initial_files for each in same))
+        for same in zip(*classes, strict=True)
+    ]
+    if all(each.weight in {None, each.initial_files} for each in found):
+        found = [replace(each, weight=None) for each in found]
+    return tuple(found)

@@ -1,0 +1,62 @@
+"""How far a clock here is from that of a store, from the ``Date`` of its answers, which has whole seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from email.utils import parsedate_to_datetime
+
+import requests
+
+#: Samples are taken at this distance (seconds), which tells where the seconds of the store begin, until
+#: the difference is known this well, or there are so many.
+_APART = 0.09
+_ENOUGH = 0.15
+_MOST = 14
+
+#: Time-outs of a request; the run waits for it.
+_TIMEOUTS = (1.0, 1.0)
+
+#: When a request was sent, when its answer came, both by the clock here; the seconds of its Date.
+Sample = tuple[float, float, float]
+
+#: From how much to how much is to be added to the clock here to have that of the store, in seconds.
+Bounds = tuple[float, float]
+
+
+def bounds(samples: Iterable[Sample]) -> Bounds | None:
+    """Return what is known of the difference; None where samples contradict each other, or are none.
+
+    They contradict each other where several servers answer whose clocks differ.
+    """
+    least, most = float("-inf"), float("inf")
+    for sent, received, date in samples:
+        least, most = max(least, date - received), min(most, date + 1.0 - sent)
+    return (least, most) if least <= most < float("inf") else None
+
+
+def difference(url: str, verify: str | bool, *, now: Callable[[], float] = time.time) -> Bounds | None:
+    """Ask a server some times within two seconds; None where it does not tell."""
+    samples: list[Sample] = []
+    for sample in _samples(url, verify, now):
+        samples.append(sample)
+        found = bounds(samples)
+        if found is None:
+            return None
+        if found[1] - found[0] <= _ENOUGH:
+            break
+    return bounds(samples)
+
+
+def _samples(url: str, verify: str | bool, now: Callable[[], float]) -> Iterator[Sample]:
+    with requests.Session() as session:
+        for number in range(_MOST):
+            if number:
+                time.sleep(_APART)
+            sent = now()
+            try:
+                answer = session.head(url, timeout=_TIMEOUTS, verify=verify, allow_redirects=False)
+                date = parsedate_to_datetime(answer.headers["Date"]).timestamp()
+            except (requests.RequestException, OSError, KeyError, ValueError, OverflowError):
+                return
+            yield sent, now(), date
