@@ -24,8 +24,8 @@ _ROUNDING = 1e-9
 _OWN = {"size_classes", "groups", "stages", "user_count", "operation_count", "rate", "data", "fail_if"}
 _OWN |= {"container_base", "phase"}
 
-#: What groups of one name have in common besides.
-_OF_GROUPS = ("arrivals", "think_time", "container_count", "policy")
+#: What groups of one name need not have in common.
+_OWN_OF_GROUPS = {"size_classes", "stages", "user_count", "rate", "container_base"}
 
 _Loaded = TypeVar("_Loaded", Scenario, Group)
 
@@ -135,7 +135,8 @@ def difference(one: Scenario, other: Scenario) -> str:
     found = _difference(one, other)
     for ours, theirs in zip(one.groups, other.groups, strict=True):
         found = found or _difference(ours, theirs)
-        if not found and any(getattr(ours, name) != getattr(theirs, name) for name in _OF_GROUPS):
+        names = [field.name for field in fields(Group) if field.name not in _OWN_OF_GROUPS]
+        if not found and any(getattr(ours, name) != getattr(theirs, name) for name in names):
             found = f"the group {ours.name}"
     return found
 
