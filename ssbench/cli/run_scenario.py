@@ -168,9 +168,7 @@ def _existing(arguments: argparse.Namespace) -> ExistingIn | None:
     from ssbench.capacity.variables import Variable
 
     what = "--existing has its own objects, and writes none"
-    unfit.refuse(
-        arguments, what, "--container-count", "--delete-after", "--policy", "--noop", "--ab", "--part"
-    )
+    unfit.refuse(arguments, what, "--container-count", "--delete-after", "--policy", "--noop", "--ab")
     if arguments.sweep and arguments.sweep.variable is Variable.SIZE:
         raise UsageError(f"{what}: leave out --sweep size")
     return ExistingIn(tuple(arguments.existing), arguments.existing_list)

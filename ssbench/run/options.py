@@ -251,6 +251,8 @@ class RunOptions:
                 "prepared: not possible in a no-op run, in one of two sides, with existing objects, or with"
                 " verify, because the content of the prepared objects is not known"
             )
+        if self.part is not None and (self.prepared or self.existing is not None):
+            raise UsageError("part: not possible with prepared or existing objects, which one master has")
 
 
 def recorded(
