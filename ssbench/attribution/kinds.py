@@ -223,13 +223,13 @@ def node_names(joined: Joined) -> list[str]:
 
 
 def _number(*columns: npt.NDArray[np.generic]) -> Places:
-    """Number the rows of some columns so that equal rows have equal numbers."""
+    """Number the rows of some columns so that equal rows have equal numbers, of 32 bits."""
     numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         _, codes = np.unique(column, return_inverse=True)
         numbers = numbers * (int(codes.max(initial=0)) + 1) + codes
         _, numbers = np.unique(numbers, return_inverse=True)
-    return numbers
+    return numbers.astype(np.int32)
 
 
 def _by_size(rough: Places, size: npt.NDArray[np.int64]) -> Places:

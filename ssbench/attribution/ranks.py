@@ -57,13 +57,13 @@ class Units:
 
     @cached_property
     def order(self) -> Places:
-        """The places in the order of strata, and of seconds within each."""
-        return np.lexsort((self.seconds, self.stratum))
+        """The places in the order of strata, and of seconds within each; 32 bits are enough."""
+        return np.lexsort((self.seconds, self.stratum)).astype(np.int32)
 
     def split(self, mask: npt.NDArray[np.bool_]) -> Units:
         """Return the same with each stratum split in two: where the mask is True, and where it is not."""
         _, first, stratum = np.unique(self.stratum * 2 + mask, return_index=True, return_inverse=True)
-        return Units(self.seconds, stratum, self.group[self.stratum[first]], self.slices)
+        return Units(self.seconds, stratum.astype(np.int32), self.group[self.stratum[first]], self.slices)
 
 
 @dataclass(frozen=True, slots=True)
