@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from ssbench.rule import LABEL, TEXT, Rule, sizes, some_of, whole
+from ssbench.rule import FLAG, LABEL, TEXT, Rule, sizes, some_of, whole
 
 #: A header field of a request.
 Header = tuple[str, str]
@@ -265,7 +265,13 @@ class Operations:
 
 
 CREATE = Operation(
-    code=0, name="create", method="PUT", effect=Effect.ADDS, sends_body=True, stat_type="upload_object"
+    code=0,
+    name="create",
+    method="PUT",
+    effect=Effect.ADDS,
+    sends_body=True,
+    stat_type="upload_object",
+    keys={"etag": FLAG},
 )
 READ = Operation(
     code=1,
@@ -277,7 +283,13 @@ READ = Operation(
     stat_type="get_object",
 )
 UPDATE = Operation(
-    code=2, name="update", method="PUT", effect=Effect.REWRITES, sends_body=True, stat_type="update_object"
+    code=2,
+    name="update",
+    method="PUT",
+    effect=Effect.REWRITES,
+    sends_body=True,
+    stat_type="update_object",
+    keys={"etag": FLAG},
 )
 DELETE = Operation(
     code=3,
@@ -347,6 +359,7 @@ CREATE_ONLY = Operation(
     sends_body=True,
     headers=(("If-None-Match", "*"),),
     causes={412: EXISTS},
+    keys={"etag": FLAG},
 )
 RANGE = Operation(
     code=12,

@@ -142,4 +142,5 @@ HEADERS = Rule(
 )
 LABEL = Rule(is_label, "a string of 1 to 200 printable characters (quote what YAML may take for a number)")
 TEXT = Rule(is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
+FLAG = Rule(lambda value: type(value) is bool, "true or false")
 SIZE = whole(0, MAX_BYTES)._replace(parse=quantities.size)

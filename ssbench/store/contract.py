@@ -48,7 +48,8 @@ class Request(Struct, frozen=True, gc=False, kw_only=True):
     and the last byte of the object that are asked for, which sets the header for that. ``content`` is the
     name of the object whose content is returned, where that is another one; empty where it is not that of one
     object, and is not checked. ``keep`` is how many bytes of the answer's body are kept, 0 for none: a longer
-    one is a failure. ``anonymous``: without credentials.
+    one is a failure. ``anonymous``: without credentials. ``etag``: the store is told the MD5 of the body that
+    the client makes up, and is to refuse another one.
     """
 
     method: str
@@ -70,6 +71,7 @@ class Request(Struct, frozen=True, gc=False, kw_only=True):
     content: str | None = None
     keep: int = 0
     anonymous: bool = False
+    etag: bool = False
 
 
 class Reply(Struct, frozen=True, gc=False):

@@ -197,7 +197,8 @@ class Client:
             effort.retried[fault.cause] = effort.retried.get(fault.cause, 0) + 1
 
     def _choose_check(self, request: Request, effort: Effort, begun: Connection | None) -> None:
-        """Decide how the body of the answer is looked at."""
+        """Decide how the body of the answer is looked at, and whether that of the request has an ETag."""
+        effort.etag = request.etag
         if request.keep:
             effort.keeps = request.keep
         elif request.content == "":
@@ -307,7 +308,7 @@ class Client:
             raise
 
     def _begin_check(self, connection: Connection, effort: Effort) -> None:
-        connection.name = effort.name
+        connection.name, connection.etag = effort.name, effort.etag
         if effort.keeps:
             effort.check = Kept(effort.keeps)
         elif effort.checked:

@@ -20,6 +20,7 @@ class Effort(Struct, gc=False):
     ``unanswered``: a request was sent of which no answer came, so that it may have been carried out. ``name``
     is that of the object where bodies are verified, ``checked`` whether the body of a read is to be
     looked at, ``first`` where in the object a part begins, ``keeps`` how many of its bytes are kept,
+    ``etag`` whether a body that is sent is announced with its MD5,
     and ``check`` that of the last answer.
     """
 
@@ -34,6 +35,7 @@ class Effort(Struct, gc=False):
     checked: bool = False
     first: int | None = None
     keeps: int = 0
+    etag: bool = False
     check: BodyCheck | None = None
 
     @classmethod

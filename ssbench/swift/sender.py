@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from gevent import getcurrent
 
 from ssbench.swift.causes import CLOSED, READ_TIMEOUT, REQUEST_TIMEOUT, AttemptError
+from ssbench.swift.etags import md5
 from ssbench.swift.http_response import BodyCheck
 from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES
 from ssbench.swift.shared import Shared
@@ -64,6 +65,7 @@ class Sender:
         "_writer",
         "check",
         "digest",
+        "etag",
         "name",
         "received_at",
         "sent_at",
@@ -84,6 +86,8 @@ class Sender:
         self.stamped = False
         #: With --verify: the name of the object.
         self.name = b""
+        #: Whether the next body is announced with its MD5.
+        self.etag = False
         #: The check of the body that is to come; the MD5 of the one that was sent, where it is to be known.
         self.check: BodyCheck | None = None
         self.digest: HASH | None = None
@@ -104,6 +108,7 @@ class Sender:
         """Wake the current greenlet from now on; check no body unless that is asked for."""
         self._reader.callback = getcurrent().switch
         self.check = None
+        self.etag = False
 
     def close(self) -> None:
         """Close the socket; may be called again."""
@@ -173,8 +178,8 @@ class Sender:
             first, self._offset, self.digest = (
                 shared.payload.begin(size) if verifier is None else verifier.begin(self.name, size)
             )
-            message += first
             self._left = size - len(first)
+            message = (self._with_etag(head, first) if self.etag else head) + first
         else:
             self.digest = None
         self.sent_at = monotonic()
@@ -191,6 +196,12 @@ class Sender:
             self._pending = memoryview(message)[sent:]
         if self._pending or self._left:
             self._send_rest()
+
+    def _with_etag(self, head: bytes, first: bytes) -> bytes:
+        """Return a head with the MD5 of the whole body, which is made for that once more."""
+        digest = md5(first) if self.digest is None else self.digest.copy()
+        self._shared.payload.add_to(digest, self._offset, self._left)
+        return b"%bETag: %b\r\n\r\n" % (head[:-2], digest.hexdigest().encode())
 
     def _send_first(self, message: bytes) -> int:
         """Send the head and the beginning of the body at once; return how much of ``message`` was sent.

@@ -101,9 +101,15 @@ def builds(*names: str) -> Callable[[Builder], Builder]:
     return register
 
 
+def _written(target: Target) -> dict[str, Any]:
+    """Return what a request has besides that writes an object."""
+    etag = bool(target.settings.values.get("etag"))
+    return {"delete_after": target.delete_after, "owner": target.owner, "etag": etag}
+
+
 def send(target: Target) -> Outcome:
     """PUT the object."""
-    return target.ask(size=target.size, delete_after=target.delete_after, owner=target.owner)
+    return target.ask(size=target.size, **_written(target))
 
 
 def ask(target: Target) -> Outcome:
@@ -163,8 +169,7 @@ def part(target: Target) -> Outcome:
 @builds("create_only")
 def create_only(target: Target) -> Outcome:
     """PUT an object that does not exist; 412 is a success where an earlier attempt may have written it."""
-    whose = {"delete_after": target.delete_after, "owner": target.owner}
-    return target.ask(size=target.size, done_before=frozenset({412}), **whose)
+    return target.ask(size=target.size, done_before=frozenset({412}), **_written(target))
 
 
 @builds("post")

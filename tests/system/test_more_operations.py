@@ -257,6 +257,7 @@ def test_everything_at_once(
                 "headers": {"X-Auth-User": "test2:tester2", "X-Auth-Key": "testing2"},
             },
             {"name": "read", "headers": {"X-Newest": "true"}},
+            {"name": "update", "etag": True},
             {"name": "range", "length": "1..5000"},
             {"name": "slo", "segment_size": "1..20000", "reads": ["part", "whole", "range"]},
             {"name": "sequence", "steps": ["create", "post", "read", "range", "update", "read"]},

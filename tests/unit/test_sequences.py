@@ -302,3 +302,30 @@ def test_large_objects_are_read_by_range_and_by_part(perform: Perform, asked: li
     found = perform("slo", read, segments=2, segment_size=[10, 10], reads=["part", "range"])
     assert (found.cause, found.detail, len(found.steps)) == (None, "", 5)
     assert [each.method for each in asked] == ["PUT", "PUT", "PUT", "GET", "GET", "DELETE"]
+
+
+@pytest.mark.parametrize("size", [1, 4096, 4097, 3_000_000])
+@pytest.mark.parametrize("seed", [None, 5])
+def test_a_body_is_announced_with_its_md5(server: FaultServer, size: int, seed: int | None) -> None:
+    server.keep_bodies = True
+    run = Run(
+        RunParameters(
+            1,
+            storage_urls=[server.url],
+            size_classes=["tiny"],
+            verify_seed=seed,
+            operations=[Settings("create", values={"etag": True})],
+        ),
+        4,
+    )
+    try:
+        # The second time on the kept connection, the third without, and not the first of a sample.
+        for code in ("create", "create", "update"):
+            outcome = run.perform((1, OPERATIONS.named(code).code, 0, 2, 7, size), None)[0]
+            assert (outcome.cause, outcome.size) == (None, size)
+    finally:
+        run.close()
+    *first, last = [each for each in server.requests if each.method == "PUT"]
+    assert [each.headers["etag"] for each in first] == [md5(each.body).hexdigest() for each in first]
+    assert "etag" not in last.headers
+    assert [len(each.body) for each in (*first, last)] == [size] * 3
