@@ -9,8 +9,8 @@ import pytest
 
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.operations import REMOVE, UPLOAD_IF_MISSING
-from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp, InitialUploads
+from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING
+from ssbench.run.phases import TOO_MANY_FAILURES, Benchmark, CleanUp, InitialUploads
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import Population
@@ -118,3 +118,20 @@ def test_what_a_put_has_written_anew_is_not_reused() -> None:
     answers = [Result(0, None, None, 0.0, size=5, found=found, status=status) for found, status in ends]
     phase.done(list(zip(phase.next_tasks(3), answers, strict=True)), WORKER)
     assert (phase.uploaded, phase.replaced, phase.reused) == (1, 1, 1)
+
+
+def test_lost_operations_that_made_objects_of_their_own_are_counted() -> None:
+    weights = {"slo": 1.0, "sequence": 1.0, "head_account": 2.0}
+    scenario = Scenario("s", (SizeClass("tiny", 1, 1, 1, weights),), user_count=9, operation_count=40)
+    benchmark = Benchmark(
+        Population(scenario, Workload(scenario, 1)),
+        [],
+        lambda: False,
+        operation_count=40,
+        run_seconds=None,
+        drain_timeout=None,
+    )
+    tasks = benchmark.next_tasks(40)
+    assert benchmark.lost(tasks, abandoned=None) == []
+    left = [task for task in tasks if OPERATIONS[task[0]].name != "head_account"]
+    assert 0 < benchmark.unfinished == len(left) < len(tasks) == benchmark.lost_jobs
