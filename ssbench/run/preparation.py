@@ -16,6 +16,7 @@ from ssbench.run.options import RunOptions
 from ssbench.run.phases import InitialUploads
 from ssbench.run.places import container_places
 from ssbench.run.prepared import Found
+from ssbench.run.signing import refuse_many
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, forecast
 from ssbench.scenario.model import Scenario
@@ -45,6 +46,7 @@ def refuse_missing(scenario: Scenario, options: RunOptions, tokens: TokenSource)
         for row in OPERATIONS.drawn:
             if row.one_side and row.name in names:
                 raise UsageError(f"{row.name}: not possible in a run of two sides")
+    refuse_many(scenario)
     needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
     if not needed:
         return

@@ -11,6 +11,7 @@ from ssbench.operations import TEMPURL
 from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
 from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Scenario
 from ssbench.store.contract import Signed
 from ssbench.stores import STORE
 
@@ -21,23 +22,27 @@ MOST_CONTAINERS = 1000
 _GRACE = 7 * 86400
 
 
+def refuse_many(scenario: Scenario) -> None:
+    """Raise UsageError where a scenario needs signatures for too many containers."""
+    for part in scenario.parts:
+        if TEMPURL.name in part.operation_names and part.container_count > MOST_CONTAINERS:
+            raise UsageError(
+                f"tempurl: possible with {MOST_CONTAINERS:,} containers at most,"
+                f" not with {part.container_count:,}"
+            )
+
+
 def sign_reads(
     parts: Sequence[Part], options: RunOptions, tokens: TokenSource, stop: Callable[[], bool]
 ) -> Signed | None:
     """Give the workers of each part that needs them signatures for its containers.
 
     Returns what ends them; None where no part needs any. ``stop`` says whether to wait no longer until the
-    cluster takes them. Raises UsageError and ClusterError.
+    cluster takes them. Raises UsageError and ClusterError. See :func:`refuse_many`.
     """
     needing = [part for part in parts if TEMPURL.name in part.scenario.operation_names]
     if not needing:
         return None
-    for part in needing:
-        if part.scenario.container_count > MOST_CONTAINERS:
-            raise UsageError(
-                f"tempurl: possible with {MOST_CONTAINERS:,} containers at most,"
-                f" not with {part.scenario.container_count:,}"
-            )
     session = tokens.sessions[0]
     timeouts = options.requests.connect_timeout, options.requests.network_timeout
     features = STORE.capabilities(session, timeouts).features.get(TEMPURL.needs, {})

@@ -72,6 +72,7 @@ SETTINGS = {
     "container_count": 7,
     "container_concurrency": 3,
     "delete_after": 60,
+    "delete_after_most": 90,
     "policy": "gold",
     "rate": 5.0,
     "arrivals": "poisson",
@@ -130,6 +131,9 @@ GROUP = {
     "container_base": "mine",
     "container_count": 7,
     "policy": "gold",
+    "sequence": ("create", "read"),
+    "popularity": Popularity("zipf", 0.9),
+    "reuse": Reuse(0.5, 1, 2),
 }
 
 
