@@ -21,7 +21,7 @@ from ssbench.operations import MOST_STEPS, Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 14
+PROTOCOL = 15
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -93,7 +93,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ``operations`` are the settings of operations,
     ``most_requests`` is how many requests a job is at most. ``signed`` has the query of temporary URLs for
     each container. With ``every_etag`` the MD5 of all that is read is compared with its ETag, not that of a
-    sample.
+    sample. ``zeros`` is the share of bodies that is zeros.
     """
 
     run_id: Count
@@ -122,6 +122,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     signed: list[Text] = []
     every_etag: bool = False
     delete_after_most: Count | None = None
+    zeros: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

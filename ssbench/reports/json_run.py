@@ -46,7 +46,8 @@ class Stage(Record, frozen=True, kw_only=True):
 class Scenario(Record, frozen=True, kw_only=True):
     """What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
 
-    ``popularity`` is how objects are chosen, ``reuse`` how many reads are repeated, in words.
+    ``popularity`` is how objects are chosen, ``reuse`` how many reads are repeated, ``body`` what
+    is in bodies, in words.
     ``rate`` is operations a second in an open loop, null in a closed one. ``plan`` has the stages, or one for
     the whole run. ``groups`` are what each group of users does, by its name; operations are weighted there,
     and have no weights in the whole.
@@ -62,6 +63,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     think_time: Seconds
     popularity: str
     reuse: str | None
+    body: str
     plan: list[Stage]
     containers: Count
     container_base: str
@@ -130,6 +132,7 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
         warmup=scenario.warmup,
         think_time=scenario.think_time,
         popularity=str(scenario.popularity or "rotate"),
+        body=str(scenario.body or "random"),
         reuse=None if scenario.reuse is None else str(scenario.reuse),
         plan=[load_of(each) for each in scenario.plan],
         containers=scenario.container_count,

@@ -323,6 +323,7 @@ def parameters(statistics: RunStatistics) -> Iterator[Element]:
         ("think time (s)", scenario.think_time or None),
         ("popularity", scenario.popularity),
         ("reuse", scenario.reuse),
+        ("bodies", scenario.body),
         ("stages", "; ".join(f"{each.seconds:g} s: {each}" for each in scenario.stages)),
         ("run seconds", scenario.run_seconds),
         ("containers", scenario.container_count),

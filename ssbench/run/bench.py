@@ -134,7 +134,7 @@ class Bench:
         does.
         """
         options = options or RunOptions()
-        scenario = replace(scenario, delete_after=None)
+        scenario = replace(scenario, delete_after=None, delete_after_most=None)
         self._check(scenario, options)
         run = self._make(scenario, options, prepares=True)
         with self._going_on(run):

@@ -52,6 +52,7 @@ def run_parameters(
         ca_certificates=session.ca_certificates if session else None,
         owners=[owner_of(scenario, each) for each in scenario.size_classes],
         verify_seed=run_id if options.verify and session and not options.existing else None,
+        zeros=0.0 if scenario.body is None else scenario.body.zeros,
         every_etag=options.verify and options.existing is not None,
         group=group,
         sided=bool(options.sides),

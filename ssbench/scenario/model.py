@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ssbench.operations import SEQUENCE, Header, Operation, Settings
+from ssbench.scenario.bodies import Body
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.sizes import Shape
 
@@ -143,7 +144,7 @@ class Scenario:
     A user of a closed loop pauses for ``think_time`` seconds after each operation.
     ``operations`` are the settings of operations, ``container_put_headers`` the header fields with which
     containers are made. ``popularity`` is how objects are chosen (None: in turn), ``reuse`` how many reads
-    are for what was read before.
+    are for what was read before. ``body`` is what is in bodies (None: random bytes).
     Objects expire after ``delete_after`` seconds, or after a time from that to ``delete_after_most``, drawn
     for each; none is used any more after the shorter time.
     ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
@@ -180,6 +181,7 @@ class Scenario:
     reuse: Reuse | None = None
     delete_after_most: int | None = None
     phase: float = 0.0
+    body: Body | None = None
 
     @property
     def parts(self) -> tuple[Scenario, ...]:

@@ -10,6 +10,7 @@ from ssbench.names import versioned_container
 from ssbench.operations import OPERATIONS, VERSIONS
 from ssbench.quantities import amount as _amount
 from ssbench.quantities import duration
+from ssbench.scenario.bodies import Body
 from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, Forecast, forecast
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.stock import RunsOut
@@ -72,6 +73,8 @@ def _items(scenario: Scenario) -> Iterator[Item]:
         yield Item(f"objects are chosen by popularity: {scenario.popularity}")
     if scenario.reuse is not None:
         yield Item(f"reads are repeated: {scenario.reuse}")
+    if scenario.body is not None:
+        yield Item(f"bodies are {_bodies(scenario.body)}")
     for name, value in scenario.container_put_headers:
         yield Item(f"containers are made with the header {name}: {value}")
     if scenario.delete_after:
@@ -86,6 +89,12 @@ def _items(scenario: Scenario) -> Iterator[Item]:
         f"time, at a guess: {first} for the uploads, {then} for the operations",
         [f"(with {1000 * SECONDS_A_REQUEST:g} ms a request, and {_amount(BYTES_A_SECOND)} a second in all)"],
     )
+
+
+def _bodies(body: Body) -> str:
+    if body.zeros in {0, 1}:
+        return "zeros" if body.zeros else "random bytes"
+    return f"random bytes and zeros, of which a compressor saves about {body.zeros:.0%}"
 
 
 def _with(text: str, more: Iterable[str]) -> Item:

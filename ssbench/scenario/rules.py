@@ -19,6 +19,7 @@ from ssbench.rule import (
     is_number,
     whole,
 )
+from ssbench.scenario.bodies import BODY
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST
 from ssbench.scenario.popularity import POPULARITY, REUSE
 from ssbench.suggestions import did_you_mean
@@ -181,6 +182,7 @@ SCENARIO_RULES = {
     "think_time": _SECONDS_OR_0,
     "popularity": POPULARITY,
     "reuse": REUSE,
+    "body": BODY,
     "fail_if": Rule(
         lambda value: isinstance(value, tuple),
         "a list of conditions, such as 'read.p99 > 200ms'",
@@ -249,5 +251,6 @@ MAY_BE_NULL = {
     "think_time",
     "popularity",
     "reuse",
+    "body",
     "fail_if",
 }

@@ -78,6 +78,7 @@ class ClientSettings(RequestOptions, frozen=True, kw_only=True):
     ``max_connections`` is the limit for each server. ``trans_id_extra`` is what Swift is asked to let its
     transaction ids end in. With ``verify_seed`` bodies follow from the names of their objects, and those of
     reads are checked. With ``every_etag`` so is the ETag of each read, not only of a sample.
+    A share of bodies is ``zeros``.
     """
 
     max_connections: int = 64
@@ -86,6 +87,7 @@ class ClientSettings(RequestOptions, frozen=True, kw_only=True):
     trans_id_extra: str | None = None
     verify_seed: int | None = None
     every_etag: bool = False
+    zeros: float = 0.0
 
 
 class Client:
@@ -97,7 +99,7 @@ class Client:
         shortest = min(settings.connect_timeout, settings.network_timeout, request_timeout)
         interval = min(max(shortest / 20, 0.01), 0.5)
         seed = settings.verify_seed
-        payload = Payload(seed)
+        payload = Payload(seed, settings.zeros)
         self._shared = Shared(
             hub=gevent.get_hub(),
             payload=payload,

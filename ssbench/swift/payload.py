@@ -37,15 +37,30 @@ SMALL_BYTES = 4096
 _SMALL_OFFSETS = 64
 _STEP = 64
 
+#: So many random bytes tell a place of the block from all others.
+_TELLING_BYTES = 24
+
+#: Where a share of bodies is zeros, each so many bytes have theirs, at the end.
+_ZEROS_EACH = 256
+
 #: Coprime to the block: the offsets visit each place once before they come back.
 _STRIDE = 2654435761 % BLOCK_BYTES
 
 
 class Payload:
-    """Source of bodies for one process; every process has random bytes of its own, unless there is a seed."""
+    """Source of bodies for one process; every process has random bytes of its own, unless there is a seed.
 
-    def __init__(self, seed: int | None = None) -> None:
+    A share of them may be ``zeros``, which a store that compresses saves; where all are, there is no stamp.
+    """
+
+    def __init__(self, seed: int | None = None, zeros: float = 0.0) -> None:
         block = os.urandom(BLOCK_BYTES) if seed is None else random.Random(seed).randbytes(BLOCK_BYTES)
+        #: So many bytes are at one place of the block only, as far as that can be.
+        self.telling = _TELLING_BYTES
+        self._stamped = zeros < 1
+        if zeros:
+            block = _with_zeros(block, zeros)
+            self.telling += _ZEROS_EACH
         # The block's beginning once more at the end: a piece may begin anywhere.
         self._block = memoryview(block + block[:PIECE_BYTES])
         self._source = os.urandom(8)
@@ -63,7 +78,7 @@ class Payload:
         to be known, the MD5 of these first bytes, which :meth:`add_to` continues.
         """
         self._count = count = self._count + 1
-        stamp = struct.pack("<Q", count) + self._source
+        stamp = struct.pack("<Q", count) + self._source if self._stamped else bytes(STAMP_BYTES)
         if size > SMALL_BYTES:
             return stamp, count * _STRIDE % BLOCK_BYTES, md5(stamp) if self._sample() else None
         left = size - STAMP_BYTES
@@ -119,3 +134,13 @@ class Payload:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _with_zeros(block: bytes, share: float) -> bytes:
+    """Return a block of which a share is zeros, evenly spread."""
+    count = round(_ZEROS_EACH * share)
+    changed = bytearray(block)
+    for place in range(_ZEROS_EACH - count, len(changed), _ZEROS_EACH):
+        end = min(place + count, len(changed))
+        changed[place:end] = bytes(end - place)
+    return bytes(changed)

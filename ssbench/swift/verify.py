@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 _NAME_BYTES = 8
 
-#: So many bytes are at one place of the block only.
-_TELLING_BYTES = 24
-
 _PRIME = 2654435761
 
 
@@ -136,7 +133,7 @@ class PartCheck:
             self._at += len(stamp)
         if self._offset is None:
             self._begin += data
-            if len(self._begin) < _TELLING_BYTES:
+            if len(self._begin) < self._payload.telling:
                 return
             data = self._begin
             self._look()
@@ -150,7 +147,7 @@ class PartCheck:
             self._offset = (self._offset + len(piece)) % BLOCK_BYTES
 
     def _look(self) -> None:
-        self._offset = self._payload.find(self._begin[:_TELLING_BYTES])
+        self._offset = self._payload.find(self._begin[: self._payload.telling])
         if self._offset is None and self._wrong is None:
             self._wrong = self._at
 

@@ -71,6 +71,7 @@ class Run:
                 trans_id_extra=parameters.trans_id_extra,
                 verify_seed=parameters.verify_seed,
                 every_etag=parameters.every_etag,
+                zeros=parameters.zeros,
             )
         )
         #: The names of objects that cannot be derived, by the ids of the jobs that are for them.

@@ -150,6 +150,7 @@ class Existing:
             ),
             container_count=len(self.containers),
             delete_after=None,
+            delete_after_most=None,
             policy=None,
         )
 

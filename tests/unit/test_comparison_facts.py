@@ -18,6 +18,7 @@ from ssbench.results import RunDescription, RunSummary
 from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
 from ssbench.run_results import RunResultsWriter, open_results
+from ssbench.scenario.bodies import Body
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.portions import Portion
@@ -82,6 +83,7 @@ SETTINGS = {
     "popularity": Popularity("zipf", 0.99),
     "reuse": Reuse(0.5, 1, 9),
     "phase": 0.25,
+    "body": Body(0.6),
     "operations": (Settings("read", (("X-Newest", "true"),)),),
     "container_put_headers": (("X-Container-Sharding", "on"),),
     "groups": (Group("web", SCENARIO.size_classes, 3),),
