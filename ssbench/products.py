@@ -66,10 +66,10 @@ _ALSO = {"summary_md": "markdown"}
 #: Formats of one product each, which are written without a document.
 _OWN: dict[Product, dict[str, str]] = {
     Product.RUN: {
-        "both": "ssbench.reports.with_summary:table",
-        "full": "ssbench.reports.with_summary:full",
+        "both": "ssbench.reports.text:both",
+        "full": "ssbench.reports.text:full",
         "table": "ssbench.reports.text:table",
-        "summary": "ssbench.reports.summary:report",
+        "summary": "ssbench.reports.text:summary",
         "csv": "ssbench.reports.csv:report",
         "json": "ssbench.reports.json:report",
         "junit": "ssbench.reports.junit:report",

@@ -10,8 +10,9 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from ssbench import printable
 from ssbench.document import View
@@ -20,6 +21,8 @@ from ssbench.errors import UsageError
 from ssbench.screen import terminal
 
 _log = logging.getLogger(__name__)
+
+_View = TypeVar("_View", bound=View)
 
 #: Lines of text that are longer are tiring to read.
 _MOST_COLUMNS = 160
@@ -52,8 +55,13 @@ def standard_output(clean: Callable[[str], str] = printable.shown) -> Iterator[T
 
 def view(out: TextIO, *, verbose: bool = False) -> View:
     """Return what a document is written for: a terminal has its columns, all else the usual 80."""
+    return fitted(View(verbose=verbose), out)
+
+
+def fitted(wanted: _View, out: TextIO) -> _View:
+    """Return a view with the columns and the encoding of a file."""
     columns = min(max(terminal_columns(out) or 0, WIDTH), _MOST_COLUMNS)
-    return View(columns=columns, encoding=out.encoding or "utf-8", verbose=verbose)
+    return replace(wanted, columns=columns, encoding=out.encoding or "utf-8")
 
 
 def terminal_columns(out: TextIO) -> int | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from ssbench import printable
+from ssbench.cli import output_file
 from ssbench.cli.report_files import ReportFiles
 from ssbench.cli.report_width import fitting
 from ssbench.errors import StatFileError
@@ -78,6 +79,7 @@ class ReportPrinter:
         if self.missing:
             _log.info("Written after the clean-up: %s", ", ".join(str(file) for _, file in self.missing))
         if name is not None:
+            options = output_file.fitted(options, sys.stdout) if sys.stdout else options
             name, note = fitting(name, statistics, options, command)
             terminal.drain()  # both may go to one place, and are to be in order there
             write_report(name, statistics, options, printable.stream(cast("TextIO", self._channel)))

@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         files.write(statistics, options)
         if report_file:
             with output_file.writing(report_file, force=arguments.force) as out:
-                write_report(name, statistics, options, out)
+                write_report(name, statistics, output_file.fitted(options, out), out)
                 out.write(note)
         if arguments.rps_histogram:
             with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:

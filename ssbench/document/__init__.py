@@ -27,6 +27,7 @@ from ssbench.document.elements import (
     View,
     Warnings,
     columns_of,
+    section_of,
     without,
 )
 
@@ -53,5 +54,6 @@ __all__ = [
     "View",
     "Warnings",
     "columns_of",
+    "section_of",
     "without",
 ]

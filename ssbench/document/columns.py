@@ -9,6 +9,9 @@ from ssbench.figures import needed
 #: Columns that no line exceeds where more are not known to be there.
 WIDTH = 80
 
+#: A blank at which no line is broken.
+UNBROKEN = "\N{NO-BREAK SPACE}"
+
 _BARS = "▁▂▃▄▅▆▇█"
 _ASCII_BARS = "_.:-=+*#"
 _PARTS = "▏▎▍▌▋▊▉█"
@@ -33,7 +36,7 @@ def cut(text: str, columns: int) -> str:
 
 
 def wrap(words: Iterable[str], indent: int = 2, between: str = " ", columns: int = WIDTH) -> Iterator[str]:
-    """Yield lines of words, each after the first indented; a word that is too long is broken."""
+    """Yield lines of words, each after the first indented; too long a word is broken, at a blank of it."""
     line = ""
     room = columns - len(between.rstrip())  # which is at the end of a line too
     for word in words:
@@ -46,8 +49,9 @@ def wrap(words: Iterable[str], indent: int = 2, between: str = " ", columns: int
         line += word
         while width(line) > columns:
             fits = next(place for place in range(columns, 0, -1) if width(line[:place]) <= columns)
-            yield line[:fits]
-            line = " " * indent + line[fits:]
+            blank = line.rfind(" ", indent + 1, fits + 1)
+            yield line[:fits] if blank < 0 else line[:blank]
+            line = " " * indent + (line[fits:] if blank < 0 else line[blank + 1 :])
     if line:
         yield line
 
@@ -55,6 +59,11 @@ def wrap(words: Iterable[str], indent: int = 2, between: str = " ", columns: int
 def paragraph(text: str, indent: int = 2, columns: int = WIDTH) -> Iterator[str]:
     """Yield a text in lines, broken at blanks."""
     return wrap(text.split(" "), indent, columns=columns)
+
+
+def unbroken(text: str) -> str:
+    """Return a text that stays on one line where it fits."""
+    return text.replace(" ", UNBROKEN)
 
 
 def too_few(ranks: Iterable[float]) -> str:

@@ -6,7 +6,7 @@ already, written by the units of their figures (:mod:`ssbench.figures`), so that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, TypeAlias
@@ -243,6 +243,26 @@ class Section:
     title: str
     elements: Sequence[Element]
     detail: Detail = Detail.BRIEF
+
+
+def section_of(title: str, elements: Iterable[Element], detail: Detail = Detail.BRIEF) -> Iterator[Section]:
+    """Yield a section with those of the elements that are not empty, unless there are none."""
+    shown = [each for each in elements if not _is_empty(each)]
+    if shown:
+        yield Section(title, shown, detail)
+
+
+def _is_empty(each: Element) -> bool:
+    match each:
+        case Table():
+            return not each.rows
+        case Lines():
+            return not each.texts
+        case Items():
+            return not each.items
+        case Tiles():
+            return not each.tiles
+    return False
 
 
 Element: TypeAlias = Verdict | Note | Lines | Warnings | Items | Table | Bars | Chart | Tiles | Section

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ssbench.document.columns import bar, bars
+from ssbench.document.columns import UNBROKEN, bar, bars
 from ssbench.document.elements import (
     Bars,
     Cell,
@@ -37,7 +37,7 @@ _BAR = 13
 def escape(text: str) -> str:
     """Return a text that Markdown shows as it is, on one line."""
     # No text from a stat file is to notify the person of that name.
-    return _SPECIAL.sub(r"\\\1", printable(text)).replace("@", "@\u2060")
+    return _SPECIAL.sub(r"\\\1", printable(text).replace(UNBROKEN, " ")).replace("@", "@\u2060")
 
 
 def render(document: Document, view: View) -> str:

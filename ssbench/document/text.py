@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from dataclasses import replace
+from itertools import dropwhile, pairwise, product
 
-from ssbench.document.columns import bar, bars, cut, paragraph, width, wrap
+from ssbench.document.columns import UNBROKEN, bar, bars, cut, paragraph, width, wrap
 from ssbench.document.elements import (
     Bars,
     Cell,
@@ -37,11 +38,14 @@ _LEAST_TEXT = 5
 
 _GAP = 2
 
+#: Columns by which a section is indented below its title.
+_INDENT = 2
+
 
 def render(document: Document, view: View) -> str:
     """Return the document; what the encoding lacks is replaced."""
     lines = [*_spaced(_document(document, view))]
-    text = "".join(line.rstrip() + "\n" for line in lines)
+    text = "".join(line.rstrip() + "\n" for line in lines).replace(UNBROKEN, " ")
     return text.encode(view.encoding, "replace").decode(view.encoding)
 
 
@@ -98,12 +102,21 @@ def elements(found: Iterable[Element], view: View) -> Iterator[Sequence[str]]:
                 yield ()
             case Section() if each.detail <= view.detail:
                 yield ()
-                if each.title:
-                    yield [*_paragraph(each.title, view)]
-                yield from elements(each.elements, view)
+                yield from _section(each, view)
                 yield ()
             case Table() | Section() | Chart() | Tiles() | Lines() | Warnings():
                 pass
+
+
+def _section(found: Section, view: View) -> Iterator[Sequence[str]]:
+    """Yield a section; what is below a title is indented."""
+    if not found.title:
+        yield from elements(found.elements, view)
+        return
+    yield [*_paragraph(found.title, view)]
+    inner = elements(found.elements, replace(view, columns=view.columns - _INDENT))
+    for block in dropwhile(lambda lines: not lines, inner):
+        yield [" " * _INDENT + line if line else line for line in block]
 
 
 def _paragraph(text: str, view: View, indent: int = 2) -> Iterator[str]:
@@ -212,9 +225,9 @@ def _blocks(
         return gap, [(max(least, min(name, room)), columns[0].is_number, names), *columns_]
 
     # Where cells have blanks, one blank does not part them.
-    has_blanks = any(" " in cell for *_, own in others for cell in own)
-    for gap in (_GAP,) if has_blanks else (_GAP, 1):
-        if least + sum(each + gap for each, *_ in others) <= most:
+    has_blanks = any(" " in cell for *_, own in others for cell in own[1:])
+    for room, gap in product((name, least), (_GAP,) if has_blanks else (_GAP, 1)):
+        if room + sum(each + gap for each, *_ in others) <= most:
             yield block(gap, others)
             return
     some: list[_Column] = []

@@ -1,6 +1,6 @@
-"""The section "Confidence" of the text report: how far rates and percentiles may be from the truth.
+"""The section "Confidence": how far rates and percentiles may be from the truth.
 
-``doc/numbers.rst`` tells how the intervals are made.
+``doc/numbers.rst`` says how the intervals are made.
 """
 
 from __future__ import annotations
@@ -8,30 +8,35 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from ssbench.document import Element, Note, Section, Table, columns_of
 from ssbench.figures.units import milliseconds
-from ssbench.statistics import Course, Interval, Latencies, Line, RunStatistics, Section, Steadiness
+from ssbench.reports.figures import name_of
+from ssbench.reports.key_figures import heads, lines_of
+from ssbench.statistics import Course, Interval, Latencies, Line, RunStatistics, Steadiness
 from ssbench.statistics.confidence import MIN_SECONDS
 
 _RANKS = (50, 90, 95, 99, 99.9)
-_INDENT = " " * 7
 _NO_INTERVAL = "-: it would reach down to 0, or too few latencies lie beyond; a longer run says more"
+_COLUMNS = (
+    columns_of("Rates", "ops/s", "from", "to", "+- %", "MB/s", "from", "to"),
+    columns_of("Latency in ms", *heads(_RANKS)),
+)
 _MEGABYTE = 1e6
 
 
-def section(statistics: RunStatistics) -> Iterator[str]:
-    """Yield the lines of the section, of a run with stages by stage; none where the run was too short."""
-    parts = {stage.name: stage.numbers for stage in statistics.stages} or {"": statistics}
-    lines: list[str] = []
+def elements(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield the elements, of a run with stages by stage; none where the run was too short."""
+    parts = {f"Stage {stage.name}": stage.numbers for stage in statistics.stages} or {"": statistics}
+    dash = False
     for name, numbers in parts.items():
         course = numbers.course
-        if course is None or not _is_long_enough(numbers, course):
-            continue
-        own = [*_steadiness(course.steadiness), *_rates(numbers), *_latencies(numbers)]
-        lines += ["", f"Stage {name}", *own] if name else own
-    if lines:
-        if any("-" in line.split() for line in lines):
-            lines += ["", _NO_INTERVAL]
-        yield from ("", "Confidence (95 % intervals)", *((_INDENT + line).rstrip() for line in lines))
+        if course is not None and _is_long_enough(numbers, course):
+            rows = [*_rates(numbers)], [*_latencies(numbers)]
+            tables = (Table(columns, found) for columns, found in zip(_COLUMNS, rows, strict=True))
+            yield Section(name, [*map(Note, _steadiness(course.steadiness)), *tables])
+            dash |= any("-" in row for table in rows for row in table)
+    if dash:
+        yield Note(_NO_INTERVAL)
 
 
 def _is_long_enough(numbers: RunStatistics, course: Course) -> bool:
@@ -51,42 +56,29 @@ def _steadiness(found: Steadiness) -> Iterator[str]:
         yield f"Warm-up: MSER-5 would leave out the first {found.warm_up} s (--warmup)"
 
 
-def _rates(statistics: RunStatistics) -> Iterator[str]:
-    yield ""
-    yield f"{'Rates':<24}{'ops/s':>10}{'from':>10}{'to':>10}{'+- %':>7}{'MB/s':>11}{'from':>10}{'to':>10}"
+def _rates(statistics: RunStatistics) -> Iterator[list[str]]:
     for name, line in _lines(statistics):
-        rate = line.requests_per_second
-        yield (
-            f"{name:<24.24}{rate:>10.1f}{_range(line.rate_interval, 1, 1)}"
-            f"{_per_cent(line.rate_interval, rate):>7}{line.moved_per_second / _MEGABYTE:>11.3f}"
-            f"{_range(line.moved_interval, _MEGABYTE, 3)}"
-        )
+        rate, interval = line.requests_per_second, line.rate_interval
+        part = f"{100 * (interval.high / rate - 1):.1f}" if interval and rate else "-"
+        moved = f"{line.moved_per_second / _MEGABYTE:.3f}"
+        bounds = _bounds(line.moved_interval, _MEGABYTE, 3)
+        yield [name, f"{rate:.1f}", *_bounds(interval, 1, 1), part, moved, *bounds]
 
 
-def _range(interval: Interval | None, unit: float, decimals: int) -> str:
-    bounds = ("-", "-") if interval is None else (interval.low, interval.high)
-    return "".join(
-        f"{each if isinstance(each, str) else f'{each / unit:.{decimals}f}':>10}" for each in bounds
-    )
+def _bounds(interval: Interval | None, unit: float, decimals: int) -> list[str]:
+    if interval is None:
+        return ["-", "-"]
+    return [f"{each / unit:.{decimals}f}" for each in (interval.low, interval.high)]
 
 
-def _per_cent(interval: Interval | None, value: float) -> str:
-    return f"{100 * (interval.high / value - 1):.1f}" if interval and value else "-"
-
-
-def _latencies(statistics: RunStatistics) -> Iterator[str]:
-    if not statistics.total.lines[0].last_byte.count:
-        return
-    yield ""
-    yield f"{'Latency in ms':<23}" + "".join(f"{f'p{rank:g}':>14}" for rank in _RANKS)
+def _latencies(statistics: RunStatistics) -> Iterator[list[str]]:
     for name, line in _lines(statistics):
         for which, latencies in (("first", line.first_byte), ("last", line.last_byte)):
             if latencies.count:
-                bounds = "".join(f"{_bounds(latencies, rank):>14}" for rank in _RANKS)
-                yield f"{f'{name[:16]} {which}':<23}{bounds}"
+                yield [f"{name} {which}", *(_range(latencies, rank) for rank in _RANKS)]
 
 
-def _bounds(latencies: Latencies, rank: float) -> str:
+def _range(latencies: Latencies, rank: float) -> str:
     interval = latencies.interval(rank) if latencies.supports(rank) else None
     if interval is None:
         return "-"
@@ -97,10 +89,5 @@ def _bounds(latencies: Latencies, rank: float) -> str:
 def _lines(statistics: RunStatistics) -> Iterator[tuple[str, Line]]:
     """Yield the lines of all operations, with their names; classes where there are several."""
     for each in (*statistics.sections[1:], statistics.total):
-        # Operations together have no classes of interest.
-        for line in each.lines[:1] if len(each.lines) == 2 or each is statistics.total else each.lines:
-            yield f"{_name(each)} {line.size_class or ''}".rstrip(), line
-
-
-def _name(each: Section) -> str:
-    return each.operation.name.upper() if each.operation else "ALL"
+        for line in lines_of(each, statistics.total):
+            yield " ".join(filter(None, (name_of(each), line.size_class))), line

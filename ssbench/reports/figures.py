@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ssbench.figures.units import milliseconds
+from ssbench.figures.units import AT_LEAST, milliseconds
 from ssbench.operations import OPERATIONS, On
 from ssbench.results import RunDescription
-from ssbench.statistics import Slowest
+from ssbench.statistics import Section, Slowest
 from ssbench.statistics.censored import Censored
 
 
@@ -21,11 +21,16 @@ def utc(seconds: float | None) -> str:
         return "N/A"
 
 
-def bounded(latencies: Censored, rank: float, mark: str = "\u2265 ") -> str:
-    """Return a percentile in milliseconds, with a mark before a lower bound; a dash for none."""
+def name_of(section: Section) -> str:
+    """Return what reports call the operation of a section, or all of them."""
+    return section.operation.name.upper() if section.operation else "ALL"
+
+
+def bounded(latencies: Censored, rank: float) -> str:
+    """Return a percentile in milliseconds, with ``>`` before a lower bound; a dash for none."""
     value = latencies.supported_percentile(rank)
     at_least = value is not None and latencies.most(rank) > value
-    return (mark if at_least else "") + milliseconds(value)
+    return (AT_LEAST if at_least else "") + milliseconds(value)
 
 
 def object_path(run: RunDescription, slowest: Slowest) -> str:

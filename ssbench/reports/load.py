@@ -1,4 +1,4 @@
-"""What the load was: a closed loop, or operations that were due; and how that was kept to.
+"""What load was asked for, and how that was kept to: a closed loop, or operations that were due; the mix.
 
 ``doc/numbers.rst`` defines response time, service time and lateness.
 """
@@ -7,40 +7,61 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssbench.document.columns import paragraph, plural
+from ssbench.document import Element, Note, Table, columns_of
+from ssbench.document.columns import plural
 from ssbench.figures.units import milliseconds
-from ssbench.reports.key_figures import RANKS, heads, values
+from ssbench.operations import OPERATIONS
+from ssbench.reports.key_figures import RANKS, heads, percentiles
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import RunStatistics
 from ssbench.statistics.due import LATE
+from ssbench.verdict.asked import delivered_of, mix_of
 
-_INDENT = " " * 7
+
+def asked(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield what was asked for: load, seed, capacity, and the mix beside what was done."""
+    run = statistics.run
+    if statistics.interrupted:
+        yield Note(f"Interrupted after {statistics.duration:.0f} s: figures are of what was done until then")
+    kind = "open loop" if run.scenario.is_open else "closed loop"
+    kind = "both" if run.scenario.is_mixed and run.scenario.groups else kind
+    capacity = statistics.counters.get("capacity")
+    more = f"; the workers run {capacity:.0f} operations at once" if capacity else ""
+    yield Note(f"Load: {kind}, {words(run.scenario)}{more}")
+    if run.seed is not None:
+        yield Note(f"Seed: {run.seed}")
+    yield from _mix(statistics)
 
 
-def section(statistics: RunStatistics) -> Iterator[str]:
-    """Yield the lines of the section; none of a closed loop without think time."""
-    scenario, due = statistics.run.scenario, statistics.total.due
-    lines: list[str] = []
-    if scenario.think_time:
-        lines.append(f"Think time: {scenario.think_time:g} s after each operation of a user")
-    if scenario.is_open:
-        began = due.lateness.count
-        lines.append(f"Open loop: {words(scenario)}" + (f"; due: {statistics.due}" if statistics.due else ""))
-        most = (
-            f" ({100 * due.late / began:.2f} %), at most {milliseconds(due.lateness.maximum)} ms"
-            if began
-            else ""
+def _mix(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield what share of the operations each was to be, and was; failures count as done."""
+    wanted, done = mix_of(statistics.run.scenario), delivered_of(statistics).mix
+    if done and not statistics.by_group:
+        names = [each.name for each in OPERATIONS.drawn if wanted.get(each.name) or done.get(each.name)]
+        shares = (
+            f"{name.upper()} {100 * wanted.get(name, 0.0):.1f}/{100 * done.get(name, 0.0):.1f}"
+            for name in names
         )
-        lines.append(f"Began more than {LATE * 1000:g} ms late: {due.late}{most}")
-        if statistics.not_begun:
-            lines.append(
-                f"Due, but not begun by the end: {statistics.not_begun} (in response times as at least)"
-            )
-        if began:
-            lines += ["", f"{'Lateness in ms':<25}{'n':>9}{heads(RANKS)}"]
-            lines.append(f"{'ALL':<25}{began:>9}{values(due.lateness, RANKS)}")
-    if lines:
-        yield from ("", "Load", *((_INDENT + line).rstrip() for line in lines))
+        yield Note(f"Mix in %, asked for/done: {', '.join(shares)}")
+
+
+def elements(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield how the load was kept to; nothing of a closed loop without think time."""
+    scenario, due = statistics.run.scenario, statistics.total.due
+    if scenario.think_time:
+        yield Note(f"Think time: {scenario.think_time:g} s after each operation of a user")
+    if not scenario.is_open:
+        return
+    began = due.lateness.count
+    yield Note(f"Open loop: {words(scenario)}" + (f"; due: {statistics.due}" if statistics.due else ""))
+    most = (
+        f" ({100 * due.late / began:.2f} %), at most {milliseconds(due.lateness.maximum)} ms" if began else ""
+    )
+    yield Note(f"Began more than {LATE * 1000:g} ms late: {due.late}{most}")
+    if statistics.not_begun:
+        yield Note(f"Due, but not begun by the end: {statistics.not_begun} (in response times as at least)")
+    rows = [["ALL", str(began), *percentiles(due.lateness, RANKS)]] if began else []
+    yield Table(columns_of("Lateness in ms", "n", *heads(RANKS)), rows)
 
 
 def words(scenario: Scenario) -> str:
@@ -58,7 +79,7 @@ def words(scenario: Scenario) -> str:
     return f"{scenario.rate:g} operations a second, {how}, at most {scenario.user_count:,} in flight"
 
 
-def brief(statistics: RunStatistics) -> Iterator[str]:
+def brief(statistics: RunStatistics) -> Iterator[Note]:
     """Yield what the summary says of an open loop besides its table, which has response times."""
     due = statistics.total.due
     if not statistics.run.scenario.is_open or not due.lateness.count:
@@ -74,4 +95,4 @@ def brief(statistics: RunStatistics) -> Iterator[str]:
     late = f"{due.late:,} began late (max {milliseconds(due.lateness.maximum)} ms)"
     not_begun = f", {statistics.not_begun:,} never" if statistics.not_begun else ""
     sent = f" From when they were sent: {' '.join(parts)}." if parts else ""
-    yield from paragraph(f"Latency counts from when operations were due.{sent} {late}{not_begun}")
+    yield Note(f"Latency counts from when operations were due.{sent} {late}{not_begun}")

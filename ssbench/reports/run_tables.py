@@ -1,99 +1,139 @@
-"""Tables of a run: operations and classes, workers, storage URLs, errors, slowest operations, parameters."""
+"""Tables of the figures of a run: operations and classes, workers, sites, storage URLs, stages, groups."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
-from ssbench.document import Cell, Column, Detail, Element, Lines, Note, Table, Tone, columns_of
-from ssbench.document.columns import plural
+from ssbench.document import Cell, Column, Detail, Element, Item, Items, Note, Table, Tone, columns_of
+from ssbench.document.columns import plural, too_few, unbroken
 from ssbench.figures import FIGURES
-from ssbench.figures.units import megabytes, milliseconds, rate, share
+from ssbench.figures.units import AT_LEAST, DASH, megabytes, milliseconds, percent, rate
 from ssbench.operations import OPERATIONS
-from ssbench.reports import steps
-from ssbench.reports.figures import bounded, object_path, utc
-from ssbench.reports.verdict import beside
+from ssbench.reports.figures import bounded, name_of
+from ssbench.reports.verdict import delivered
 from ssbench.results import NO_WORKER
-from ssbench.statistics import Figures, Interval, Line, RunStatistics, Slowest
-from ssbench.statistics.censored import Censored
+from ssbench.statistics import Figures, Interval, Line, RunStatistics
+from ssbench.statistics.censored import Censored, known
 from ssbench.statistics.figures import rates
 from ssbench.statistics.parts import Parts
 from ssbench.verdict.asked import loads_by_group
 
-#: Characters of the scenario file beyond this are cut off: the page stays small whatever the run was.
-_MOST_TEXT = 20_000
-
 _LATENCIES = ("p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
 _FIGURES = ("ops", "ops/s", "MB/s", "errors", *_LATENCIES)
+_RANKS = (50, 95, 99, 99.9, 100)
+
+#: More rows than this of a table are only counted in text.
+_MOST_ROWS = 64
 
 
-def operations(statistics: RunStatistics) -> Iterator[Element]:
-    """Yield a table with a row for each operation, one by size class where there are several, and notes."""
-    sections = (*statistics.sections[1:], statistics.total)
-    figures = _of_lines()
-    names = [each.operation.name.upper() if each.operation else "ALL" for each in sections]
+def operations(statistics: RunStatistics) -> Table:
+    """Return a row for each operation, and one for all."""
     rows = [
-        (name, *_of_line(section.lines[0], statistics)) for name, section in zip(names, sections, strict=True)
+        [name_of(each), *_of_line(each.lines[0], statistics)]
+        for each in (*statistics.sections[1:], statistics.total)
     ]
-    yield Table([Column("operation", is_number=False), *figures], rows, has_sum=True)
-    classes = [
-        (name, line.size_class or "", *_of_line(line, statistics))
-        for name, section in zip(names, sections, strict=True)
+    # Of all operations it is known only where it is known of each; the reads of old files lack it.
+    if rows and any(
+        each.count and not each.moved and each.operation and each.operation.returns_object
+        for each in statistics.sections
+    ):
+        rows[-1][_heads().index("MB/s")] = DASH
+    return Table([Column("operation", is_number=False, short=""), *_columns()], rows, has_sum=True)
+
+
+def by_size(statistics: RunStatistics) -> Table:
+    """Return a row for each size class of each operation that has several."""
+    rows = [
+        [name_of(section), line.size_class or "", *_of_line(line, statistics)]
+        for section in statistics.sections[1:]
         if len(section.lines) > 2 and section.operation
         for line in section.lines[1:]
     ]
-    heads = [*columns_of("operation", "size class", texts=2), *figures]
-    yield Table(heads, classes, keys=2, title="By size class", detail=Detail.VERBOSE)
+    heads = [Column("operation", is_number=False, short=""), *columns_of("size class"), *_columns()]
+    return Table(heads, rows, keys=2, title="By size class", detail=Detail.VERBOSE)
+
+
+def last_attempts(statistics: RunStatistics) -> Table:
+    """Return the latencies of last attempts, of operations that were more in some cases."""
+    rows = [
+        [name_of(each), *_percentiles(known(each.lines[0].last_attempt))]
+        for each in (*statistics.sections[1:], statistics.total)
+        if each.lines[0].last_attempt.mean < each.lines[0].last_byte.mean
+    ]
+    return Table(columns_of("last attempt", *_LATENCIES), rows, detail=Detail.VERBOSE)
+
+
+def note(statistics: RunStatistics) -> Note:
+    """Return what the latencies of the tables are, and what a dash stands for."""
     of = "are those of the last byte, of successes"
     if statistics.delivery is not None:
         of = "count from when operations were due, of successes"
         if statistics.not_begun:
-            of += " and of those that never began (\u2265: at least, as these still waited at the end)"
-    held_up = statistics.total.held_up.count
+            of += f" and of those that never began ({AT_LEAST}: at least, as these still waited at the end)"
+    stalled = statistics.total.held_up.count
     left_out = (
-        f" The latency of {plural(held_up, 'operation')} is left out, because a worker itself stalled."
-        if held_up
+        f" The latency of {plural(stalled, 'operation')} is left out, because a worker itself stalled."
+        if stalled
         else ""
     )
-    yield Note(
+    return Note(
         f"Latencies {of}. A dash stands where fewer than ten"
         " latencies lie beyond a percentile, or where a run was too short for an interval."
         f"{left_out}"
     )
-    yield steps.table(statistics)
-    yield _parts(statistics)
 
 
-def _of_lines() -> list[Column]:
+def marks(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield in short what ``-`` in place of a percentile and ``>`` before one stand for, where they do."""
+    measured = [each.lines[0].latency for each in statistics.sections if each.lines[0].latency.count]
+    if any(each.waited.count for each in measured):
+        yield Note(f"{AT_LEAST}: at least; some operations that were due never began")
+    ranks = [rank for rank in _RANKS if not all(each.supports(rank) for each in measured)]
+    if ranks:
+        yield Note(too_few(ranks))
+
+
+def _heads() -> list[str]:
+    return [each.head for each in _columns()]
+
+
+def _columns() -> list[Column]:
     """Return the columns of what :func:`_of_line` yields."""
     return [
         *columns_of("ops", "%", "errors", "ops/s", texts=0),
         Column("95 % interval", detail=Detail.PAGE),
         Column("MB/s"),
-        *(Column(head, short=head.removesuffix(" ms")) for head in _LATENCIES),
+        *_latency_columns(),
     ]
 
 
-def _of_line(line: Line, statistics: RunStatistics) -> Iterator[str | Cell]:
+def _latency_columns() -> Iterator[Column]:
+    for place, head in enumerate(_LATENCIES):
+        yield Column(head, short=head.removesuffix(" ms") if place else "ms: p50")
+
+
+def _of_line(line: Line, statistics: RunStatistics) -> list[str | Cell]:
     everything = statistics.total.count + statistics.total.failed
-    yield f"{line.count:,}"
-    yield share(line.count + line.failed, everything).removesuffix(" %")
-    yield _errors(line.failed)
-    yield rate(line.requests_per_second)
-    yield _interval(line.rate_interval)
-    yield FIGURES["mb_per_s"].text(line, statistics)
-    yield from _percentiles(line.latency)
+    return [
+        f"{line.count:,}",
+        percent((line.count + line.failed) / everything if everything else 0.0),
+        _errors(line.failed),
+        rate(line.requests_per_second),
+        _interval(line.rate_interval),
+        FIGURES["mb_per_s"].text(line, statistics),
+        *_percentiles(line.latency),
+    ]
 
 
 def _interval(interval: Interval | None) -> str:
-    return "-" if interval is None else f"{rate(max(0.0, interval.low))} to {rate(interval.high)}"
+    return DASH if interval is None else f"{rate(max(0.0, interval.low))} to {rate(interval.high)}"
 
 
-def _parts(statistics: RunStatistics) -> Table:
+def parts(statistics: RunStatistics) -> Table:
     """Return how much of the latencies was connecting and pauses; none where nothing was."""
     rows = [
         [
-            section.operation.name.upper() if section.operation else "ALL",
+            name_of(section),
             *(
                 cell
                 for part in (section.parts.connecting, section.parts.pausing)
@@ -142,9 +182,15 @@ def workers(statistics: RunStatistics) -> Iterator[Table]:
     if master is not None and rows:
         own = [_cpu(master.cpu_share), "-", milliseconds(master.lag_max)]
         rows.append(["master", statistics.run.host, *("" for _ in _FIGURES), *own])
-    heads = ("worker", "host", *_FIGURES, "CPU of a core", "lag p99 ms", "lag max ms")
+    load = [
+        Column("CPU of a core", short="CPU"),
+        Column("lag p99 ms", short="lag p99"),
+        Column("lag max ms", short="max"),
+    ]
     if rows:
-        yield Table(columns_of(*heads, texts=2), rows)
+        yield Table(
+            [*columns_of("worker", "host", texts=2), *_figure_columns(), *load], rows, keys=2, most=_MOST_ROWS
+        )
         yield _gaps(statistics)
 
 
@@ -163,6 +209,18 @@ def _gaps(statistics: RunStatistics) -> Table:
         for gap in statistics.generator.gaps
     ]
     return Table(columns_of("stalled: worker", "at s", "for s"), rows)
+
+
+def sites(statistics: RunStatistics) -> Iterator[Table]:
+    """Yield a table with a row for each site; none where workers name none."""
+    names = {worker.worker_id: worker.site for worker in statistics.fleet}
+    if "worker" not in statistics.groups.keys or not any(names.values()):
+        return
+    rows = [
+        [name, str(sum(site == name for site in names.values())), *_figures(statistics, figures)]
+        for name, figures in statistics.groups.merged("worker", names).items()
+    ]
+    yield Table([*columns_of("site", "workers"), *_figure_columns()], rows)
 
 
 def stages(statistics: RunStatistics) -> Table:
@@ -184,8 +242,9 @@ def stages(statistics: RunStatistics) -> Table:
                 "-" if stage.numbers.not_begun is None else f"{stage.numbers.not_begun:,}",
             ]
         )
-    heads = ("stage", "load", "seconds", *_FIGURES, "late", "not begun")
-    return Table(columns_of(*heads, texts=2), rows)
+    load = Column("load", is_number=False, detail=Detail.PAGE)
+    heads = [*columns_of("stage"), load, Column("seconds", short="s"), *_figure_columns()]
+    return Table([*heads, Column("late"), Column("not begun", short="never")], rows)
 
 
 def storage_urls(statistics: RunStatistics) -> Iterator[Table]:
@@ -201,7 +260,7 @@ def storage_urls(statistics: RunStatistics) -> Iterator[Table]:
         ]
         for place, figures in found
     ]
-    yield Table(columns_of("storage URL", *_FIGURES), rows)
+    yield Table([*columns_of("storage URL"), *_figure_columns()], rows)
 
 
 def sides(statistics: RunStatistics) -> Iterator[Element]:
@@ -218,150 +277,36 @@ def sides(statistics: RunStatistics) -> Iterator[Element]:
         for (code, side), figures in groups.by("operation", "group").items()
         for operation in (OPERATIONS.get(code),)
     ]
-    yield Table(columns_of("operation", "side", *_FIGURES, texts=2), rows, keys=2)
+    yield Table([*columns_of("operation", "side", texts=2), *_figure_columns()], rows, keys=2)
     yield Note("compare with this stat file alone says whether the sides differ.")
 
 
 def by_group(statistics: RunStatistics) -> Iterator[Element]:
     """Yield what each group of users was asked for beside what it delivered, and a row for each operation."""
-    asked = [
-        (each.group, "; ".join(beside(each.asked, each.delivered))) for each in loads_by_group(statistics)
-    ]
-    yield Table(columns_of("group", "delivered of what was asked for", texts=2), asked)
+    loads = zip(statistics.by_group, loads_by_group(statistics), strict=True)
+    shown = [(group.name, delivered(each.asked, each.delivered, group.numbers)) for group, each in loads]
+    yield Items([Item(f"{name}: {'; '.join(map(unbroken, parts))}") for name, parts in shown])
     rows = [
         (
             group.name,
-            section.operation.name.upper() if section.operation else "ALL",
+            name_of(section),
             *_of_line(section.lines[0], group.numbers),
         )
         for group in statistics.by_group
         for section in (*group.numbers.sections[1:], group.numbers.total)
     ]
-    yield Table([*columns_of("group", "operation", texts=2), *_of_lines()], rows, keys=2)
-
-
-def errors(statistics: RunStatistics) -> Iterator[Element]:
-    """Yield the causes of errors, of retries, and operations that could not be sent."""
-    if statistics.errors:
-        total = statistics.total.count + statistics.total.failed
-        rows: list[Sequence[str | Cell]] = []
-        for name, cause in statistics.errors.items():
-            of = [
-                f"{operation.name.upper()} {count:,}"
-                for code, count in sorted(cause.operations.items())
-                if (operation := OPERATIONS.get(code))
-            ]
-            statuses = [str(status) for status in sorted(cause.statuses) if status > 0]
-            rows.append(
-                [
-                    name,
-                    ", ".join(of),
-                    ", ".join(statuses[:5]),
-                    _code(cause.trans_id),
-                    f"{cause.count:,}",
-                    share(cause.count, total).removesuffix(" %"),
-                    milliseconds(cause.times.supported_percentile(50)),
-                    milliseconds(cause.times.maximum),
-                ]
-            )
-        heads = ("cause", "operations", "HTTP status", "first transaction id", "errors", "% of all")
-        yield Table(columns_of(*heads, "ms to fail: median", "max", texts=4), rows)
-    if statistics.retries:
-        retries = [(name, f"{count:,}") for name, count in statistics.retries.items()]
-        yield Table(columns_of("cause of retries", "retries"), retries)
-    if statistics.not_sendable:
-        unsent = [(each.name.upper(), name, f"{n:,}") for each, name, n in statistics.not_sendable]
-        yield Table(columns_of("no object for", "size class", "not sent", texts=2), unsent)
-
-
-def slowest(statistics: RunStatistics) -> Table:
-    """Return the slowest operations, with transaction ids to copy."""
-    rows = [_slow(statistics, each) for each in statistics.slowest]
-    columns = columns_of("operation", "ms", "at s", "first byte", "bytes", "retries", "worker")
-    return Table([*columns, *columns_of("object", "transaction id", "storage URL", texts=3)], rows, keys=1)
-
-
-def _slow(statistics: RunStatistics, slow: Slowest) -> list[str | Cell]:
-    urls = statistics.run.storage_urls
-    operation = OPERATIONS.get(slow.operation)
-    where = urls[slow.storage_url] if 0 <= slow.storage_url < len(urls) else ""
-    begun = slow.completed - slow.latency - (statistics.start or 0.0)
-    return [
-        operation.name.upper() if operation else str(slow.operation),
-        milliseconds(slow.latency),
-        f"{begun:.3f}",
-        milliseconds(slow.first_byte),
-        f"{slow.size:,}" if slow.size >= 0 else "-",
-        str(slow.retries),
-        "-" if slow.worker == NO_WORKER else str(slow.worker),
-        object_path(statistics.run, slow),
-        _code(slow.trans_id),
-        where,
-    ]
-
-
-def _code(text: str | None) -> Cell:
-    return Cell(text or "", is_code=True)
-
-
-def parameters(statistics: RunStatistics) -> Iterator[Element]:
-    """Yield all that is known of how the run was done."""
-    run, scenario = statistics.run, statistics.run.scenario
-    known: list[tuple[str, object]] = [
-        ("scenario", scenario.name),
-        ("ssbench", run.version),
-        ("master", run.host),
-        ("run", run.run_id),
-        ("seed", run.seed),
-        ("first send", utc(statistics.start)),
-        ("last completion", utc(statistics.end)),
-        ("users", scenario.user_count),
-        ("operations", scenario.operation_count),
-        ("rate (ops/s)", scenario.rate),
-        ("arrivals", scenario.arrivals if scenario.is_open else None),
-        ("warm-up (s)", scenario.warmup or None),
-        ("think time (s)", scenario.think_time or None),
-        ("popularity", scenario.popularity),
-        ("reuse", scenario.reuse),
-        ("bodies", scenario.body),
-        ("stages", "; ".join(f"{each.seconds:g} s: {each}" for each in scenario.stages)),
-        ("run seconds", scenario.run_seconds),
-        ("containers", scenario.container_count),
-        ("container base", scenario.container_base),
-        ("policy", scenario.policy),
-        ("delete after (s)", scenario.delete_after),
-        ("storage URLs", ", ".join(run.storage_urls)),
-        *((f"--{name.replace('_', '-')}", value) for name, value in run.options.items()),
-        *((name.replace("_", " "), f"{value:,.10g}") for name, value in statistics.counters.items()),
-    ]
-    rows = [[name, str(value)] for name, value in known if value is not None and value != ""]
-    classes = [
-        [
-            each.name if each.shape is None else f"{each.name} ({each.shape})",
-            f"{each.size_min:,}",
-            f"{each.size_max:,}",
-            f"{each.initial_files:,}",
-            ", ".join(f"{name} {weight:g}" for name, weight in each.weights.items() if weight),
-        ]
-        for each in scenario.size_classes
-    ]
-    heads = ("size class", "smallest (bytes)", "largest", "initial objects", "weights")
-    yield Table(columns_of("parameter", "value", texts=2), rows)
-    yield Table(columns_of(*heads), classes)
-    if scenario.data:
-        yield _file(scenario.data)
-
-
-def _file(data: object) -> Lines:
-    text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
-    if len(text) > _MOST_TEXT:
-        text = text[:_MOST_TEXT] + "\n..."
-    return Lines(text.split("\n"), "The scenario file")
+    heads = [*columns_of("group"), Column("operation", is_number=False, short=""), *_columns()]
+    yield Table(heads, rows, keys=2)
 
 
 def _by(statistics: RunStatistics, key: str) -> list[tuple[int, Figures]]:
     groups = statistics.groups
     return [(value, each) for (value,), each in groups.by(key).items()] if key in groups.keys else []
+
+
+def _figure_columns() -> list[Column]:
+    """Return the columns of what :func:`_figures` yields."""
+    return [*columns_of(*_FIGURES[: -len(_LATENCIES)], texts=0), *_latency_columns()]
 
 
 def _figures(statistics: RunStatistics, figures: Figures) -> Iterator[str | Cell]:
@@ -374,7 +319,7 @@ def _figures(statistics: RunStatistics, figures: Figures) -> Iterator[str | Cell
 
 
 def _percentiles(latencies: Censored) -> Iterator[str]:
-    for rank in (50, 95, 99, 99.9, 100):
+    for rank in _RANKS:
         yield bounded(latencies, rank)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssbench.document import Column, Table, columns_of
-from ssbench.document.columns import paragraph
+from ssbench.document import Column, Note, Table, columns_of
 from ssbench.figures.units import milliseconds
+from ssbench.reports.figures import name_of
 from ssbench.statistics import RunStatistics, Section
 from ssbench.statistics.latencies import Latencies
 
@@ -21,14 +21,13 @@ def named(section: Section, statistics: RunStatistics) -> dict[str, Latencies]:
     return dict(zip(names, section.steps, strict=False))
 
 
-def lines(statistics: RunStatistics) -> Iterator[str]:
-    """Yield a paragraph for each operation that has steps: their means, and that of the whole."""
+def brief(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield a note for each operation that has steps: their means, and that of the whole."""
     for section in statistics.sections[1:]:
         if section.operation is not None and (found := named(section, statistics)):
             means = [f"{name} {_mean(each)}" for name, each in found.items()]
             whole = _mean(section.last_byte)
-            text = f"{section.operation.name.upper()} by step, mean ms: {', '.join(means)}; in all {whole}"
-            yield from paragraph(text)
+            yield Note(f"{name_of(section)} by step, mean ms: {', '.join(means)}; in all {whole}")
 
 
 def table(statistics: RunStatistics) -> Table:
@@ -39,7 +38,7 @@ def table(statistics: RunStatistics) -> Table:
             for name, each in {**found, "in all": section.last_byte}.items():
                 ranks = [each.percentile(rank) if each.supports(rank) else None for rank in _RANKS]
                 ends = (milliseconds(value) for value in (*ranks, each.maximum))
-                rows.append([section.operation.name.upper(), name, f"{each.count:,}", _mean(each), *ends])
+                rows.append([name_of(section), name, f"{each.count:,}", _mean(each), *ends])
     heads = columns_of("ops", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms", texts=0)
     steps = [Column("operation", is_number=False), Column("step", is_number=False)]
     return Table([*steps, *heads], rows, title="By step", keys=2)

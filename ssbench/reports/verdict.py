@@ -54,28 +54,27 @@ def so_far(statistics: RunStatistics, options: ReportOptions) -> Verdict:
     """Return what there is to say of a run that goes on: nothing is judged before its end."""
     found = judged(statistics, options)
     conditions = [f"So far, fail-if {each.text}." for each in found.judgments]
-    return Verdict(Tone.OPEN, " ".join(_with_facts("RUNNING:", found, statistics)), conditions)
+    return Verdict(Tone.OPEN, _title("RUNNING", found, statistics), conditions)
 
 
 def title(found: verdicts.Verdict, statistics: RunStatistics) -> str:
     """Return the first line: the outcome, and what was delivered of what was asked for."""
-    return " ".join(title_parts(found, statistics))
+    return _title(_OUTCOMES[found.outcome][0], found, statistics)
 
 
-def title_parts(found: verdicts.Verdict, statistics: RunStatistics) -> list[str]:
-    """Return the parts of the first line, each of which is better not broken."""
-    return _with_facts(f"{_OUTCOMES[found.outcome][0]}:", found, statistics)
+def _title(word: str, found: verdicts.Verdict, statistics: RunStatistics) -> str:
+    known = statistics.start is not None
+    facts = delivered(found.asked, found.delivered, statistics) if known else ["no result"]
+    return f"{word}: {'; '.join(facts)}"
 
 
-def _with_facts(word: str, found: verdicts.Verdict, statistics: RunStatistics) -> list[str]:
-    if statistics.start is None:
-        return [word, "no result"]
-    facts = [*beside(found.asked, found.delivered), plural(statistics.total.failed, "error")]
-    return [word, *(f"{fact};" for fact in facts[:-1]), facts[-1]]
+def delivered(asked: Load, done: Load, statistics: RunStatistics) -> Iterator[str]:
+    """Yield each figure of a load as it was, beside what was asked for where that was; and the errors."""
+    yield from _beside(asked, done)
+    yield plural(statistics.total.failed, "error")
 
 
-def beside(asked: Load, delivered: Load) -> Iterator[str]:
-    """Yield each figure of a load as it was, beside what was asked for where that was."""
+def _beside(asked: Load, delivered: Load) -> Iterator[str]:
     if delivered.rate is not None:
         yield f"{_of(rate(delivered.rate), asked.rate and rate(asked.rate))} ops/s"
     operations = f"{delivered.operations or 0:,}"

@@ -123,7 +123,7 @@ def report_of(done: Sequence[tuple[float, float, Met]], users: int, seconds: flo
     facts = Facts(
         RunDescription(scenario, "1"), RunSummary(ended=START + seconds, sent_until=START + seconds)
     )
-    return text.report(make_statistics(collector, facts), ReportOptions())
+    return text.sections(make_statistics(collector, facts), ReportOptions())
 
 
 def printed(report: str) -> dict[str, float]:
@@ -131,33 +131,40 @@ def printed(report: str) -> dict[str, float]:
 
     What is printed as ``-`` is NaN.
     """
-    figures = re.split(r"\n\n(?=\S)", report.partition("\nFigures\n")[2])[0]
     found: dict[str, float] = {}
-    for paragraph in figures.split("\n\n"):
+    for paragraph in _section(report, "Figures") + _section(report, "Errors"):
         head, *lines = (line.strip() for line in paragraph.splitlines())
-        if lines and lines[-1].startswith("Left out"):
-            numbers = re.findall(r"(?<= )(?:-(?= ms)|[\d.]+)", lines.pop())
-            found |= dict(
-                zip(("left out", "left out median ms", "left out max ms"), map(_number, numbers), strict=True)
-            )
         if head.startswith("Window"):
             found |= _window(" ".join([head, *lines]))
-        elif head.startswith("Stalls"):
-            found["stalls"] = float(head.split()[1].rstrip(","))
-            for number, line in enumerate(lines):
-                stall = re.fullmatch(
-                    r"([\d.]+) s from ([\d.]+) s on((?:; .* stalled for [\d.]+ s of it)?)", line
-                )
-                assert stall, line
-                own = map(float, re.findall(r"stalled for ([\d.]+) s", stall[3]))
-                found[f"stall {number} own"] = max(own, default=0.0)
-                found |= {f"stall {number} s": float(stall[1]), f"stall {number} from": float(stall[2])}
-        elif head.startswith(("Sent again", "Deletes that found")):
-            names = {"Sent": "reconnect", "Deletes": "vanished"}
-            found |= {names[line.split()[0]]: float(line.rpartition(":")[2]) for line in (head, *lines)}
-        else:
+        elif re.match("Stalls|Sent again|Deletes that found|Left out|Standard error", head):
+            for line in (head, *lines):
+                found |= _remark(line)
+            for number, (line, own) in enumerate(_STALL.findall(" ".join(lines))):
+                seconds, start = re.findall(r"[\d.]+", line)
+                stalled = map(float, re.findall(r"stalled for ([\d.]+) s", own))
+                found |= {f"stall {number} s": float(seconds), f"stall {number} from": float(start)}
+                found[f"stall {number} own"] = max(stalled, default=0.0)
+        elif not head.startswith(("cause of retries", "no object for")) and "first transaction" not in head:
             found |= _table(head, lines)
     return found | _old_table(report)
+
+
+#: A stall, and what follows where the load generator stalled too.
+_STALL = re.compile(r"([\d.]+ s from [\d.]+ s on)((?:; [a-z0-9 ]+ stalled for [\d.]+ s of it)*)")
+
+
+def _section(report: str, title: str) -> list[str]:
+    _, found, after = report.partition(f"\n{title}\n")
+    return re.split(r"\n\n(?=\S)", after)[0].split("\n\n") if found else []
+
+
+def _remark(line: str) -> dict[str, float]:
+    numbers = [float(each) for each in re.findall(r"[\d.]*\d", line)]
+    if line.startswith("Left out"):
+        return dict(zip(("left out", "left out median ms", "left out max ms"), numbers, strict=True))
+    names = {"Stalls": "stalls", "Sent": "reconnect", "Deletes": "vanished"}
+    name = names.get(line.split(maxsplit=1)[0].rstrip(":"))
+    return {name: numbers[0]} if name else {}
 
 
 def _window(text_: str) -> dict[str, float]:
@@ -174,45 +181,37 @@ def _window(text_: str) -> dict[str, float]:
 
 def _table(head: str, lines: Sequence[str]) -> dict[str, float]:
     """Read a table whose columns have the names of its head, by the names of its rows."""
-    if head.startswith("Failures"):
+    if head.startswith("cause"):
         return _failures(lines)
-    if head.startswith("Load generator"):
-        names = ("CPU %", "lag p50", "lag p99", "lag max")
-        return {
-            f"{line[:34].strip()} {name}": _number(value)
-            for line in lines
-            if line[34:35] == " "
-            for name, value in zip(names, line[34:].split(), strict=True)
-        }
+    names = re.split(r"  +", head)[1:]
     if head.startswith("Latency"):
         names = head.removeprefix("Latency in ms").split()
-    elif head.startswith("Part of latencies"):
-        names = re.split(r"  +", head)[1:]
-    else:
-        names = re.split(r"  +", re.sub(r"^Whole seconds: \d+|^Within the window", "", head).strip())
+    elif head.startswith("Load generator"):
+        names = ["CPU %", "lag p50", "lag p99", "lag max"]
+    elif head.startswith("Whole seconds"):
         names = [f"{names[place - 1]} at" if name == "at s" else name for place, name in enumerate(names)]
     found: dict[str, float] = {}
     for line in lines:
         label, *values = line.rsplit(maxsplit=len(names))
         assert len(values) == len(names), (head, line)
-        row = " ".join(label.split())
-        found |= {f"{row} {name}": _number(value) for name, value in zip(names, values, strict=True)}
+        found |= {f"{label} {name}": _number(value) for name, value in zip(names, values, strict=True)}
     return found
 
 
 def _failures(lines: Sequence[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for line in lines:
-        cause, values = line[:24].strip(), line[24:].split()
+        cause, *values = re.split(r"  +", line)
         names = ("n", "%", "ms", "max ms", "status")
-        found |= {f"{cause} {name}": _number(value) for name, value in zip(names, values, strict=False)}
+        known = [value for value in values if re.fullmatch(r"[\d.,]+s?|-", value)]
+        found |= {f"{cause} {name}": _number(value) for name, value in zip(names, known, strict=False)}
     return found
 
 
 def _number(text_: str) -> float:
     if text_.endswith("s"):  # a time too long for milliseconds
         return 1000 * float(text_[:-1])
-    return math.nan if text_ == "-" else float(text_)
+    return math.nan if text_ == "-" else float(text_.replace(",", ""))
 
 
 def _old_table(report: str) -> dict[str, float]:

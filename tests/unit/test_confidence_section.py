@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from planted_load import play
 
+from ssbench.document import Section, View, text
 from ssbench.figures import units
 from ssbench.reports import confidence
 from ssbench.results import ResultBlock, RunDescription
@@ -40,23 +41,28 @@ def statistics(seconds, rate=100, level=0.01):
     return make_statistics(collector, Facts())
 
 
+def shown(found):
+    """The lines of the section."""
+    return text.section(Section("", [*confidence.elements(found)]), View())
+
+
 def test_short_runs_have_no_section():
-    assert list(confidence.section(statistics(10))) == []
+    assert shown(statistics(10)) == []
 
 
 def test_rates_and_percentiles_have_their_intervals():
     found = statistics(40)
-    lines = list(confidence.section(found))
-    assert max(map(len, lines)) <= 100
+    lines = shown(found)
+    assert max(map(len, lines)) <= 80
     rates = next(line for line in lines if line.split()[:1] == ["READ"]).split()
     assert [float(text) for text in rates[1:4]] == pytest.approx([100, 100, 100], rel=0.01)
     line = found.sections[1].lines[0]
     median = line.last_byte.interval(50)
     assert median.low < line.last_byte.percentile(50) < median.high
     assert median.high / median.low < 1.1
-    shown = next(text for text in lines if "READ last" in text)
-    assert f"{units.milliseconds(median.low)}-{units.milliseconds(median.high)}" in shown
-    assert shown.split()[-1] == "-"  # of 4000 latencies 4 lie beyond p99.9
+    last = next(line for line in lines if "READ last" in line)
+    assert f"{units.milliseconds(median.low)}-{units.milliseconds(median.high)}" in last
+    assert last.split()[-1] == "-"  # of 4000 latencies 4 lie beyond p99.9
 
 
 def test_an_upper_end_with_nothing_beyond_it_is_open():
@@ -80,7 +86,7 @@ def test_stages_have_intervals_of_their_own_and_none_together():
     total = found.total.lines[0]
     assert (total.rate_interval, total.last_byte.interval(50), total.due.response.interval(50)) == (None,) * 3
     assert total.last_byte.percentile(50) == pytest.approx(0.01)
-    lines = [line.split() for line in confidence.section(found)]
+    lines = [line.split() for line in shown(found)]
     assert [" ".join(line) for line in lines if line[:1] == ["Stage"]] == [
         f"Stage {stage.name}" for stage in found.stages
     ]
@@ -103,6 +109,6 @@ def test_an_interval_that_says_nothing_is_a_dash_with_its_reason():
     found = make_statistics(collector, Facts())
     line = found.total.lines[0]
     assert line.rate_interval is None
-    lines = [" ".join(text.split()) for text in confidence.section(found)]
-    assert any(text.startswith("READ 39.") and "- - -" in text for text in lines), lines
-    assert lines[-1].startswith("-: it would reach down to 0")
+    lines = [" ".join(line.split()) for line in shown(found)]
+    assert any(line.startswith("READ 39.") and "- - -" in line for line in lines), lines
+    assert any(line.startswith("-: it would reach down to 0") for line in lines)

@@ -6,8 +6,8 @@ import pytest
 from counted import Memory, count, row
 from result_rows import block
 
-from ssbench.document import Note, Table
-from ssbench.reports import breakdown, key_figures, run_tables
+from ssbench.document import Note
+from ssbench.reports import key_figures, run_tables
 from ssbench.results import NOT_MEASURED, Failure, Mark
 from ssbench.statistics import Part, summarize
 
@@ -26,9 +26,9 @@ def test_deletes_that_found_nothing_are_counted(rare: dict[str, dict[int, int]])
     run.add(block(rows, [None] * 4, {3: Failure("HTTP 404", "", {})}, rare=rare))
     numbers = summarize(run)
     assert numbers.total.parts.vanished == 2
-    assert any(line.endswith("lost (successes): 2") for line in key_figures.section(numbers))
-    parts = [*run_tables.operations(numbers)][-1]
-    assert isinstance(parts, Table)
+    notes = [each.text for each in key_figures.elements(numbers) if isinstance(each, Note)]
+    assert any(line.endswith("lost (successes): 2") for line in notes)
+    parts = run_tables.parts(numbers)
     assert [row[-1] for row in parts.rows if not isinstance(row, Note)] == ["2", "2"]
     assert parts.columns[-1].head == "found nothing"
 
@@ -59,9 +59,10 @@ def test_three_times_of_an_operation() -> None:
     run.add(block([row(last=0.125)], [None]))
     numbers = summarize(run)
     (figures,) = numbers.groups.by("operation").values()
-    lines = [line.split() for line in breakdown.section(numbers)]
-    assert [line[-1] for line in lines if line[:1] == ["ALL"]] == ["1500"]
-    assert ["LAST", "ATTEMPT", "ops"] in [line[:3] for line in lines]
+    last_attempts = run_tables.last_attempts(numbers)
+    assert [row[-1] for row in last_attempts.rows if not isinstance(row, Note) and row[0] == "ALL"] == [
+        "1500"
+    ]
     whole, last_attempt, connecting = figures.last_byte, figures.last_attempt, figures.connecting
     assert [whole.percentile(rank) for rank in (25, 50, 75, 100)] == [0.5625, 1.25, 2.25, 3.0]
     assert [last_attempt.percentile(rank) for rank in (25, 50, 75, 100)] == [0.3125, 0.625, 1.125, 1.5]

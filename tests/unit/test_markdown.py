@@ -32,11 +32,11 @@ def test_the_report_of_known_results(capsys: pytest.CaptureFixture[str]) -> None
         "### \u274c Known results: FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;"
         " CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %; 2 errors"
     )
-    assert lines[2].startswith("4 users; 2 workers; 4.0 s from 2001-09-09 01:46:40 UTC; policy gold")
+    assert lines[2].startswith("policy gold; 100 containers; 4 users; 2 workers; 4 s from 2001-09-09")
     assert "| CREATE | 1 | 20.0 | 0 | 1.00 | 0.00 | - | - | - | - | 250.0 |" in lines
     assert "| **ALL** | 3 | 100.0 | 2 | 2.00 | 0.01 | - | - | - | - | 1500 |" in lines
     assert "- 2 of 5 operations failed (40.0 %): 1 x lost worker, 1 x short body." in lines
-    assert "| short body | READ 1 |  | `tx3` | 1 | 20.0 | - | - |" in lines
+    assert "| short body | 1 | 20.0 | - | - | 200 | READ 1 | `tx3` |" in lines
     assert "- worker 1 was busy" in lines
 
 

@@ -17,7 +17,7 @@ from old_formats import Pickler, failure, msgpack_file, pickle_file, state, succ
 
 from ssbench.document.columns import width
 from ssbench.errors import StatFileError
-from ssbench.reports import ReportOptions, csv, json, requests_per_second, summary, text
+from ssbench.reports import ReportOptions, csv, json, requests_per_second, text
 from ssbench.run_results import RunResults, open_results
 from ssbench.run_results.legacy import msgpack_stream, python2_pickle
 from ssbench.run_results.stream import Stream
@@ -86,7 +86,7 @@ def test_a_genuine_file_gives_the_report_of_the_reference_version(path: Path) ->
     for suffix, percentile in (("", 95), (".p50", 50), (".p99", 99)):
         expected = path.parent / f"{case}{version}{suffix}.txt"
         if expected.exists():
-            ours = text.report(statistics, ReportOptions(percentile))
+            ours = text.sections(statistics, ReportOptions(percentile))
             assert comparable(ours) == comparable(expected.read_text())
         expected = path.parent / f"{case}{version}{suffix}.csv"
         if expected.exists():
@@ -96,8 +96,8 @@ def test_a_genuine_file_gives_the_report_of_the_reference_version(path: Path) ->
     expected = path.parent / f"{case}.rps"
     if expected.exists():
         assert requests_per_second.report(statistics, ReportOptions()) == expected.read_text()
-    assert text.report(statistics, ReportOptions(95)) == text.table(statistics, ReportOptions(95))
-    lines = summary.report(statistics, ReportOptions(95)).splitlines()
+    assert text.sections(statistics, ReportOptions(95)) == text.table(statistics, ReportOptions(95))
+    lines = text.summary(statistics, ReportOptions(95)).splitlines()
     assert any(line.startswith("ALL ") for line in lines)
     assert max(map(width, lines)) <= 80
 
@@ -111,7 +111,7 @@ def test_the_numbers_of_an_older_layout_are_in_ours(path: Path) -> None:
         expected = path.parent / f"{case}{suffix}.txt"
         if not expected.exists():
             continue
-        ours, theirs = text.report(statistics, ReportOptions(percentile)), expected.read_text()
+        ours, theirs = text.sections(statistics, ReportOptions(percentile)), expected.read_text()
         latencies = [line for line in theirs.splitlines() if "latency: " in line]
         assert latencies == [line for line in ours.splitlines() if "latency: " in line]
         if statistics.total.failed == 0:  # they counted failures as requests, or left their times out
@@ -223,7 +223,7 @@ def test_texts_may_be_any(tmp_path: Path) -> None:
     ):
         statistics = read(data, tmp_path)
         assert statistics.run.scenario.name == name
-        assert name in text.report(statistics, ReportOptions(95))
+        assert name in text.sections(statistics, ReportOptions(95))
         assert statistics.total.lines[1].size_class == name
 
 
@@ -282,7 +282,7 @@ def test_a_scenario_that_makes_no_sense_still_has_a_report(tmp_path: Path) -> No
     ):
         statistics = read(msgpack_file([[success()]], _scenario_data=nonsense, user_count="many"), tmp_path)
         assert statistics.total.count == 1
-        assert text.report(statistics, ReportOptions(95))
+        assert text.sections(statistics, ReportOptions(95))
         assert csv.report(statistics, ReportOptions(95))
 
 
@@ -468,7 +468,7 @@ def assert_read_or_refused(data: bytes, tmp_path: Path) -> None:
     if not opened(path):
         return
     statistics = summarize(open_results(path))
-    assert text.report(statistics, ReportOptions(99.9)).count("\n") >= 10
+    assert text.sections(statistics, ReportOptions(99.9)).count("\n") >= 10
     assert csv.report(statistics, ReportOptions(100)).count("\n") == 2
     assert "".join(json.report(statistics, ReportOptions(95))).startswith("{")
     assert requests_per_second.report(statistics, ReportOptions())

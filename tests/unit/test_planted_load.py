@@ -9,7 +9,9 @@ from planted import printed
 from planted_load import play, stalling
 
 from ssbench import conditions
-from ssbench.reports import ReportOptions, load, stages, text
+from ssbench.document import Section, View
+from ssbench.document import text as renderer
+from ssbench.reports import ReportOptions, load, run_tables, text
 from ssbench.scenario.model import Stage
 from ssbench.statistics import RunStatistics, thresholds
 
@@ -19,8 +21,13 @@ MS = 1e-3
 STALLING = stalling(1 * MS, 4.0, 5.0, 10.0)
 
 
+def shown(statistics: RunStatistics) -> str:
+    """The section on the load."""
+    return "\n".join(renderer.section(Section("", [*load.elements(statistics)]), View(columns=100)))
+
+
 def report(statistics: RunStatistics) -> dict[str, float]:
-    return printed(text.report(statistics, ReportOptions()))
+    return printed(text.sections(statistics, ReportOptions()))
 
 
 @pytest.mark.parametrize("kind", ["even", "poisson"])
@@ -56,7 +63,7 @@ def test_what_begins_late_for_want_of_users_is_counted() -> None:
     assert late == pytest.approx(3 * 400, rel=0.01)
     assert numbers.total.due.lateness.maximum == pytest.approx(0.8, rel=0.01)
     assert (numbers.due, numbers.not_begun) == (13_000, 0)
-    section = "\n".join(load.section(numbers))
+    section = shown(numbers)
     assert "Open loop: 500 operations a second, evenly, at most 100 in flight; due: 13000" in section
     assert f"Began more than 1 ms late: {late} (9." in section
     assert "not begun" not in section
@@ -69,8 +76,8 @@ def test_what_begins_late_for_want_of_users_is_counted() -> None:
 def test_what_was_due_and_did_not_begin_by_the_end_is_counted() -> None:
     numbers = play(lambda sent: sent + 1.0, [Stage(10, (5, 5), (50, 50))])
     assert (numbers.due, numbers.total.count, numbers.not_begun) == (500, 50, 450)
-    assert any("not begun by the end: 450" in line for line in load.section(numbers))
-    brief = " ".join(" ".join(load.brief(numbers)).split())
+    assert "not begun by the end: 450" in shown(numbers)
+    (brief,) = (each.text for each in load.brief(numbers))
     assert brief.startswith(
         "Latency counts from when operations were due. From when they were sent: p50 1000"
     )
@@ -92,13 +99,14 @@ def test_stages_are_reported_each_by_itself() -> None:
     assert first.course is not None
     assert first.course.busy == pytest.approx(1.0, rel=0.01)
     assert first.total.count + second.total.count + third.total.count == numbers.total.count
-    section = list(stages.section(numbers))
-    assert max(map(len, section)) <= 100
-    assert section[1:3] == ["Stages", section[2]]
-    row = next(line.split() for line in section if line.strip().startswith("2: 100/s"))
-    assert row[2:] == ["9.99", "999", "99.98", "0.100", "0", "0.00", "1", "0"]
-    assert sum(line.strip().startswith("READ    resp") for line in section) == 2
-    assert sum(line.strip().startswith("READ    last") for line in section) == 3
+    section = text.sections(numbers, ReportOptions()).partition("\nStages\n")[2].split("\nConfidence")[0]
+    lines = section.splitlines()
+    assert max(map(len, lines)) <= 80
+    row = next(line.split() for line in lines if line.strip().startswith("2: 100/s"))
+    assert row[2:7] == ["9.99", "1,000", "100.0", "0.10", "0"]
+    assert row[-2:] == ["1", "0"]
+    assert sum(line.strip().startswith("READ resp") for line in lines) == 2
+    assert sum(line.strip().startswith("READ last") for line in lines) == 3
 
 
 def test_the_load_of_a_stage_that_cannot_keep_up_runs_over_into_the_next_one() -> None:
@@ -125,7 +133,7 @@ def test_the_warm_up_is_left_out_and_its_number_is_shown() -> None:
 def test_think_time_is_not_idleness() -> None:
     numbers = play(lambda sent: sent + 10 * MS, [Stage(10, (4, 4))], think_time=0.09)
     assert numbers.total.requests_per_second == pytest.approx(40, rel=0.05)
-    full = text.report(numbers, ReportOptions())
+    full = text.sections(numbers, ReportOptions())
     assert "Think time: 0.09 s after each operation" in full
     assert "busy 10" in full
     assert "they were idle otherwise" not in full
@@ -133,7 +141,7 @@ def test_think_time_is_not_idleness() -> None:
 
 def test_a_closed_loop_has_no_section() -> None:
     numbers = play(lambda sent: sent + 10 * MS, [Stage(2, (4, 4))])
-    assert [*load.section(numbers), *load.brief(numbers), *stages.section(numbers)] == []
+    assert [*load.elements(numbers), *load.brief(numbers), *run_tables.stages(numbers).rows] == []
     assert (numbers.due, numbers.not_begun, numbers.stages) == (None, None, ())
     assert math.isnan(numbers.total.due.response.percentile(50))
 

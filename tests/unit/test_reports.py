@@ -17,7 +17,7 @@ from result_rows import block
 
 from ssbench.cli import output_file
 from ssbench.cli.master import main
-from ssbench.reports import ReportOptions, csv, summary, text, write_report
+from ssbench.reports import ReportOptions, csv, text, write_report
 from ssbench.reports import report as make_report
 from ssbench.results import LOST, NO_WORKER, NOT_MEASURED, STEPS, UNKNOWN, Failure, ResultRow
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
@@ -98,115 +98,115 @@ DELETE
 
 Distribution of requests per worker-ID:  1.000 -   2.000 (avg:   1.500; stddev:   0.500)
 """
-FIGURES = """
+NEW_SECTIONS = """
 Run
-       Load: closed loop, 4 users
-       Mix in %, asked for/done: CREATE 18.8/20.0, READ 43.8/60.0, UPDATE 18.8/0.0, DELETE 18.8/20.0
+  Load: closed loop, 4 users
+  Mix in %, asked for/done: CREATE 18.8/20.0, READ 43.8/60.0, UPDATE 18.8/0.0,
+    DELETE 18.8/20.0
 
 Figures
-       Window: 1.000 s from the first send to the last moment of sending
-       Drain: 3.000 s after it (succeeded: 1, failed: 2)
-       Users: 4, busy 18.8% of the window (under 95%: they were idle otherwise)
+  Window: 1.000 s from the first send to the last moment of sending
+  Drain: 3.000 s after it (succeeded: 1, failed: 2)
+  Users: 4, busy 18.8% of the window (under 95%: they were idle otherwise)
 
-       Within the window        ops      ops/s       MB/s   failed    in %  failed/s
-       CREATE                     1       1.00      0.003        0    0.00      0.00
-       READ                       1       1.00      0.003        0    0.00      0.00
-       DELETE                     0       0.00      0.000        0    0.00      0.00
-       ALL                        2       2.00      0.005        0    0.00      0.00
+  Within the window  ops  ops/s   MB/s  failed  in %  failed/s
+  CREATE               1   1.00  0.003       0  0.00      0.00
+  READ                 1   1.00  0.003       0  0.00      0.00
+  DELETE               0   0.00  0.000       0  0.00      0.00
+  ALL                  2   2.00  0.005       0  0.00      0.00
 
-       Whole seconds: 1      median    slowest    at s    fastest    at s
-       ops                      2.0        2.0       0        2.0       0
-       MB                     0.005      0.005       0      0.005       0
+  Whole seconds: 1  median  slowest  at s  fastest  at s
+  ops                  2.0      2.0     0      2.0     0
+  MB                 0.005    0.005     0    0.005     0
 
-       Latency in ms                    n    p50    p75    p90    p95    p99  p99.9 p99.99    max
-       CREATE  last                     1      -      -      -      -      -      -      -  250.0
-       READ    first                    2      -      -      -      -      -      -      -  250.0
-       READ    last                     2      -      -      -      -      -      -      -   1500
-       READ    first tiny               1      -      -      -      -      -      -      -  125.0
-       READ    last  tiny               1      -      -      -      -      -      -      -  500.0
-       READ    first huge               1      -      -      -      -      -      -      -  250.0
-       READ    last  huge               1      -      -      -      -      -      -      -   1500
-       ALL     first                    2      -      -      -      -      -      -      -  250.0
-       ALL     last                     3      -      -      -      -      -      -      -   1500
+  Latency in ms    n  p50  p75  p90  p95  p99  p99.9  p99.99    max
+  CREATE last      1    -    -    -    -    -      -       -  250.0
+  READ first       2    -    -    -    -    -      -       -  250.0
+  READ last        2    -    -    -    -    -      -       -   1500
+  READ first tiny  1    -    -    -    -    -      -       -  125.0
+  READ last tiny   1    -    -    -    -    -      -       -  500.0
+  READ first huge  1    -    -    -    -    -      -       -  250.0
+  READ last huge   1    -    -    -    -    -      -       -   1500
+  ALL first        2    -    -    -    -    -      -       -  250.0
+  ALL last         3    -    -    -    -    -      -       -   1500
 
-       Failures                        n  % of all   ms to fail: median      max  HTTP status
-       lost worker                     1     20.00                    -        -
-       short body                      1     20.00                    -        -  200
-"""
-SECONDS = '"Seconds Since Start","Requests Completed","Partial"\n1,2,0\n2,0,1\n3,1,1\n'
-NEW_SECTIONS = (
-    FIGURES
-    + """
-Causes of errors
-       Count  Cause        TX ID of the first
-           1  lost worker  tx4
-           1  short body   tx3
+Errors
+  cause        errors  % of all  ms to fail  max  HTTP status  operations
+  lost worker       1      20.0           -    -               DELETE 1
+  short body        1      20.0           -    -  200          READ 1
 
-Operations that were not done
-        Lost  Not sendable
-           1             2  DELETE
+  cause        first transaction id
+  lost worker  tx4
+  short body   tx3
 
-Causes of retries
-       Count  Cause
-           2  HTTP 503
-           1  HTTP 408
+  cause of retries  retries
+  HTTP 503                2
+  HTTP 408                1
+
+  no object for  size class  not sent
+  DELETE         tiny               2
 
 Warnings
-       worker 1 was busy
+  worker 1 was busy
 """
-)
+SECONDS = '"Seconds Since Start","Requests Completed","Partial"\n1,2,0\n2,0,1\n3,1,1\n'
 SUMMARY_TEXT = """\
-Known results                                                        ssbench 1.0
-http://a/v1/x, policy gold, 100 containers, 4 users, 2 workers;
-  2001-09-09 01:46:40 UTC, 4 s
+Known results
+http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
+  4 s from 2001-09-09 01:46:40 UTC; ssbench 1.0
 FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
   CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %;
   2 errors
 ! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
   DELETE
-               ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
-CREATE           1  20       0     1.00   0.00 |       -     -     -     - 250.0
-READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
-DELETE           0  20       1     0.00      - |       -     -     -     -     -
-ALL              3 100       2     2.00   0.01 |       -     -     -     -  1500
+
+        ops      %  errors  ops/s  MB/s  ms: p50  p95  p99  p99.9    max
+CREATE    1   20.0       0   1.00  0.00        -    -    -      -  250.0
+READ      2   60.0       1   1.00  0.00        -    -    -      -   1500
+DELETE    0   20.0       1   0.00     -        -    -    -      -      -
+ALL       3  100.0       2   2.00  0.01        -    -    -      -   1500
+
 -: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
 by size: tiny CREATE 1.00/s | huge READ 0.00/s
 errors: 1 x lost worker DELETE, first tx4
-        1 x short body READ, first tx3
+errors: 1 x short body READ, first tx3
 retries: 2 x HTTP 503, 1 x HTTP 408
 slowest READ 1500 ms: tx2, at 00:01, worker 2, ssbench_000002_gold/huge_000001
 ! worker 1 was busy
 """
 LONG_SUMMARY = """\
-Known results                                                        ssbench 1.0
-http://a/v1/x, policy gold, 100 containers, 4 users, 2 workers;
-  2001-09-09 01:46:40 UTC, 4 s
+Known results
+http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
+  4 s from 2001-09-09 01:46:40 UTC; ssbench 1.0
 FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
   CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %;
   2 errors
 ! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
   DELETE
-               ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
-CREATE           1  20       0     1.00   0.00 |       -     -     -     - 250.0
-READ             2  60       1     1.00   0.00 |       -     -     -     -  1500
-DELETE           0  20       1     0.00      - |       -     -     -     -     -
-ALL              3 100       2     2.00   0.01 |       -     -     -     -  1500
+
+        ops      %  errors  ops/s  MB/s  ms: p50  p95  p99  p99.9    max
+CREATE    1   20.0       0   1.00  0.00        -    -    -      -  250.0
+READ      2   60.0       1   1.00  0.00        -    -    -      -   1500
+DELETE    0   20.0       1   0.00     -        -    -    -      -      -
+ALL       3  100.0       2   2.00  0.01        -    -    -      -   1500
+
 -: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
-READ           ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
-tiny             1  40       1     1.00   0.00 |       -     -     -     - 500.0
-huge             1  20       0     0.00   0.00 |       -     -     -     -  1500
-WORKERS        ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
-worker 1
-                 2  40       0     2.00   0.01 |       -     -     -     - 500.0
-worker 2
-                 1  40       1     0.00   0.00 |       -     -     -     -  1500
-worker ?
-                 0  20       1     0.00      - |       -     -     -     -     -
-URLS           ops   %  errors    ops/s   MB/s | ms: p50   p95   p99 p99.9   max
-http://a/v1/x
-                 3 100       2     2.00   0.01 |       -     -     -     -  1500
+
+By size class
+size class  ops     %  errors  ops/s  MB/s  ms: p50  p95  p99  p99.9    max
+READ tiny     1  40.0       1   1.00  0.00        -    -    -      -  500.0
+  huge        1  20.0       0   0.00  0.00        -    -    -      -   1500
+
+worker host ops ops/s MB/s errors ms: p50 p95 p99 p99.9   max CPU lag p99 max
+1             2  2.00 0.01      0       -   -   -     - 500.0   -       -   -
+2             1  0.00 0.00      1       -   -   -     -  1500   -       -   -
+unknown       0  0.00    -      1       -   -   -     -     -   -       -   -
+
+storage URL    ops  ops/s  MB/s  errors  ms: p50  p95  p99  p99.9   max
+http://a/v1/x    3   2.00  0.01       2        -    -    -      -  1500
+
 errors: 1 x lost worker DELETE, first tx4
-        1 x short body READ, first tx3
+errors: 1 x short body READ, first tx3
 retries: 2 x HTTP 503, 1 x HTTP 408
 slowest READ 1500 ms: tx2, at 00:01, worker 2, ssbench_000002_gold/huge_000001
 ! worker 1 was busy
@@ -238,14 +238,14 @@ def numbers(path: Path) -> RunStatistics:
 
 
 def test_the_report_of_known_results(known: Path) -> None:
-    assert text.report(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
+    assert text.sections(numbers(known), ReportOptions(95)) == TABLE + NEW_SECTIONS
 
 
 def test_each_output_counts_a_lost_operation_among_the_errors(known: Path) -> None:
     """The old table said 1 error, and the summary 2."""
     found = numbers(known)
     table = re.findall(r"Count: +\d+ \( *(\d+) error", text.table(found, ReportOptions(95)))
-    rows = re.findall(r"^[A-Z]+ +\d+ +\d+ +(\d+)", summary.report(found, ReportOptions(95)), re.MULTILINE)
+    rows = re.findall(r"^[A-Z]+ +\d+ +[\d.]+ +(\d+)", text.summary(found, ReportOptions(95)), re.MULTILINE)
     names, values = (line.split(",") for line in csv.report(found, ReportOptions(95)).splitlines())
     columns = [value for name, value in zip(names, values, strict=True) if name.endswith('_errors"')]
     marked = [
@@ -260,7 +260,7 @@ def test_each_output_counts_a_lost_operation_among_the_errors(known: Path) -> No
 
 def test_further_percentiles_stand_behind_what_one_percentile_gives(known: Path) -> None:
     found, options = numbers(known), ReportOptions(95, (50, 99.9))
-    report, plain = text.report(found, options), text.report(found, ReportOptions(95))
+    report, plain = text.sections(found, options), text.sections(found, ReportOptions(95))
     before, title, further = report.partition("\nFurther percentiles\n")
     assert title
     assert plain.startswith(before)
@@ -284,19 +284,19 @@ def test_percentiles_of_the_command_line(known: Path, capsys: pytest.CaptureFixt
 
 def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -> None:
     plain = write(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
-    report = text.report(numbers(plain), ReportOptions(95))
+    report = text.sections(numbers(plain), ReportOptions(95))
     behind = report.partition("stddev:   0.500)\n")[2]
     assert behind.startswith("\nRun\n")
-    assert behind.endswith(
-        "ALL     last                     3      -      -      -      -      -      -      -   1500\n"
-    )
+    assert behind.endswith("  ALL last         3    -    -    -    -    -      -       -   1500\n")
 
 
 def test_an_old_file_with_errors_has_just_the_table(tmp_path: Path) -> None:
     path = tmp_path / "old.stat"
     path.write_bytes(msgpack_file([[success(), failure()]]))
     assert (
-        text.report(numbers(path), ReportOptions(95)).splitlines()[-1].startswith("Distribution of requests")
+        text.sections(numbers(path), ReportOptions(95))
+        .splitlines()[-1]
+        .startswith("Distribution of requests")
     )
     assert "lost" not in csv.report(numbers(path), ReportOptions(95))
 
@@ -342,7 +342,7 @@ def test_the_csv_of_known_results(known: Path) -> None:
 
 @pytest.mark.parametrize("percentile", [1, 5, 99.99, 100])
 def test_any_percentile(known: Path, percentile: float) -> None:
-    report = text.report(numbers(known), ReportOptions(percentile))
+    report = text.sections(numbers(known), ReportOptions(percentile))
     heads = [line for line in report.splitlines() if "std_dev" in line]
     assert f"{percentile}%-ile" in heads[0]
     usual = next(line for line in TABLE.splitlines() if "std_dev" in line)
@@ -353,7 +353,7 @@ def test_any_percentile(known: Path, percentile: float) -> None:
 def test_few_results(tmp_path: Path, rows: list[ResultRow]) -> None:
     failures = {0: FAILURES[4]} if rows == ROWS[4:] else {}
     few = numbers(write(tmp_path / "few.stat.gz", rows, failures, RunSummary(ended=1e9)))
-    report = text.report(few, ReportOptions(100))
+    report = text.sections(few, ReportOptions(100))
     assert "TOTAL\n" in report
     assert ("there is no result in this stat file" in report) == (not rows)
     assert csv.report(few, ReportOptions(100)).count("\n") == 2
@@ -362,7 +362,7 @@ def test_few_results(tmp_path: Path, rows: list[ResultRow]) -> None:
 def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
     rows: list[ResultRow] = [(1, 0, 1, 1, 1, 1, 0.0, 0.0, 1e9, 200)]
     instant = numbers(write(tmp_path / "inf.stat.gz", rows, {}, RunSummary(ended=1e9)))
-    assert "Average requests per second:   inf\n" in text.report(instant, ReportOptions(95))
+    assert "Average requests per second:   inf\n" in text.sections(instant, ReportOptions(95))
     assert ",inf," in csv.report(instant, ReportOptions(95))
 
 
@@ -388,13 +388,13 @@ def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
 def test_sizes(tmp_path: Path, size: int, shown: str) -> None:
     classes = (SizeClass("x", size, size, 1, (1.0, 0.0, 0.0, 0.0)),)
     path = write(tmp_path / "size.stat.gz", [], {}, SUMMARY, replace(SCENARIO, size_classes=classes))
-    assert f"      {shown:15}  x\n" in text.report(numbers(path), ReportOptions(95))
+    assert f"      {shown:15}  x\n" in text.sections(numbers(path), ReportOptions(95))
 
 
 def test_names_cannot_break_the_report_or_the_terminal(tmp_path: Path) -> None:
     name = "políticas / テスト\x1b[2J\nTOTAL\u2028 🐌"
     path = write(tmp_path / "name.stat.gz", [], {}, SUMMARY, replace(SCENARIO, name=name))
-    report = text.report(numbers(path), ReportOptions(95))
+    report = text.sections(numbers(path), ReportOptions(95))
     assert report.splitlines()[1].startswith("políticas / テスト\ufffd[2J\ufffdTOTAL\ufffd 🐌  (generated")
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     write_report("both", numbers(path), ReportOptions(), out)

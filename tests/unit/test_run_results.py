@@ -580,7 +580,7 @@ def test_a_disk_that_stands_still_holds_nobody_up(
 def test_files_of_version_1_give_this_report(name: str) -> None:
     path = DATA / f"version-1-{name}.stat.gz"
     assert gzip.decompress(path.read_bytes()).startswith(b"ssbench results 1\n")
-    assert text.report(summarize(open_results(path)), ReportOptions()) == path.with_name(
+    assert text.sections(summarize(open_results(path)), ReportOptions()) == path.with_name(
         f"version-1-{name}.txt"
     ).read_text(encoding="utf-8")
 

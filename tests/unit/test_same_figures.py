@@ -117,7 +117,7 @@ def _report(run: RunStatistics, name: str) -> str:
 
 def _summary(it: Made) -> Shown:
     text = _report(it.statistics, "summary")
-    keys = ("count", "%", "errors", "rate", "mb_per_s", "|", "p50", "p95", "p99", "p99.9", "max")
+    keys = ("count", "%", "errors", "rate", "mb_per_s", "p50", "p95", "p99", "p99.9", "max")
     return _rows(text, r"^(CREATE|READ|UPDATE|DELETE|ALL) +(.*)$", keys)
 
 
@@ -132,7 +132,7 @@ def _rows(text: str, pattern: str, keys: tuple[str, ...]) -> Shown:
 
 def _full(it: Made) -> Shown:
     keys = ("p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max")
-    pattern = r"^ {7}(CREATE|READ|UPDATE|DELETE|ALL) +last +\d+ +(.*)$"
+    pattern = r"^ {2}(CREATE|READ|UPDATE|DELETE|ALL) last +\d+ +(.*)$"
     return _rows(_report(it.statistics, "full"), pattern, keys)
 
 
@@ -154,7 +154,7 @@ def _html(it: Made) -> Shown:
     pytest.importorskip("jinja2")
     from ssbench.document import html  # noqa: PLC0415 - not before Jinja2 was found
 
-    page = html.render(Document("", [*run_tables.operations(it.statistics)]), View())
+    page = html.render(Document("", [run_tables.operations(it.statistics)]), View())
     for line in page.partition("</table>")[0].split("<tr")[2:]:
         name, *rest = [
             re.sub("<[^>]*>", "", cell).lstrip(">").strip() for cell in re.split("<td[^>]*>", line)[1:]

@@ -65,14 +65,14 @@ def test_what_a_person_looks_for_is_there() -> None:
     workers = tuple(WorkerFacts(number, f"host-{number % 2}", "1.0") for number in range(4))
     run = RunDescription(scenario(policy="gold"), "1.0", seed=4711, storage_urls=("http://proxy/v1/AUTH_b",))
     lines = summary(steady(20, 600, run, summary=RunSummary(ended=START + 20, workers=workers)))
-    assert lines[0] == "Mixed" + "ssbench 1.0".rjust(75)
-    head = " ".join(lines[1:3])
-    assert "http://proxy/v1/AUTH_b, policy gold, 100 containers, seed 4711; 64 users," in head
-    assert "4 workers on 2 hosts; 2023-11-14 22:13:20 UTC, 20 s" in head
+    assert lines[0] == "Mixed"
+    head = " ".join(lines[1:4])
+    assert "http://proxy/v1/AUTH_b; policy gold; 100 containers; seed 4711; 64 users;" in head
+    assert "4 workers on 2 hosts;   20 s from 2023-11-14 22:13:20 UTC; ssbench 1.0" in head
     read = next(line for line in lines if line.startswith("READ")).split()
-    assert read[:4] == ["READ", "12,000", "100", "0"]
-    assert [float(each) for each in read[7:]] == [5.0, 5.0, 5.0, 50.0, 50.0]
-    assert any(line.startswith("ops/s over time  ") and "median second 600" in line for line in lines)
+    assert read[:4] == ["READ", "12,000", "100.0", "0"]
+    assert [float(each) for each in read[6:]] == [5.0, 5.0, 5.0, 50.0, 50.0]
+    assert any(line.startswith("ops/s over time: ") and "median second 600" in line for line in lines)
     (slowest,) = [line for line in lines if line.startswith("slowest")]
     assert slowest == "slowest READ 50.0 ms: at 00:00, worker 3, ssbench_000000_gold/tiny_000000"
     assert not any(line.startswith("-: ") for line in lines)
@@ -121,7 +121,7 @@ def test_a_second_without_operations_is_seen_in_a_long_run() -> None:
     ended = RunSummary(ended=START + 2000)
     statistics = make_statistics(collector, Facts(RunDescription(scenario()), ended, []))
     (line,) = [line for line in summary(statistics, encoding="ascii") if line.startswith("ops/s over")]
-    picture = line.split("  ")[1].split(" ")[0]
+    picture = line.removeprefix("ops/s over time: ").split(" ")[0]
     assert "_____" in picture
     assert picture.count("#") > len(picture) // 2
 
@@ -135,7 +135,7 @@ def test_many_warnings_are_counted() -> None:
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.stat.gz")), ids=lambda path: path.name)
 def test_a_file_of_version_1_has_a_summary(path: Path) -> None:
     lines = summary(summarize(open_results(path)))
-    assert lines[0].endswith(("ssbench 1.0", "ssbench 1.0.0"))
+    assert any(line.endswith(("ssbench 1.0", "ssbench 1.0.0")) for line in lines[1:4])
     assert max(map(columns.width, lines)) <= 80
 
 
@@ -215,7 +215,7 @@ def test_the_sides_of_a_run_are_named() -> None:
 
 def test_the_length_of_a_run_agrees_with_the_whole_seconds_of_the_table() -> None:
     statistics = replace(steady(4, 600), end=START + 3.74)
-    seconds = re.search(r" UTC, (\S+) s$", summary(statistics)[1] + "\n" + summary(statistics)[2], re.M)
+    seconds = re.search(r"(\S+) s from 2023", " ".join(summary(statistics)[1:4]))
     assert seconds is not None
     (whole,) = re.findall(r"\((\d+)s\)$", report("table", statistics, ReportOptions()), re.M)
     assert "." in seconds[1]

@@ -77,7 +77,7 @@ def test_reports_name_it():
     statistics = statistics_of(3, Plant(1.0, 0.1), COUNT)
     words = sentence(statistics.waits[0])
     assert "container_update_timeout" in words
-    assert words in " ".join(text.report(statistics, ReportOptions()).split())
+    assert words in " ".join(text.sections(statistics, ReportOptions()).split())
     shown = products.find(Product.RUN, "summary_md")(statistics, ReportOptions())
     assert "container" in "".join(shown)
     assert '"name":"container_update_timeout"' in "".join(json.report(statistics, ReportOptions())).replace(

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 from planted_stores import STORES
 
-from ssbench.reports import plan
-from ssbench.reports.plan import section
+from ssbench.reports import load
 from ssbench.results import RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import Collector, make_statistics
+from ssbench.verdict.asked import mix_of
 from ssbench.workload.draws import Workload
 
 CLASSES = (
@@ -24,18 +24,18 @@ def test_the_mix_asked_for_is_the_one_that_is_drawn() -> None:
     scenario = Scenario("s", CLASSES, user_count=3, operation_count=9)
     draws = Workload(scenario, 7).draws()
     codes = [next(draws)[0] for _ in range(20_000)]
-    asked = plan._asked(scenario)
-    shares = 100 * np.bincount(codes, minlength=4) / len(codes)
+    asked = mix_of(scenario)
+    shares = np.bincount(codes, minlength=4) / len(codes)
     for share, name in zip(shares.tolist(), ("create", "read", "update", "delete"), strict=True):
-        assert abs(share - asked[name]) < 2, name
+        assert abs(share - asked[name]) < 0.02, name
 
 
 def test_the_mix_done_stands_beside_it() -> None:
     (mix,) = (planted for planted in STORES if planted.name == "mix")
     assert (
-        "\nRun\n       Load: closed loop, 8 users\n"
-        "       Mix in %, asked for/done: CREATE 25.0/25.0, READ 25.0/25.0, UPDATE 25.0/25.0,"
-        " DELETE 25.0/25.0\n"
+        "\nRun\n  Load: closed loop, 8 users\n"
+        "  Mix in %, asked for/done: CREATE 25.0/25.0, READ 25.0/25.0, UPDATE 25.0/25.0,\n"
+        "    DELETE 25.0/25.0\n"
         "\nFigures\n"
     ) in mix.report
 
@@ -49,10 +49,10 @@ def test_seed_capacity_and_an_interruption_are_told() -> None:
         current = True
 
     numbers = make_statistics(Collector(), Facts())
-    assert list(section(numbers))[2:] == ["       Load: closed loop, 3 users", "       Seed: 42"]
+    assert [each.text for each in load.asked(numbers)] == ["Load: closed loop, 3 users", "Seed: 42"]
     numbers = replace(numbers, interrupted=True, counters={"capacity": 64})
-    assert list(section(numbers))[2:] == [
-        "       Interrupted after 0 s: figures are of what was done until then",
-        "       Load: closed loop, 3 users; the workers run 64 operations at once",
-        "       Seed: 42",
+    assert [each.text for each in load.asked(numbers)] == [
+        "Interrupted after 0 s: figures are of what was done until then",
+        "Load: closed loop, 3 users; the workers run 64 operations at once",
+        "Seed: 42",
     ]

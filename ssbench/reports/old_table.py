@@ -1,0 +1,118 @@
+"""The table that ssbench 0.3.9 printed, to the last space, because scripts read it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+from ssbench.operations import OPERATIONS
+from ssbench.printable import printable
+from ssbench.reports.figures import rank, utc
+from ssbench.reports.options import ReportOptions
+from ssbench.scenario.model import CRUD, Scenario
+from ssbench.statistics import Latencies, RunStatistics, Section
+
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def table(statistics: RunStatistics, options: ReportOptions) -> str:
+    """Return the table."""
+    return "".join(printable(line) + "\n" for line in _table(statistics, options))
+
+
+def _table(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
+    yield from _head(statistics)
+    yield from _scenario(statistics.run.scenario)
+    for section in statistics.sections:
+        yield from _section(section, options.percentile)
+    spread = statistics.workers
+    yield (
+        f"Distribution of requests per worker-ID: {spread.minimum:6.3f} - {spread.maximum:7.3f} "
+        f"(avg: {spread.mean:7.3f}; stddev: {spread.deviation:7.3f})"
+    )
+
+
+def _head(statistics: RunStatistics) -> Iterator[str]:
+    run = statistics.run
+    yield ""
+    yield f"{run.scenario.name}  (generated with ssbench version {run.version})"
+    yield (
+        f"Worker count: {statistics.worker_count:3d}   Concurrency: {run.scenario.user_count:3d}  "
+        f"Ran {utc(statistics.start)} to {utc(statistics.end)} ({int(statistics.duration)}s)"
+    )
+    if run.scenario.delete_after:
+        most = f" to {run.scenario.delete_after_most}" if run.scenario.delete_after_most else ""
+        yield f"Object expiration (X-Delete-After): {run.scenario.delete_after}{most} (sec)"
+    yield ""
+
+
+def _scenario(scenario: Scenario) -> Iterator[str]:
+    """What the scenario asks for, which is not what happened."""
+    columns = {name: name[0].upper() for name in CRUD}
+    for operation in OPERATIONS.drawn:  # those that only this scenario has get a column of their own
+        if operation.name not in CRUD and any(
+            each.weights.get(operation.name) for each in scenario.size_classes
+        ):
+            columns[operation.name] = operation.name.upper()
+    widths = [max(2, len(title)) for title in columns.values()]
+    titles = "  ".join(f"{title:>{width}}" for title, width in zip(columns.values(), widths, strict=True))
+    yield f"% Ops   {titles}       Size Range       Size Name"
+    whole = sum(size_class.share for size_class in scenario.size_classes)
+    average = [0.0 for _ in columns]
+    for size_class in scenario.size_classes:
+        share = size_class.share / whole if whole else 0.0
+        percents = _percents(size_class.weights, columns)
+        average = [sum_ + share * percent for sum_, percent in zip(average, percents, strict=True)]
+        sizes = _size(size_class.size_min)
+        if size_class.size_max != size_class.size_min:
+            sizes += f" - {_size(size_class.size_max)}"
+        name = size_class.name if size_class.shape is None else f"{size_class.name} ({size_class.shape})"
+        yield f"{100 * share:3.0f}%   % {_columns(percents, widths)}      {sizes:15s}  {name}"
+    yield "-" * 69
+    yield f"         {_columns(average, widths)}      CRUD weighted average"
+    yield ""
+
+
+def _percents(weights: Mapping[str, float], names: Iterable[str]) -> list[float]:
+    """Return the percentage of each operation among all of them."""
+    total = sum(weights.values())
+    return [100 * weights.get(name, 0.0) / total if total else 0.0 for name in names]
+
+
+def _columns(percents: list[float], widths: list[int]) -> str:
+    return "  ".join(f"{percent:{width}.0f}" for percent, width in zip(percents, widths, strict=True))
+
+
+def _size(size: int) -> str:
+    """Return a number of bytes in the smallest decimal unit that takes three digits, halves rounded up."""
+    rounded = [(2 * size + 1000**power) // (2 * 1000**power) for power in range(len(_UNITS))]
+    power = next((power for power, number in enumerate(rounded) if number < 1000), len(_UNITS) - 1)
+    return f"{rounded[power]:3d} {_UNITS[power]:>2}"
+
+
+def _section(section: Section, percentile: float) -> Iterator[str]:
+    yield section.operation.name.upper() if section.operation else "TOTAL"
+    yield (
+        f"       Count: {section.count:5d} ({section.failed:5d} error; {section.retries:5d} retries: "
+        f"{section.retry_rate:5.2f}%)  Average requests per second: {section.requests_per_second:5.1f}"
+    )
+    label = f"{rank(percentile)}%-ile"
+    yield f"{'':28}min       max      avg      std_dev  {label:<26}Worst latency TX ID"
+    for line in section.lines:
+        which = "all obj sizes" if line.size_class is None else f"{line.size_class:>8} objs"
+        yield f"       First-byte latency: {_latencies(line.first_byte, percentile, which)}"
+        yield f"       Last-byte  latency: {_latencies(line.last_byte, percentile, which)}"
+    yield ""
+
+
+def _latencies(latencies: Latencies, percentile: float, which: str) -> str:
+    slowest = latencies.slowest.trans_id if latencies.slowest else ""
+    return (
+        f"{_seconds(latencies.minimum, 6)} - {_seconds(latencies.maximum, 7)}  "
+        f"{_seconds(latencies.mean, 7)}  ({_seconds(latencies.deviation, 7)})  "
+        f"{_seconds(latencies.percentile(percentile), 7)}  ({which})  {slowest}"
+    )
+
+
+def _seconds(seconds: float, width: int) -> str:
+    return f"{'N/A  ':>{width}}" if math.isnan(seconds) else f"{seconds:{width}.3f}"

@@ -1,0 +1,197 @@
+"""Facts of a run: its head, causes of errors, slowest operations, waits, warnings, parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from ssbench.document import Cell, Column, Element, Item, Items, Lines, Table, columns_of
+from ssbench.document.columns import plural
+from ssbench.figures.units import milliseconds, percent
+from ssbench.operations import OPERATIONS
+from ssbench.reports import load
+from ssbench.reports.figures import object_path, utc
+from ssbench.results import NO_WORKER
+from ssbench.statistics import Cause, RunStatistics, Slowest, waits
+
+#: Characters of the scenario file beyond this are cut off: the page stays small whatever the run was.
+_MOST_TEXT = 20_000
+
+#: The columns of the table of errors.
+_COLUMNS = (
+    Column("cause", is_number=False),
+    Column("errors"),
+    Column("% of all"),
+    Column("ms to fail: median", short="ms to fail"),
+    Column("max"),
+    Column("HTTP status", is_number=False, is_whole=True),
+    Column("operations", is_number=False, is_whole=True),
+    Column("first transaction id", is_number=False, is_whole=True),
+)
+
+
+def facts(statistics: RunStatistics) -> list[str]:
+    """Return what stands at the head of a report: where, with which load, when, for how long."""
+    run, scenario = statistics.run, statistics.run.scenario
+    sides = run.sides_as_given
+    found = []
+    if sides:
+        found.append(f"two sides, {' and '.join(sides)}: figures are of both together")
+    if run.options.get("noop"):
+        found.append("no-op run: nothing was sent to Swift")
+    elif run.storage_urls and not any("://" in each for each in sides):
+        more = len(run.storage_urls) - 1
+        found.append(f"{run.storage_urls[0]}{f' and {more} more' if more else ''}")
+    if scenario.policy:
+        found.append(f"policy {scenario.policy}")
+    if statistics.current:
+        found.append(plural(scenario.containers, "container"))
+    if run.seed is not None:
+        found.append(f"seed {run.seed}")
+    found.append(load.words(scenario))
+    hosts = {worker.host for worker in statistics.fleet if worker.host}
+    workers = plural(len(statistics.fleet) or statistics.worker_count, "worker")
+    found.append(f"{workers} on {plural(len(hosts), 'host')}" if hosts else workers)
+    found.append(f"{seconds_of(statistics)} from {utc(statistics.start)}")
+    return [*found, f"ssbench {run.version}"]
+
+
+def seconds_of(statistics: RunStatistics) -> str:
+    """Return how long the run took; with tenths, so that the table's whole seconds, cut off, agree."""
+    return f"{statistics.duration:,.1f}".removesuffix(".0") + " s"
+
+
+def warnings_of(statistics: RunStatistics) -> list[str]:
+    """Return what the reader should know before relying on figures."""
+    none = ["there is no result in this stat file"] if statistics.start is None else []
+    return [*statistics.warnings, *none]
+
+
+def waits_of(statistics: RunStatistics) -> Iterator[Items]:
+    """Yield waits that are as long as a constant of the system."""
+    yield Items([Item(waits.sentence(wait)) for wait in statistics.waits])
+
+
+def errors(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield the causes of errors, of retries, and operations that could not be sent."""
+    if statistics.errors:
+        total = statistics.total.count + statistics.total.failed
+        rows: list[Sequence[str | Cell]] = []
+        for name, cause in statistics.errors.items():
+            of = [
+                f"{operation.name.upper()} {count:,}"
+                for code, count in sorted(cause.operations.items())
+                if (operation := OPERATIONS.get(code))
+            ]
+            rows.append(
+                [
+                    name,
+                    f"{cause.count:,}",
+                    percent(cause.count / total if total else 0.0),
+                    milliseconds(cause.times.supported_percentile(50)),
+                    milliseconds(cause.times.maximum),
+                    _statuses(cause),
+                    ", ".join(of),
+                    _code(cause.trans_id),
+                ]
+            )
+        yield Table(_COLUMNS, rows)
+    if statistics.retries:
+        retries = [(name, f"{count:,}") for name, count in statistics.retries.items()]
+        yield Table(columns_of("cause of retries", "retries"), retries)
+    if statistics.not_sendable:
+        unsent = [(each.name.upper(), name, f"{n:,}") for each, name, n in statistics.not_sendable]
+        yield Table(columns_of("no object for", "size class", "not sent", texts=2), unsent)
+
+
+def _statuses(cause: Cause) -> str:
+    """Return the HTTP statuses of a cause; how often each came where there are several."""
+    several = sorted((status, times) for status, times in cause.statuses.items() if status > 0)[:3]
+    return ", ".join(
+        f"{status}" if times == cause.count else f"{status} x {times}" for status, times in several
+    )
+
+
+def slowest(statistics: RunStatistics) -> Table:
+    """Return the slowest operations, with transaction ids to copy."""
+    rows = [_slow(statistics, each) for each in statistics.slowest]
+    columns = columns_of("operation", "ms", "at s", "first byte", "bytes", "retries", "worker")
+    return Table([*columns, *columns_of("object", "transaction id", "storage URL", texts=3)], rows, keys=1)
+
+
+def _slow(statistics: RunStatistics, slow: Slowest) -> list[str | Cell]:
+    urls = statistics.run.storage_urls
+    operation = OPERATIONS.get(slow.operation)
+    where = urls[slow.storage_url] if 0 <= slow.storage_url < len(urls) else ""
+    begun = slow.completed - slow.latency - (statistics.start or 0.0)
+    return [
+        operation.name.upper() if operation else str(slow.operation),
+        milliseconds(slow.latency),
+        f"{begun:.3f}",
+        milliseconds(slow.first_byte),
+        f"{slow.size:,}" if slow.size >= 0 else "-",
+        str(slow.retries),
+        "-" if slow.worker == NO_WORKER else str(slow.worker),
+        object_path(statistics.run, slow),
+        _code(slow.trans_id),
+        where,
+    ]
+
+
+def _code(text: str | None) -> Cell:
+    return Cell(text or "", is_code=True)
+
+
+def parameters(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield all that is known of how the run was done."""
+    run, scenario = statistics.run, statistics.run.scenario
+    known: list[tuple[str, object]] = [
+        ("scenario", scenario.name),
+        ("ssbench", run.version),
+        ("master", run.host),
+        ("run", run.run_id),
+        ("seed", run.seed),
+        ("first send", utc(statistics.start)),
+        ("last completion", utc(statistics.end)),
+        ("users", scenario.user_count),
+        ("operations", scenario.operation_count),
+        ("rate (ops/s)", scenario.rate),
+        ("arrivals", scenario.arrivals if scenario.is_open else None),
+        ("warm-up (s)", scenario.warmup or None),
+        ("think time (s)", scenario.think_time or None),
+        ("popularity", scenario.popularity),
+        ("reuse", scenario.reuse),
+        ("bodies", scenario.body),
+        ("stages", "; ".join(f"{each.seconds:g} s: {each}" for each in scenario.stages)),
+        ("run seconds", scenario.run_seconds),
+        ("containers", scenario.container_count),
+        ("container base", scenario.container_base),
+        ("policy", scenario.policy),
+        ("delete after (s)", scenario.delete_after),
+        ("storage URLs", ", ".join(run.storage_urls)),
+        *((f"--{name.replace('_', '-')}", value) for name, value in run.options.items()),
+        *((name.replace("_", " "), f"{value:,.10g}") for name, value in statistics.counters.items()),
+    ]
+    rows = [[name, str(value)] for name, value in known if value is not None and value != ""]
+    classes = [
+        [
+            each.name if each.shape is None else f"{each.name} ({each.shape})",
+            f"{each.size_min:,}",
+            f"{each.size_max:,}",
+            f"{each.initial_files:,}",
+            ", ".join(f"{name} {weight:g}" for name, weight in each.weights.items() if weight),
+        ]
+        for each in scenario.size_classes
+    ]
+    heads = ("size class", "smallest (bytes)", "largest", "initial objects", "weights")
+    yield Table(columns_of("parameter", "value", texts=2), rows)
+    yield Table(columns_of(*heads), classes)
+    if scenario.data:
+        yield _file(scenario.data)
+
+
+def _file(data: object) -> Lines:
+    text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
+    if len(text) > _MOST_TEXT:
+        text = text[:_MOST_TEXT] + "\n..."
+    return Lines(text.split("\n"), "The scenario file")
