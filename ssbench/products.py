@@ -35,6 +35,7 @@ class Product(Enum):
     TREND = "a trend"
     OUTLOOK = "a check of a scenario"
     CHANGES = "what changed by Swift's logs"
+    ATTRIBUTION = "an attribution"
 
 
 #: The fields by which the statistics of a complete report are grouped, as pages need them.
@@ -51,6 +52,7 @@ _DOCUMENTS = {
     Product.TREND: "ssbench.archive.trend:document",
     Product.OUTLOOK: "ssbench.scenario.outlook:document",
     Product.CHANGES: "ssbench.reports.changes:document",
+    Product.ATTRIBUTION: "ssbench.reports.attribution:document",
 }
 
 #: What writes any document, given the document and a view.
@@ -85,6 +87,7 @@ _OWN: dict[Product, dict[str, str]] = {
     Product.TREND: {"json": "ssbench.archive.json_records:trend"},
     Product.OUTLOOK: {"json": "ssbench.reports.json_outlook:report"},
     Product.CHANGES: {"json": "ssbench.reports.changes:as_json"},
+    Product.ATTRIBUTION: {"json": "ssbench.attribution.json_record:report"},
     Product.CAPACITY: {
         "csv": "ssbench.reports.capacity:as_csv",
         "json": "ssbench.capacity.json_record:report",

@@ -25,7 +25,16 @@ class Report(Attribution):
     waits: tuple[Wait, ...]
 
 
-def report(found: Attribution, waits: tuple[Wait, ...]) -> str:
+@dataclass(frozen=True, slots=True)
+class Attributed:
+    """What the logs say of a run, and the waits in its latencies that are as long as a constant."""
+
+    found: Attribution
+    waits: tuple[Wait, ...] = ()
+
+
+def report(attributed: Attributed, *_: object) -> str:
     """Return it as one JSON document."""
+    found = attributed.found
     own = {field.name: getattr(found, field.name) for field in fields(Attribution)}
-    return record.text(Report(**own, answer=texts.answer(found), waits=waits))
+    return record.text(Report(**own, answer=texts.answer(found), waits=attributed.waits))

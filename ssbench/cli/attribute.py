@@ -11,6 +11,7 @@ from ssbench import printable, products
 from ssbench.cli import archives, attribute_changes, attribute_requests, attribute_waits, output_file
 from ssbench.cli.options import add_force, add_renamed
 from ssbench.errors import ExitCode, UsageError
+from ssbench.products import Product
 
 if TYPE_CHECKING:
     from ssbench.attribution import files
@@ -96,10 +97,10 @@ def _template(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what stands out; raises StatFileError, and UsageError for files that do not belong together."""
-    from ssbench.attribution import files, json_record, texts
+    from ssbench.attribution import files
     from ssbench.attribution.findings import attribute
+    from ssbench.attribution.json_record import Attributed
     from ssbench.attribution.records import RunFacts
-    from ssbench.statistics import waits as waits_of_constants
 
     arguments.stats_file = archives.stat_file(arguments)
     attribute_requests.check(arguments)
@@ -121,16 +122,15 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if attribute_requests.write(arguments, joined):
         return ExitCode.OK
     facts = RunFacts(arguments.hosts, summary.cluster if summary else None, _overload(joined, summary))
-    found, waits = attribute(joined, facts), attribute_waits.waits(joined)
+    found = Attributed(attribute(joined, facts), attribute_waits.waits(joined))
     if not (on_stdout and output_file.is_standard_output(arguments.report_file)):
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
-            texts.write(found, out)
-            texts.section(waits_of_constants.TITLE, map(waits_of_constants.sentence, waits), out)
+            out.write(products.find(Product.ATTRIBUTION, "text")(found, output_file.view(out)))
     if arguments.json:
         with output_file.writing(arguments.json, force=arguments.force, clean=printable.in_json) as out:
-            out.write(json_record.report(found, waits))
+            out.write(products.find(Product.ATTRIBUTION, "json")(found))
     if arguments.html:
-        _write_page(arguments, found, attribute_requests.requests(arguments, joined))
+        _write_page(arguments, found.found, attribute_requests.requests(arguments, joined))
     return ExitCode.OK
 
 

@@ -1,10 +1,11 @@
-"""Which node was slow, by Swift's logs, as a section of the document of the run."""
+"""Which node was slow, by Swift's logs: a document, and a section of that of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from ssbench.attribution import waterfall
+from ssbench.attribution.json_record import Attributed
 from ssbench.attribution.pictures import pictures
 from ssbench.attribution.ranks import Difference
 from ssbench.attribution.records import Attribution
@@ -22,6 +23,9 @@ from ssbench.attribution.texts import (
 )
 from ssbench.document import (
     Cell,
+    Column,
+    Detail,
+    Document,
     Element,
     Item,
     Items,
@@ -31,9 +35,13 @@ from ssbench.document import (
     Table,
     Tone,
     Verdict,
+    View,
     columns_of,
+    section_of,
+    without,
 )
 from ssbench.figures.units import milliseconds
+from ssbench.statistics import waits
 
 _HEADLINES = (
     ("slow", "Slow"),
@@ -45,15 +53,50 @@ _HEADLINES = (
 )
 #: How many requests are shown one by one.
 _WATERFALLS = 10
-_TIMES = ("own p50 ms", "own p99 ms", "client p50 ms", "client p99 ms")
+#: Rows of a table that text shows; JSON has all.
+_MOST_ROWS = 20
+_MOST_SLOWEST = 5
+
+#: The columns of proxies, nodes, devices and partitions.
+_COLUMNS = (
+    Column("", is_number=False),
+    Column("requests"),
+    Column("longer with it ms", short="longer"),
+    Column("%", detail=Detail.PAGE),
+    Column("errors"),
+    Column("own p50 ms", short="own p50"),
+    Column("own p99 ms", short="p99"),
+    Column("client p50 ms", short="client p50"),
+    Column("client p99 ms", short="p99"),
+)
 _LEGEND = f"{LONGER[:1].upper()}{LONGER[1:]}."
 
 
+def document(attributed: Attributed, _view: View) -> Document:
+    """Return the report on its own: how much the logs cover comes before what they say."""
+    found = attributed.found
+    elements = [
+        coverage(found),
+        Section("What stands out", [*map(Note, answer(found))]),
+        *pictures(found),
+        *_tables(found),
+        *section_of(waits.TITLE, [Items([Item(waits.sentence(each)) for each in attributed.waits])]),
+    ]
+    return Document("Which node was slow", elements, untitled=True)
+
+
 def section(attribution: Attribution) -> Section:
-    """Return the section: the answer in words first, then coverage and tables."""
+    """Return the report as a section of that of the run: the answer comes first."""
     tone, headline = _headline(attribution)
     verdict = Verdict(tone, headline, answer(attribution))
-    return Section("Which node was slow", [verdict, *pictures(attribution), *_elements(attribution)])
+    elements = [verdict, *pictures(attribution), coverage(attribution), *_tables(attribution)]
+    return Section("Which node was slow", elements)
+
+
+def coverage(attribution: Attribution) -> Section:
+    """Return how much of the run the logs cover, and likely reasons of what is missing."""
+    facts = [f"{what}: {value}" for what, value in coverage_facts(attribution.coverage)]
+    return Section("Coverage", [*map(Note, (*facts, *coverage_notes(attribution.coverage)))])
 
 
 def requests(found: Sequence[Request]) -> Section:
@@ -82,21 +125,15 @@ def _headline(attribution: Attribution) -> tuple[Tone, str]:
     return Tone.DOUBTFUL, "Errors in the logs"
 
 
-def _elements(attribution: Attribution) -> Iterator[Element]:
+def _tables(attribution: Attribution) -> Iterator[Element]:
     slow = {each.name for each in attribution.findings if each.kind in ("slow", "late", "507")}
     slow |= {name for each in attribution.findings if each.kind == "slow" for name in each.members}
-    facts = [f"{what}: {value}" for what, value in coverage_facts(attribution.coverage)]
-    lines = [*facts, *coverage_notes(attribution.coverage)]
-    yield Section("Coverage", [Items([Item(each) for each in lines])])
     yield _parts(attribution.parts)
-    for title, rows in (
-        ("Proxies", attribution.proxies),
-        ("Nodes", attribution.nodes),
-        ("Devices", attribution.devices),
-        ("Partitions with most requests", attribution.partitions),
-    ):
-        yield _rows(title, rows, slow)
-    if attribution.devices:
+    yield _rows("Proxies (ms)", attribution.proxies, slow)
+    yield _rows("Nodes (ms)", attribution.nodes, slow)
+    yield _rows("Devices (ms)", attribution.devices, slow)
+    yield _rows("Partitions with most requests (ms)", attribution.partitions, slow)
+    if attribution.proxies or attribution.devices:
         yield Note(_LEGEND)
     if attribution.slowest:
         yield _slowest(attribution.slowest)
@@ -109,26 +146,24 @@ def _elements(attribution: Attribution) -> Iterator[Element]:
         ),
     ):
         cells = [(kind, where or "-", f"{count:,}") for kind, where, count in errors]
-        yield Table(columns_of("error", "where", "times", texts=2), cells, title=title)
+        yield Table(columns_of("error", "where", "times", texts=2), cells, title=title, most=_MOST_ROWS)
 
 
 def _rows(title: str, rows: Sequence[Row], slow: set[str]) -> Table:
-    """Return a table of proxies, nodes, devices or partitions; who is named has another colour."""
-    compared = any(row.longer for row in rows)
-    cells: list[Sequence[str | Cell]] = []
-    for row in rows:
-        cells.append(
-            [
-                Cell(row.name, Tone.BAD) if row.name in slow else row.name,
-                f"{row.requests:,}",
-                *(_longer(row.longer) if compared else ()),
-                f"{row.errors:,}",
-                *_pair(row.seconds),
-                *_pair(row.latency),
-            ]
-        )
-    heads = ("", "requests", *(("longer with it ms", "%") if compared else ()), "errors", *_TIMES)
-    return Table(columns_of(*heads), cells, title=title)
+    """Return a table of proxies, nodes, devices or partitions; suspects are highlighted."""
+    cells: list[Sequence[str | Cell]] = [
+        [
+            Cell(row.name, Tone.BAD) if row.name in slow else row.name,
+            f"{row.requests:,}",
+            *_longer(row.longer),
+            f"{row.errors:,}",
+            *_pair(row.seconds),
+            *_pair(row.latency),
+        ]
+        for row in rows
+    ]
+    table = Table(_COLUMNS, cells, title=title, most=_MOST_ROWS)
+    return table if any(row.longer for row in rows) else without(table, (2, 3))
 
 
 def _longer(difference: Difference | None) -> tuple[str, str]:
@@ -149,30 +184,43 @@ def _parts(rows: Sequence[PartRow]) -> Table:
         ]
         for row in rows
     ]
-    parts = ("client", "to proxy", "proxy", "slowest server")
-    heads = [f"{part} {rank}" for part in parts for rank in ("p50", "p99")]
-    shown = columns_of("operation", "requests", *heads, "more servers")
-    return Table(shown, cells, title="Where the time goes (ms)")
+    columns = columns_of("operation", "requests")
+    for part, short in (("client", None), ("to proxy", None), ("proxy", None), ("slowest server", "server")):
+        columns += [Column(f"{part} p50", short=short or part), Column(f"{part} p99", short="p99")]
+    columns.append(Column("more servers", short="more"))
+    return Table(columns, cells, title="Where the time goes (ms)")
 
 
 def _slowest(rows: Sequence[SlowOperation]) -> Table:
     cells = [
         [
             row.operation.upper(),
-            row.proxy or "-",
-            row.device or "-",
-            row.process or "-",
-            Cell(listed(row.named), Tone.BAD) if row.named else "-",
             Cell(row.trans_id or "", is_code=True),
             *map(milliseconds, (row.latency, row.client, row.proxy_own, row.backend)),
             f"{row.extra:,}",
+            row.device or "-",
+            row.process or "-",
+            row.proxy or "-",
+            Cell(listed(row.named), Tone.BAD) if row.named else "-",
         ]
         for row in rows
     ]
-    who = ("operation", "proxy", "slowest device", "its process", "named above", "transaction id")
-    parts = ("client", "to proxy", "proxy", "slowest server", "more servers")
+    columns = [
+        *columns_of("operation", "transaction id", "client", "to proxy", "proxy", texts=2),
+        Column("slowest server", short="server"),
+        Column("more servers", short="more"),
+        *(
+            Column(head, is_number=False, short=short, is_whole=True)
+            for head, short in (
+                ("slowest device", None),
+                ("its process", None),
+                ("proxy", "by proxy"),
+                ("named above", None),
+            )
+        ),
+    ]
     title = "Where the time of the slowest operations went (ms)"
-    return Table(columns_of(*who, *parts, texts=6), cells, title=title)
+    return Table(columns, cells, keys=2, title=title, most=_MOST_SLOWEST)
 
 
 def _pair(pair: tuple[float, float] | None) -> tuple[str, str]:

@@ -137,8 +137,7 @@ def printed(report: str) -> dict[str, float]:
         if head.startswith("Window"):
             found |= _window(" ".join([head, *lines]))
         elif re.match("Stalls|Sent again|Deletes that found|Left out|Standard error", head):
-            for line in (head, *lines):
-                found |= _remark(line)
+            found |= _remarks(" ".join([head, *lines]))
             for number, (line, own) in enumerate(_STALL.findall(" ".join(lines))):
                 seconds, start = re.findall(r"[\d.]+", line)
                 stalled = map(float, re.findall(r"stalled for ([\d.]+) s", own))
@@ -158,13 +157,17 @@ def _section(report: str, title: str) -> list[str]:
     return re.split(r"\n\n(?=\S)", after)[0].split("\n\n") if found else []
 
 
-def _remark(line: str) -> dict[str, float]:
-    numbers = [float(each) for each in re.findall(r"[\d.]*\d", line)]
-    if line.startswith("Left out"):
-        return dict(zip(("left out", "left out median ms", "left out max ms"), numbers, strict=True))
-    names = {"Stalls": "stalls", "Sent": "reconnect", "Deletes": "vanished"}
-    name = names.get(line.split(maxsplit=1)[0].rstrip(":"))
-    return {name: numbers[0]} if name else {}
+def _remarks(text_: str) -> dict[str, float]:
+    patterns = {
+        "stalls": r"Stalls: (\d+)",
+        "reconnect": r"\(reconnect\): (\d+)",
+        "vanished": r"\(successes\): (\d+)",
+        "left out": r"Left out, .*?: (\d+)",
+        "left out median ms": r"Left out, .*?\(median ([\d.]+)",
+        "left out max ms": r"Left out, .*? max ([\d.]+) ms",
+    }
+    matches = {name: re.search(pattern, text_) for name, pattern in patterns.items()}
+    return {name: float(match[1]) for name, match in matches.items() if match}
 
 
 def _window(text_: str) -> dict[str, float]:

@@ -1,6 +1,5 @@
 """Who is accused: on genuine runs of a real Swift, and on simulated ones of sixty devices."""
 
-import io
 import re
 from dataclasses import replace
 
@@ -9,14 +8,17 @@ import pytest
 from genuine_runs import genuine
 from simulated_cluster import Cause, Shape, simulate
 
+from ssbench import products
 from ssbench.attribution import kinds, ranks, tables, texts
 from ssbench.attribution.findings import attribute
 from ssbench.attribution.joined import OTHER, UPDATE, Lines
+from ssbench.attribution.json_record import Attributed
 from ssbench.attribution.records import Attribution
 from ssbench.attribution.sentences import sentence
 from ssbench.attribution.tables import Row
 from ssbench.document import Document, View, html
 from ssbench.operations import DELETE, LIST
+from ssbench.products import Product
 from ssbench.reports import attribution
 
 
@@ -187,14 +189,12 @@ def test_when_a_device_was_slow() -> None:
 
 def test_pictures_fit_a_terminal_and_show_evidence_first() -> None:
     found = attribute(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.75)), SMALL))
-    out = io.StringIO()
-    texts.write(found, out)
-    lines = out.getvalue().splitlines()
+    lines = products.find(Product.ATTRIBUTION, "text")(Attributed(found), View()).splitlines()
     assert max(map(len, lines)) <= 80
     table = lines[lines.index("Own times against peers', by evidence") :]
-    assert re.match(r"d1 on n1 +\+[\d.]+ +\+[\d.]+ to \+[\d.]+ +█+ *<0\.001$", table[3])
-    (over,) = (line for line in lines if line.startswith("d1 on n1: "))
-    assert re.match(r"d1 on n1: [▁▂]+[▃▄▅▆▇█]+[▁▂]+ \(0 to 8 s; highest \+[\d.]+ ms longer\)", over)
+    assert re.match(r" +d1 on n1 +\+[\d.]+ +\+[\d.]+ to \+[\d.]+ +█+ *<0\.001$", table[2])
+    (over,) = (line for line in lines if line.startswith("  d1 on n1: "))
+    assert re.match(r"  d1 on n1: [▁▂]+[▃▄▅▆▇█]+[▁▂]+ \(0 to 8 s; highest \+[\d.]+ ms longer\)", over)
     assert found.standings[0].name == "d1 on n1"
     page = html.render(Document("", [attribution.section(found)]), View())
     assert page.count("<table") >= 6

@@ -194,10 +194,10 @@ def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path)
         "Own times against peers', by evidence",
         "Coverage",
         "Where the time goes (ms)",
-        "Proxies",
-        "Nodes",
-        "Devices",
-        "Partitions with most requests",
+        "Proxies (ms)",
+        "Nodes (ms)",
+        "Devices (ms)",
+        "Partitions with most requests (ms)",
         "Where the time of the slowest operations went (ms)",
     ]
     (row,) = re.findall(

@@ -36,7 +36,7 @@ def test_the_report_of_known_results(capsys: pytest.CaptureFixture[str]) -> None
     assert "| CREATE | 1 | 20.0 | 0 | 1.00 | 0.00 | - | - | - | - | 250.0 |" in lines
     assert "| **ALL** | 3 | 100.0 | 2 | 2.00 | 0.01 | - | - | - | - | 1500 |" in lines
     assert "- 2 of 5 operations failed (40.0 %): 1 x lost worker, 1 x short body." in lines
-    assert "| short body | 1 | 20.0 | - | - | 200 | READ 1 | `tx3` |" in lines
+    assert "| short body | 1 | 20.0 | - | - |  | READ 1 | `tx3` |" in lines
     assert "- worker 1 was busy" in lines
 
 

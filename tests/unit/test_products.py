@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from full_run import write_full_run
-from simulated_cluster import Cause, changes_of
+from simulated_cluster import Cause, Shape, changes_of, simulate
 
 from ssbench import products
 from ssbench.archive import entry_of
+from ssbench.attribution.findings import attribute
+from ssbench.attribution.json_record import Attributed
 from ssbench.capacity.steps import step_of
 from ssbench.capacity.variables import Variable
 from ssbench.cli import capacity, master
@@ -33,6 +35,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
     figures = [figures_of(statistics, name) for name in ("one", "two")]
     entry = entry_of(statistics, path.name, 1, 1)
     steps = (step_of(3, statistics),)
+    joined = simulate(1, Cause(devices=(1,)), Shape(devices=4, nodes=3, requests=400))
     return {
         Product.RUN: statistics,
         Product.COMPARISON: compare(figures[:1], figures[1:]),
@@ -43,6 +46,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.TREND: [entry],
         Product.OUTLOOK: load("very_small"),
         Product.CHANGES: changes_of(Cause(devices=(1,)), Cause()),
+        Product.ATTRIBUTION: Attributed(attribute(joined)),
     }
 
 
@@ -66,6 +70,7 @@ def test_each_product_is_made_in_each_format(
             Product.TREND: "1 run",
             Product.OUTLOOK: "8 operations at once",
             Product.CHANGES: "d1 on n1",
+            Product.ATTRIBUTION: "d1 on n1 is slow",
         }
         assert words[product] in made
         assert "\x1b" not in made

@@ -68,7 +68,7 @@ def test_what_a_person_looks_for_is_there() -> None:
     assert lines[0] == "Mixed"
     head = " ".join(lines[1:4])
     assert "http://proxy/v1/AUTH_b; policy gold; 100 containers; seed 4711; 64 users;" in head
-    assert "4 workers on 2 hosts;   20 s from 2023-11-14 22:13:20 UTC; ssbench 1.0" in head
+    assert "4 workers on 2 hosts; 20 s from 2023-11-14 22:13:20 UTC; ssbench 1.0" in head
     read = next(line for line in lines if line.startswith("READ")).split()
     assert read[:4] == ["READ", "12,000", "100.0", "0"]
     assert [float(each) for each in read[6:]] == [5.0, 5.0, 5.0, 50.0, 50.0]

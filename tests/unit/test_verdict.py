@@ -132,7 +132,7 @@ def test_percentiles_are_of_response_times_and_say_at_least() -> None:
     other = json.loads(reports.report("json", closed(), ReportOptions()))["operations"][0]["figures"]
     assert other["since_due"] is None
     good = report("summary", kept(), ReportOptions())
-    assert re.search(r"^READ .*\| +11\.4 +11\.4 +11\.4 +- +11\.4$", good, re.MULTILINE)
+    assert re.search(r"^READ .* 11\.4 +11\.4 +11\.4 +- +11\.4$", good, re.MULTILINE)
 
 
 def test_a_store_that_falls_behind_its_rate_is_not_delivered() -> None:
