@@ -225,7 +225,7 @@ def _blocks(
         return gap, [(max(least, min(name, room)), columns[0].is_number, names), *columns_]
 
     # Where cells have blanks, one blank does not part them.
-    has_blanks = any(" " in cell for *_, own in others for cell in own[1:])
+    has_blanks = any(" " in cell for *_, own in others for cell in own)
     for room, gap in product((name, least), (_GAP,) if has_blanks else (_GAP, 1)):
         if room + sum(each + gap for each, *_ in others) <= most:
             yield block(gap, others)

@@ -109,7 +109,7 @@ def _columns() -> list[Column]:
 
 def _latency_columns() -> Iterator[Column]:
     for place, head in enumerate(_LATENCIES):
-        yield Column(head, short=head.removesuffix(" ms") if place else "ms: p50")
+        yield Column(head, short=head.removesuffix(" ms") if place else "ms:p50")
 
 
 def _of_line(line: Line, statistics: RunStatistics) -> list[str | Cell]:
@@ -184,7 +184,7 @@ def workers(statistics: RunStatistics) -> Iterator[Table]:
         rows.append(["master", statistics.run.host, *("" for _ in _FIGURES), *own])
     load = [
         Column("CPU of a core", short="CPU"),
-        Column("lag p99 ms", short="lag p99"),
+        Column("lag p99 ms", short="lag:p99"),
         Column("lag max ms", short="max"),
     ]
     if rows:

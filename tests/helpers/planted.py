@@ -163,11 +163,11 @@ def _remarks(text_: str) -> dict[str, float]:
         "reconnect": r"\(reconnect\): (\d+)",
         "vanished": r"\(successes\): (\d+)",
         "left out": r"Left out, .*?: (\d+)",
-        "left out median ms": r"Left out, .*?\(median ([\d.]+)",
+        "left out median ms": r"Left out, .*?\(median ([\d.]+|-)",
         "left out max ms": r"Left out, .*? max ([\d.]+) ms",
     }
     matches = {name: re.search(pattern, text_) for name, pattern in patterns.items()}
-    return {name: float(match[1]) for name, match in matches.items() if match}
+    return {name: _number(match[1]) for name, match in matches.items() if match}
 
 
 def _window(text_: str) -> dict[str, float]:

@@ -132,7 +132,7 @@ def test_workers_need_no_number(fleet: Fleet, tmp_path: Path) -> None:
     here, there = json.loads(report.read_text())["sites"]
     assert [(each["site"], each["workers"]) for each in (here, there)] == [("here", 2), ("there", 1)]
     assert here["figures"]["count"] + there["figures"]["count"] == 3000
-    assert re.search(r"SITES(.*\n)+.*here, 2 workers(.*\n)+.*there, 1 worker", run.out)
+    assert re.search(r"^site +workers .*\n(.*\n)*here +2 .*\n(.*\n)*there +1 ", run.out, re.MULTILINE)
     for worker in idle:
         assert worker.end() == ExitCode.OK
         assert "there was no work for 3 s (--idle-exit)" in worker.err

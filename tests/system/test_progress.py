@@ -96,7 +96,7 @@ def test_the_summary_is_the_last_on_a_terminal(fleet: Fleet, tmp_path: Path, col
     assert "INFO:Deleting the" in text  # it is seen while it happens
     lines = Screen(columns).write(text).lines
     assert lines[-1] == ""
-    begins = max(place for place, line in enumerate(lines) if line.startswith("fleet  "))
+    begins = max(place for place, line in enumerate(lines) if line.rstrip() == "fleet")
     summary = lines[begins:]
     assert not [line for line in summary if re.match("(INFO|WARNING|ERROR):", line)]
     said = "\n".join(lines[:begins])

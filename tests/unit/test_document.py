@@ -186,7 +186,7 @@ def test_lists_notes_warnings_and_sections() -> None:
         Warnings(["beware"]),
         Warnings([]),
     ]
-    assert shown(*found) == "Outer\n  one\n    within\n  two\n\nInner\nn\n\n! beware\n"
+    assert shown(*found) == "Outer\n    one\n      within\n    two\n\n  Inner\n    n\n\n! beware\n"
     assert in_markdown(*found) == (
         "### t\n\n#### Outer\n\n- one\n  - within\n- two\n\n##### Inner\n\nn\n\n"
         "<details><summary>Warnings</summary>\n\n- beware\n\n</details>\n"
@@ -199,7 +199,7 @@ def test_lists_notes_warnings_and_sections() -> None:
 
 def test_the_verdict_of_a_section() -> None:
     found = Section("Logs", [Verdict(Tone.BAD, "slow: sdb", ["Because."])])
-    assert shown(found) == "Logs\nslow: sdb\nBecause.\n"
+    assert shown(found) == "Logs\n  slow: sdb\n  Because.\n"
     assert in_markdown(found).endswith("#### Logs\n\n\u274c slow: sdb\n\n- Because.\n")
     assert "<div class='verdict bad'><strong>slow: sdb</strong><ul><li>Because.</li></ul></div>" in page(
         found

@@ -160,11 +160,11 @@ FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
 ! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
   DELETE
 
-        ops      %  errors  ops/s  MB/s  ms: p50  p95  p99  p99.9    max
-CREATE    1   20.0       0   1.00  0.00        -    -    -      -  250.0
-READ      2   60.0       1   1.00  0.00        -    -    -      -   1500
-DELETE    0   20.0       1   0.00     -        -    -    -      -      -
-ALL       3  100.0       2   2.00  0.01        -    -    -      -   1500
+        ops      %  errors  ops/s  MB/s  ms:p50  p95  p99  p99.9    max
+CREATE    1   20.0       0   1.00  0.00       -    -    -      -  250.0
+READ      2   60.0       1   1.00  0.00       -    -    -      -   1500
+DELETE    0   20.0       1   0.00     -       -    -    -      -      -
+ALL       3  100.0       2   2.00  0.01       -    -    -      -   1500
 
 -: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
 by size: tiny CREATE 1.00/s | huge READ 0.00/s
@@ -184,26 +184,26 @@ FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
 ! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
   DELETE
 
-        ops      %  errors  ops/s  MB/s  ms: p50  p95  p99  p99.9    max
-CREATE    1   20.0       0   1.00  0.00        -    -    -      -  250.0
-READ      2   60.0       1   1.00  0.00        -    -    -      -   1500
-DELETE    0   20.0       1   0.00     -        -    -    -      -      -
-ALL       3  100.0       2   2.00  0.01        -    -    -      -   1500
+        ops      %  errors  ops/s  MB/s  ms:p50  p95  p99  p99.9    max
+CREATE    1   20.0       0   1.00  0.00       -    -    -      -  250.0
+READ      2   60.0       1   1.00  0.00       -    -    -      -   1500
+DELETE    0   20.0       1   0.00     -       -    -    -      -      -
+ALL       3  100.0       2   2.00  0.01       -    -    -      -   1500
 
 -: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
 
 By size class
-size class  ops     %  errors  ops/s  MB/s  ms: p50  p95  p99  p99.9    max
-READ tiny     1  40.0       1   1.00  0.00        -    -    -      -  500.0
-  huge        1  20.0       0   0.00  0.00        -    -    -      -   1500
+size class  ops     %  errors  ops/s  MB/s  ms:p50  p95  p99  p99.9    max
+READ tiny     1  40.0       1   1.00  0.00       -    -    -      -  500.0
+  huge        1  20.0       0   0.00  0.00       -    -    -      -   1500
 
-worker host ops ops/s MB/s errors ms: p50 p95 p99 p99.9   max CPU lag p99 max
-1             2  2.00 0.01      0       -   -   -     - 500.0   -       -   -
-2             1  0.00 0.00      1       -   -   -     -  1500   -       -   -
-unknown       0  0.00    -      1       -   -   -     -     -   -       -   -
+worker host ops ops/s MB/s errors ms:p50 p95 p99 p99.9   max CPU lag:p99 max
+1             2  2.00 0.01      0      -   -   -     - 500.0   -       -   -
+2             1  0.00 0.00      1      -   -   -     -  1500   -       -   -
+unknown       0  0.00    -      1      -   -   -     -     -   -       -   -
 
-storage URL    ops  ops/s  MB/s  errors  ms: p50  p95  p99  p99.9   max
-http://a/v1/x    3   2.00  0.01       2        -    -    -      -  1500
+storage URL    ops  ops/s  MB/s  errors  ms:p50  p95  p99  p99.9   max
+http://a/v1/x    3   2.00  0.01       2       -    -    -      -  1500
 
 errors: 1 x lost worker DELETE, first tx4
 errors: 1 x short body READ, first tx3

@@ -85,7 +85,7 @@ def test_every_output_shows_the_same_verdict(case: str) -> None:
     assert (found.exit_code, found.outcome) == (code, outcome)
     mark, tone = SHOWN[outcome]
     assert report("summary_md", numbers, options).startswith(f"### {mark} ")
-    assert f"<div class='verdict {tone}'>" in report("html", numbers, options)
+    assert f"<div class='verdict {tone}'" in report("html", numbers, options)
     made = json.loads(reports.report("json", numbers, options))["verdict"]
     assert (made["exit_code"], made["outcome"]) == (int(code), outcome.value)
     assert [each["text"] for each in made["reasons"]] == [each.text for each in found.reasons]
