@@ -376,6 +376,9 @@ class _Report:
                 from ssbench.cli.report_printer import ReportPrinter
                 from ssbench.reports import ReportOptions
 
+                for name_, _ in self._files.wanted:
+                    products.find(products.Product.RUN, name_)
+
             def print_on(path: Path) -> None:
                 self._printer = ReportPrinter(self._files)
                 options = ReportOptions(*percentiles, verbose=verbose)

@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ssbench.document import Chart, Curve
-from ssbench.document.colours import COLOURS
+from ssbench.document.colours import GREY
 from ssbench.reports import curves
 from ssbench.statistics import RunStatistics
 
 #: Runs of a side that are drawn; the table is of all.
 MOST_DRAWN = 8
-
-_BEFORE, _AFTER = COLOURS[0], COLOURS[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +30,13 @@ def curves_of(statistics: RunStatistics, name: str) -> RunCurves:
     over_time = statistics.over_time
     if over_time is not None:
         seconds = np.maximum(over_time.seconds, 1e-9)
-        rate = Curve(name, curves.middles(over_time), over_time.operations[None].count / seconds, _BEFORE)
+        rate = Curve(name, curves.middles(over_time), over_time.operations[None].count / seconds, GREY)
     return RunCurves(
         rate,
         {
-            section.operation.name.upper(): curves.by_percentile(name, section.lines[0].last_byte, _BEFORE)
+            section.operation.name.upper(): curves.by_percentile(
+                name, section.lines[0].last_byte, curves.colour_of(section.operation.code)
+            )
             for section in statistics.sections[1:]
             if section.operation and section.lines[0].last_byte.count
         },
@@ -50,7 +50,7 @@ def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], list[Ru
         RunCurves(
             None,
             {
-                curves.name_of(code): curves.by_percentile(name, figures.last_byte, _BEFORE)
+                curves.name_of(code): curves.by_percentile(name, figures.last_byte, curves.colour_of(code))
                 for (code, side), figures in found.items()
                 if side == place and figures.last_byte.count
             },
@@ -61,21 +61,21 @@ def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], list[Ru
 
 
 def charts(before: Sequence[RunCurves], after: Sequence[RunCurves]) -> list[Chart]:
-    """Return charts of the runs of two sides laid over each other; none where there are no curves."""
-    sides = ((before[:MOST_DRAWN], _BEFORE, "solid"), (after[:MOST_DRAWN], _AFTER, "dashed"))
+    """Return charts of the runs of two sides laid over each other; none where there are no curves.
 
-    def drawn(curve: Curve, colour: str, dash: str) -> Curve:
-        return replace(curve, colour=colour, dash=dash, name=curve.name[:60])
+    A colour is an operation; runs before are dashed.
+    """
+    sides = ((before[:MOST_DRAWN], "dashed"), (after[:MOST_DRAWN], "solid"))
 
-    rates = [drawn(run.rate, *look) for runs, *look in sides for run in runs if run.rate is not None]
+    def drawn(curve: Curve, dash: str) -> Curve:
+        return replace(curve, dash=dash, name=curve.name[:60])
+
+    rates = [drawn(run.rate, look) for runs, look in sides for run in runs if run.rate is not None]
     operations = dict.fromkeys(name for runs, *_ in sides for run in runs for name in run.latencies)
     charts = [Chart("All operations", "ops/s", rates, digits=1)] if rates else []
     for name in operations:
         laid = [
-            drawn(run.latencies[name], *look)
-            for runs, *look in sides
-            for run in runs
-            if name in run.latencies
+            drawn(run.latencies[name], look) for runs, look in sides for run in runs if name in run.latencies
         ]
         charts.append(
             Chart(f"{name}: latency by percentile", "ms", laid, axis="percentile", log=True, digits=2)

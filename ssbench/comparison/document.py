@@ -19,6 +19,7 @@ from ssbench.document import (
     Element,
     Note,
     Section,
+    Span,
     Table,
     Tone,
     Verdict,
@@ -39,9 +40,10 @@ _COLUMNS = (
     Column("95 % interval"),
     Column("detects"),
     Column("", is_number=False, short="shown"),
+    Column("change with its interval", is_number=False, detail=Detail.PAGE),
 )
 #: Those of them that are left out where no row has anything in them.
-_LEFT_OUT = (1, 6, 7, 8)
+_LEFT_OUT = (1, 6, 7, 8, 9)
 
 #: Where there is little room, these words are said of a change; the others by their first word.
 _SHORT = {NO_DIFFERENCE: "none"}
@@ -94,13 +96,42 @@ def of_condition(judged: Judged) -> str:
 
 def changes(comparison: Comparison) -> Table:
     """Return a row for each change that is visible."""
+    reach = _reach(comparison)
     rows = [
-        (row.operation, row.size_class or "", FIGURES[figure].compared_head, *_cells(figure, change))
+        (
+            row.operation,
+            row.size_class or "",
+            FIGURES[figure].compared_head,
+            *_cells(figure, change),
+            _span(figure, change, comparison.noise, reach),
+        )
         for row in comparison.rows
         for figure, change in _visible(row)
     ]
     empty = [place for place in _LEFT_OUT if not any(row[place] for row in rows)]
     return without(Table(_COLUMNS, rows, keys=2), empty)
+
+
+def _reach(comparison: Comparison) -> float:
+    """Return how far intervals are drawn to both sides: to their ends, or thrice the largest change."""
+    known = [
+        (abs(change.change), abs(change.low), abs(change.high))
+        for row in comparison.rows
+        for figure, change in _visible(row)
+        if not FIGURES[figure].is_share
+        if change.change is not None and change.low is not None and change.high is not None
+    ]
+    largest = max((change for change, *_ in known), default=0.0)
+    ends = max((end for each in known for end in each), default=0.0)
+    return 1.1 * max(min(ends, 3 * largest), 2 * comparison.noise, 0.01)
+
+
+def _span(figure: str, change: Change, noise: float, reach: float) -> Cell | str:
+    """Return the picture of a change with its interval; nothing where that is not known."""
+    if change.change is None or change.low is None or change.high is None or FIGURES[figure].is_share:
+        return ""
+    tone = _TONES.get(change.word or "")
+    return Cell(tone=tone, span=Span(change.low, change.change, change.high, noise, reach))
 
 
 def _cells(figure: str, change: Change) -> list[str | Cell]:

@@ -100,11 +100,30 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """An interval to be drawn, with a value within it, on an axis from ``-reach`` to ``reach``.
+
+    What is within ``band`` of 0 says nothing.
+    """
+
+    low: float
+    middle: float
+    high: float
+    band: float
+    reach: float
+
+    def place(self, value: float) -> float:
+        """Return where a value is on the axis, from 0 to 1."""
+        return (min(max(value, -self.reach), self.reach) / self.reach + 1) / 2
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """A cell that is more than its text.
 
     ``tone`` gives it a colour, ``is_code`` marks what is copied, such as transaction ids. ``bar`` is a share
-    from 0 to 1, drawn instead of the text; ``short`` stands for the text where there is little room.
+    from 0 to 1, drawn instead of the text, as ``span`` is on pages; ``short`` stands for the text where there
+    is little room.
     """
 
     text: str = ""
@@ -112,6 +131,7 @@ class Cell:
     is_code: bool = False
     bar: float | None = None
     short: str = ""
+    span: Span | None = None
 
 
 Row: TypeAlias = "Sequence[str | Cell] | Note"

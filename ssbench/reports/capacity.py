@@ -195,6 +195,29 @@ def as_csv(found: Capacity, _view: View | None = None) -> str:
     return out.getvalue()
 
 
+def _against(steps: Sequence[Step], latencies: Sequence[Curve]) -> list[Curve]:
+    """Return the rate over each percentile of latency, with the load at each point."""
+    labels = tuple(f"{step.value:g}" for step in steps)
+    rates_ = np.array([step.rate for step in steps], np.float64)
+    against = []
+    for each in latencies:
+        known = np.flatnonzero(each.y > 0)
+        own = tuple(labels[place] for place in known.tolist())
+        if len(known):
+            against.append(replace(each, x=each.y[known], y=rates_[known], labels=own))
+    return against
+
+
+def _of_knee(found: Capacity) -> str:
+    """Return where the knee is, for beside a chart."""
+    knee, unit = found.knee, found.variable.unit
+    if knee is None:
+        return "Beyond the knee more load brings latency alone."
+    if not knee.reached:
+        return "It is not certain that the steps went beyond the knee."
+    return f"The knee is at {knee.value:.3g} {unit} (95 %: {knee.low:.3g} to {knee.high:.3g})."
+
+
 def _charts(found: Capacity) -> list[Chart]:
     steps: Sequence[Step] = sorted(found.steps, key=lambda step: step.value)
     x = np.array([step.value for step in steps], np.float64)
@@ -224,12 +247,11 @@ def _charts(found: Capacity) -> list[Chart]:
         ),
         Chart("Latency", "ms", latencies, axis=unit, digits=2),
         Chart(
-            "Latency against rate",
-            "ms",
-            [replace(each, x=np.array([step.rate for step in steps], np.float64)) for each in latencies],
-            axis="ops/s",
-            digits=2,
-            note=f"Along each line: {', '.join(f'{step.value:g}' for step in steps)} {unit}.",
+            "Throughput against latency",
+            "ops/s",
+            _against(steps, latencies),
+            axis="ms",
+            note=f"At the points: {unit}. {_of_knee(found)}",
         ),
         Chart("Little's law: operations in flight", "", flight, axis=unit),
     ]

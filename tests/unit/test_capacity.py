@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import itertools
+import json
 import math
 import random
 import re
@@ -492,6 +494,10 @@ def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     steps = (step_of(1, few), step_of(4, few))
     text = page(Capacity("t", Variable.USERS, steps, (), "c", Tone.GOOD))
     assert "judged by" not in text
+    (against,) = re.findall(r'<figure data-chart="([^"]*)"><figcaption>Throughput against latency', text)
+    # Where too few results support p99, p50 is all that there is; the load stands at its points.
+    curves = json.loads(html.unescape(against))["curves"]
+    assert [(curve["name"], curve["labels"]) for curve in curves] == [("p50", ["1", "4"])]
     assert "stat file" in text
     assert _percentiles(steps[0]) == (pytest.approx(0.0123456), pytest.approx(math.nan, nan_ok=True))
     judged = page(Capacity("t", Variable.USERS, steps, ("it held", ""), "c", Tone.GOOD))

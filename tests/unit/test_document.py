@@ -24,6 +24,7 @@ from ssbench.document import (
     Lines,
     Note,
     Section,
+    Span,
     Table,
     Tone,
     Verdict,
@@ -328,3 +329,15 @@ def test_long_names_have_a_line_of_their_own_and_long_words_are_cut() -> None:
     assert lines[1] == "n" * 30
     assert "w~  " in lines[2]
     assert lines[3].startswith("n ")
+
+
+def test_the_picture_of_an_interval() -> None:
+    span = Span(-0.1, 0.1, 0.9, 0.05, 0.4)
+    assert [span.place(value) for value in (-0.4, -0.1, 0.0, 0.1, 0.9)] == pytest.approx(
+        [0, 0.375, 0.5, 0.625, 1]
+    )
+    made = page(Table([Column("a"), Column("b")], [("x", Cell(tone=Tone.BAD, span=span))]))
+    assert '<svg class="span bad"' in made
+    assert 'd="M75.0 9H200.0"' in made
+    assert 'cx="125.0"' in made
+    assert "svg" not in page(Table([Column("a")], [("x",)])).partition("<main>")[2].partition("</main>")[0]
