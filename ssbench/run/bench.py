@@ -121,7 +121,7 @@ class Bench:
         same. What ends the benchmark after that is in the outcome.
         """
         options = options or RunOptions()
-        self._check(scenario, options)
+        scenario = self._check(scenario, options)
         with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
             run = self._make(scenario, options, observer=observer, goal=goal)
             with self._going_on(run):
@@ -140,8 +140,8 @@ class Bench:
         with self._going_on(run):
             return run.prepare()
 
-    def _check(self, scenario: Scenario, options: RunOptions) -> None:
-        """Raise UsageError for a scenario that cannot be carried out so."""
+    def _check(self, scenario: Scenario, options: RunOptions) -> Scenario:
+        """Return what this master does of a scenario; raises UsageError where that cannot be."""
         if not isinstance(scenario, Scenario):
             raise UsageError(
                 f"scenario: expected a Scenario, not {scenario!r:.80} (see ssbench.load_scenario)"
@@ -158,6 +158,7 @@ class Bench:
             refuse_writes(scenario)
         if not options.noop and not self.options.local_swift and self.options.credentials is None:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
+        return scenario
 
     def _make(self, scenario: Scenario, options: RunOptions, **more: Any) -> Run:
         """Return a run, whose local workers have been started."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.errors import UsageError
-from ssbench.scenario.arrivals import Arrivals
+from ssbench.run import Bench, BenchOptions, RunOptions
+from ssbench.run_results import open_results
+from ssbench.scenario.arrivals import Arrivals, seed_of_group
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
 from ssbench.scenario.portions import Portion, difference, parse, portion_of, together
 
@@ -125,3 +128,14 @@ def test_what_differs_is_named(changes: dict[str, Any], name: str) -> None:
 def test_groups_of_one_name_that_differ() -> None:
     other = replace(GROUPED, groups=(replace(GROUPED.groups[0], think_time=2.0), GROUPED.groups[1]))
     assert difference(GROUPED, other) == "the group web"
+
+
+def test_a_bench_carries_out_the_part_that_it_was_asked_for(tmp_path: Path) -> None:
+    options = RunOptions(noop=True, part=Portion(2, 3), stats_file=tmp_path / "part.stat.gz", seed=7)
+    with Bench(BenchOptions(workers=1)) as bench:
+        outcome = bench.run(replace(SCENARIO, rate=None, run_seconds=None, operation_count=100), options)
+    assert outcome.count == 33
+    results = open_results(tmp_path / "part.stat.gz")
+    results.close()
+    assert (results.run.scenario.user_count, results.run.options["part"]) == (6, "2/3")
+    assert (results.run.options["seed_of_parts"], results.run.seed) == (7, seed_of_group(7, "part 2/3"))
