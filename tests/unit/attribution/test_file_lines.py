@@ -1,0 +1,63 @@
+"""What is made of one log file, and of the results that several blocks hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from counted import Memory, row
+from result_rows import block
+
+from ssbench.attribution import ids
+from ssbench.attribution.file_lines import Wanted, read
+from ssbench.attribution.files import LogFile
+from ssbench.attribution.ids import Ids
+from ssbench.attribution.join import Join
+from ssbench.attribution.lines import CutLine, parse
+
+#: 2026-11-22 and a hundred seconds later.
+FIRST, LATER = "tx0123456789abcdef01234-006b021d00", "tx0123456789abcdef01234-006b021d64"
+
+
+def wanted(*trans_ids: str) -> Wanted:
+    found, at = ids.of_column([*trans_ids])
+    return Wanted(Ids.of(ids.number(found), at.astype(np.uint32)), None, None)
+
+
+def test_cut_lines_are_counted_and_lines_that_say_nothing_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "node.log"
+    path.write_text(
+        f"a line of {FIRST} that says nothing\n"
+        f'object-server: 127.0.0.1 - - "proxy-server 1" ... {FIRST}\n'
+        f"another one of {FIRST}\n"
+        "one of nobody\n"
+    )
+    count = read(LogFile(path, "node"), wanted(FIRST)).count
+    assert (count.lines, count.of_run, count.cut) == (4, 3, 1)
+
+
+def test_the_time_of_a_file_and_of_a_run_is_that_of_their_ids(tmp_path: Path) -> None:
+    path = tmp_path / "node.log"
+    path.write_text("".join(f"{each}\n" for each in (LATER, FIRST)))
+    count = read(LogFile(path, "node"), wanted(FIRST)).count
+    assert (count.first, count.last, count.of_run) == (0x6B021D00, 0x6B021D64, 1)
+    run = Memory(*(block([row()], [each]) for each in (LATER, FIRST)))
+    joined = Join(run).joined()
+    assert (joined.began, joined.ended) == (0x6B021D00, 0x6B021D64)
+    nothing = Join(Memory(block([row()], [None]))).joined()
+    assert (nothing.began, nothing.ended, nothing.without_id) == (None, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "cut"),
+    [
+        (b'h x: 127.0.0.1 "proxy-server 1 ... 0.1', True),
+        (b"h x: 127.0.0.1 GET /v1/AUTH_a HTTP/1.0 ... 0.1", True),
+        (b'h x: 127.0.0.1 "proxy-server 1" 0.1', False),
+        (b"h x: 127.0.0.1 GET /v1/AUTH_a HTTP/1.0 0.1", False),
+        (b"h x: it goes on ... and on", False),
+    ],
+)
+def test_only_an_access_line_is_cut(line: bytes, cut: bool) -> None:
+    assert isinstance(parse(line), CutLine) == cut

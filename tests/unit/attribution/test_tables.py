@@ -1,0 +1,42 @@
+"""Rows of the tables of attribution, from a joined run in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from joined_runs import joined_run, object_lines, servers, successes
+
+from ssbench.attribution import evidence
+from ssbench.attribution.joined import Device, Joined
+from ssbench.attribution.tables import partition_rows
+
+
+def run(devices: int, partition: list[int], device: list[int], seconds: list[float]) -> Joined:
+    """A run with a line for each operation."""
+    count = len(partition)
+    disks = [Device("n", "object", f"d{number}") for number in range(devices)]
+    every = np.arange(count)
+    operations = successes(np.zeros(count), np.ones(count, np.int64), np.array(seconds) + 0.5, every)
+    lines = object_lines(disks, every, np.array(device), np.array(partition), np.array(seconds))
+    return joined_run(
+        operations, lines, disks, servers(disks), ["p"], np.zeros(count, np.int64), np.array(seconds)
+    )
+
+
+def test_a_partition_names_its_devices_up_to_five() -> None:
+    partition, device = [7] * 7 + [3] * 5 + [9], [*range(7), *range(5), 0]
+    busiest, next_one, last = partition_rows(run(7, partition, device, [0.1] * 13))
+    assert busiest.name.startswith("7 of policy 0 (")
+    assert [part.strip() for part in busiest.name.partition("(")[2].rstrip(")").split(",")][5:] == ["2 more"]
+    assert "more" not in next_one.name
+    assert [each.count(",") for each in (busiest.name, next_one.name, last.name)] == [5, 4, 0]
+    assert [each.requests for each in (busiest, next_one, last)] == [7, 5, 1]
+
+
+def test_lines_of_an_operation_have_ranks_from_the_longest() -> None:
+    joined = run(1, [0] * 5, [0] * 5, [0.1, 0.3, 0.2, 0.5, 0.4])
+    joined.lines.operation[:] = [2, 0, 2, 0, 2]
+    order, place = evidence._by_rank(joined, np.arange(5))
+    assert order.tolist() == [3, 1, 4, 2, 0]
+    assert place.tolist() == [0, 1, 0, 1, 2]
+    order, place = evidence._by_rank(joined, np.array([0, 1]))
+    assert (order.tolist(), place.tolist()) == ([1, 0], [0, 0])
