@@ -8,6 +8,7 @@ the change has no effect, so the threshold is below 100 %.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -69,10 +70,11 @@ def main() -> int:
     options = arguments()
     began = monotonic()
     with tempfile.TemporaryDirectory(prefix="ssbench-mutation-") as temporary:
-        folder = options.reach or Path(temporary)
+        patterns = [pattern for part in PARTS.values() for pattern in part]
+        # Lines of other sources are other lines.
+        folder = (options.reach or Path(temporary)).resolve() / digest(patterns)
         if not (folder / "seconds.json").exists():
-            folder.mkdir(exist_ok=True)
-            patterns = [pattern for part in PARTS.values() for pattern in part]
+            folder.mkdir(parents=True, exist_ok=True)
             if not measure(ROOT, patterns, folder, options.processes):
                 print("mutation: the tests fail without a mutant", file=sys.stderr)
                 return 2
@@ -101,7 +103,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threshold", type=float, default=85, help="percent to be killed (default 85)")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many run at once")
     parser.add_argument(
-        "--reach", type=Path, metavar="FOLDER", help="keep there which tests reach which line, or read it"
+        "--reach",
+        type=Path,
+        metavar="FOLDER",
+        help="keep there which tests reach which line, for as long as the sources stay the same; tests that"
+        " were added since are left out until the folder is deleted",
     )
     options = parser.parse_args()
     if unknown := set(options.parts) - PARTS.keys():
@@ -110,6 +116,12 @@ def arguments() -> argparse.Namespace:
         parser.error("--mutants and --processes have to be 1 or more")
     options.parts = options.parts or [*PARTS]
     return options
+
+
+def digest(patterns: Sequence[str]) -> str:
+    """Return what tells these sources from others."""
+    sources = (path.read_bytes() for pattern in patterns for path in sorted(ROOT.glob(pattern)))
+    return hashlib.sha256(b"\0".join(sources)).hexdigest()[:12]
 
 
 def sample(parts: Sequence[str], size: int, seed: int) -> Iterator[tuple[str, Mutant]]:

@@ -32,8 +32,12 @@ def measure(root: Path, patterns: Iterable[str], folder: Path, processes: int) -
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mutated"]
     command += ["-n", str(processes), "--dist", "worksteal", "--cov", f"--cov-config={settings}"]
     command += ["--cov-context=test", "--cov-report=", "tests/unit"]
-    environment = environment_of_tests() | {"DURATIONS": str(folder / "seconds.json")}
-    return subprocess.run(command, cwd=root, env=environment, check=False).returncode == 0
+    seconds = folder / "seconds.new"
+    environment = environment_of_tests() | {"DURATIONS": str(seconds)}
+    if subprocess.run(command, cwd=root, env=environment, check=False).returncode:
+        return False
+    seconds.rename(folder / "seconds.json")
+    return True
 
 
 def environment_of_tests() -> dict[str, str]:

@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from mutants import compiles, places
+from coverage import CoverageData
+from mutants import Mutant, compiles, places
+from reach import SECONDS_OF_TESTS, Reach
 
 MUTATION = Path(__file__).parents[1] / "mutation"
 
@@ -107,3 +109,35 @@ def test_a_mutant_is_imported_and_the_file_stays(tmp_path: Path) -> None:
     )
     assert done.stdout == "42 41\n"
     assert (package / "module.py").read_text() == "ANSWER = 41\n"
+
+
+def reach(folder: Path, lines: dict[str, list[int]], seconds: dict[str, float]) -> Reach:
+    """Which tests reach which lines of m.py; the empty name is the import."""
+    data = CoverageData(str(folder / "lines"))
+    for name, reached in lines.items():
+        data.set_context(name and f"{name}|run")
+        data.add_lines({str(folder / "m.py"): reached})
+    data.write()
+    (folder / "seconds.json").write_text(json.dumps(seconds))
+    return Reach(folder, folder)
+
+
+def at(line: int, statement: int | None = None) -> Mutant:
+    return Mutant("m.py", line, statement or line, 0, 1, "")
+
+
+def test_tests_that_reach_little_else_come_first_and_slow_ones_make_room(tmp_path: Path) -> None:
+    lines = {"": [1], "wide": [2, 3, 4, 5], "near": [2], "slow": [2, 3], "other": [5, 6]}
+    found = reach(tmp_path, lines, {"wide": 1.0, "near": 1.0, "slow": SECONDS_OF_TESTS, "other": 0.5})
+    assert found.tests(at(2)) == ["near", "wide"]
+    assert found.tests(at(4)) == ["wide"]
+    assert found.tests(at(6, 5)) == ["other", "wide"]  # a statement of two lines
+    assert found.tests(at(7)) == []
+    assert set(found.tests(at(1))) == {"near", "wide", "other"}  # at its import: all that use the module
+    assert found.seconds(["wide", "other"]) == 1.5
+
+
+def test_one_slow_test_is_better_than_none(tmp_path: Path) -> None:
+    lines = {"slow": [1], "slower": [1]}
+    found = reach(tmp_path, lines, {"slow": 2 * SECONDS_OF_TESTS, "slower": 3 * SECONDS_OF_TESTS})
+    assert found.tests(at(1)) == ["slow"]
