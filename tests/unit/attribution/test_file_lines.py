@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ FIRST, LATER = "tx0123456789abcdef01234-006b021d00", "tx0123456789abcdef01234-00
 
 def wanted(*trans_ids: str) -> Wanted:
     found, at = ids.of_column([*trans_ids])
-    return Wanted(Ids.of(ids.number(found), at.astype(np.uint32)), None, None)
+    return Wanted(Ids.of(ids.number(found), at.astype(np.uint32)), (), None)
 
 
 def test_cut_lines_are_counted_and_lines_that_say_nothing_are_not(tmp_path: Path) -> None:
@@ -61,3 +62,13 @@ def test_the_time_of_a_file_and_of_a_run_is_that_of_their_ids(tmp_path: Path) ->
 )
 def test_only_an_access_line_is_cut(line: bytes, cut: bool) -> None:
     assert isinstance(parse(line), CutLine) == cut
+
+
+def test_troubles_of_requests_of_the_run_that_are_no_results_are_kept_apart(tmp_path: Path) -> None:
+    trouble = "proxy-server: ERROR Insufficient Storage 10.0.0.2:6200/d1 (txn: {})\n"
+    mark = "-ssb-0000002a"
+    path = tmp_path / "proxy.log"
+    path.write_text("".join(trouble.format(each) for each in (FIRST + mark, LATER + mark, LATER)))
+    ours = wanted(FIRST + mark)
+    found = read(LogFile(path, "node"), replace(ours, marks=(mark.encode(),)))
+    assert (found.errors.total(), found.other_errors.total()) == (1, 1)

@@ -1,0 +1,45 @@
+"""When in a run a difference was, from what requests took beyond others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ssbench.attribution.moments import _part
+
+
+def found(count: int, first: int, end: int, *, before: float = 0.0) -> tuple[int, int] | None:
+    """Look at requests of which some, one after another, took a second more."""
+    random = np.random.default_rng(1)
+    beyond = random.uniform(0.0, 0.01, count) + before
+    beyond[first:end] += 1.0
+    return _part(np.arange(count), beyond)
+
+
+@pytest.mark.parametrize(("first", "end"), [(0, 200), (300, 500), (800, 1000)])
+def test_a_stretch_of_slow_requests_is_found_wherever_it_is(first: int, end: int) -> None:
+    near = found(1000, first, end)
+    assert near is not None
+    assert abs(near[0] - first) <= 10
+    assert abs(near[1] - end) <= 10
+
+
+def test_the_order_is_that_of_time() -> None:
+    order = np.random.default_rng(2).permutation(1000)
+    beyond = np.random.default_rng(1).uniform(0.0, 0.01, 1000)
+    beyond[order[300:500]] += 1.0
+    near = _part(order, beyond)
+    assert near is not None
+    assert abs(near[0] - 300) <= 10
+    assert abs(near[1] - 500) <= 10
+
+
+def test_none_is_named_where_all_are_slow_or_too_few_are_or_none() -> None:
+    assert found(1000, 0, 0) is None
+    assert found(1000, 0, 1000) is None
+    assert found(1000, 10, 995) is None
+    assert found(1000, 500, 503) is None
+
+
+def test_what_others_have_too_does_not_stand_out() -> None:
+    assert found(1000, 300, 500, before=0.9) is None
