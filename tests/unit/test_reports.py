@@ -624,6 +624,7 @@ EXPECTED = [
         "last_attempt": 0.25,
         "group": None,
         "entries": 0,
+        "master": 0,
         **dict.fromkeys(STEPS),
     },
     {
@@ -654,6 +655,7 @@ EXPECTED = [
         "last_attempt": None,
         "group": None,
         "entries": 0,
+        "master": 0,
         **dict.fromkeys(STEPS),
     },
 ]
