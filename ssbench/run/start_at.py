@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import TYPE_CHECKING
 
 from ssbench.run.lane import TICK
 from ssbench.run.loop import Loop
 from ssbench.run.moment import spell
-from ssbench.swift.clock import Bounds
+
+if TYPE_CHECKING:
+    from ssbench.swift.clock import Bounds
 
 _log = logging.getLogger(__name__)
 
