@@ -57,7 +57,7 @@ def _overloaded(sentence: str) -> str:
 
 
 def is_clear(attribution: Attribution) -> bool:
-    """Whether nothing stands out: nobody is slow or broken, as far as could be compared."""
+    """Whether nothing stands out: nothing that could be compared is slow or broken."""
     return all(finding.kind == "untold" for finding in attribution.findings)
 
 

@@ -17,7 +17,7 @@ _MOST_ROWS = 20
 
 
 def section(observation: Observation | None) -> Section | None:
-    """Return the section of text; None where nobody looked at the cluster."""
+    """Return the section of text; None where the cluster was not observed."""
     if observation is None:
         return None
     elements: list[Element] = []

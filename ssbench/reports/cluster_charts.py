@@ -20,7 +20,7 @@ _MOST_POINTS = 300
 
 
 def elements(statistics: RunStatistics) -> Iterator[Element]:
-    """Yield charts, sentences and a table; none where nobody looked at the cluster."""
+    """Yield charts, sentences and a table; none where the cluster was not observed."""
     observation, start = statistics.cluster, statistics.start
     if observation is None or start is None:
         return
