@@ -80,6 +80,17 @@ class Live:
         facts = _facts(following.run, following.summary, following.warnings)
         return document(make_statistics(self._collector, facts), _OPTIONS)
 
+    def without_end(self) -> Document | None:
+        """Return the document of a run whose end never came; None where no report can be made of it."""
+        if self._following is None:
+            return None
+        try:
+            return document(
+                summarize(open_results(self._following.path), products.GROUPS, over_time=True), _OPTIONS
+            )
+        except StatFileError:
+            return None
+
     def _count(self, following: Following) -> None:
         blocks = [*following.blocks()]
         if self._collector is None and following.run is not None:

@@ -80,6 +80,10 @@ def test_the_page_goes_with_the_run_and_ends_as_the_report_of_its_file(tmp_path:
         assert "RUNNING" in shown or "not begun" in shown
     assert "a warning so far" in shown
     assert not live.ended
+    killed = live.without_end()
+    assert killed is not None
+    assert killed.verdict is not None
+    assert killed.verdict.title.startswith("FAILED: ")
     writer.add(rows(3000, 3000))
     writer.end(RunSummary(1e9 + 6))
     found = live.look()
