@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
 from ssbench.attribution import evidence
-from ssbench.attribution.joined import Device, Joined
+from ssbench.attribution.joined import OBJECT, UPDATE, Device, Joined
 from ssbench.attribution.tables import partition_rows
 
 
@@ -40,3 +41,13 @@ def test_lines_of_an_operation_have_ranks_from_the_longest() -> None:
     assert place.tolist() == [0, 1, 0, 1, 2]
     order, place = evidence._by_rank(joined, np.array([0, 1]))
     assert (order.tolist(), place.tolist()) == ([1, 0], [0, 0])
+
+
+def test_what_a_container_server_took_of_an_object_server_is_left_out() -> None:
+    joined = run(1, [0] * 6, [0] * 6, [0.5, 0.3, 0.2, 0.1, 0.4, 0.05])
+    joined.lines.operation[:] = [0, 0, 0, 0, 1, 2]
+    joined.lines.of[:] = [OBJECT, OBJECT, UPDATE, UPDATE, OBJECT, OBJECT]
+    # The longest from the longest; the other operations told no container server.
+    assert evidence.less_updates(joined).tolist() == pytest.approx([0.3, 0.2, 0.2, 0.1, 0.4, 0.05])
+    joined.lines.of[:] = OBJECT
+    assert evidence.less_updates(joined).tolist() == [0.5, 0.3, 0.2, 0.1, 0.4, 0.05]
