@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ssbench.run.bench import Bench
     from ssbench.run.options import BenchOptions, RunOptions
     from ssbench.scenario.model import Scenario
-    from ssbench.scenario.reading import override
+    from ssbench.scenario.overriding import override
     from ssbench.swift.credentials import Credentials
 
 #: Name -> the module that has it, which is imported when the name is asked for: --help and workers need few.

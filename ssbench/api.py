@@ -22,7 +22,8 @@ from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run_results import RunResults
 from ssbench.run_results import open_results as _open
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.reading import check, load, override
+from ssbench.scenario.overriding import override
+from ssbench.scenario.reading import check, load
 from ssbench.statistics import RunStatistics, judge, summarize
 from ssbench.statistics.thresholds import line
 from ssbench.swift.credentials import Credentials

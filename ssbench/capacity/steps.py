@@ -21,7 +21,7 @@ from ssbench.measures import (
     Share,
 )
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.reading import override
+from ssbench.scenario.overriding import override
 from ssbench.statistics import Interval, RunStatistics
 from ssbench.suggestions import did_you_mean
 

@@ -1,20 +1,18 @@
-"""Read and check a scenario file, and override it with the options of the command line.
+"""Read and check a scenario file: :func:`load` reads one, or a scenario that ships with ssbench.
 
-:func:`load` reads a file or a scenario that ships with ssbench; :func:`override` replaces values with
-those of the command line. The keys of the file are in :mod:`ssbench.scenario.rules`.
+The keys of the file are in :mod:`ssbench.scenario.rules`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from ssbench.conditions import parse, unknown_subject
-from ssbench.errors import ScenarioError, UsageError
+from ssbench.errors import ScenarioError
 from ssbench.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario import load as scenario_load
 from ssbench.scenario import operations, rules, sizes
@@ -77,72 +75,6 @@ def check(text: str, path_or_name: str, *, limited: bool = False) -> Scenario:
         _log.warning("%s: both run_seconds and operation_count are given; run_seconds wins", path_or_name)
         return replace(scenario, operation_count=None)
     return scenario
-
-
-def override(
-    scenario: Scenario,
-    *,
-    user_count: int | None = None,
-    operation_count: int | None = None,
-    run_seconds: float | None = None,
-    container_count: int | None = None,
-    delete_after: int | None = None,
-    policy: str | None = None,
-    rate: float | None = None,
-    arrivals: str | None = None,
-    warmup: float | None = None,
-    think_time: float | None = None,
-    fail_if: Sequence[str] = (),
-) -> Scenario:
-    """Replace values of a scenario with those of the command line; None means not given.
-
-    ``run_seconds`` wins over ``operation_count``, and either replaces both of the file. ``delete_after`` 0
-    means none. ``fail_if``, conditions in plain form, come after those of the file. Raises UsageError for a
-    value that would be wrong in a file too, and for one that does not go together with the others.
-    """
-    given: dict[str, Any] = {
-        "user_count": user_count,
-        "operation_count": operation_count,
-        "run_seconds": run_seconds,
-        "container_count": container_count,
-        "delete_after": delete_after,
-        "policy": policy,
-        "rate": rate,
-        "arrivals": arrivals,
-        "warmup": warmup,
-        "think_time": think_time,
-    }
-    changes = {key: _accepted(key, value) for key, value in given.items() if value is not None}
-    scenario_load.refuse_of_groups(scenario, changes)
-    if scenario.stages:
-        for key in changes.keys() & {"run_seconds", "operation_count", "rate"}:
-            raise UsageError(f"{key}: the scenario has stages, which say how long it runs and at which load")
-    elif run_seconds is not None:
-        if operation_count is not None:
-            _log.warning("Both -r/--run-seconds and -o/--op-count are given; -r wins")
-        changes["operation_count"] = None
-    elif operation_count is not None:
-        changes["run_seconds"] = None
-    if delete_after is not None:
-        changes |= {"delete_after": delete_after or None, "delete_after_most": None}
-    for text in fail_if:
-        names = [each.name for each in scenario.size_classes]
-        if wrong := unknown_subject(
-            parse(text, grouped=True), names, [each.name for each in scenario.groups]
-        ):
-            raise UsageError(f"fail-if: {wrong}")
-    changed = replace(scenario, **changes, fail_if=tuple(dict.fromkeys((*scenario.fail_if, *fail_if))))
-    for path, wrong in scenario_load.contradictions_of(changed):
-        raise UsageError(f"{spell(path)}: {wrong}")
-    return changed
-
-
-def _accepted(key: str, value: Any) -> Any:
-    """Return a value of the command line; raises UsageError for one that would be wrong in a file too."""
-    rule = SCENARIO_RULES[key]
-    if not rule.accepts(value):
-        raise UsageError(f"{key}: expected {rule.expected}, not {brief(value)}")
-    return value
 
 
 def _not_found(path_or_name: str) -> str:

@@ -27,7 +27,8 @@ from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.error_limit import parse as parse_limit
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.scenario.reading import load, override
+from ssbench.scenario.overriding import override
+from ssbench.scenario.reading import load
 from ssbench.statistics import Judgment, RunStatistics, judge, judge_run, summarize
 from ssbench.verdict import Kind, Load, Reason, Verdict
 from ssbench.verdict.reasons import of_conditions, of_operations

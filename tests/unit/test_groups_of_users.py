@@ -25,7 +25,8 @@ from ssbench.reports.figures import object_path
 from ssbench.results import GroupFacts, ResultBlock, RunDescription, RunSummary, StageFacts
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Scenario, Stage
-from ssbench.scenario.reading import load, override
+from ssbench.scenario.overriding import override
+from ssbench.scenario.reading import load
 from ssbench.scenario.rules import GROUP_RULES
 from ssbench.statistics import Collector, Slowest, make_statistics
 from ssbench.statistics.confidence import Interval

@@ -21,7 +21,8 @@ from ssbench.products import Product
 from ssbench.scenario import rules, sizes
 from ssbench.scenario import shipped as shipped_module
 from ssbench.scenario.model import Scenario, SizeClass, Stage
-from ssbench.scenario.reading import load, override
+from ssbench.scenario.overriding import override
+from ssbench.scenario.reading import load
 from ssbench.scenario.shipped import shipped
 from ssbench.workload.draws import Workload
 
