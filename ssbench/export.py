@@ -50,13 +50,8 @@ def _workers(results: RunResults, block: ResultBlock) -> list[str | None]:
 def _containers(results: RunResults, block: ResultBlock) -> list[str | None]:
     if isinstance(block.container, TextColumn):
         return list(block.container)
-    objects = [None] * len(block) if isinstance(block.object, TextColumn) else block.object.tolist()
-    return [
-        results.run.container(number, object_, group, master)
-        for number, object_, group, master in zip(
-            block.container.tolist(), objects, block.group.tolist(), block.master.tolist(), strict=True
-        )
-    ]
+    rows = zip(block.container.tolist(), block.group.tolist(), block.master.tolist(), strict=True)
+    return [results.run.container(number, group, master) for number, group, master in rows]
 
 
 def _objects(results: RunResults, block: ResultBlock) -> list[str | None]:

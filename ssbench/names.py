@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 #: How the name of a container ends that keeps the versions of its objects.
 _VERSIONED = "_versions"
@@ -52,16 +51,6 @@ def object_numbered(name: str) -> tuple[str, int]:
 def object_stem(size_class: str) -> str:
     """Return what the names of a size class begin with; the number follows."""
     return f"{size_class}_"
-
-
-def side_of(number: Any) -> Any:
-    """Return the side, 0 or 1, that an object belongs to in a run with two; for arrays of numbers too.
-
-    It is as good as drawn at random, and each worker gets the same. The products fit in 64 bits.
-    """
-    for _ in range(2):
-        number = (number ^ number >> 16) * 0x045D9F3B & 0xFFFFFFFF
-    return (number ^ number >> 16) & 1
 
 
 def run_mark(run_id: int) -> str:

@@ -386,7 +386,6 @@ COPY = Operation(
     effect=Effect.COPIES,
     times_first_byte=True,
     success=frozenset({201}),
-    one_side=True,
 )
 SYMLINK = Operation(
     code=15,

@@ -81,9 +81,8 @@ def _add_measurement(group: argparse._ArgumentGroup) -> None:
         "--ab",
         nargs=2,
         metavar="NAME=WHAT",
-        help="compare two sides in one run: each object belongs to one of two storage URLs, of two policies,"
-        " or of two accounts (NAME=@FILE, a file with ST_AUTH=..., ST_USER=... and so on); see"
-        " doc/comparing.rst",
+        help="compare two sides in one run, each with half of the users: two storage URLs, two policies, or"
+        " two accounts (NAME=@FILE, a file with ST_AUTH=..., ST_USER=... and so on); see doc/comparing.rst",
     )
     group.add_argument(
         "--repeat",

@@ -21,7 +21,7 @@ from ssbench.statistics import RunStatistics
 
 _JUDGMENT = (
     "each run measured both sides: the intervals are of Student's t on the differences of runs, each of which"
-    " counts once; rates are what the draw gave to each side, and are not compared"
+    " counts once; rates follow from the load and from latencies, and are not compared"
 )
 
 

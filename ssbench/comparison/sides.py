@@ -1,6 +1,6 @@
 """The two sides of one run (``--ab``): what one minute did to both is no difference between them.
 
-Each operation belongs to one side, by its object. So both had the same users, in the same seconds. The
+Each operation belongs to one side, which had users of its own, as many as the other, in the same seconds. The
 change is the ratio of both sides' percentiles. How certain that is follows from what each second adds to it:
 by how many of its latencies more, or fewer, lie below the percentile than should, in units of the logarithm
 (Bahadur's representation of a percentile). What a second did to both sides is not in the difference of these.
@@ -30,7 +30,7 @@ _SLOPE = 1 / 3
 
 _JUDGMENT = (
     "both sides met the same seconds: the intervals are of Student's t on what differs in each second; rates"
-    " are what the draw gave to each side, and are not compared"
+    " follow from the load and from latencies, and are not compared"
 )
 _TOO_SHORT = (
     f"the run was too short for intervals, which take {MIN_SECONDS} seconds with enough operations of both"

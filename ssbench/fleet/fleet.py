@@ -94,6 +94,11 @@ class Fleet(Crew):
             crew.change(run_id=run_id, **changes)
 
     @property
+    def storage_urls(self) -> list[str]:
+        """The storage URLs of all groups."""
+        return [*dict.fromkeys(url for crew in self.crews for url in crew.parameters.storage_urls)]
+
+    @property
     def capacity(self) -> int:
         """How many jobs of all groups the workers that are ready can run at once."""
         return sum(crew.allocation.capacity for crew in self.crews)

@@ -21,7 +21,7 @@ from ssbench.operations import MOST_STEPS, Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 15
+PROTOCOL = 16
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -84,13 +84,9 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ``size_ranges`` holds the smallest and the largest size of each of
     ``size_classes``. ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``. With
     ``verify_seed`` bodies follow from it, and those of reads are checked. A user waits ``think_time`` after
-    a job before it begins the next, except where jobs have due times. In a ``sided`` run each object
-    belongs to one of two sides (:func:`ssbench.names.side_of`), which have a storage URL each where there
-    are two, or the containers of a storage policy each. ``second_token`` is that of the second side, where
-    the sides are two accounts with a token each. ``owners`` holds what the objects of each of
-    ``size_classes`` say of whose they are (:mod:`ssbench.scenario.owner`). A run has parameters for each
-    ``group`` of users, whose jobs follow them.
-    ``operations`` are the settings of operations,
+    a job before it begins the next, except where jobs have due times. ``owners`` holds what the objects of
+    each of ``size_classes`` say of whose they are (:mod:`ssbench.scenario.owner`). A run has parameters for
+    each ``group`` of users, whose jobs follow them. ``operations`` are the settings of operations,
     ``most_requests`` is how many requests a job is at most. ``signed`` has the query of temporary URLs for
     each container. With ``every_etag`` the MD5 of all that is read is compared with its ETag, not that of a
     sample. ``zeros`` is the share of bodies that is zeros.
@@ -111,10 +107,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     size_ranges: list[tuple[Count, Count]] = []
     trans_id_extra: str | None = None
     think_time: Seconds = 0.0
-    sided: bool = False
-    side_policies: list[str] = []
     verify_seed: Count | None = None
-    second_token: str | None = None
     owners: list[str] = []
     group: Small = 0
     operations: list[Settings] = []

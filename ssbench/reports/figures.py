@@ -38,15 +38,9 @@ def object_path(run: RunDescription, slowest: Slowest) -> str:
     scenario, container, name = run.scenario, slowest.container, slowest.object
     operation = OPERATIONS.get(slowest.operation)
     if operation is not None and not operation.has_object and isinstance(container, int):
-        return (
-            ""
-            if operation.on is On.ACCOUNT
-            else run.container(container, None, slowest.group, slowest.master)
-        )
+        return "" if operation.on is On.ACCOUNT else run.container(container, slowest.group, slowest.master)
     if isinstance(container, int):
-        container = run.container(
-            container, name if isinstance(name, int) else None, slowest.group, slowest.master
-        )
+        container = run.container(container, slowest.group, slowest.master)
     if isinstance(name, int):
         classes = scenario.size_classes
         known = slowest.size_class < len(classes)

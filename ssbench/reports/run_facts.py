@@ -45,7 +45,7 @@ def facts(statistics: RunStatistics) -> list[str]:
     if scenario.policy:
         found.append(f"policy {scenario.policy}")
     if statistics.current:
-        found.append(plural(scenario.containers, "container"))
+        found.append(plural(scenario.containers, "container") + (" a side" if run.sides else ""))
     if run.seed is not None:
         found.append(f"seed {run.seed}")
     found.append(load.words(scenario))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ssbench.cluster.observation import Observation
 from ssbench.measures import Moment, Seconds, Share
-from ssbench.names import container_name, object_name, object_prefix, side_of, tagged
+from ssbench.names import container_name, object_name, object_prefix, tagged
 from ssbench.scenario.model import Scenario
 
 #: The option of a run under which the tag of its objects' names is kept.
@@ -104,8 +104,10 @@ class RunDescription:
     that mattered, as plain data; no password and no token belongs there. ``started`` is seconds
     since 1970. ``storage_urls``, ``stages`` and ``sides`` are the names that
     results refer to by their place. ``side_policies`` are the storage policies of both sides, where these
-    have one each. ``group`` is the name of the group of users that it is about, where it is part of a run.
-    ``masters`` are the runs of several masters that make one, none where there is one master.
+    have one each, ``side_prefixes`` what the names of their objects begin with; none in earlier files, whose
+    sides had objects of other numbers. ``group`` is the name of the group of users that it is about, where
+    it is part of a run. ``masters`` are the runs of several masters that make one, none where there is one
+    master.
     Files of ssbench 0.x know the scenario and perhaps the version, no more.
     """
 
@@ -121,6 +123,7 @@ class RunDescription:
     stages: tuple[str, ...] = ()
     sides: tuple[str, ...] = ()
     side_policies: tuple[str, ...] = ()
+    side_prefixes: tuple[str, ...] = ()
     group: str = ""
     masters: tuple[RunDescription, ...] = ()
 
@@ -147,24 +150,19 @@ class RunDescription:
             return tuple(map(str, given))
         return self.sides
 
-    def container(self, number: int, object_number: int | None, group: int = 0, master: int = 0) -> str:
-        """Return the name of the container that an object was in; None: the object has no number.
-
-        ``group`` is the number of its users' group, ``master`` that of its master.
-        """
+    def container(self, number: int, group: int = 0, master: int = 0) -> str:
+        """Return the name of a container of the users of a group, or of a side, in the run of a master."""
         if 0 <= master < len(self.masters):
-            return self.masters[master].container(number, object_number, group)
+            return self.masters[master].container(number, group)
         if isinstance(found := self.options.get(EXISTING), list):
             return str(found[number]) if 0 <= number < len(found) else f"container number {number}"
-        parts = self.scenario.parts
+        parts, policies = self.scenario.parts, self.side_policies
         part = parts[group] if 0 <= group < len(parts) else self.scenario
-        policy = part.policy
-        if len(self.side_policies) == 2 and object_number is not None:
-            policy = self.side_policies[side_of(object_number)]
+        policy = policies[group] if 0 <= group < len(policies) else part.policy
         return container_name(part.container_base, number, policy)
 
     def name_object(self, size_class: str, number: int, group: int = 0, master: int = 0) -> str:
-        """Return the name of an object, of a size class of this name, and of the users of a group.
+        """Return the name of an object, of a size class of this name, of the users of a group or a side.
 
         ``master`` is the number of its master.
         """
@@ -172,8 +170,9 @@ class RunDescription:
             return self.masters[master].name_object(size_class, number, group)
         if self.options.get(EXISTING):
             return f"{size_class} number {number}"  # in the order of the listing
-        tag, groups = self.options.get(OBJECT_TAG), self.scenario.groups
-        prefix = object_prefix(groups[group].name if 0 <= group < len(groups) else self.group, size_class)
+        tag = self.options.get(OBJECT_TAG)
+        prefixes = self.side_prefixes or [each.name for each in self.scenario.groups]
+        prefix = object_prefix(prefixes[group] if 0 <= group < len(prefixes) else self.group, size_class)
         return object_name(tagged(prefix, tag) if isinstance(tag, str) else prefix, number)
 
 

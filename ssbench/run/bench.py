@@ -28,6 +28,7 @@ from ssbench.run.moment import refuse_past
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.run import Run
+from ssbench.run.sides import evened, refuse
 from ssbench.run.socket_folder import socket_folder
 from ssbench.run.stats_path import reserve
 from ssbench.run.tokens import TokenSource
@@ -122,6 +123,8 @@ class Bench:
         """
         options = options or RunOptions()
         scenario = self._check(scenario, options)
+        if options.sides:
+            scenario = evened(scenario)
         with reserve(options.stats_file, scenario, time.time(), force=options.force) as path:
             run = self._make(scenario, options, observer=observer, goal=goal)
             with self._going_on(run):
@@ -152,8 +155,8 @@ class Bench:
             refuse_past(options.start_at, time.time())
         if scenario.user_count > _MOST_USERS:
             raise UsageError(f"{scenario.user_count} users are more than {_MOST_USERS}")
-        if options.sides and scenario.groups:
-            raise UsageError("--ab: not possible with a scenario that has groups of users")
+        if options.sides:
+            refuse(scenario)
         if options.existing is not None:
             refuse_writes(scenario)
         if not options.noop and not self.options.local_swift and self.options.credentials is None:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from ssbench.errors import ClusterError
 from ssbench.names import tagged
-from ssbench.operations import VERSIONS
 from ssbench.run import prepared
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.ownership import Ownership
 from ssbench.run.part import Part
-from ssbench.run.places import container_places, places_of, places_with
+from ssbench.run.places import apart as places_apart
 from ssbench.run.preparation import make_containers, refuse_missing, upload_initial_objects
 from ssbench.run.signing import sign_reads
 from ssbench.run.tokens import TokenSource
@@ -51,7 +50,7 @@ class Ground:
         self._run_id = run_id
         self._mark = mark
         self._existing = existing
-        self._ownerships: list[Ownership] = []
+        self._ownership: Ownership | None = None
         #: How many of the objects that were prepared for it were looked at.
         self._sampled = 0
         #: Signatures that are good while the run goes on.
@@ -75,7 +74,7 @@ class Ground:
                 part.crew.paths = self._existing.paths
             return
         if self._tokens is not None:
-            self._make_containers(self._tokens)
+            make_containers(self._parts, self._options, self._tokens, self._loop, self._mark)
             if self._stop():
                 return
             self._begin_ownership(self._tokens, apart=not (only or self._options.prepared))
@@ -89,9 +88,8 @@ class Ground:
             self._upload(only=only)
         failed = any(part.uploads.failed for part in self._parts if part.uploads is not None)
         self.trouble = failed and not self._stop()
-        if not failed:
-            for ownership in self._ownerships:
-                ownership.ready()
+        if not failed and self._ownership is not None:
+            self._ownership.ready()
 
     def _upload(self, *, only: bool) -> None:
         for part in self._parts:
@@ -113,36 +111,23 @@ class Ground:
         """Find out which initial objects of a part are there; None where the run is interrupted meanwhile."""
         if TYPE_CHECKING:
             assert self._tokens is not None
-        (place,) = container_places(part.scenario, self._options, self._tokens)
-        return prepared.find(part, place, self._options, self._loop)
-
-    def _make_containers(self, tokens: TokenSource) -> None:
-        versioned = places_with(self._scenario, VERSIONS)
-        for place in places_of(self._scenario):
-            make_containers(
-                place,
-                self._options,
-                tokens,
-                self._loop,
-                self._mark,
-                versioned=(place.container_base, place.policy) in versioned,
-            )
-            if self._stop():
-                return
+        return prepared.find(part, self._tokens, self._options, self._loop)
 
     def _begin_ownership(self, tokens: TokenSource, *, apart: bool) -> None:
         """Find out whether the objects of other runs may have the names of this one's.
 
         Raises ClusterError where they would have to be ``apart`` and cannot be, because they were prepared.
         """
-        self._ownerships = [
-            Ownership(
-                place, self._options, tokens, self._loop, run_id=self._run_id, trans_id_extra=self._mark
-            )
-            for place in places_of(self._scenario)
-        ]
-        for ownership in self._ownerships:
-            self.tag = ownership.begin() or self.tag
+        self._ownership = Ownership(
+            self._scenario,
+            places_apart(part.place for part in self._parts),
+            self._options,
+            tokens,
+            self._loop,
+            run_id=self._run_id,
+            trans_id_extra=self._mark,
+        )
+        self.tag = self._ownership.begin()
         if self.tag and not apart:
             raise ClusterError(
                 "another run is under way in the same containers and may write prepared objects: wait for"
@@ -171,12 +156,12 @@ class Ground:
 
     def look_around(self) -> None:
         """Look for runs that began since; after the benchmark, before the report."""
-        for ownership in self._ownerships:
-            ownership.look()
+        if self._ownership is not None:
+            self._ownership.look()
 
     def leave(self, kept: int, *, at_once: bool) -> None:
         """Take marks and signatures away; the last thing to be called. See :meth:`Ownership.end`."""
         if self._signed is not None:
             self._signed.end()
-        for ownership in self._ownerships:
-            ownership.end(kept, at_once=at_once)
+        if self._ownership is not None:
+            self._ownership.end(kept, at_once=at_once)

@@ -7,7 +7,7 @@ on to the phase, and sends again what has to be.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
@@ -19,7 +19,6 @@ from ssbench.fleet.phase import Phase, give_back
 from ssbench.fleet.standstill import Standstill
 from ssbench.fleet.wire import LOST_AFTER, Result
 from ssbench.fleet.worker_state import Task
-from ssbench.names import side_of
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run import texts
 from ssbench.run.tokens import UNAUTHORIZED, TokenRenewal, WaitingForToken
@@ -41,7 +40,7 @@ SAY_SECONDS = 5.0
 class Lane:
     """Carries a phase through with a crew.
 
-    ``pace`` says how many jobs may be sent, ``renewals`` get new tokens. A phase in which nothing succeeds
+    ``pace`` says how many jobs may be sent, ``renewal`` gets new tokens. A phase in which nothing succeeds
     for ``give_up_after`` seconds is hopeless; 0: never. ``over``: all of it has ended.
     ``standstill`` is how long nothing succeeded.
     """
@@ -51,7 +50,7 @@ class Lane:
         crew: Crew,
         pace: Pace,
         phase: Phase,
-        renewals: Sequence[TokenRenewal],
+        renewal: TokenRenewal,
         give_up_after: float,
         clock: Callable[[], float],
     ) -> None:
@@ -61,7 +60,7 @@ class Lane:
         self._crew = crew
         self._pace = pace
         self._phase = phase
-        self._renewals = renewals
+        self._renewal = renewal
         self._clock = clock
         self._unauthorized = WaitingForToken()
         self._sent = 0
@@ -99,7 +98,7 @@ class Lane:
     def tick(self, now: float) -> None:
         """Do what is to be done several times a second; raises what :meth:`Loop.run` does."""
         crew, phase, standstill = self._crew, self._phase, self.standstill
-        if not self._renews:
+        if not self._renewal.under_way:
             crew.allocation.keeps_ahead = self._drain_began is None
             for task, history in self._unauthorized.take():
                 crew.ledger.send_again(task, history)
@@ -121,11 +120,6 @@ class Lane:
         holders = [worker for worker in crew.living() if worker.held.outstanding]
         in_flight, waiting = len(crew.ledger.in_flight), len(self._unauthorized)
         return texts.waiting_for_jobs(self._phase.what, in_flight, holders, waiting, self.standstill, now)
-
-    @property
-    def _renews(self) -> bool:
-        """Whether a token was refused and there is no other yet."""
-        return any(renewal.under_way for renewal in self._renewals)
 
     def abandon(self) -> bool:
         """Report to the phase what has not ended; return whether workers may still have some of it."""
@@ -175,7 +169,7 @@ class Lane:
         crew, pace = self._crew, self._pace
         ledger, allocation = crew.ledger, crew.allocation
         self._resent = False
-        if self._renews:
+        if self._renewal.under_way:
             return TICK
         crew.let_hold(pace.in_hand(now))
         if ledger.backlog:
@@ -264,8 +258,7 @@ class Lane:
     def _send_again_with_token(
         self, task: Task, result: Result, history: History | None, arrival: Arrival
     ) -> bool:
-        renewals = self._renewals
-        renewal = renewals[side_of(task[3]) if len(renewals) > 1 else 0]
+        renewal = self._renewal
         ended = min(result.completed + arrival.worker.clock.offset.seconds, arrival.at)
         if not self._unauthorized.add(task, result, history, renewal, ended):
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
@@ -16,7 +16,7 @@ from ssbench.run.news import News
 from ssbench.run.options import Side
 from ssbench.run.part import Part
 from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
-from ssbench.scenario.model import Scenario
+from ssbench.run.places import Place
 from ssbench.screen.bars import Bar
 
 _log = logging.getLogger(__name__)
@@ -82,23 +82,24 @@ def count_leftovers(parts: Sequence[Part]) -> int:
     return sum(1 for part in parts for _ in part.state.leftovers())
 
 
-def what_deletes(scenario: Scenario, sides: Sequence[Side], *, local_swift: bool) -> str:
-    """Return what deletes the objects that a run leaves, for the user."""
+def what_deletes(places: Iterable[Place], sides: Sequence[Side], *, local_swift: bool) -> str:
+    """Return what deletes the objects that a run leaves in some places, for the user."""
     if local_swift:
         return "they go with the local Swift, which is removed"
-    command = " and ".join(dict.fromkeys(map(_command, scenario.parts)))
-    if any(side.policy for side in sides):
-        return _ADVICE + command
-    urls = [f"{command} -S {shlex.quote(side.storage_url)}" for side in sides if side.storage_url]
-    if urls:
-        return _ADVICE + " and ".join(urls)
-    names = " and ".join(side.name for side in sides)
-    return _ADVICE + command + (f", with the variables of each of the accounts {names}" if names else "")
+    command = " and ".join(dict.fromkeys(map(_command, places)))
+    accounts = " and ".join(side.name for side in sides if not side.storage_url and not side.policy)
+    return (
+        _ADVICE + command + (f", with the variables of each of the accounts {accounts}" if accounts else "")
+    )
 
 
-def _command(part: Scenario) -> str:
-    command = f"ssbench-master cleanup-containers --container-base {shlex.quote(part.container_base)}"
-    return command + (f" -p {shlex.quote(part.policy)}" if part.policy else "")
+def _command(place: Place) -> str:
+    options = ["--container-base", place.container_base]
+    if place.policy:
+        options += ["-p", place.policy]
+    if place.storage_url:
+        options += ["-S", place.storage_url]
+    return f"ssbench-master cleanup-containers {shlex.join(options)}"
 
 
 def _say_what_is_left(count: int, clean_ups: Sequence[CleanUp], advice: str, news: News) -> None:

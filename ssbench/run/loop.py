@@ -43,7 +43,7 @@ class Loop:
     """Carries phases through.
 
     ``pace`` says how many jobs may be sent, ``news`` tells the user what happens, ``renewals`` get new
-    tokens: one, or one for each side where the sides are two accounts. A phase in which nothing succeeds
+    tokens: one for each group of users, the same for those of one account. A phase in which nothing succeeds
     for ``give_up_after`` seconds is abandoned; 0: none is. ``clock`` is the fleet's.
     """
 
@@ -119,7 +119,9 @@ class Loop:
         if self.fleet.roster.living():
             self._somebody_at = now
         lanes = self._lanes = {
-            crew.account.group: Lane(crew, pace, phase, self._renewals, patience, self.clock)
+            crew.account.group: Lane(
+                crew, pace, phase, self._renewals[crew.account.group], patience, self.clock
+            )
             for phase, pace, crew in phases
         }
         self._running = True
@@ -171,20 +173,22 @@ class Loop:
         self.news.tell(self.fleet.take_events(), now)
 
     def _look_after_tokens(self, now: float) -> None:
-        for renewal in self._renewals:
+        for renewal in dict.fromkeys(self._renewals):
             self._look_after(renewal, now)
 
     def _look_after(self, renewal: TokenRenewal, now: float) -> None:
         before = renewal.failures
-        tokens = renewal.poll(now)
-        if tokens is not None:
+        token = renewal.poll(now)
+        if token is not None:
             for crew in self.fleet.crews:
-                crew.change(**tokens)
+                if self._renewals[crew.account.group] is renewal:
+                    crew.change(token=token)
             if before:
                 self.news.warn(f"Authenticating again succeeded after {before} failures")
         elif renewal.failures > before:
-            for lane in self._lanes.values():
-                lane.standstill.failed(AUTHENTICATION, renewal.error, 0.0, now)
+            for group, lane in self._lanes.items():
+                if self._renewals[group] is renewal:
+                    lane.standstill.failed(AUTHENTICATION, renewal.error, 0.0, now)
             self._say_renewal_failed(renewal, now, first=not before)
 
     def _say_renewal_failed(self, renewal: TokenRenewal, now: float, *, first: bool) -> None:

@@ -109,8 +109,8 @@ class RunOptions:
     One of several masters carries out its ``part`` of the scenario, and begins the benchmark when it is
     ``start_at`` (seconds since 1970).
 
-    With two ``sides`` each object belongs to one of them. Both have a storage URL, and the credentials of the
-    bench have these two, or both have a policy, or the bench has credentials for each.
+    With two ``sides`` each has half of the users and of the objects. Both have a storage URL of the
+    account, or both have a policy, or the bench has credentials for each.
 
     With ``existing`` the objects there are read, and nothing is prepared, written or deleted.
 

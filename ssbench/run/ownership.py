@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from ssbench.errors import SsbenchError
-from ssbench.names import container_name, object_name, tagged
+from ssbench.names import object_name, tagged
 from ssbench.operations import OPERATIONS, Effect
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
-from ssbench.run.places import container_places
+from ssbench.run.places import Place
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import owner_of
@@ -62,12 +62,14 @@ class _NoAnswerError(Exception):
 class Ownership:
     """The mark of one run: whom it meets is among the news of its ``loop``.
 
-    ``run_id`` is the number of the run, ``trans_id_extra`` what its transaction ids end in.
+    Its mark is in the first container of each of the ``places`` of the run. ``run_id`` is the number of the
+    run, ``trans_id_extra`` what its transaction ids end in.
     """
 
     def __init__(
         self,
         scenario: Scenario,
+        places: Sequence[Place],
         options: RunOptions,
         tokens: TokenSource,
         loop: Loop,
@@ -79,6 +81,7 @@ class Ownership:
         from ssbench.swift.marks import Mark, this_process, under_way  # noqa: PLC0415
 
         self._scenario = scenario
+        self._places = places
         self._options = options
         self._tokens = tokens
         self._loop = loop
@@ -297,11 +300,11 @@ class Ownership:
     def _stores(self) -> list[Marks]:
         from ssbench.swift.marks import Marks  # noqa: PLC0415 - as above
 
-        base, options = self._scenario.container_base, self._options
-        timeouts = (options.requests.connect_timeout, options.requests.network_timeout)
+        requests, sessions = self._options.requests, self._tokens.sessions
+        timeouts = requests.connect_timeout, requests.network_timeout
         return [
-            Marks(place.session, container_name(base, 0, place.policy), timeouts, self._extra)
-            for place in container_places(self._scenario, options, self._tokens)
+            Marks(place.session(sessions), place.containers[0], timeouts, self._extra)
+            for place in self._places
         ]
 
     def _put(self) -> None:

@@ -20,7 +20,7 @@ def run_parameters(
     mark: str | None,
     scenario: Scenario,
     options: RunOptions,
-    sessions: Sequence[Session],
+    session: Session | None,
     group: int = 0,
     names: Sequence[str] | None = None,
 ) -> RunParameters:
@@ -28,17 +28,12 @@ def run_parameters(
 
     ``names`` are what the names of objects begin with, where those are not the names of size classes.
 
-    There is no session in a no-op run, and one for each side in a run whose sides are two accounts.
+    There is no session in a no-op run.
     """
-    session = sessions[0] if sessions else None
-    one_each = len(sessions) > 1
     return RunParameters(
         run_id=run_id,
         token=session.token if session else None,
-        second_token=sessions[1].token if one_each else None,
-        storage_urls=[
-            url for each in sessions for url in (each.storage_urls[:1] if one_each else each.storage_urls)
-        ],
+        storage_urls=list(session.storage_urls) if session else [],
         requests=options.requests,
         trans_id_extra=mark,
         noop=options.noop,
@@ -55,10 +50,8 @@ def run_parameters(
         zeros=0.0 if scenario.body is None else scenario.body.zeros,
         every_etag=options.verify and options.existing is not None,
         group=group,
-        sided=bool(options.sides),
         operations=list(scenario.operations),
         most_requests=_most_requests(scenario),
-        side_policies=[side.policy for side in options.sides if side.policy],
     )
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop
 from ssbench.names import object_prefix
 from ssbench.results import GroupFacts
 from ssbench.run.load import Load
+from ssbench.run.options import Side
 from ssbench.run.phases import Benchmark, InitialUploads
+from ssbench.run.places import Place, place_of
+from ssbench.run.sides import half, prefixes
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Scenario
 from ssbench.workload.chosen import population_of
@@ -15,9 +20,11 @@ from ssbench.workload.draws import Workload
 
 
 class Part:
-    """The part of a run that one group has, its number and name; None: the whole of a run without groups.
+    """The part of a run that one group of users has, its number; None: the whole of a run without groups.
 
-    ``scenario`` is what the group does, ``seed`` what it draws by. The jobs are those of ``crew``.
+    ``scenario`` is what the group does, ``seed`` what it draws by. Names of its objects begin with
+    ``prefix``, they are in ``place``. ``due_seed`` draws when its operations are due, where that is another
+    seed. The jobs are those of ``crew``.
     """
 
     def __init__(
@@ -26,16 +33,20 @@ class Part:
         seed: int,
         batch_size: int | None,
         group: int | None = None,
-        name: str = "",
+        prefix: str = "",
+        place: Place | None = None,
+        due_seed: int | None = None,
         *,
         prepared: bool = False,
     ) -> None:
         self.group = group
-        self._group_name = name
+        self.place = place or place_of(scenario)
+        self._prefix = prefix
         self.scenario = scenario
         self.workload = Workload(scenario, seed, prepared=prepared)
         self.state = population_of(scenario, self.workload)
-        self.load = Load(scenario, seed, ClosedLoop(scenario.user_count, batch_size or MOST_IN_BATCH))
+        closed = ClosedLoop(scenario.user_count, batch_size or MOST_IN_BATCH)
+        self.load = Load(scenario, seed if due_seed is None else due_seed, closed)
         self.uploads: InitialUploads | None = None
         self.benchmark: Benchmark | None = None
         self._crew: Crew | None = None
@@ -43,7 +54,7 @@ class Part:
     @property
     def names(self) -> list[str]:
         """What the names of objects of each size class begin with; those of groups are apart."""
-        return [object_prefix(self._group_name, each.name) for each in self.scenario.size_classes]
+        return [object_prefix(self._prefix, each.name) for each in self.scenario.size_classes]
 
     @property
     def crew(self) -> Crew:
@@ -67,14 +78,35 @@ class Part:
         )
 
 
-def parts_of(scenario: Scenario, seed: int, batch_size: int | None, *, prepared: bool = False) -> list[Part]:
-    """Return a part for each group of a scenario, or the one that a scenario without groups consists of.
+def parts_of(
+    scenario: Scenario,
+    seed: int,
+    batch_size: int | None,
+    sides: Iterable[Side] = (),
+    *,
+    prepared: bool = False,
+) -> list[Part]:
+    """Return a part for each group of a scenario, or each side, or the one that a run without consists of.
 
     ``prepared``: their initial objects are those of ``ssbench-master prepare``.
     """
+    if sides := [*sides]:
+        return [
+            Part(
+                own := half(scenario, number, side.policy),
+                seed,
+                batch_size,
+                number,
+                prefix,
+                # Accounts are told from each other by their place among the credentials of the bench.
+                place_of(own, 0 if side.storage_url or side.policy else number, side.storage_url),
+                seed_of_group(seed, prefix),
+            )
+            for number, (side, prefix) in enumerate(zip(sides, prefixes(seed), strict=True))
+        ]
     if not scenario.groups:
         return [Part(scenario, seed, batch_size, prepared=prepared)]
     return [
-        Part(own, seed_of_group(seed, group.name), batch_size, place, group.name, prepared=prepared)
-        for place, (own, group) in enumerate(zip(scenario.parts, scenario.groups, strict=True))
+        Part(own, seed_of_group(seed, group.name), batch_size, number, group.name, prepared=prepared)
+        for number, (own, group) in enumerate(zip(scenario.parts, scenario.groups, strict=True))
     ]

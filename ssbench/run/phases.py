@@ -192,9 +192,10 @@ class Benchmark:
     Ends after ``operation_count`` draws or ``run_seconds`` seconds from its start, whichever is given, or
     when ``stop()`` or ``enough()`` is true; only the former interrupts it. It starts with its making, and
     in an open loop as much later as operations are handed out before they are due. ``plan`` and
-    ``warmup`` are those of the scenario; a ``sided`` run has two sides. ``drain_timeout`` is that of a
-    phase that is not stopped. It is stopped too when ``too_many()`` operations have failed; then
-    ``too_many_errors`` is true. Results are of this ``group`` of users.
+    ``warmup`` are those of the scenario. ``drain_timeout`` is that of a phase that is not stopped. It is
+    stopped too when ``too_many()`` operations have failed; then ``too_many_errors`` is true. Results are of
+    this ``group`` of users, and choose from so many ``storage_urls``, the first of which is the run's
+    ``first_url``.
     """
 
     what = "operations"
@@ -206,12 +207,12 @@ class Benchmark:
         stop: Callable[[], bool],
         *,
         storage_urls: int = 0,
+        first_url: int = 0,
         operation_count: int | None,
         run_seconds: float | None,
         drain_timeout: float | None,
         plan: Sequence[Stage] = (),
         warmup: float = 0.0,
-        sided: bool = False,
         enough: Callable[[], bool] = lambda: False,
         too_many: Callable[[], bool] = lambda: False,
         group: int | None = None,
@@ -238,8 +239,8 @@ class Benchmark:
         self._stop_asked = stop
         self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
         with_due = any(stage.rate for stage in plan)
-        self._rows = RowMaker(self.epoch, storage_urls, with_due=with_due, group=group)
-        placement = Placement(plan, self.epoch + self.start, warmup, sided=sided)
+        self._rows = RowMaker(self.epoch, storage_urls, first_url=first_url, with_due=with_due, group=group)
+        placement = Placement(plan, self.epoch + self.start, warmup)
         self._placement = placement if placement.needed else None
         self._wanted = operation_count if run_seconds is None else None
         self._ends_at = None if run_seconds is None else self.start + run_seconds

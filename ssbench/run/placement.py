@@ -7,7 +7,6 @@ from itertools import accumulate
 
 import numpy as np
 
-from ssbench.names import side_of
 from ssbench.results import Mark, ResultBlock
 from ssbench.scenario.model import Stage
 
@@ -21,13 +20,10 @@ class Placement:
 
     One of which neither is known, because its worker was lost, is placed by when that was noticed.
     ``start`` is when the first stage begins, in seconds since 1970; the first ``warmup`` seconds from then on
-    are the warm-up. In a ``sided`` run each result has the side of its object.
+    are the warm-up.
     """
 
-    def __init__(
-        self, plan: Sequence[Stage], start: float, warmup: float = 0.0, *, sided: bool = False
-    ) -> None:
-        self._sided = sided
+    def __init__(self, plan: Sequence[Stage], start: float, warmup: float = 0.0) -> None:
         #: When each stage but the first begins.
         self._begins = start + np.array([0.0, *accumulate(stage.seconds for stage in plan)])[1:-1]
         self._warm_until = start + warmup if warmup else None
@@ -35,7 +31,7 @@ class Placement:
     @property
     def needed(self) -> bool:
         """Whether there is more than one place."""
-        return len(self._begins) > 0 or self._warm_until is not None or self._sided
+        return len(self._begins) > 0 or self._warm_until is not None
 
     def place(self, block: ResultBlock) -> ResultBlock:
         """Return the results with their stages and marks."""
@@ -46,6 +42,4 @@ class Placement:
             columns["stage"] = self._begins.searchsorted(moments, "right")
         if self._warm_until is not None:
             columns["marks"] = block.marks | np.where(moments < self._warm_until, int(Mark.WARM_UP), 0)
-        if self._sided:
-            columns["group"] = side_of(np.asarray(block.object, np.int64))
         return block.having(**columns)

@@ -1,13 +1,11 @@
-"""Where the containers of a run are made: once, or once for each of its two sides."""
+"""Where the containers of a run are made: once for all users that share them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
-from ssbench.operations import Operation
-from ssbench.run.options import RunOptions
+from ssbench.names import container_name
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.swift.credentials import Session
@@ -15,54 +13,57 @@ from ssbench.swift.credentials import Session
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The storage URLs and the token of a session, how to get a new one, and the policy there."""
+    """Containers in an account: what their names begin with, their policy and their number.
 
-    session: Session
-    renew: Callable[[], Session] | None
-    policy: str | None
-
-
-def places_of(scenario: Scenario) -> list[Scenario]:
-    """Return a scenario for each set of containers that the groups of a scenario use; itself without groups.
-
-    Groups that share containers may differ in their number: all are made.
+    ``account`` is the number of the account among those of the bench. ``storage_url`` is the one by which it
+    is reached, None: any that it has.
     """
-    found: dict[tuple[str, str | None], Scenario] = {}
-    for part in scenario.parts:
-        key = part.container_base, part.policy
-        count = max(part.container_count, found[key].container_count if key in found else 0)
-        found[key] = replace(
-            scenario, container_base=part.container_base, policy=part.policy, container_count=count
-        )
+
+    container_base: str
+    policy: str | None
+    container_count: int
+    account: int = 0
+    storage_url: str | None = None
+
+    def __contains__(self, other: Place) -> bool:
+        """Whether the containers of another place are among its own."""
+        return replace(other, container_count=self.container_count) == self
+
+    @property
+    def containers(self) -> list[str]:
+        """Their names."""
+        return [
+            container_name(self.container_base, number, self.policy) for number in range(self.container_count)
+        ]
+
+    def session(self, sessions: Sequence[Session]) -> Session:
+        """Return the session of its account, with its storage URL."""
+        found = sessions[self.account]
+        return found if self.storage_url is None else replace(found, storage_urls=(self.storage_url,))
+
+    def renewing(self, tokens: TokenSource) -> Callable[[], Session] | None:
+        """Return what renews the token of its account; None where there is no other."""
+        renew = tokens.renewing(self.account)
+        if renew is None:
+            return None
+
+        def renewed() -> Session:
+            renew()
+            return self.session(tokens.sessions)
+
+        return renewed
+
+
+def place_of(scenario: Scenario, account: int = 0, storage_url: str | None = None) -> Place:
+    """Return the place of the containers of a scenario without groups."""
+    return Place(scenario.container_base, scenario.policy, scenario.container_count, account, storage_url)
+
+
+def apart(places: Iterable[Place]) -> list[Place]:
+    """Return the places that differ; of those that differ in their number of containers, the largest."""
+    found: dict[Place, Place] = {}
+    for place in places:
+        key = replace(place, container_count=0)
+        count = max(place.container_count, found[key].container_count if key in found else 0)
+        found[key] = replace(place, container_count=count)
     return [*found.values()]
-
-
-def places_with(scenario: Scenario, operation: Operation) -> set[tuple[str, str | None]]:
-    """Return the base name and the policy of containers in which an operation takes place."""
-    return {
-        (part.container_base, part.policy)
-        for part in scenario.parts
-        if operation.name in part.operation_names
-    }
-
-
-def container_places(scenario: Scenario, options: RunOptions, tokens: TokenSource) -> list[Place]:
-    """Return the places, of which each has all containers."""
-    if not options.sides:
-        return [Place(tokens.sessions[0], tokens.renewing(0), scenario.policy)]
-    places = []
-    for number, side in enumerate(options.sides):
-        account = min(number, len(tokens.sessions) - 1)
-        at_side = partial(_with_url, side.storage_url)
-        renewing = tokens.renewing(account)
-        renew = None if renewing is None else partial(_renewed, renewing, at_side)
-        places.append(Place(at_side(tokens.sessions[account]), renew, side.policy or scenario.policy))
-    return places
-
-
-def _with_url(url: str | None, session: Session) -> Session:
-    return session if url is None else replace(session, storage_urls=(url,))
-
-
-def _renewed(renew: Callable[[], Session], at_side: Callable[[Session], Session]) -> Session:
-    return at_side(renew())

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from itertools import product
+from collections.abc import Sequence
 
 from ssbench.errors import ClusterError, UsageError
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import Pace
-from ssbench.names import container_name, versioned_container
-from ssbench.operations import OPERATIONS, UPLOAD_IF_MISSING
+from ssbench.names import versioned_container
+from ssbench.operations import OPERATIONS, UPLOAD_IF_MISSING, VERSIONS
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
+from ssbench.run.part import Part
 from ssbench.run.phases import InitialUploads
-from ssbench.run.places import container_places
+from ssbench.run.places import Place, apart
 from ssbench.run.prepared import Found
 from ssbench.run.signing import refuse_many
 from ssbench.run.tokens import TokenSource
@@ -42,10 +43,6 @@ def refuse_missing(scenario: Scenario, options: RunOptions, tokens: TokenSource)
     A store that does not say what it has is not refused.
     """
     names = {name for part in scenario.parts for name in part.operation_names}
-    if options.sides:
-        for row in OPERATIONS.drawn:
-            if row.one_side and row.name in names:
-                raise UsageError(f"{row.name}: not possible in a run of two sides")
     refuse_many(scenario)
     needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
     if not needed:
@@ -64,19 +61,37 @@ def refuse_missing(scenario: Scenario, options: RunOptions, tokens: TokenSource)
 
 
 def make_containers(
+    parts: Sequence[Part], options: RunOptions, tokens: TokenSource, loop: Loop, mark: str | None
+) -> None:
+    """Make the containers of a run, until it is interrupted; workers get a token that was renewed meanwhile.
+
+    ``mark`` is what the requests carry in their transaction ids. Raises ClusterError.
+    """
+    try:
+        for place in apart(part.place for part in parts):
+            versioned = any(
+                VERSIONS.name in part.scenario.operation_names for part in parts if part.place in place
+            )
+            _make_at(place, parts[0].scenario, options, tokens, loop, mark, versioned=versioned)
+    except _InterruptedError:
+        return
+    for part in parts:
+        token = tokens.sessions[part.place.account].token
+        if part.crew.parameters.token != token:
+            part.crew.change(token=token)
+
+
+def _make_at(
+    place: Place,
     scenario: Scenario,
     options: RunOptions,
     tokens: TokenSource,
     loop: Loop,
     mark: str | None,
     *,
-    versioned: bool = False,
+    versioned: bool,
 ) -> None:
-    """Make the containers of a run, until it is interrupted; workers get a token that was renewed meanwhile.
-
-    ``mark`` is what the requests carry in their transaction ids. ``versioned``: beside each is one more, that
-    keeps versions. Raises ClusterError.
-    """
+    """Make the containers of a place; ``versioned``: beside each is one more, that keeps versions."""
 
     def check() -> None:
         loop.fleet.look_after_descriptors(time.monotonic())
@@ -84,38 +99,29 @@ def make_containers(
             raise _InterruptedError
 
     _log.info(
-        "Making sure that %d containers (%s_*) exist, %d at once",
-        scenario.container_count,
-        scenario.container_base,
+        "Making sure that %d containers (%s_*%s) exist, %d at once%s",
+        place.container_count,
+        place.container_base,
+        f"_{place.policy}" if place.policy else "",
         scenario.container_concurrency,
+        "" if place.storage_url is None else f", at {place.storage_url}",
     )
-    places = container_places(scenario, options, tokens)
     own = dict(scenario.container_put_headers)
     kinds = [(str, own)] + [(versioned_container, own | _KEEP_VERSIONS)] * versioned
-    try:
-        with Bar("Containers", len(places) * len(kinds) * scenario.container_count) as bar:
-            for place, (name_of, headers) in product(places, kinds):
-                STORE.prepare(
-                    place.session,
-                    [
-                        name_of(container_name(scenario.container_base, number, place.policy))
-                        for number in range(scenario.container_count)
-                    ],
-                    place.policy,
-                    scenario.container_concurrency,
-                    bar.advance,
-                    timeouts=(options.requests.connect_timeout, options.requests.network_timeout),
-                    check=check,
-                    renew=place.renew,
-                    trans_id_extra=mark,
-                    headers=headers,
-                )
-    except _InterruptedError:
-        return
-    parameters = loop.fleet.parameters
-    if any(getattr(parameters, name) != token for name, token in tokens.tokens.items()):
-        for crew in loop.fleet.crews:
-            crew.change(**tokens.tokens)
+    with Bar("Containers", len(kinds) * place.container_count) as bar:
+        for name_of, headers in kinds:
+            STORE.prepare(
+                place.session(tokens.sessions),
+                [*map(name_of, place.containers)],
+                place.policy,
+                scenario.container_concurrency,
+                bar.advance,
+                timeouts=(options.requests.connect_timeout, options.requests.network_timeout),
+                check=check,
+                renew=place.renewing(tokens),
+                trans_id_extra=mark,
+                headers=headers,
+            )
 
 
 def upload_initial_objects(

@@ -17,13 +17,13 @@ from itertools import accumulate
 
 from ssbench.errors import ClusterError
 from ssbench.fleet.worker_state import Task
-from ssbench.names import container_name, object_numbered
+from ssbench.names import object_numbered
 from ssbench.operations import CHECK, CREATE, UPLOAD_IF_MISSING
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
 from ssbench.run.phases import Check
-from ssbench.run.places import Place
+from ssbench.run.tokens import TokenSource
 from ssbench.screen.bars import Bar
 from ssbench.stores import STORE
 
@@ -68,17 +68,17 @@ class Found:
             yield code, index, container, number, size
 
 
-def find(part: Part, place: Place, options: RunOptions, loop: Loop) -> Found:
+def find(part: Part, tokens: TokenSource, options: RunOptions, loop: Loop) -> Found:
     """List the containers of a part, until the run is interrupted. Raises ClusterError."""
-    scenario, found = part.scenario, Found(part)
+    place, found = part.place, Found(part)
     requests = options.requests
-    with Bar("Listing containers", scenario.container_count) as bar:
-        for number in range(scenario.container_count):
+    with Bar("Listing containers", place.container_count) as bar:
+        for number, container in enumerate(place.containers):
             rows = STORE.objects(
-                place.session,
-                container_name(scenario.container_base, number, place.policy),
+                place.session(tokens.sessions),
+                container,
                 timeouts=(requests.connect_timeout, requests.network_timeout),
-                renew=place.renew,
+                renew=place.renewing(tokens),
                 expect=lambda _: None,
             )
             loop.fleet.look_after_descriptors(time.monotonic())

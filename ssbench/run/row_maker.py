@@ -30,23 +30,31 @@ class RowMaker:
     """Collects results until they are taken as a block.
 
     ``epoch`` is what turns the master's monotonic clock into seconds since 1970, ``storage_urls`` how
-    many storage URLs the run has. With ``with_due`` results tell when their operation was due, where it was.
-    All are of one ``group`` of users, where there are some. ``errors`` counts the failures so far, ``count``
+    many storage URLs the results choose from, the first of which has the place ``first_url`` in the run.
+    With ``with_due`` results tell when their operation was due, where it was. All are of one
+    ``group`` of users, where there are some. ``errors`` counts the failures so far, ``count``
     the results since the last block.
     """
 
     def __init__(
-        self, epoch: float, storage_urls: int, *, with_due: bool = False, group: int | None = None
+        self,
+        epoch: float,
+        storage_urls: int,
+        *,
+        first_url: int = 0,
+        with_due: bool = False,
+        group: int | None = None,
     ) -> None:
         self.errors = 0
         self.count = 0
         self._epoch = epoch
         #: How many storage URLs results choose from; 0 where they do not.
         self._urls = storage_urls if storage_urls > 1 else 0
+        self._first_url = first_url
         self._with_due = with_due
         self._rows = Rows(also=[*["storage_url"] * (self._urls > 0), *["due"] * with_due])
         if storage_urls == 1:
-            self._rows.common["storage_url"] = 0
+            self._rows.common["storage_url"] = first_url
         if group is not None:
             self._rows.common["group"] = group
 
@@ -89,7 +97,7 @@ class RowMaker:
         """Return what not all runs have of a result."""
         values: ResultRow = ()
         if self._urls:
-            values = (result.storage_url if result.storage_url < self._urls else UNKNOWN,)
+            values = (result.storage_url + self._first_url if result.storage_url < self._urls else UNKNOWN,)
         if self._with_due:
             values += (_due(result, to_epoch),)
         return self._rows.pack_also(*values)

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.errors import ClusterError, SsbenchError, TooManyErrorsError, WorkerError
+from ssbench.errors import ClusterError, SsbenchError, WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.wire import RunParameters
 from ssbench.names import run_mark
@@ -17,6 +17,7 @@ from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run import start_at
 from ssbench.run.arriving import wait_for_workers
+from ssbench.run.benchmarks import Benchmarks
 from ssbench.run.ground import Ground
 from ssbench.run.leftovers import count_leftovers, delete_leftovers, what_deletes
 from ssbench.run.local_workers import LocalWorkers
@@ -25,8 +26,8 @@ from ssbench.run.news import News
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.parameters import run_parameters
-from ssbench.run.part import Part, parts_of
-from ssbench.run.phases import Benchmark
+from ssbench.run.part import parts_of
+from ssbench.run.places import apart
 from ssbench.run.run_workers import RunWorkers
 from ssbench.run.summary import describe, late_warnings, so_far, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
@@ -44,9 +45,6 @@ _log = logging.getLogger(__name__)
 
 #: A report says that nothing succeeded for some time when it was at least so long (seconds).
 _LONG_STANDSTILL = 10.0
-
-#: Seconds beyond the time-outs that a timed run waits for its last operations.
-_LAST_OPERATIONS = 30.0
 
 
 class Run:
@@ -91,7 +89,11 @@ class Run:
         self._store_clock: tuple[float, float] | None = None
         self._fleet = fleet
         self._parts = parts_of(
-            scenario, self._seed, options.batch_size, prepared=options.prepared or prepares
+            scenario,
+            self._seed,
+            options.batch_size,
+            options.sides,
+            prepared=options.prepared or prepares,
         )
         #: Whether no benchmark follows.
         self._prepares = prepares
@@ -105,13 +107,15 @@ class Run:
         for part, crew in zip(self._parts, fleet.crews, strict=True):
             part.crew = crew
         self._news = News(work_port)
+        renewals = tokens.renewals() if tokens is not None else None
         self._loop = Loop(
             fleet,
             self._parts[0].load.closed,
             self._news,
-            tokens.renewals() if tokens is not None else [TokenRenewal(None)],
+            [renewals[part.place.account] if renewals else TokenRenewal(None) for part in self._parts],
             options.give_up_after,
         )
+        self._benchmarks = Benchmarks(self._parts, self._loop, options, goal)
         asked = options.expect_workers or bench.workers or 1
         self.workers = RunWorkers(fleet, former, local_workers, asked)
         self._loop.on_tick = self.workers.look_after_local
@@ -126,10 +130,10 @@ class Run:
 
     def _parameters(self, tokens: TokenSource | None) -> Iterator[RunParameters]:
         """Yield the parameters of each part."""
-        sessions = tokens.sessions if tokens else ()
         for number, part in enumerate(self._parts):
+            session = part.place.session(tokens.sessions) if tokens else None
             yield run_parameters(
-                self._run_id, self._mark, part.scenario, self._options, sessions, number, part.names
+                self._run_id, self._mark, part.scenario, self._options, session, number, part.names
             )
 
     # -- interruption, from a signal handler or another thread ---------------------------------
@@ -149,9 +153,10 @@ class Run:
 
     def so_far(self) -> tuple[Path, RunSummary] | None:
         """Return the stat file of a benchmark that goes on, and what else is known of it; None before."""
-        if self._path is None or not self._benchmarks:
+        epoch = self._benchmarks.epoch
+        if self._path is None or epoch is None:
             return None
-        return self._path, so_far(self._fleet, self._benchmarks[0].epoch, self._loop.own, self._news.warnings)
+        return self._path, so_far(self._fleet, epoch, self._loop.own, self._news.warnings)
 
     # -- the run ------------------------------------------------------------------------------
 
@@ -235,13 +240,12 @@ class Run:
         return self._outcome(path)
 
     def _outcome(self, path: Path | None) -> RunOutcome:
-        benchmarks = self._benchmarks
         return RunOutcome(
             run_id=self._run_id,
             seed=self._seed,
             path=path,
-            count=sum(benchmark.count for benchmark in benchmarks),
-            errors=sum(benchmark.errors for benchmark in benchmarks),
+            count=self._benchmarks.count,
+            errors=self._benchmarks.errors,
             interrupted=self._interrupted,
             error=self._error,
             trouble=self._trouble,
@@ -281,7 +285,7 @@ class Run:
         if self._observer is not None:
             parameters = self._fleet.parameters
             self._observer.begin(
-                parameters.storage_urls,
+                self._fleet.storage_urls,
                 insecure=parameters.insecure,
                 ca_certificates=parameters.ca_certificates,
             )
@@ -295,8 +299,7 @@ class Run:
         goal = self._goal
         if goal is not None:
             sinks.append(goal)
-        for part in self._parts:
-            part.benchmark = self._make_benchmark(part, sinks)
+        self._benchmarks.begin(sinks)
         try:
             self._carry_through()
         except (WorkerError, ClusterError) as error:
@@ -307,7 +310,7 @@ class Run:
                 self._observer.stop()  # nobody waits for the servers any more
             raise
         finally:
-            self._end_benchmarks()
+            self._benchmarks.end()
             self._say_what_operations_left()
             if goal is not None:
                 self._say_what_was_reached(goal)
@@ -326,67 +329,26 @@ class Run:
                 f" {writer.failure.strerror}"
             )
 
-    @property
-    def _benchmarks(self) -> list[Benchmark]:
-        """The benchmarks of all parts; none before they begin."""
-        return [part.benchmark for part in self._parts if part.benchmark is not None]
-
     def _carry_through(self) -> None:
         """Carry all benchmarks through; raises what :meth:`Loop.run_together` does."""
-        standstills = self._loop.run_together(
-            [
-                (part.benchmark, part.load.begin(part.crew, part.benchmark), part.crew)
-                for part in self._parts
-                if part.benchmark is not None
-            ]
-        )
-        self._note_too_many_errors()
-        longest = max(standstill.longest for standstill in standstills)
+        longest = self._benchmarks.carry_through()
+        self._error = self._benchmarks.too_many_errors
+        if self._error is not None:
+            self._news.warn(f"The run ended early: {self._error}")
         if longest >= _LONG_STANDSTILL:
             self._news.warn(f"Operations failed and none succeeded for {longest:.0f} s of the run")
         self._ground.look_around()
 
-    def _end_benchmarks(self) -> None:
-        for benchmark in self._benchmarks:
-            benchmark.end()
-
     def _say_what_operations_left(self) -> None:
         """Warn of objects that operations made and did not delete; the run does not know their names."""
         failed = sum(part.crew.left for part in self._parts)
-        unfinished = sum(each.unfinished for each in self._benchmarks)
+        unfinished = self._benchmarks.unfinished
         if failed or unfinished:
             self._news.warn(
                 "Operations of several requests may have left objects that they had made:"
                 f" {failed} deletions failed, and of {unfinished} such operations no end is known;"
                 f" {self._what_deletes()}"
             )
-
-    def _too_many_errors(self) -> bool:
-        """Whether more operations of all parts have failed than the run allows."""
-        limit, found = self._options.max_errors, self._benchmarks
-        return limit is not None and limit.exceeded(
-            sum(each.errors for each in found), sum(each.count for each in found)
-        )
-
-    def _make_benchmark(self, part: Part, sinks: Sequence[Sink]) -> Benchmark:
-        scenario, options, goal = part.scenario, self._options, self._goal
-        requests = options.requests
-        drain_timeout = requests.connect_timeout + requests.network_timeout + _LAST_OPERATIONS
-        return Benchmark(
-            part.state,
-            sinks,
-            lambda: self._stop() or any(each.too_many_errors for each in self._benchmarks),
-            operation_count=scenario.operation_count,
-            run_seconds=scenario.run_seconds,
-            drain_timeout=drain_timeout if scenario.run_seconds is not None else None,
-            storage_urls=len(self._fleet.parameters.storage_urls),
-            plan=scenario.plan,
-            warmup=scenario.warmup,
-            enough=lambda: goal is not None and goal.reached(),
-            too_many=self._too_many_errors,
-            group=part.group,
-            sided=bool(options.sides),
-        )
 
     def _say_what_was_reached(self, goal: Goal) -> None:
         if goal.reached():
@@ -398,6 +360,7 @@ class Run:
         self._loop.note_strange_results()
         self._news.warnings += late_warnings(observation)
         return summarize(
+            self._scenario,
             self._fleet,
             self._parts,
             observation,
@@ -409,16 +372,6 @@ class Run:
             counted=self._ground.counts(),
         )
 
-    def _note_too_many_errors(self) -> None:
-        found = self._benchmarks
-        if any(each.too_many_errors for each in found):
-            errors, count = sum(each.errors for each in found), sum(each.count for each in found)
-            self._error = TooManyErrorsError(
-                f"more operations failed than --max-errors {self._options.max_errors} allows:"
-                f" {errors:,} of {count:,}"
-            )
-            self._news.warn(f"The run ended early: {self._error}")
-
     def _say_what_stays(self) -> None:
         """Log what a run leaves that ends before its clean-up."""
         if self._options.noop:
@@ -428,7 +381,8 @@ class Run:
             self._news.warn(f"{count} objects that the run created are still there; {self._what_deletes()}")
 
     def _what_deletes(self) -> str:
-        return what_deletes(self._scenario, self._options.sides, local_swift=self._bench.local_swift)
+        places = apart(part.place for part in self._parts)
+        return what_deletes(places, self._options.sides, local_swift=self._bench.local_swift)
 
     def _clean_up(self) -> None:
         """Delete what the run created, unless it is to be kept."""

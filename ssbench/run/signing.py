@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 
 from ssbench.errors import UsageError
-from ssbench.names import container_name
 from ssbench.operations import TEMPURL
 from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
@@ -43,19 +42,14 @@ def sign_reads(
     needing = [part for part in parts if TEMPURL.name in part.scenario.operation_names]
     if not needing:
         return None
-    session = tokens.sessions[0]
+    session = needing[0].place.session(tokens.sessions)
     timeouts = options.requests.connect_timeout, options.requests.network_timeout
     features = STORE.capabilities(session, timeouts).features.get(TEMPURL.needs, {})
     longest = max(part.scenario.run_seconds or 0.0 for part in needing)
     signed = STORE.sign(session, tokens.renewing(0), int(time.time() + longest) + _GRACE, timeouts)
     try:
         for part in needing:
-            scenario = part.scenario
-            names = [
-                container_name(scenario.container_base, number, scenario.policy)
-                for number in range(scenario.container_count)
-            ]
-            part.crew.change(signed=signed.queries(names, features, stop))
+            part.crew.change(signed=signed.queries(part.place.containers, features, stop))
     except BaseException:
         signed.end()
         raise

@@ -21,6 +21,7 @@ from ssbench.results import Gap, MasterFacts, RunDescription, RunSummary, Worker
 from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.own_part import OwnPart
 from ssbench.run.part import Part
+from ssbench.run.sides import prefixes, together
 from ssbench.scenario.model import Scenario
 from ssbench.screen import terminal
 
@@ -47,12 +48,11 @@ def describe(
 
     ``run_id`` is that of the whole run: the fleet's own changes when jobs are abandoned.
     """
-    parameters = fleet.parameters
     return RunDescription(
         scenario=scenario,
         version=__version__,
         seed=seed,
-        options=recorded(bench, options, parameters.trans_id_extra, tag, containers, store_clock),
+        options=recorded(bench, options, fleet.parameters.trans_id_extra, tag, containers, store_clock),
         host=socket.gethostname(),
         run_id=run_id,
         started=time.time(),
@@ -60,9 +60,10 @@ def describe(
             WorkerFacts(worker.worker_id, worker.host, worker.version, label=worker.label, site=worker.site)
             for worker in fleet.roster.living()
         ),
-        storage_urls=tuple(parameters.storage_urls),
+        storage_urls=tuple(fleet.storage_urls),
         sides=tuple(side.name for side in options.sides),
         side_policies=tuple(side.policy for side in options.sides if side.policy),
+        side_prefixes=prefixes(seed) if options.sides else (),
         stages=scenario.stage_names,
     )
 
@@ -91,6 +92,7 @@ def so_far(fleet: Fleet, epoch: float, own: OwnPart, warnings: Iterable[str]) ->
 
 
 def summarize(
+    scenario: Scenario,
     fleet: Fleet,
     parts: Sequence[Part],
     observation: Observation | None,
@@ -110,7 +112,6 @@ def summarize(
     benchmarks = [part.benchmark for part in parts if part.benchmark is not None]
     epoch = benchmarks[0].epoch
     facts = [part.facts(interrupted=interrupted) for part in parts]
-    grouped = parts[0].group is not None
     states = [part.state for part in parts]
     missing: Counter[tuple[int, int]] = Counter()
     for state in states:
@@ -140,8 +141,8 @@ def summarize(
         ended_early=None if error is None else str(error),
         error_code=0 if error is None else int(error.exit_code),
         trouble=trouble,
-        stages=() if grouped else facts[0].stages,
-        groups=tuple(facts) if grouped else (),
+        stages=() if scenario.groups else together(each.stages for each in facts),
+        groups=tuple(facts) if scenario.groups else (),
     )
 
 

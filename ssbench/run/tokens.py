@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ssbench.errors import SsbenchError, UsageError
+from ssbench.errors import SsbenchError
 from ssbench.fleet.history import History, after_failure
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task
@@ -29,15 +29,11 @@ def _on_a_thread(call: Callable[[], None]) -> None:
     threading.Thread(target=call, name="renew-token", daemon=True).start()
 
 
-#: New tokens, by the name of the parameter of the run that each is.
-Tokens = Mapping[str, str | None]
-
-
 class TokenSource:
     """Authenticates, and again for each new token; ``sessions`` have the latest ones.
 
-    There is one for each of the credentials: more than one where the sides of a run are two accounts. Raises
-    what :func:`ssbench.swift.auth.authenticate` raises, and UsageError for accounts that do not go together.
+    There is one for each of the credentials: more than one where groups of users have accounts of their own.
+    Raises what :func:`ssbench.swift.auth.authenticate` raises.
     """
 
     def __init__(self, credentials: Sequence[Credentials]) -> None:
@@ -48,46 +44,38 @@ class TokenSource:
         self.sessions = [STORE.authenticate(each) for each in credentials]
         for each, session in zip(credentials, self.sessions, strict=True):
             warn_of_proxy(each, session)
-        if len({(session.insecure, session.ca_file) for session in self.sessions}) > 1:
-            raise UsageError("both accounts need the same CA certificates, and --insecure for both or none")
 
-    @property
-    def tokens(self) -> Tokens:
-        """The latest tokens."""
-        found = [session.token or "" for session in self.sessions]
-        return dict(zip(("token", "second_token"), found, strict=False))
-
-    def renewing(self, place: int) -> Callable[[], Session] | None:
+    def renewing(self, account: int) -> Callable[[], Session] | None:
         """Return what renews the token of a session; None where the user gave it, and there is no other."""
-        if self._credentials[place].version == "none":
+        if self._credentials[account].version == "none":
             return None
 
         def renew() -> Session:
-            token = STORE.authenticate(self._credentials[place]).token or ""
-            self.sessions[place] = replace(self.sessions[place], token=token)
-            return self.sessions[place]
+            token = STORE.authenticate(self._credentials[account]).token or ""
+            self.sessions[account] = replace(self.sessions[account], token=token)
+            return self.sessions[account]
 
         return renew
 
     def renewals(self) -> list[TokenRenewal]:
-        """Return what renews each token in the loop of a run."""
-        return [self._renewal(place, name) for place, name in enumerate(self.tokens)]
+        """Return what renews the token of each account in the loop of a run."""
+        return [_renewal(self.renewing(account)) for account in range(len(self.sessions))]
 
-    def _renewal(self, place: int, name: str) -> TokenRenewal:
-        renew = self.renewing(place)
-        return TokenRenewal(None if renew is None else lambda: {name: renew().token})
+
+def _renewal(renew: Callable[[], Session] | None) -> TokenRenewal:
+    return TokenRenewal(None if renew is None else lambda: renew().token or "")
 
 
 class TokenRenewal:
-    """Calls ``authenticate``, which returns new tokens or raises SsbenchError, until there are some.
+    """Calls ``authenticate``, which returns a new token or raises SsbenchError, until there is one.
 
-    Without it (None) there is nothing to renew: the tokens were given by the user. ``spawn`` calls a
+    Without it (None) there is nothing to renew: the token was given by the user. ``spawn`` calls a
     function in the background.
     """
 
     def __init__(
         self,
-        authenticate: Callable[[], Tokens] | None,
+        authenticate: Callable[[], str] | None,
         spawn: Callable[[Callable[[], None]], None] = _on_a_thread,
     ) -> None:
         #: Attempts that failed since the last token, and why the last of them did.
@@ -95,7 +83,7 @@ class TokenRenewal:
         self.error = ""
         self._authenticate = authenticate
         self._spawn = spawn
-        self._answers: queue.SimpleQueue[Tokens | BaseException] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
         self._under_way = self._asked = False
         self._next_at = float("-inf")
 
@@ -113,8 +101,8 @@ class TokenRenewal:
         """Ask for a new token; :meth:`poll` does the rest."""
         self._under_way = self.possible
 
-    def poll(self, now: float) -> Tokens | None:
-        """Begin the next attempt when its time has come; return new tokens, once.
+    def poll(self, now: float) -> str | None:
+        """Begin the next attempt when its time has come; return a new token, once.
 
         Raises what ``authenticate`` raised, if that was no SsbenchError.
         """
@@ -127,13 +115,13 @@ class TokenRenewal:
             self._spawn(partial(self._ask, self._authenticate))
         return None
 
-    def _ask(self, authenticate: Callable[[], Tokens]) -> None:
+    def _ask(self, authenticate: Callable[[], str]) -> None:
         try:
             self._answers.put(authenticate())
         except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that polls
             self._answers.put(error)
 
-    def _take_answer(self, now: float) -> Tokens | None:
+    def _take_answer(self, now: float) -> str | None:
         try:
             answer = self._answers.get_nowait()
         except queue.Empty:

@@ -16,7 +16,7 @@ import ssbench.worker.large_objects
 import ssbench.worker.versions  # noqa: F401 - its functions register themselves
 from ssbench.errors import SsbenchError, WireError
 from ssbench.fleet.wire import Job, JobBatch, Rare, Result, RunParameters, Spent
-from ssbench.names import container_name, object_name, object_stem, side_of
+from ssbench.names import container_name, object_name, object_stem
 from ssbench.operations import OPERATIONS, On, Operation, Settings
 from ssbench.store.contract import Outcome
 from ssbench.swift.connection import Connection
@@ -78,7 +78,7 @@ class Run:
         self.named: dict[int, str] = {}
         #: By operation, size class and container; None for those that are carried out carefully.
         self.plans: dict[tuple[int, int, int], Plan | None] = {}
-        self._containers: dict[tuple[int, int], str] = {}
+        self._containers: dict[int, str] = {}
         #: The rows of operations, their functions and their settings, by code.
         self._operations = {row.code: (row, builder(row), NO_SETTINGS) for row in OPERATIONS}
         for settings in parameters.operations:
@@ -98,7 +98,7 @@ class Run:
         """Remember where the objects of jobs are."""
         for job, path in zip(batch.jobs, batch.paths, strict=True):
             container, _, self.named[job[0]] = path.partition("/")
-            self._containers[job[3], 0] = container
+            self._containers[job[3]] = container
 
     def forget_names(self, job_ids: Iterable[int]) -> None:
         """Forget the names of objects of jobs that have ended, or were taken back."""
@@ -114,10 +114,7 @@ class Run:
         place of the storage URL that was used. Raises nothing.
         """
         urls = self.parameters.storage_urls
-        if self.parameters.sided and len(urls) > 1:
-            place = side_of(job[4])
-        else:
-            place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
+        place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
         try:
             return self._perform(job, place, history, begun), place
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
@@ -132,10 +129,8 @@ class Run:
         if code not in self._operations:
             raise WireError(f"no operation has the code {code}")
         operation, build, settings = self._operations[code]
-        key = container_number, side_of(number) if parameters.side_policies else 0
-        container = self._containers.get(key) or self._name_container(*key)
+        container = self._containers.get(container_number) or self._name_container(container_number)
         name = self.named[job[0]] if self.named else object_name(parameters.size_classes[size_class], number)
-        token = parameters.second_token if place and parameters.second_token else parameters.token
         url = parameters.storage_urls[place]
         spent = history or _NOTHING
         return build(
@@ -149,7 +144,7 @@ class Run:
                 size,
                 size_class,
                 spent,
-                token,
+                parameters.token,
                 begun,
                 settings,
                 container_number,
@@ -168,7 +163,6 @@ class Run:
             or (build is not send and build is not ask)
             or not _is_plain(operation, settings)
             or len(parameters.storage_urls) != 1
-            or parameters.sided
             or parameters.verify_seed is not None
             or (build is send and parameters.delete_after_most is not None)
         ):
@@ -177,7 +171,7 @@ class Run:
             template, pool = self.client.template(
                 parameters.storage_urls[0],
                 operation.method,
-                self._containers.get((container_number, 0)) or self._name_container(container_number, 0),
+                self._containers.get(container_number) or self._name_container(container_number),
                 "" if self.named else object_stem(parameters.size_classes[size_class]),
                 parameters.token,
                 parameters.delete_after if build is send else None,
@@ -193,11 +187,9 @@ class Run:
     def _quoted(self, job: Job) -> bytes:
         return quoted(self.named[job[0]]).encode()
 
-    def _name_container(self, number: int, side: int) -> str:
-        policies = self.parameters.side_policies
-        policy = policies[side] if policies else self.parameters.policy
-        name = container_name(self.parameters.container_base, number, policy)
-        self._containers[number, side] = name
+    def _name_container(self, number: int) -> str:
+        name = container_name(self.parameters.container_base, number, self.parameters.policy)
+        self._containers[number] = name
         return name
 
 

@@ -132,13 +132,17 @@ class SimulatedWorker:
             self._network.at(self.seconds, lambda work=work: self._end(*work))
 
     def _hand_back(self) -> None:
-        job_ids = [job[0] for _, job, _ in self._waiting]
-        for batch, _, _ in self._waiting:
+        groups = {parameters.group for _, _, parameters in self._waiting} or {0}
+        waiting = list(self._waiting)
+        for batch, _, _ in waiting:
             self._count(batch)
         self._waiting.clear()
-        self.send(
-            wire.Handback(self.parameters.run_id, self.instance, self.instance, self.capacity, job_ids, True)
-        )
+        for group in groups:
+            job_ids = [job[0] for _, job, parameters in waiting if parameters.group == group]
+            run_id = self.parameters.run_id
+            self.send(
+                wire.Handback(run_id, self.instance, self.instance, self.capacity, job_ids, True, group)
+            )
 
     def _count(self, batch: int) -> None:
         self._held[batch] -= 1
@@ -165,6 +169,7 @@ class SimulatedWorker:
                 self.begun,
                 self._received[0],
                 now - self._received[1],
+                parameters.group,
             )
         )
 

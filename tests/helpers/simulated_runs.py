@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import noise
 import numpy as np
 
-from ssbench.names import side_of
 from ssbench.results import ResultBlock, RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import Collector, RunStatistics, make_statistics
@@ -77,10 +76,10 @@ def reads(
         "size": np.full(count, 1000),
     }
     if mixed:
-        columns["size_class"] = random.integers(0, 2, count)
+        columns["size_class"] = random.integers(1, 10_000, count) % 2
     side = np.zeros(count, int)
     if sides:
-        side = columns["group"] = side_of(random.integers(1, 10_000, count))
+        side = columns["group"] = random.integers(1, 10_000, count) % 2
     latency = 0.01 * np.exp(levels[side * (places - 1), second] + random.normal(0, EACH_REQUEST, count))
     latency *= np.exp(random.normal(0, store.placement, 2))[side]
     latency[side == (1 if sides else 0)] *= change

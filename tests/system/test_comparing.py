@@ -9,19 +9,19 @@ from json_records import valid
 from processes import PATIENCE, Fleet
 from runs import store, write_scenario
 
-from ssbench.names import side_of
-
 
 def test_two_sides_of_a_run_meet_objects_of_their_own(fleet: Fleet, tmp_path: Path) -> None:
     with store() as (quick, options), store(0.1) as (slow, others):
-        scenario = write_scenario(tmp_path, operation_count=None, run_seconds=2, initial_files={"tiny": 20})
+        scenario = write_scenario(
+            tmp_path, operation_count=None, run_seconds=3, user_count=16, initial_files={"tiny": 20}
+        )
         sides = f"old={options[1]}", f"new={others[1]}"
-        run = fleet.run(scenario, "--workers", 1, "--ab", *sides, *options[2:], "-k")
+        run = fleet.run(scenario, "--workers", 1, "--ab", *sides, *options[2:], "-k", "--seed", 2)
         assert run.end(PATIENCE) == 0
-        for number, rule in enumerate((quick, slow)):
-            names = [path.rpartition("_")[2] for path in rule.objects()]
-            assert names
-            assert {side_of(int(name)) for name in names} == {number}
+        sets = [
+            {path.rpartition("/")[2].partition("-")[0] for path in rule.objects()} for rule in (quick, slow)
+        ]
+        assert sets == [{"a"}, {"b"}]
         assert "before: old" in run.out
         compared = fleet.master("compare", fleet.stats, "-f", "json")
         assert compared.end(PATIENCE) == 0

@@ -24,6 +24,7 @@ from ssbench.local_swift import LocalSwift
 from ssbench.names import MARK_PREFIX, mark_name, run_mark
 from ssbench.run.options import RunOptions
 from ssbench.run.ownership import Ownership
+from ssbench.run.places import place_of
 from ssbench.run.tokens import TokenSource
 from ssbench.run_results import open_results
 from ssbench.scenario.reading import load
@@ -125,6 +126,7 @@ class Store:
         )
         owner = Ownership(
             self.scenario,
+            [place_of(self.scenario)],
             RunOptions(**options),
             self.tokens,
             cast("Any", loop),

@@ -212,11 +212,11 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
 def test_names_of_objects_and_containers(tmp_path: Path) -> None:
     run = RunDescription(read(tmp_path, policy="gold"))
     assert object_prefix("", "small") == "small"
-    assert (run.container(1, 5, 1), run.name_object("big", 5, 1)) == (
+    assert (run.container(1, 1), run.name_object("big", 5, 1)) == (
         "backups_000001_gold",
         "backup-big_000005",
     )
-    assert (run.container(1, 5, 0), run.name_object("small", 5)) == (
+    assert (run.container(1, 0), run.name_object("small", 5)) == (
         "ssbench_000001_gold",
         "web-small_000005",
     )

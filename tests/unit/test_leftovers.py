@@ -6,29 +6,34 @@ from dataclasses import replace
 
 from ssbench.run.leftovers import what_deletes
 from ssbench.run.options import Side
-from ssbench.scenario.model import Scenario
+from ssbench.run.part import parts_of
+from ssbench.run.places import Place
+from ssbench.scenario.model import Scenario, SizeClass
 
 
 def test_what_deletes_them() -> None:
-    scenario = Scenario("s", (), 1, operation_count=1, container_base="my base", policy="gold")
+    place = Place("my base", "gold", 3)
     command = "ssbench-master cleanup-containers --container-base 'my base' -p gold"
-    assert what_deletes(scenario, (), local_swift=False).endswith(f": {command}")
-    assert what_deletes(replace(scenario, policy=None), (), local_swift=False).endswith(
+    assert what_deletes([place], (), local_swift=False).endswith(f": {command}")
+    assert what_deletes([replace(place, policy=None)], (), local_swift=False).endswith(
         " --container-base 'my base'"
     )
     # Nothing can be deleted in a Swift that is gone when the user reads this.
-    assert "cleanup-containers" not in what_deletes(scenario, (), local_swift=True)
+    assert "cleanup-containers" not in what_deletes([place], (), local_swift=True)
+
+
+def what_deletes_of(*sides: Side) -> str:
+    scenario = Scenario(
+        "s", (SizeClass("c", 1, 1, 1, (1, 1, 1, 1)),), 2, operation_count=1, container_base="b"
+    )
+    return what_deletes((part.place for part in parts_of(scenario, 1, None, sides)), sides, local_swift=False)
 
 
 def test_what_deletes_both_sides() -> None:
-    scenario = Scenario("s", (), 1, operation_count=1, container_base="base")
-    command = "ssbench-master cleanup-containers --container-base base"
-    policies = Side("x", policy="gold"), Side("y", policy="ec")
-    assert what_deletes(scenario, policies, local_swift=False).endswith(f": {command}")
-    urls = Side("x", "http://one/v1/a"), Side("y", "http://two/v1/a")
-    both = f"{command} -S http://one/v1/a and {command} -S http://two/v1/a"
-    assert what_deletes(scenario, urls, local_swift=False).endswith(f": {both}")
-    accounts = Side("old"), Side("new")
-    assert what_deletes(scenario, accounts, local_swift=False).endswith(
-        f": {command}, with the variables of each of the accounts old and new"
-    )
+    command = "ssbench-master cleanup-containers --container-base b"
+    both = what_deletes_of(Side("x", policy="gold"), Side("y", policy="ec"))
+    assert both.endswith(f": {command} -p gold and {command} -p ec")
+    both = what_deletes_of(Side("x", "http://one/v1/a"), Side("y", "http://two/v1/a"))
+    assert both.endswith(f": {command} -S http://one/v1/a and {command} -S http://two/v1/a")
+    both = what_deletes_of(Side("old"), Side("new"))
+    assert both.endswith(f": {command}, with the variables of each of the accounts old and new")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
+from msgspec import structs
 from simulated import Network, SimulatedWorker, failure, never, success
 
 from ssbench.errors import ClusterError, WorkerError
@@ -17,7 +18,6 @@ from ssbench.fleet.pace import ClosedLoop, Pace
 from ssbench.fleet.stages import StagedPace
 from ssbench.fleet.wire import LOST_AFTER, Job, Result, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.names import side_of
 from ssbench.results import LOST, UNFINISHED
 from ssbench.run.arriving import wait_for_workers
 from ssbench.run.loop import Loop
@@ -108,22 +108,17 @@ class Bench:
     ) -> None:
         self.network = Network()
         self.news = News()
-        self.fleet = self.network.fleet(
-            RunParameters(run_id=1, token="token-0", storage_urls=["http://a", "http://b"])
-        )
+        first = RunParameters(run_id=1, token="token-0", storage_urls=["http://a", "http://b"])
+        self.fleet = self.network.fleet(first)
+        renewals = [authenticate]
+        if second_authenticate is not None:
+            renewals.append(second_authenticate)
+            self.fleet.begin(first, [1000], [structs.replace(first, group=1)], parts=[0.5, 0.5])
         self.loop = Loop(
             self.fleet,
             pace or ClosedLoop(8, 2),
             self.news,
-            [
-                TokenRenewal(
-                    None if each is None else lambda name=name, each=each: {name: each()},
-                    lambda call: call(),
-                )
-                for name, each in (("token", authenticate), ("second_token", second_authenticate))[
-                    : 1 if second_authenticate is None else 2
-                ]
-            ],
+            [TokenRenewal(each, lambda call: call()) for each in renewals],
             give_up_after,
             lambda: self.network.now,
         )
@@ -521,16 +516,19 @@ def test_the_token_of_one_account_is_renewed_where_the_other_one_cannot_be() -> 
     bench = Bench(authenticate=fails, second_authenticate=lambda: "new")
 
     def answer(job: Job, parameters: RunParameters) -> Result | None:
-        if side_of(job[4]) == 0 or parameters.second_token == "new":
+        if parameters.group == 0 or parameters.token == "new":
             return success(job, parameters)
         return Result(job[0], None, 0.01, 0.0, cause="HTTP 401", detail="no", unauthorized=True)
 
     bench.each(answer=answer)
-    phase = Tasks(100)
-    bench.run(phase)
-    assert phase.ended == {None: 100}
-    assert {side_of(result.job_id) for result in phase.results} == {0, 1}
-    assert any(result.retried == {"HTTP 401": 1} for result in phase.results)
+    phases = Tasks(50), Tasks(50)
+    bench.loop.run_together(
+        [(phase, bench.loop.pace, crew) for phase, crew in zip(phases, bench.fleet.crews, strict=True)]
+    )
+    assert [phase.ended for phase in phases] == [{None: 50}, {None: 50}]
+    assert not any(result.retried for result in phases[0].results)
+    assert any(result.retried == {"HTTP 401": 1} for result in phases[1].results)
+    assert [crew.parameters.token for crew in bench.fleet.crews] == ["token-0", "new"]
     assert bench.news.warnings == []
 
 

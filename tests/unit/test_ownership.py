@@ -52,7 +52,9 @@ def owner(store: Store, monkeypatch: pytest.MonkeyPatch) -> ownership.Ownership:
     fleet = SimpleNamespace(look_after_descriptors=lambda _now: None)
     loop = SimpleNamespace(news=News(), interrupted=threading.Event(), fleet=fleet)
     return ownership.Ownership(
-        *(load("very_small"), RunOptions(), cast(Any, None), cast(Any, loop)), run_id=7, trans_id_extra=None
+        *(load("very_small"), [], RunOptions(), cast(Any, None), cast(Any, loop)),
+        run_id=7,
+        trans_id_extra=None,
     )
 
 

@@ -217,7 +217,6 @@ def test_what_is_not_usual_is_left_to_the_careful_way_from_the_start(fault_serve
         assert fault_server.requests[-1].headers["x-auth-token"] == "new"
     for changes in (
         {"verify_seed": 3},
-        {"sided": True, "side_policies": ["a", "b"]},
         {"storage_urls": [fault_server.url] * 2},
         {"storage_urls": ["no-url"]},
     ):

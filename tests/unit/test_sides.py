@@ -12,7 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from result_rows import block
 from simulated_runs import Store, reads
 
 from ssbench import products
@@ -22,22 +21,23 @@ from ssbench.comparison.floor import Floors
 from ssbench.comparison.sides import _difference, compare_sides, differences_of_sides
 from ssbench.errors import ClusterError, UsageError
 from ssbench.export import write_csv
-from ssbench.fleet.wire import RunParameters
-from ssbench.names import side_of
 from ssbench.products import Product
 from ssbench.reports.figures import object_path
-from ssbench.results import RunDescription, RunSummary
+from ssbench.results import Rows, RunDescription, RunSummary
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
 from ssbench.run.parameters import run_parameters
-from ssbench.run.places import container_places
+from ssbench.run.part import parts_of
+from ssbench.run.places import Place, apart
+from ssbench.run.sides import evened, half, refuse
 from ssbench.run.summary import describe
 from ssbench.run.tokens import TokenSource
 from ssbench.run_results import RunResultsWriter, open_results
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.arrivals import Arrivals
+from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
+from ssbench.scenario.owner import owner_of
 from ssbench.statistics import Slowest
 from ssbench.swift.auth import authenticate
 from ssbench.swift.credentials import Credentials, Session
-from ssbench.worker.requests import Run
 
 NAMES = ("old", "new")
 
@@ -124,115 +124,171 @@ def test_a_run_without_sides_is_refused():
         compare_sides(reads(np.random.default_rng(4), 20))
 
 
-def test_half_of_the_objects_belong_to_each_side_in_no_order():
-    found = side_of(np.arange(1, 10_001))
-    assert found.mean() == pytest.approx(0.5, abs=0.02)
-    assert abs(np.corrcoef(found[1:], found[:-1])[0, 1]) < 0.05
-    assert [side_of(number) for number in range(1, 50)] == found[:49].tolist()
-    assert side_of(np.int64(2**32 - 1)) == side_of(2**32 - 1)
+def scenario(**changes):
+    changes.setdefault("operation_count", 9)
+    return Scenario(
+        "s",
+        (SizeClass("small", 1, 1, 5, (1, 1, 1, 1)), SizeClass("big", 9, 9, 1, (1, 0, 0, 0))),
+        **{"user_count": 4, **changes},
+    )
 
 
-def parameters(**changes):
-    changes.setdefault("storage_urls", ["http://a/v1/x", "http://b/v1/x"])
-    return RunParameters(run_id=1, size_classes=["s"], size_ranges=[(1, 1)], sided=True, **changes)
+POLICIES = Side("x", policy="p"), Side("y", policy="q")
+URLS = Side("x", "http://a"), Side("y", "http://b")
+ACCOUNTS = Side("x"), Side("y")
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        parameters(),
-        parameters(storage_urls=["http://a/v1/x"], side_policies=["gold", "tin"]),
-        parameters(token="one", second_token="two"),
-    ],
-)
-def test_a_worker_sends_each_object_to_its_side(monkeypatch, given):
-    run = Run(given, 1)
-    seen = []
+def test_each_side_has_half_of_the_load():
+    stages = Stage(5, (4, 8)), Stage(5, None, (10.0, 20.0))
+    whole = evened(scenario(user_count=7, rate=5.0, stages=stages))
+    assert (whole.user_count, whole.stages) == (8, stages)
+    assert evened(scenario(stages=(Stage(5, (1, 3)),))).stages == (Stage(5, (2, 4)),)
+    assert evened(scenario()) == scenario()
+    halves = [half(whole, side, policy) for side, policy in ((0, None), (1, "q"))]
+    assert [each.operation_count for each in halves] == [5, 4]
+    assert [each.policy for each in halves] == [None, "q"]
+    for each in halves:
+        assert (each.user_count, each.rate) == (4, 2.5)
+        assert each.stages == (Stage(5, (2, 4)), Stage(5, None, (5.0, 10.0)))
+        assert [(found.initial_files, found.share) for found in each.size_classes] == [(3, 5), (1, 1)]
+        # so that the initial objects of either are not taken for those of another scenario
+        assert [owner_of(each, found) for found in each.size_classes] == [
+            owner_of(whole, found) for found in whole.size_classes
+        ]
 
-    def note(target):
-        seen.append((target.url, target.container, target.token))
 
-    monkeypatch.setattr(run, "_operations", {1: (None, note, None)})
-    for number in range(1, 30):
-        run.perform((number, 1, 0, 7, number, 0), None)
-        side = side_of(number)
-        url, container, token = seen[-1]
-        assert url == given.storage_urls[side if len(given.storage_urls) > 1 else 0]
-        policy = f"_{given.side_policies[side]}" if given.side_policies else ""
-        assert container == f"ssbench_000007{policy}"
-        assert token == (("one", "two")[side] if given.token else None)
-    run.close()
+def test_what_is_not_possible_is_refused_at_once():
+    def drawn(**weights):
+        return replace(scenario(), size_classes=(SizeClass("small", 1, 1, 5, weights),))
+
+    refuse(drawn(copy=1))
+    with pytest.raises(UsageError, match="tempurl: not possible in a run of two sides"):
+        refuse(drawn(tempurl=1))
+    with pytest.raises(UsageError, match="--ab: not possible with a scenario that has groups of users"):
+        refuse(replace(scenario(), groups=(Group("web", scenario().size_classes, 1),)))
+
+
+@pytest.mark.parametrize("kind", ["even", "poisson"])
+def test_operations_of_both_sides_are_due_by_turns(kind):
+    plan = Stage(10, None, (20.0, 60.0)), Stage(5, None, (60.0, 60.0))
+    loads = [part.load for part in parts_of(scenario(stages=plan, arrivals=kind), 3, None, POLICIES)]
+    due = [load._arrivals.take(10_000) for load in loads]
+    whole = Arrivals(plan, kind, 3).take(10_000)
+    if kind == "even":
+        assert sorted(due[0] + due[1]) == pytest.approx(whole)
+        assert due[0] == pytest.approx(whole[::2])
+    else:
+        assert not {*due[0]} & {*due[1]}
+        assert len(due[0]) + len(due[1]) == pytest.approx(len(whole), abs=120)
+
+
+def test_both_sides_draw_the_same_operations_on_objects_of_other_names():
+    first, second = parts_of(scenario(), 6, None, POLICIES)
+    assert [first.state.next_jobs(5, 0.0, None)] == [second.state.next_jobs(5, 0.0, None)]
+    assert (first.names, second.names) == (["a-small", "a-big"], ["b-small", "b-big"])
+    # What is particular to some names is on the other side with the next seed.
+    first, second = parts_of(scenario(), 7, None, POLICIES)
+    assert (first.names[0], second.names[0]) == ("b-small", "a-small")
+    assert (first.group, second.group) == (0, 1)
+
+
+def test_each_side_has_a_place():
+    def places(sides):
+        return [part.place for part in parts_of(scenario(policy="tin"), 1, None, sides)]
+
+    one = Place("ssbench", "tin", 100)
+    assert places(()) == [one]
+    assert places(POLICIES) == [replace(one, policy="p"), replace(one, policy="q")]
+    assert places(URLS) == [replace(one, storage_url="http://a"), replace(one, storage_url="http://b")]
+    assert places(ACCOUNTS) == [one, replace(one, account=1)]
+    assert apart([one, replace(one, container_count=7), replace(one, account=1)]) == [
+        one,
+        replace(one, account=1),
+    ]
+
+
+def described(run, **slowest):
+    return object_path(run, Slowest(0.1, 0, "tx", 1.0, 1, 1, 0, 3, 5, **slowest))
 
 
 def test_what_is_reported_of_an_object_is_the_container_of_its_side():
-    scenario = Scenario("s", (SizeClass("small", 1, 1, 1, (1, 1, 1, 1)),), 1, operation_count=1, policy="tin")
-    run = RunDescription(scenario, sides=("x", "y"), side_policies=("p", "q"))
-    for number in range(1, 10):
-        slowest = Slowest(0.1, 0, "tx", 1.0, 1, 1, 0, 3, number)
-        policy = "pq"[side_of(number)]
-        assert object_path(run, slowest) == f"ssbench_000003_{policy}/small_{number:06d}"
-    assert run.container(3, None) == "ssbench_000003_tin"
-    assert RunDescription(scenario, sides=("x", "y")).container(3, 1) == "ssbench_000003_tin"
+    run = RunDescription(scenario(policy="tin"), sides=("x", "y"), side_policies=("p", "q"))
+    assert [described(run, group=side) for side in (0, 1)] == [
+        "ssbench_000003_p/small_000005",
+        "ssbench_000003_q/small_000005",
+    ]
+    now = replace(run, side_policies=(), side_prefixes=("b", "a"))
+    assert [described(now, group=side) for side in (0, 1)] == [
+        "ssbench_000003_tin/b-small_000005",
+        "ssbench_000003_tin/a-small_000005",
+    ]
     fleet = SimpleNamespace(
-        parameters=SimpleNamespace(trans_id_extra=None, storage_urls=["http://a"]),
+        parameters=SimpleNamespace(trans_id_extra=None),
+        storage_urls=["http://a"],
         roster=SimpleNamespace(living=list),
     )
-    options = RunOptions(sides=(Side("x", policy="p"), Side("y", policy="q")))
-    assert describe(1, scenario, 1, fleet, BenchOptions(workers=1), options).side_policies == ("p", "q")
+    options = RunOptions(sides=POLICIES)
+    made = describe(1, scenario(), 1, fleet, BenchOptions(workers=1), options)
+    assert (made.side_policies, made.side_prefixes) == (("p", "q"), ("b", "a"))
 
 
 def test_an_export_has_the_container_of_each_side(tmp_path):
-    scenario = Scenario("s", (SizeClass("small", 1, 1, 1, (1, 1, 1, 1)),), 1, operation_count=9)
     path = tmp_path / "run.stat.gz"
-    writer = RunResultsWriter(path, RunDescription(scenario, sides=("x", "y"), side_policies=("p", "q")))
-    rows = [(1, 0, 1, 3, number, 1, 0.1, 0.2, 100.0, 200, 0) for number in range(1, 10)]
-    writer.add(block(rows, ["tx"] * 9))
+    run = RunDescription(scenario(), sides=("x", "y"), side_policies=("p", "q"), side_prefixes=("a", "b"))
+    writer = RunResultsWriter(path, run)
+    for side in (0, 1):
+        rows = Rows()
+        rows.common["group"] = side
+        rows.rows += [rows.pack(1, 0, 1, 3, number, 1, 0.1, 0.2, 100.0, 200) for number in (1, 2)]
+        rows.trans_ids += ["tx"] * 2
+        writer.add(rows.take())
     writer.end(RunSummary(ended=0.0))
     out = io.BytesIO()
     write_csv(open_results(path), out)
-    found = [row["container"] for row in csv.DictReader(io.StringIO(out.getvalue().decode()))]
-    assert found == [f"ssbench_000003_{'pq'[side_of(number)]}" for number in range(1, 10)]
+    found = [
+        (row["group"], row["container"], row["object"])
+        for row in csv.DictReader(io.StringIO(out.getvalue().decode()))
+    ]
+    assert found == [
+        (name, f"ssbench_000003_{policy}", f"{prefix}-small_{number:06d}")
+        for name, policy, prefix in (("x", "p", "a"), ("y", "q", "b"))
+        for number in (1, 2)
+    ]
 
 
 class Tokens:
-    sessions = (Session(("http://a", "http://b"), "t"),)
-
-    def renewing(self, place):
-        return lambda: replace(self.sessions[place], token="new")
-
-
-class TwoAccounts(Tokens):
     sessions = (Session(("http://a/v1/one",), "t"), Session(("http://a/v1/two",), "u"))
 
+    def renewing(self, account):
+        def renew():
+            self.sessions = tuple(
+                replace(each, token="new") if number == account else each
+                for number, each in enumerate(self.sessions)
+            )
 
-def test_each_side_gets_all_containers():
-    scenario = Scenario("s", (), 1, operation_count=1, policy="tin")
-    urls = RunOptions(sides=(Side("x", "http://a"), Side("y", "http://b")))
-    places = container_places(scenario, urls, Tokens())
-    assert [place.session.storage_urls for place in places] == [("http://a",), ("http://b",)]
-    assert [place.policy for place in places] == ["tin", "tin"]
-    assert places[1].renew() == Session(("http://b",), "new")
-    policies = RunOptions(sides=(Side("x", policy="p"), Side("y", policy="q")))
-    assert [place.policy for place in container_places(scenario, policies, Tokens())] == ["p", "q"]
-    assert [place.policy for place in container_places(scenario, RunOptions(), Tokens())] == ["tin"]
-    both = RunOptions(sides=(Side("x"), Side("y")))
-    places = container_places(scenario, both, TwoAccounts())
-    assert [(place.session, place.policy) for place in places] == [
-        (each, "tin") for each in TwoAccounts.sessions
+        return renew
+
+
+def test_a_place_has_the_session_of_its_account():
+    tokens = Tokens()
+    other, url = Place("ssbench", None, 1, account=1), Place("ssbench", None, 1, storage_url="http://b")
+    assert other.session(tokens.sessions) == Session(("http://a/v1/two",), "u")
+    assert other.renewing(tokens)() == Session(("http://a/v1/two",), "new")
+    assert url.session(tokens.sessions) == Session(("http://b",), "t")
+    assert url.renewing(tokens)() == Session(("http://b",), "new")
+    tokens.renewing = lambda _account: None
+    assert url.renewing(tokens) is None
+
+
+def test_the_parameters_of_a_session():
+    session = Session(("http://a", "http://b"), "t")
+    found = run_parameters(1, None, scenario(), RunOptions(), session, 1)
+    assert (found.storage_urls, found.token, found.group) == (["http://a", "http://b"], "t", 1)
+    assert run_parameters(1, None, scenario(), RunOptions(noop=True), None).token is None
+    assert recorded(BenchOptions(workers=1), RunOptions(sides=ACCOUNTS), None)["sides"] == [
+        "x=account",
+        "y=account",
     ]
-    assert places[1].renew() == Session(("http://a/v1/two",), "new")
-
-
-def test_each_account_has_its_url_and_token():
-    scenario = Scenario("s", (), 1, operation_count=1)
-    both = RunOptions(sides=(Side("x"), Side("y")))
-    found = run_parameters(1, None, scenario, both, TwoAccounts.sessions)
-    assert found.storage_urls == ["http://a/v1/one", "http://a/v1/two"]
-    assert (found.token, found.second_token, found.sided) == ("t", "u", True)
-    one = run_parameters(1, None, scenario, RunOptions(), Tokens.sessions)
-    assert (one.storage_urls, one.token, one.second_token) == (["http://a", "http://b"], "t", None)
-    assert run_parameters(1, None, scenario, RunOptions(noop=True), ()).token is None
-    assert recorded(BenchOptions(workers=1), both, None)["sides"] == ["x=account", "y=account"]
 
 
 def test_each_token_is_renewed_that_can_be(monkeypatch):
@@ -247,18 +303,15 @@ def test_each_token_is_renewed_that_can_be(monkeypatch):
     monkeypatch.setattr("ssbench.swift.auth.warn_of_proxy", lambda *_: None)
     keys = [Credentials(version="1.0", auth_url="a"), Credentials(version="1.0", auth_url="b")]
     tokens = TokenSource(keys)
-    assert tokens.tokens == {"token": "a-1", "second_token": "b-1"}
+    assert [each.token for each in tokens.sessions] == ["a-1", "b-1"]
     assert tokens.renewing(1)().token == "b-2"
-    assert [each._authenticate() for each in tokens.renewals()] == [{"token": "a-2"}, {"second_token": "b-3"}]
+    assert [each._authenticate() for each in tokens.renewals()] == ["a-2", "b-3"]
     assert tokens.sessions[1].token == "b-3"
     given = Credentials(version="none", auth_url="c", token="mine")
     mixed = TokenSource([given, keys[1]])
     assert mixed.renewing(0) is None
     assert [each.possible for each in mixed.renewals()] == [False, True]
-    assert mixed.renewals()[1]._authenticate() == {"second_token": "b-5"}
-    assert TokenSource([given]).tokens == {"token": "mine"}
-    with pytest.raises(UsageError, match="--insecure for both or none"):
-        TokenSource([keys[0], replace(keys[1], insecure=True)])
+    assert mixed.renewals()[1]._authenticate() == "b-5"
 
 
 def arguments(*ab, **changes):

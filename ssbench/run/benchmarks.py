@@ -1,0 +1,106 @@
+"""The benchmarks of all parts of a run, which take place at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ssbench.errors import TooManyErrorsError
+from ssbench.results import Goal, Sink
+from ssbench.run.loop import Loop
+from ssbench.run.options import RunOptions
+from ssbench.run.part import Part
+from ssbench.run.phases import Benchmark
+
+#: Seconds beyond the time-outs that a timed run waits for its last operations.
+_LAST_OPERATIONS = 30.0
+
+
+class Benchmarks:
+    """Those of these parts; there are none before :meth:`begin`. ``goal`` ends them when it is reached."""
+
+    def __init__(self, parts: Sequence[Part], loop: Loop, options: RunOptions, goal: Goal | None) -> None:
+        self._parts = parts
+        self._loop = loop
+        self._options = options
+        self._goal = goal
+
+    def _all(self) -> list[Benchmark]:
+        return [part.benchmark for part in self._parts if part.benchmark is not None]
+
+    @property
+    def epoch(self) -> float | None:
+        """What turns the master's monotonic clock into seconds since 1970; None before they begin."""
+        return next((each.epoch for each in self._all()), None)
+
+    @property
+    def count(self) -> int:
+        """How many operations have ended."""
+        return sum(each.count for each in self._all())
+
+    @property
+    def errors(self) -> int:
+        """How many of them failed."""
+        return sum(each.errors for each in self._all())
+
+    @property
+    def unfinished(self) -> int:
+        """Of how many operations that may leave objects no end is known."""
+        return sum(each.unfinished for each in self._all())
+
+    @property
+    def too_many_errors(self) -> TooManyErrorsError | None:
+        """What ended them, where more operations of all parts have failed than the run allows."""
+        if not any(each.too_many_errors for each in self._all()):
+            return None
+        return TooManyErrorsError(
+            f"more operations failed than --max-errors {self._options.max_errors} allows:"
+            f" {self.errors:,} of {self.count:,}"
+        )
+
+    def begin(self, sinks: Sequence[Sink]) -> None:
+        """Let each part have one, whose results go to these sinks."""
+        for part in self._parts:
+            part.benchmark = self._make(part, sinks)
+
+    def carry_through(self) -> float:
+        """Carry all through; return how long nothing succeeded at most. Raises what the loop does."""
+        standstills = self._loop.run_together(
+            [
+                (part.benchmark, part.load.begin(part.crew, part.benchmark), part.crew)
+                for part in self._parts
+                if part.benchmark is not None
+            ]
+        )
+        return max(standstill.longest for standstill in standstills)
+
+    def end(self) -> None:
+        """Hand over what is left."""
+        for each in self._all():
+            each.end()
+
+    def _make(self, part: Part, sinks: Sequence[Sink]) -> Benchmark:
+        scenario, goal, requests = part.scenario, self._goal, self._options.requests
+        drain_timeout = requests.connect_timeout + requests.network_timeout + _LAST_OPERATIONS
+        urls = part.crew.parameters.storage_urls
+        return Benchmark(
+            part.state,
+            sinks,
+            self._stop,
+            operation_count=scenario.operation_count,
+            run_seconds=scenario.run_seconds,
+            drain_timeout=drain_timeout if scenario.run_seconds is not None else None,
+            storage_urls=len(urls),
+            first_url=self._loop.fleet.storage_urls.index(urls[0]) if urls else 0,
+            plan=scenario.plan,
+            warmup=scenario.warmup,
+            enough=lambda: goal is not None and goal.reached(),
+            too_many=self._too_many,
+            group=part.group,
+        )
+
+    def _stop(self) -> bool:
+        return self._loop.interrupted.is_set() or any(each.too_many_errors for each in self._all())
+
+    def _too_many(self) -> bool:
+        limit = self._options.max_errors
+        return limit is not None and limit.exceeded(self.errors, self.count)
