@@ -514,10 +514,10 @@ def test_a_trend_tells_what_changed_where():
     text = trends(
         history(rates, ssbench=["1.0"] * 8 + ["1.1"] * 6, seed=list(map(str, range(14))), master=["h"] * 14)
     )
-    lines = text.splitlines()
+    lines = [line.strip() for line in text.splitlines()]
     assert lines[0] == "s: 14 runs"
-    assert lines[2].split() == ["begun", "(UTC)", "ops/s", "p99", "ms", "verdict"]
-    assert lines[11:14] == [
+    assert lines[1].split() == ["begun", "(UTC)", "ops/s", "p99", "ms", "verdict"]
+    assert lines[10:13] == [
         "! ssbench: 1.0 -> 1.1",
         "* ops/s 50.2% lower from here on",
         "* p99 100.7% higher from here on",
@@ -530,7 +530,8 @@ def test_a_trend_tells_what_changed_where():
 
 def test_a_level_is_not_compared_with_runs_that_are_not_looked_at(monkeypatch):
     monkeypatch.setattr("ssbench.archive.trend.MOST_RUNS", 30)
-    lines = trends(history([1000.0] * 20 + [100.0] * 18 + [50.0] * 12)).splitlines()
+    found = trends(history([1000.0] * 20 + [100.0] * 18 + [50.0] * 12))
+    lines = [line.strip() for line in found.splitlines()]
     assert [line for line in lines if line.startswith("* ops/s")] == ["* ops/s 50.0% lower from here on"]
 
 
@@ -557,7 +558,7 @@ def test_a_label_that_few_runs_have_is_marked():
         for entry, label in zip(history([9.0] * 5), (None, "a", None, "b", None), strict=True)
     ]
     text = trends(entries)
-    assert [line for line in text.splitlines() if line.startswith("! label")] == [
+    assert [line.strip() for line in text.splitlines() if line.startswith("  ! label")] == [
         *("! label: none -> a", "! label: a -> none", "! label: none -> b", "! label: b -> none")
     ]
     assert "differs from run to run" not in text
