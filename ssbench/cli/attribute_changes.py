@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compare",
         type=Path,
         metavar="BEFORE",
-        help="tell instead what changed since this run (a stat file, last-1, @LABEL): by operation, part,"
+        help="report instead what changed since this run (a stat file, last-1, @LABEL): by operation, part,"
         " device, node and proxy",
     )
     completes(before, "runs")
@@ -50,7 +50,7 @@ def check(arguments: argparse.Namespace) -> Path | None:
             raise UsageError("--compare-logs are logs of the run of --compare, which is not given")
         return None
     if arguments.transaction or arguments.trace or arguments.otlp:
-        raise UsageError("--compare tells of two runs: give it without --transaction, --trace and --otlp")
+        raise UsageError("--compare reports on two runs: give it without --transaction, --trace and --otlp")
     found = archives.resolve(arguments, [str(arguments.compare)])
     if len(found) != 1:
         raise UsageError(f"{arguments.compare}: {len(found)} runs have this label; one is expected")

@@ -55,7 +55,7 @@ def live_page(arguments: argparse.Namespace) -> Iterator[LivePage | None]:
     from ssbench.web.sink import LivePage
 
     with LivePage(*where) as page:
-        _log.info("Live page, for who knows this URL: %s", page.url)
+        _log.info("Live page, for anyone who knows this URL: %s", page.url)
         if arguments.web_open:
             _open(page.url)
         yield page

@@ -226,7 +226,7 @@ class Population:
             if (job := self._assign(*draw, self._take(index, now), now)) is not None:
                 jobs.append(job)
             return
-        # Its number decides the side that it belongs to.
+        # The names of what it makes follow from its number.
         self._objectless = number = self._objectless + 1 & _NUMBERS
         jobs.append((code, index, container, number, size))
 

@@ -27,7 +27,7 @@ def test_a_run_is_shown_while_it_goes_on_and_ends_as_its_report(fleet: Fleet, tm
             write_scenario(tmp_path),
             *("--noop", "--workers", 1, "-r", 600, "--rate", 100, "--web", "--html", report),
         )
-        url = run.wait_for(r"Live page, for who knows this URL: (http://127\.0\.0\.1:\d+/[\w-]+/)")[1]
+        url = run.wait_for(r"Live page, for anyone who knows this URL: (http://127\.0\.0\.1:\d+/[\w-]+/)")[1]
         browser.requests()  # those of its own first page
         browser.show(url, 1600, "light")
         browser.wait_for(f"{STATE} == 'running' && document.querySelector('figure .plot canvas')")
