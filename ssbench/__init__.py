@@ -27,7 +27,7 @@ _MODULES = {
     "SsbenchError": "ssbench.errors",
     "compare": "ssbench.api",
     "load_scenario": "ssbench.api",
-    "override": "ssbench.scenario.reading",
+    "override": "ssbench.scenario.overriding",
     "open_results": "ssbench.api",
     "report": "ssbench.api",
     "run_scenario": "ssbench.api",

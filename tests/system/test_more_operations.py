@@ -18,7 +18,7 @@ from processes import Fleet
 from ssbench.errors import UsageError
 from ssbench.local_swift import LocalSwift
 from ssbench.operations import OPERATIONS
-from ssbench.run.options import RunOptions, Side
+from ssbench.run.options import RunOptions
 from ssbench.run.preparation import refuse_missing
 from ssbench.run.tokens import TokenSource
 from ssbench.run_results import open_results
@@ -363,10 +363,6 @@ def test_what_cannot_be_is_refused_before_anything_is_made() -> None:
     nobody = cast("TokenSource", SimpleNamespace(sessions=[]))
     with pytest.raises(UsageError, match=r"tempurl: possible with 1,000 containers at most, not with 1,001"):
         refuse_missing(replace(scenario(tempurl=1), container_count=1001), RunOptions(), nobody)
-    for name in ("tempurl", "copy"):
-        sides = (Side("a", policy="gold"), Side("b", policy="silver"))
-        with pytest.raises(UsageError, match=f"{name}: not possible in a run of two sides"):
-            refuse_missing(scenario(**{name: 1}), RunOptions(sides=sides), nobody)
 
 
 def scenario(**weights: float) -> Scenario:

@@ -70,7 +70,9 @@ def test_two_runs_at_once_do_not_disturb_each_other_and_say_so(
         assert one.end() == ExitCode.INTERRUPTED, one.err
         assert set(outcome(first.stats).causes) == set(outcome(second.stats).causes) == {None}
         ids = run_id(first.stats), run_id(second.stats)
-        assert f"apart (tiny-{ids[1]}_000001 and so on) because run {ids[0]} of host" in " ".join(other.out.split())
+        assert f"apart (tiny-{ids[1]}_000001 and so on) because run {ids[0]} of host" in " ".join(
+            other.out.split()
+        )
         assert f"Run {ids[1]} of host" in " ".join(one.out.split())
         assert "names of its objects are apart from those of this run" in " ".join(one.out.split())
         rows = BytesIO()
