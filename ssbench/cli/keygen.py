@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--worker",
         metavar="NAME",
         type=parsed(_name),
-        help="write a key of one worker to NAME.key beside FILE, and add it to the list FILE.allowed, without"
-        " which the master accepts the key that all share",
+        help="write a key of one worker to NAME.key beside FILE, and add it to the list FILE.allowed; once"
+        " that exists, the master accepts the keys in it and no others",
     )
     which.add_argument(
         "--revoke",
@@ -56,14 +56,14 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if arguments.worker:
         path = key.write_worker(arguments.file, arguments.worker)
         _log.info(
-            "Wrote %s; move it to the host of that worker. %s has its public half: a master that runs reads"
-            " it after SIGHUP",
+            "Wrote %s; move it to the host of that worker. %s has its public half, which a running"
+            " master reads on SIGHUP",
             path,
             allowed.list_of(arguments.file),
         )
     elif arguments.revoke:
         allowed.revoke(allowed.list_of(arguments.file), arguments.revoke)
-        _log.info("The key of %s is revoked; a master that runs knows it after SIGHUP", arguments.revoke)
+        _log.info("The key of %s is revoked; a running master learns it on SIGHUP", arguments.revoke)
     else:
         key.write_new(arguments.file)
         _log.info("Wrote %s; copy it to every host of the fleet, readable by its user only", arguments.file)

@@ -69,6 +69,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     container_base: str
     container_concurrency: Count
     delete_after: Seconds | None
+    delete_after_most: Seconds | None
     policy: str | None
     size_classes: list[SizeClass]
     groups: dict[str, Scenario]
@@ -139,6 +140,7 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
         container_base=scenario.container_base,
         container_concurrency=scenario.container_concurrency,
         delete_after=scenario.delete_after,
+        delete_after_most=scenario.delete_after_most,
         policy=scenario.policy,
         size_classes=[
             SizeClass(

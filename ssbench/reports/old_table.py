@@ -41,8 +41,7 @@ def _head(statistics: RunStatistics) -> Iterator[str]:
         f"Ran {utc(statistics.start)} to {utc(statistics.end)} ({int(statistics.duration)}s)"
     )
     if run.scenario.delete_after:
-        most = f" to {run.scenario.delete_after_most}" if run.scenario.delete_after_most else ""
-        yield f"Object expiration (X-Delete-After): {run.scenario.delete_after}{most} (sec)"
+        yield f"Object expiration (X-Delete-After): {run.scenario.expiry} (sec)"
     yield ""
 
 

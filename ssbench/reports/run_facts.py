@@ -167,7 +167,7 @@ def parameters(statistics: RunStatistics) -> Iterator[Element]:
         ("containers", scenario.container_count),
         ("container base", scenario.container_base),
         ("policy", scenario.policy),
-        ("delete after (s)", scenario.delete_after),
+        ("delete after (s)", scenario.expiry),
         ("storage URLs", ", ".join(run.storage_urls)),
         *((f"--{name.replace('_', '-')}", value) for name, value in run.options.items()),
         *((name.replace("_", " "), f"{value:,.10g}") for name, value in statistics.counters.items()),

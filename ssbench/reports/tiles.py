@@ -10,10 +10,8 @@ from ssbench.document import Tile, Tiles, Tone
 from ssbench.figures import FIGURES
 from ssbench.figures.units import percent, rate
 from ssbench.statistics import RunStatistics
+from ssbench.statistics.generator import BUSY_CPU
 from ssbench.verdict.asked import asked_of, delivered_of
-
-#: A process that uses more of a core is at its limit.
-_BUSY = 0.9
 
 
 def tiles(statistics: RunStatistics) -> Tiles:
@@ -81,4 +79,4 @@ def _generator(statistics: RunStatistics) -> Iterator[Tile]:
 
 
 def _tone(share: float, *, limited: bool) -> Tone | None:
-    return Tone.DOUBTFUL if limited or share > _BUSY else None
+    return Tone.DOUBTFUL if limited or share > BUSY_CPU else None

@@ -174,8 +174,8 @@ class RunOptions:
     prepared: Annotated[
         bool,
         Option(
-            help="trust that 'ssbench-master prepare' has uploaded the initial objects: a sample of 1,000 is"
-            " looked at, not each of them",
+            help="check only a sample of 1,000 of the initial objects, which 'ssbench-master prepare' has"
+            " uploaded, instead of each of them",
             unit=Unit.FLAG,
         ),
     ] = False

@@ -199,6 +199,12 @@ class Scenario:
         return found.pop() if len(found) == 1 else ()
 
     @property
+    def expiry(self) -> str:
+        """How long objects exist, in seconds: ``60`` or ``60 to 90``; empty where they do not expire."""
+        ends = (each for each in (self.delete_after, self.delete_after_most) if each is not None)
+        return " to ".join(map(str, ends))
+
+    @property
     def operation_names(self) -> set[str]:
         """The operations that it draws; of a scenario with groups, without those of the groups."""
         used = [each.weights.items() for each in self.size_classes if each.share]

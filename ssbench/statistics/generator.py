@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ssbench.results import Gap, MasterFacts, RunSummary, WorkerFacts
 
 #: A process that used more of a core than this was itself the limit, where users were idle.
-_BUSY_CPU = 0.9
+BUSY_CPU = 0.9
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
 _BUSY_USERS = 0.95
@@ -153,9 +153,9 @@ def _added_to_the_tail(workers: Sequence[WorkerFacts], p99: float) -> Iterator[s
 def _cause_of_idling(own: Generator) -> str:
     """Return what to change so that users are idle no longer."""
     busiest = max(own.workers, key=lambda each: each.cpu_share or 0.0, default=None)
-    if own.master is not None and (own.master.cpu_share or 0.0) > _BUSY_CPU:
+    if own.master is not None and (own.master.cpu_share or 0.0) > BUSY_CPU:
         return f"The master used {own.master.cpu_share:.0%} of a core: use a larger --batch-size"
-    if busiest is not None and (busiest.cpu_share or 0.0) > _BUSY_CPU:
+    if busiest is not None and (busiest.cpu_share or 0.0) > BUSY_CPU:
         return f"W{_name(busiest)[1:]} used {busiest.cpu_share:.0%} of its core: start more workers"
     if own.gaps:
         return "It stalled meanwhile"

@@ -21,6 +21,9 @@ MODULES = {
 
 #: What a package must not import, because it is to be usable and testable without it.
 FORBIDDEN = {
+    "attribution": {"cli", "fleet", "run", "screen", "worker"},
+    "comparison": {"cli", "fleet", "run", "run_results", "screen", "worker"},
+    "document": {"cli", "fleet", "reports", "run", "run_results", "scenario", "screen", "statistics"},
     "fleet": {"run", "worker", "screen", "cli"},
     "reports": {"run", "run_results", "screen", "cli"},
     "results": {"fleet", "run_results", "screen"},
@@ -29,6 +32,8 @@ FORBIDDEN = {
     "store": {"fleet", "run", "scenario", "swift", "worker"},
     "statistics": {"fleet", "run", "run_results", "screen", "reports"},
     "swift": {"fleet", "run", "screen", "worker"},
+    "verdict": {"cli", "fleet", "reports", "run", "run_results", "screen", "worker"},
+    "web": {"cli", "fleet", "run", "worker"},
     "worker": {"run", "scenario", "screen", "workload"},
     "workload": {"fleet", "run", "screen", "swift"},
 }

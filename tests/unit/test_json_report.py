@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ssbench.operations import DELETE, READ
 from ssbench.record import schema_text
 from ssbench.reports import ReportOptions
 from ssbench.reports.json_records import Report
+from ssbench.reports.json_run import scenario_of
 from ssbench.results import LOST
 from ssbench.run_results import open_results
 from ssbench.statistics import summarize
@@ -47,6 +49,14 @@ def test_a_file_of_version_1() -> None:
     assert everything["figures"]["ops_per_second"] == 2.0
     assert {"12.25", "99.5", "99.99"} < everything["figures"]["last_byte"]["percentiles"].keys()
     assert [each["size_class"] for each in everything["size_classes"]] == ["tiny", "huge"]
+
+
+def test_the_life_of_objects_has_both_ends_where_they_differ() -> None:
+    statistics = summarize(open_results(KNOWN))
+    for least, most, words in ((None, None, ""), (60, None, "60"), (60, 90, "60 to 90")):
+        scenario = replace(statistics.run.scenario, delete_after=least, delete_after_most=most)
+        asked = scenario_of(scenario)
+        assert (asked.delete_after, asked.delete_after_most, scenario.expiry) == (least, most, words)
 
 
 def test_every_part(tmp_path: Path) -> None:
