@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from pathlib import Path
 
 from ssbench.cli import archives, output_file
 from ssbench.cli.loading import loading
 from ssbench.cli.options import add_force, completes
-from ssbench.errors import ExitCode
+from ssbench.errors import ExitCode, UsageError
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
     paths = [Path(each) for each in archives.resolve(arguments, map(str, arguments.files))]
     output: Path = arguments.output
+    if str(output) == "-" and sys.stdout and sys.stdout.isatty():
+        raise UsageError("a stat file cannot be written to a terminal; give --output FILE")
     for path in paths:
         output_file.check_all([output], path, force=arguments.force)
     results = SeveralResults(paths)
@@ -49,5 +52,6 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         results.copy_to(out.buffer)
     for warning in results.warnings:
         _log.warning("%s", warning)
-    _log.info("%s results of %d masters merged into %s", f"{results.results:,}", len(paths), output)
+    where = "standard output" if str(output) == "-" else output
+    _log.info("%s results of %d masters merged into %s", f"{results.results:,}", len(paths), where)
     return ExitCode.OK

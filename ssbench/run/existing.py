@@ -37,15 +37,16 @@ def find(scenario: Scenario, options: RunOptions, wanted: ExistingIn, tokens: To
     if not len(found):
         why = f" (all {found.skipped:,} have sizes outside its size classes)" if found.skipped else ""
         raise ClusterError(f"--existing: no object for the scenario in {where}{why}")
-    _log.info(
-        "Existing objects: %s in %d containers, only read; %s others skipped: their sizes do not fit",
-        f"{len(found):,}",
-        len(found.containers),
-        f"{found.skipped:,}",
-    )
+    skipped = f"; {found.skipped:,} others skipped: their sizes do not fit" if found.skipped else ""
+    _log.info("Existing objects: %s in %s, only read%s", f"{len(found):,}", _containers(found), skipped)
     for name in found.empty_classes():
         _log.warning("No existing object is of size class %r: its operations are left out", name)
     return found
+
+
+def _containers(found: Existing) -> str:
+    count = len(found.containers)
+    return "1 container" if count == 1 else f"{count:,} containers"
 
 
 def _list(container: str, found: Existing, options: RunOptions, tokens: TokenSource) -> None:
@@ -69,6 +70,7 @@ def _list(container: str, found: Existing, options: RunOptions, tokens: TokenSou
 
 def _names(path: Path) -> Iterator[tuple[str, str]]:
     """Yield container and object of each line of a file; raises UsageError."""
+    empty = True
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -81,8 +83,11 @@ def _names(path: Path) -> Iterator[tuple[str, str]]:
                         f"{path}:{number}: expected CONTAINER/OBJECT, of at most {LONGEST_CONTAINER} and"
                         f" {LONGEST_NAME} bytes, not {text[:80].decode('utf-8', 'replace')!r}"
                     )
+                empty = False
                 yield container.decode(), name.decode()
     except UnicodeDecodeError:
         raise UsageError(f"{path}:{number}: expected UTF-8 text") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    if empty:
+        raise UsageError(f"{path}: expected CONTAINER/OBJECT on each line, and there is none")

@@ -20,6 +20,7 @@ from ssbench.scenario import portions
 from ssbench.scenario.portions import Portion
 from ssbench.swift.credentials import Credentials
 from ssbench.swift.request_options import RequestOptions
+from ssbench.workload.existing import LONGEST_CONTAINER
 
 #: Names of containers with existing objects that are kept; reports have numbers for further ones.
 _MOST_CONTAINERS = 1000
@@ -75,10 +76,23 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ExistingIn:
-    """Where objects are that exist already: all of some containers, and those that a file names."""
+    """Where objects are that exist already: all of some containers, and those that a file names.
+
+    Raises UsageError for what cannot be the name of a container: an empty one would be the account.
+    """
 
     containers: tuple[str, ...] = ()
     file: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.containers:
+            # What is not UTF-8 in an argument is a surrogate here, which "replace" turns into "?".
+            text = name.encode(errors="replace")
+            if not 0 < len(text) <= LONGEST_CONTAINER or "/" in name or text.decode() != name:
+                raise UsageError(
+                    f"existing: {name[:80]!r} cannot be the name of a container: expected 1 to"
+                    f" {LONGEST_CONTAINER} bytes of UTF-8 without a slash"
+                )
 
     def __str__(self) -> str:
         return ", ".join([*self.containers, *([] if self.file is None else [f"list {self.file}"])])

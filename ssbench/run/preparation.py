@@ -155,7 +155,8 @@ def upload_initial_objects(
         uploads.replaced += min(found.replaced, uploads.uploaded)
         uploads.uploaded -= min(found.replaced, uploads.uploaded)
     if not options.noop:
-        why = why_replaced(uploads.replaced, uploads.owners.total(), verified=options.verify)
+        others = uploads.owners.total()
+        why = why_replaced(uploads.replaced, others, verified=options.verify, exact=found is not None)
         _log.info(
             "Initial objects: %d uploaded, %d replaced%s, %d reused",
             uploads.uploaded,

@@ -175,6 +175,7 @@ class Run:
     def prepare(self) -> RunOutcome:
         """Upload the initial objects, and nothing else."""
         whole = False
+        self._if_interrupted = "it ends after the uploads under way. Ctrl-C again ends it at once"
         try:
             self._prepare()
             self._trouble = self._ground.trouble

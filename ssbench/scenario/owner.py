@@ -35,16 +35,17 @@ def owner_name(owner: str) -> str:
     return unquote(owner.partition(" ")[2])[:_LONGEST]
 
 
-def why_replaced(replaced: int, of_others: int, *, verified: bool) -> str:
+def why_replaced(replaced: int, of_others: int, *, verified: bool = False, exact: bool = False) -> str:
     """Return why initial objects were uploaded although there were some of their names; or nothing.
 
-    So many were ``replaced``, of which so many were objects ``of_others``.
+    So many were ``replaced``, of which so many were objects ``of_others``. ``exact``: each has to have the
+    size that is prepared, and not any of its class.
     """
     if not replaced:
         return ""
     if verified:
         return "to verify their content"
-    size = "size outside the range of their class"
+    size = "size not the one to prepare" if exact else "size outside the range of their class"
     if not of_others:
         return size
     others = "objects of another scenario"

@@ -64,7 +64,7 @@ def test_existing_objects_are_read_and_stay_as_they_were(
         path, *common, "--existing", container, "--verify", "--report", "full", environment=environment
     )
     assert run.end() == ExitCode.OK, run.err + run.out
-    assert "Existing objects: 4 in 1 containers, only read; 1 others skipped" in run.err
+    assert "Existing objects: 4 in 1 container, only read; 1 others skipped" in run.err
     assert "4 objects that were there already were only read" in run.out
     assert state(account, container) == before
     out = tmp_path / "rows.csv"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -246,6 +247,17 @@ def test_merge_overwrites_nothing_unasked(files: list[Path], capsys: pytest.Capt
     assert master.main(["merge", *map(str, files), "-o", str(files[1]), "--force"]) == 2
     assert "that is the stat file itself" in capsys.readouterr().err
     assert files[1].read_bytes() == before
+
+
+def test_merge_writes_no_stat_file_to_a_terminal(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours, terminal = os.openpty()
+    with os.fdopen(terminal, "w") as out:
+        monkeypatch.setattr("sys.stdout", out)
+        assert master.main(["merge", *map(str, files), "-o", "-"]) == 2
+    os.close(ours)
+    assert "cannot be written to a terminal" in capsys.readouterr().err
 
 
 def test_a_report_of_several_is_that_of_the_merged_one(

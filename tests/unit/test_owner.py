@@ -55,6 +55,11 @@ def test_why_objects_are_uploaded_again(replaced: int, of_others: int, verified:
     assert why_replaced(replaced, of_others, verified=verified) == why
 
 
+def test_prepared_objects_have_one_size_each_and_not_a_range() -> None:
+    assert why_replaced(26, 0, exact=True) == "size not the one to prepare"
+    assert why_replaced(3, 2, exact=True) == "2 objects of another scenario, 1 size not the one to prepare"
+
+
 @pytest.mark.parametrize("profile", [(1, 1, 0, 0), (0, 1, 1, 0), (0, 1, 0, 1), {"read": 1, "delete": 1}])
 def test_a_scenario_that_writes_shares_nothing(profile: tuple[int, int, int, int]) -> None:
     assert shared_reads(SCENARIO)
