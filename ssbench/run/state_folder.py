@@ -38,7 +38,7 @@ def results_folder() -> Path:
     except OSError as error:
         why = error.strerror or str(error)
     temporary = own_folder(_TEMPORARY)
-    _warn_once(f"{folder} is not used for results: {why}; they go to {temporary}")
+    _warn_once(f"{folder} is not used for results: {why}; {temporary} is, where no other place is given")
     return temporary
 
 
