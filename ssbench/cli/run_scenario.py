@@ -157,6 +157,8 @@ def _check(arguments: argparse.Namespace) -> None:
         unfit.refuse(arguments, several, "--part", "--start-at")
     if arguments.start_at is not None:
         refuse_past(arguments.start_at, time.time())
+    elif arguments.part is not None:
+        _log.warning("--part without --start-at: merge needs runs that were under way at the same time")
     arguments.sides = sides.parse(arguments)
     if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
         arguments.auth_storage_urls = urls

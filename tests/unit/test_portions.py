@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssbench.errors import UsageError
+from ssbench.cli.master import main
+from ssbench.errors import ExitCode, UsageError
 from ssbench.run import Bench, BenchOptions, RunOptions
 from ssbench.run_results import open_results
 from ssbench.scenario.arrivals import Arrivals, seed_of_group
@@ -139,3 +140,9 @@ def test_a_bench_carries_out_the_part_that_it_was_asked_for(tmp_path: Path) -> N
     results.close()
     assert (results.run.scenario.user_count, results.run.options["part"]) == (6, "2/3")
     assert (results.run.options["seed_of_parts"], results.run.seed) == (7, seed_of_group(7, "part 2/3"))
+
+
+def test_a_part_without_a_common_beginning_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    for options in (["--part", "1/2"], ["--part", "1/2", "--start-at", "2099-01-01T00:00:00"], []):
+        assert main(["run-scenario", "-f", "no-such-scenario", *options]) == ExitCode.USAGE
+        assert ("--part without --start-at" in capsys.readouterr().err) is (len(options) == 2)
