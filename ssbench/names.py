@@ -10,6 +10,10 @@ _VERSIONED = "_versions"
 #: How the name of an object ends.
 OBJECT_NUMBER = "%06d"
 
+#: Bytes of the longest names that a Swift takes unless it is configured otherwise.
+LONGEST_CONTAINER = 256
+LONGEST_NAME = 1024
+
 
 def container_name(base: str, number: int, policy: str | None) -> str:
     """Return ``<base>_<six or more digits>``, and ``_<policy>`` after it where one is set."""

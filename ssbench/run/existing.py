@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ssbench.errors import ClusterError, UsageError
+from ssbench.names import LONGEST_CONTAINER, LONGEST_NAME
 from ssbench.run.options import ExistingIn, RunOptions
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
 from ssbench.stores import STORE
-from ssbench.workload.existing import LONGEST_CONTAINER, LONGEST_NAME, Existing
+from ssbench.workload.existing import Existing
 
 _log = logging.getLogger(__name__)
 

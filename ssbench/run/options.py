@@ -13,6 +13,7 @@ from ssbench import option
 from ssbench.errors import UsageError
 from ssbench.fleet.addresses import BindAddress
 from ssbench.gates import Undecided
+from ssbench.names import LONGEST_CONTAINER
 from ssbench.option import Option, Unit
 from ssbench.run import error_limit, moment
 from ssbench.run.error_limit import ErrorLimit
@@ -20,7 +21,6 @@ from ssbench.scenario import portions
 from ssbench.scenario.portions import Portion
 from ssbench.swift.credentials import Credentials
 from ssbench.swift.request_options import RequestOptions
-from ssbench.workload.existing import LONGEST_CONTAINER
 
 #: Names of containers with existing objects that are kept; reports have numbers for further ones.
 _MOST_CONTAINERS = 1000

@@ -19,10 +19,6 @@ from ssbench.workload.population import Population, Target
 #: Methods of requests that change nothing.
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
-#: Bytes of the longest name of a container and of an object, as Swift has them by default.
-LONGEST_CONTAINER = 256
-LONGEST_NAME = 1024
-
 
 def writes(operation: Operation) -> bool:
     """Whether an operation may change what is in the store."""
