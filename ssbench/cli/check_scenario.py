@@ -6,7 +6,7 @@ import argparse
 
 from ssbench import printable, products
 from ssbench.cli import json_output, output_file
-from ssbench.cli.options import add_format, completes
+from ssbench.cli.options import add_format, add_scenario_file
 from ssbench.errors import ExitCode
 from ssbench.products import Product
 
@@ -21,10 +21,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    file = parser.add_argument(
-        "scenario_file", metavar="FILE", help="a scenario in YAML or JSON, or the name of a shipped one"
-    )
-    completes(file, "scenarios")
+    add_scenario_file(parser)
     add_format(parser, Product.OUTLOOK)
     json_output.add_arguments(parser)
 

@@ -27,6 +27,14 @@ def completes(action: argparse.Action, kind: str) -> None:
     setattr(action, COMPLETES, kind)
 
 
+def add_scenario_file(parser: argparse.ArgumentParser) -> None:
+    """Add the scenario as a positional argument."""
+    file = parser.add_argument(
+        "scenario_file", metavar="FILE", help="a scenario in YAML or JSON, or the name of a shipped one"
+    )
+    completes(file, "scenarios")
+
+
 class Preset(list[Any]):
     """Values of an option that may be repeated, from a file or a variable; the command line replaces them."""
 

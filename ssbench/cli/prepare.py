@@ -6,7 +6,7 @@ import argparse
 
 from ssbench.cli import auth_options, option_table, zmq_options
 from ssbench.cli.loading import loading
-from ssbench.cli.options import completes, positive_int
+from ssbench.cli.options import add_scenario_file, positive_int
 from ssbench.errors import ExitCode
 from ssbench.run.options import RunOptions
 from ssbench.swift.request_options import RequestOptions
@@ -24,10 +24,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
-    file = parser.add_argument(
-        "scenario_file", metavar="FILE", help="a scenario in YAML or JSON, or the name of a shipped one"
-    )
-    completes(file, "scenarios")
+    add_scenario_file(parser)
     group = parser.add_argument_group("load", "Each replaces the value in the scenario.")
     group.add_argument(
         "-u", "--user-count", metavar="N", type=positive_int, help="maximum number of uploads in flight"

@@ -166,8 +166,7 @@ def _remarks(text_: str) -> dict[str, float]:
         "left out median ms": r"Left out, .*?\(median ([\d.]+|-)",
         "left out max ms": r"Left out, .*? max ([\d.]+) ms",
     }
-    matches = {name: re.search(pattern, text_) for name, pattern in patterns.items()}
-    return {name: _number(match[1]) for name, match in matches.items() if match}
+    return _numbers(patterns, text_)
 
 
 def _window(text_: str) -> dict[str, float]:
@@ -178,8 +177,12 @@ def _window(text_: str) -> dict[str, float]:
         "drained failed": r"failed: (\d+)",
         "busy %": r"busy ([\d.]+)%",
     }
+    return _numbers(patterns, text_)
+
+
+def _numbers(patterns: dict[str, str], text_: str) -> dict[str, float]:
     matches = {name: re.search(pattern, text_) for name, pattern in patterns.items()}
-    return {name: float(match[1]) for name, match in matches.items() if match}
+    return {name: _number(match[1]) for name, match in matches.items() if match}
 
 
 def _table(head: str, lines: Sequence[str]) -> dict[str, float]:
