@@ -62,6 +62,7 @@ def both(before: Joined, after: Joined) -> Joined:
         without_id=before.without_id + after.without_id,
         began=before.began,
         ended=after.ended,
+        results=before.results + after.results,
     )
 
 

@@ -21,6 +21,7 @@ from ssbench.attribution.files import LogFile, Reader
 from ssbench.attribution.ids import Ids, Numbers
 from ssbench.attribution.joined import OBJECT, OTHER, UPDATE, FileCount
 from ssbench.attribution.lines import (
+    BACKEND_LINE,
     NO_POLICY,
     TRANS_ID,
     BackendLine,
@@ -163,8 +164,9 @@ class _Taking:
         begins = np.append(0, ends[:-1] + 1)[line[mine]].tolist()
         for place, begin, end in zip(places[mine].tolist(), begins, ends[line[mine]].tolist(), strict=True):
             self._take(place, chunk[begin:end])
+        self._take_unused(chunk, ends, line[places == ids.UNUSED])
         if self._wanted.marks:
-            others = ~mine & _marked(buffer, starts, self._wanted.marks)
+            others = (places == ids.UNKNOWN) & _marked(buffer, starts, self._wanted.marks)
             for at in np.flatnonzero(others).tolist():
                 self._take_other(_line(chunk, ends, int(line[at])))
         if self._wanted.other and self._wanted.other in chunk:
@@ -196,6 +198,16 @@ class _Taking:
             self._cut += 1
         if place in self._wanted.shown and len(self._kept) < _MOST_KEPT:
             self._kept.append(line)
+
+    def _take_unused(self, chunk: bytes, ends: Numbers, lines: Numbers) -> None:
+        """Count lines of results that are not in the sample, and the errors among them."""
+        self._of_run += len(lines)
+        for number in lines.tolist():
+            line = _line(chunk, ends, number)
+            if BACKEND_LINE not in line:  # those, which are most, are not read for nothing
+                record = parse(line, self._proxy)
+                if type(record) is ErrorLine:
+                    self._errors[_error_key(record)] += 1
 
     def _take_backend(self, place: int, line: BackendLine) -> None:
         host, server, device, partition, _, status, seconds, asker, sender, pid, policy = line

@@ -7,7 +7,7 @@ of other requests is taken for one of the run in one of 200 cases.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from ssbench.results import TextColumn
 #: Swift 1.8: 32).
 LENGTH = 34
 _TIME_AT = 24
+
+#: Where no result has an id; where one has it that is not in the sample.
+UNKNOWN, UNUSED = -1, -2
 
 Bytes = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int64]
@@ -34,6 +37,9 @@ class Ids:
     numbers: npt.NDArray[np.uint64]
     places: npt.NDArray[np.uint32]
 
+    #: The place of results that are left out of a sample, among those of :meth:`of`.
+    LEFT_OUT: ClassVar[np.uint32] = np.uint32(0xFFFFFFFF)
+
     @classmethod
     def of(cls, numbers: npt.NDArray[np.uint64], places: npt.NDArray[np.uint32]) -> Ids:
         """Sort them."""
@@ -44,14 +50,16 @@ class Ids:
         return len(self.numbers)
 
     def find(self, ids: Bytes) -> Numbers:
-        """Return the place of each id; -1 where it is none of the run's."""
+        """Return the place of each id; :data:`UNKNOWN` where it is none of the run's, else :data:`UNUSED`."""
         if not len(self.numbers):
-            return np.full(len(ids), -1, np.int64)
+            return np.full(len(ids), UNKNOWN, np.int64)
         wanted = number(ids)
         # The last of equal ones, should two results name the same.
         at = np.searchsorted(self.numbers, wanted, side="right").astype(np.int64) - 1
         known = (at >= 0) & (self.numbers[at] == wanted)
-        return np.where(known, self.places[at], np.int64(-1))
+        places = self.places[at]
+        found = np.where(places == self.LEFT_OUT, np.int64(UNUSED), places)
+        return np.where(known, found, np.int64(UNKNOWN))
 
 
 def gather(chunk: bytes | Bytes, starts: Numbers) -> Bytes:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution import ids, rows
+from ssbench.attribution import ids, rows, sample
 from ssbench.attribution.file_lines import FileLines, Wanted
 from ssbench.attribution.files import LogFile
 from ssbench.attribution.ids import Ids
@@ -32,22 +32,28 @@ class Join:
     """Takes the results of a run, then its logs; :meth:`joined` is what came of it.
 
     ``template`` is the proxies' ``log_msg_template``, where they have one. Of ``transaction``, which need not
-    be a result, all lines are kept, as of the slowest operations.
+    be a result, all lines are kept, as of the slowest operations. Of more than ``most`` results a random
+    sample is taken; None takes all.
     """
 
     def __init__(
-        self, results: RunResults, template: str | None = None, transaction: str | None = None
+        self,
+        results: RunResults,
+        template: str | None = None,
+        transaction: str | None = None,
+        most: int | None = None,
     ) -> None:
         self.run_marks = tuple(f"-{run_mark(each)}".encode() for each in results.run.run_ids)
         self._without_id = 0
         self._candidates: dict[int, str] = {}
         self._moments: list[tuple[int, int]] = []
-        self._operations, found = self._read(results)
+        self._results = 0
+        self._operations, found = self._read(results, most)
         shown, other = set(slowest(self._operations.latency).tolist()), None
         if transaction:
             other = transaction[: ids.LENGTH].encode()
             place = int(found.find(ids.gather(other, np.zeros(1, np.int64)))[0])
-            if place >= 0:
+            if place >= 0:  # what is not in the sample is looked for as what is no result
                 self._candidates[place] = other.decode()
                 shown.add(place)
                 other = None
@@ -74,39 +80,40 @@ class Join:
         """How many operations have a transaction id."""
         return len(self._wanted.ids)
 
-    def _read(self, results: RunResults) -> tuple[Operations, Ids]:
-        parts: list[tuple[npt.NDArray[Any], ...]] = []
-        count = 0
+    def _read(self, results: RunResults, most: int | None) -> tuple[Operations, Ids]:
+        taken = sample.Sample(most)
+        numbers = [np.zeros(0, np.uint64)]
+        rows_of_ids = [np.zeros(0, np.uint32)]
         for block in results.blocks():
             found, at = ids.of_column(block.trans_id)
             if moments := ids.moments(found):
                 self._moments.append(moments)
             self._without_id += len(block) - len(at)
             latency = np.where(block.failed, np.nan, block.last_byte)
-            self._remember_slowest(block, latency, count)
-            parts.append(
-                (
+            self._remember_slowest(block, latency, taken.seen)
+            numbers.append(ids.number(found))
+            rows_of_ids.append((at + taken.seen).astype(np.uint32))
+            taken.add(
+                latency,
+                [
                     block.operation,
                     block.size,
-                    latency,
                     _subjects(block),
                     block.retries,
                     block.failed.copy(),
                     block.completed,
                     np.where(block.failed, np.nan, block.first_byte),
-                    ids.number(found),
-                    (at + count).astype(np.uint32),
-                )
+                ],
             )
-            count += len(block)
-        if not parts:
-            parts.append(
-                tuple(
-                    np.zeros(0, kind) for kind in ("u1", "i8", "f8", "u8", "i8", "?", "f8", "f8", "u8", "u4")
-                )
-            )
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        return Operations(*columns[:8]), Ids.of(*columns[8:])
+        self._results = taken.seen
+        rows_taken, latency, code, size, *others = taken.columns()
+        places = np.full(taken.seen, Ids.LEFT_OUT, np.uint32)
+        places[rows_taken] = np.arange(len(rows_taken), dtype=np.uint32)
+        self._candidates = {
+            int(places[row]): text for row, text in self._candidates.items() if places[row] != Ids.LEFT_OUT
+        }
+        known = Ids.of(np.concatenate(numbers), places[np.concatenate(rows_of_ids)])
+        return Operations(code, size, latency, *others), known
 
     def _remember_slowest(self, block: ResultBlock, latency: npt.NDArray[np.float64], before: int) -> None:
         """Keep the ids of what can be among the slowest operations of the run."""
@@ -157,6 +164,7 @@ class Join:
         began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
         return Joined(
             operations=self._operations,
+            results=self._results,
             proxies=list(self._proxies),
             proxy_workers=list(self._workers),
             devices=[Device(*words) for words in self._devices],

@@ -105,6 +105,7 @@ class FileCount:
 class Joined:
     """Operations, and what the logs say of each.
 
+    ``results`` counts the results of the run, of which the operations are a random sample or all.
     ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NOBODY` where there is no line;
     ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that mention one. ``errors`` is by
     (kind, server, address, device), of operations that are results; ``other_errors`` of the other
@@ -132,5 +133,6 @@ class Joined:
     without_id: int
     began: int | None
     ended: int | None
+    results: int
     trans_ids: dict[int, str] = field(default_factory=dict)
     kept: list[tuple[str, bool, bytes]] = field(default_factory=list)

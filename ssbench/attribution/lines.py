@@ -102,6 +102,8 @@ _BACKEND = re.compile(
     + _SECONDS
     + rb'(?: "[^"]*+"(?: (\d++|-)(?: (\d++|-))?)?)?(?: \(txn: |( [\w.@-]{1,64}+=.*)?\s*$)'
 )
+#: What an access line of a storage server has, and no other line.
+BACKEND_LINE = b'] "'
 #: By the slashes in the path after device and partition.
 _SERVERS = (b"account", b"container", b"object")
 
@@ -154,7 +156,7 @@ def _enclosed(line: bytes, proxy: ProxyParser | None) -> Line | None:
 
 
 def _bare(line: bytes, proxy: ProxyParser | None) -> Line | None:
-    if b'] "' in line:
+    if BACKEND_LINE in line:
         return _backend(line)
     found = (proxy or default_proxy)(line)
     if found is not None:

@@ -31,8 +31,12 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many operations there are, and how many the logs mention. ``complete`` have all object lines."""
+    """How many operations there are, and how many the logs mention. ``complete`` have all object lines.
 
+    ``results`` are those of the run, of which the operations are a random sample where there are too many.
+    """
+
+    results: int
     operations: int
     failed: int
     without_id: int
@@ -275,6 +279,7 @@ def coverage(joined: Joined, complete: Completeness, usable: npt.NDArray[np.bool
     with_proxy = joined.proxy != NOBODY
     whole = complete.complete
     facts = Coverage(
+        results=joined.results,
         operations=len(operations.code),
         failed=int(operations.failed.sum()),
         without_id=joined.without_id,

@@ -97,6 +97,16 @@ def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
     ]
 
 
+def sampled(operations: int, results: int) -> str | None:
+    """Say that the operations are a sample of the results of a run; None where they are all of them."""
+    if operations == results:
+        return None
+    return (
+        f"this is about a random sample of {operations:,} of {results:,} results; only errors of proxies and"
+        " lines of the run are counted in full (--sample all takes every result)"
+    )
+
+
 def coverage_notes(coverage: Coverage) -> list[str]:
     """Return what is missing or left out, and likely reasons."""
     counts = (
@@ -115,4 +125,6 @@ def coverage_notes(coverage: Coverage) -> list[str]:
         (coverage.duplicates, "line", "more than once: used once"),
     )
     notes = [f"{count(number, noun)} {what}" for number, noun, what in counts if number]
+    if sentence := sampled(coverage.operations, coverage.results):
+        notes.insert(0, sentence)
     return [*notes, *coverage.reasons]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import printable, products
 from ssbench.cli import archives, attribute_changes, attribute_requests, attribute_waits, output_file
-from ssbench.cli.options import add_force, add_renamed
+from ssbench.cli.options import add_force, add_renamed, positive_int
 from ssbench.errors import ExitCode, UsageError
 from ssbench.products import Product
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from ssbench.results import RunSummary
 
 _log = logging.getLogger(__name__)
+
+#: Results that are joined with logs at most, unless the user asks for another number.
+_SAMPLE = 1_000_000
 
 EXAMPLE = "ssbench-master attribute last --swift-logs proxy.log node-*/object.log"
 
@@ -79,9 +83,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for the report of the run as a page with charts, with a section of what the logs say",
     )
+    parser.add_argument(
+        "--sample",
+        type=_sample,
+        default=_SAMPLE,
+        metavar="N",
+        help="of more results than this, take a random sample, for which about 1 GB of memory a million is"
+        f" needed, or take all (default: {_SAMPLE:,})",
+    )
     attribute_changes.add_arguments(parser)
     attribute_requests.add_arguments(parser)
     add_force(parser)
+
+
+def _sample(text: str) -> int | None:
+    return None if text == "all" else positive_int(text)
 
 
 def _template(text: str) -> str:
@@ -112,10 +128,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if on_stdout > 1:
         raise UsageError("standard output (-) is given for two outputs")
     if before:
-        attribute_changes.write(arguments, before, _join, _overload)
+        attribute_changes.write(arguments, before, partial(_join, most=arguments.sample), _overload)
         return ExitCode.OK
     logs = files.find(arguments.swift_logs)
-    joined, summary = _join(arguments.stats_file, logs, arguments.log_format, arguments.transaction)
+    joined, summary = _join(
+        arguments.stats_file, logs, arguments.log_format, arguments.transaction, arguments.sample
+    )
     for count in joined.files:
         if not count.of_run:
             _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
@@ -196,14 +214,19 @@ def _overload(joined: Joined, summary: RunSummary | None) -> tuple[str, ...]:
 
 
 def _join(
-    stats_file: Path, logs: list[files.LogFile], template: str | None, transaction: str | None
+    stats_file: Path,
+    logs: list[files.LogFile],
+    template: str | None,
+    transaction: str | None,
+    most: int | None,
 ) -> tuple[Joined, RunSummary | None]:
+    from ssbench.attribution import texts
     from ssbench.attribution.join import Join
     from ssbench.attribution.joined import NOBODY
     from ssbench.cli.stat_file import reading
 
     with reading(stats_file) as results:
-        join = Join(results, template, transaction)
+        join = Join(results, template, transaction, most)
         for warning in results.warnings:
             _log.warning("%s: %s", stats_file, warning)
         summary = results.summary
@@ -213,6 +236,8 @@ def _join(
         )
     join.read(logs)
     joined = join.joined()
+    if sentence := texts.sampled(len(joined.operations.code), joined.results):
+        _log.warning("%s: %s", stats_file, sentence)
     if not len(joined.lines) and not (joined.proxy != NOBODY).any():
         raise UsageError(_nothing(stats_file, joined, template))
     for count in joined.files:

@@ -62,6 +62,7 @@ def joined_run(
     count = len(operations.code)
     return Joined(
         operations=operations,
+        results=count,
         proxies=proxies,
         proxy_workers=[f"10.0.0.1 {place}" for place in range(len(proxies))],
         devices=devices,
