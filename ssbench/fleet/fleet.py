@@ -64,6 +64,11 @@ class Fleet(Crew):
         """The ports of the two sockets, for work and for results."""
         return self._sockets.ports
 
+    @property
+    def refused_keys(self) -> int:
+        """How many keys workers came with that are not in the list of keys."""
+        return self._sockets.refused
+
     # -- parameters ---------------------------------------------------------------------------
 
     def begin(

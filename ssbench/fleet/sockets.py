@@ -42,6 +42,8 @@ _ZAP_DOMAIN = "ssbench"
 #: Bytes of a message that a stranger may send to the socket for work, and frames dropped at once.
 _LONGEST_ON_WORK = 1024
 _DROPPED_AT_ONCE = 10_000
+#: Keys of strangers that are counted.
+_MOST_REFUSED = 1000
 
 _PORT_ADVICE = (
     " (does another ssbench-master run? --zmq-work-port and --zmq-results-port give other ports,"
@@ -98,20 +100,26 @@ class _Clients:
     """Accepts for the ZAP handler the client keys (in Z85) that are allowed now.
 
     ``revoked`` are those that no longer are: their connections stay, but what they send is dropped.
+    ``refused`` are others that peers came with, as many as are remembered.
     """
 
     def __init__(self, key: FleetKey) -> None:
         self._key = key
         self._allowed = key.allowed()
         self.revoked: frozenset[str] = frozenset()
+        self.refused: set[bytes] = set()
 
     def callback(self, _domain: str, key: bytes) -> bool:
-        return key in self._allowed
+        allowed = key in self._allowed
+        if not allowed and len(self.refused) < _MOST_REFUSED:
+            self.refused.add(key)
+        return allowed
 
     def read_again(self) -> tuple[list[str], list[str]]:
         """Read the list again; return the names of keys that were added and revoked. Raises KeyFileError."""
         before, now = self._allowed, self._key.allowed()
         self._allowed = now
+        self.refused -= now.keys()
         self.revoked = frozenset(
             {*self.revoked, *(key.decode() for key in before)} - {key.decode() for key in now}
         )
@@ -198,6 +206,11 @@ class MasterSockets:
     def revokes(self) -> bool:
         """Whether some keys were revoked, so that :meth:`receive_allowed` is to be used."""
         return self._clients is not None and bool(self._clients.revoked)
+
+    @property
+    def refused(self) -> int:
+        """How many keys peers came with that are not allowed; no more than 1,000 are counted."""
+        return 0 if self._clients is None else len(self._clients.refused)
 
     def receive_allowed(self, flags: int = 0) -> bytes:
         """Return the next message for results that is not of a revoked key; raises zmq.Again."""

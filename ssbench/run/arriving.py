@@ -37,13 +37,22 @@ def wait_for_workers(loop: Loop, expected: Callable[[], int], timeout: float, ad
                 there,
                 expected(),
                 deadline - now,
-                texts.not_ready(roster.not_ready(now), news.work_port) or advice,
+                _why(loop, now) or advice,
             )
         loop.fleet.receive(min(TICK, deadline - now))
-    why = texts.not_ready(roster.not_ready(now), news.work_port)
+    why = _why(loop, now)
     if not there:
         raise WorkerError(f"no worker was ready within {timeout:g} s. {why or advice}")
     news.warn(
         f"Only {there} of {expected()} workers were ready within {timeout:g} s; starting with those."
         f" {why}".rstrip()
     )
+
+
+def _why(loop: Loop, now: float) -> str:
+    """Say why workers that tried to come are not used; empty where none did."""
+    reasons = (
+        texts.not_ready(loop.fleet.roster.not_ready(now), loop.news.work_port),
+        texts.keys_refused(loop.fleet.refused_keys),
+    )
+    return "; ".join(filter(None, reasons))

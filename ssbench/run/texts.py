@@ -187,6 +187,14 @@ def not_ready(found: Sequence[tuple[WorkerState, NotReady]], work_port: str = "t
     return "; ".join(texts)
 
 
+def keys_refused(number: int) -> str:
+    """Return how many workers came with a key that is not accepted; empty if none did."""
+    if not number:
+        return ""
+    keys = "1 key" if number == 1 else f"{number} keys"
+    return f"refused {keys} of workers: not in the list of keys, or revoked (keygen --worker)"
+
+
 def waiting_for_jobs(
     what: str,
     in_flight: int,

@@ -35,6 +35,9 @@ _PROBE_SECONDS = 3.0
 _HANDSHAKE = (
     "the handshake fails; is the --zmq-key the same on both sides, and is it the port of an ssbench-master?"
 )
+_KEY_REFUSED = (
+    "the master does not accept the key of this worker: it is not in the master's list, or was revoked"
+)
 _NO_HANDSHAKE = "the port is open, but no ssbench-master answers"
 _BLOCKED = "does a firewall or a proxy block the answer?"
 _BUSY = "is another program listening there, or is the master busy?"
@@ -44,7 +47,7 @@ class Connection:
     """One of the two sockets.
 
     ``since`` is when its connection ended or was last tried again, ``handshake_failed`` when a handshake
-    last failed.
+    last failed, and ``key_refused`` whether that was because of the worker's key.
     """
 
     def __init__(self, name: str, address: str, socket: zmq.Socket[bytes]) -> None:
@@ -53,6 +56,7 @@ class Connection:
         self.socket = socket
         self.connected = False
         self.handshake_failed = -math.inf
+        self.key_refused = False
         self.since = time.monotonic()
 
 
@@ -117,6 +121,7 @@ class Connections:
                 if time.monotonic() - connection.handshake_failed > _SAY_SECONDS:
                     self._say_soon()
                 connection.handshake_failed = time.monotonic()
+                connection.key_refused = event == zmq.EVENT_HANDSHAKE_FAILED_AUTH
 
     def _say_soon(self) -> None:
         """Log the next message soon, because the state of a connection has changed."""
@@ -144,7 +149,8 @@ class Connections:
             reason = hindrance(connection.address)
             if reason is None:
                 recently = time.monotonic() - connection.handshake_failed < _SAY_SECONDS
-                reason = _HANDSHAKE if recently else _no_handshake(connection.address)
+                failed = _KEY_REFUSED if connection.key_refused else _HANDSHAKE
+                reason = failed if recently else _no_handshake(connection.address)
             if not connection.connected:  # it may be by now
                 reasons[reason].append(f"{connection.address} ({connection.name}{also})")
         for reason, addresses in reasons.items():

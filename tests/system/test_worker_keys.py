@@ -24,10 +24,10 @@ def test_keys_are_revoked_and_replaced_while_a_run_goes_on(fleet: Fleet, tmp_pat
         old = fleet.worker(1, "-c", 4, "--zmq-key", tmp_path / "old.key")
         fleet.worker(2, "-c", 4, "--zmq-key", tmp_path / "kept.key")
         run.wait_for("Starting the benchmark")
-        # A worker whose key the master does not know yet waits.
+        # A worker whose key the master does not know yet waits, and says why.
         assert fleet.master("keygen", key, "--worker", "new").end() == ExitCode.OK
         new = fleet.worker(3, "-c", 4, "--zmq-key", tmp_path / "new.key")
-        new.wait_for("not connected|refused|handshake")
+        new.wait_for("does not accept the key of this worker: it is not in the master's list")
         assert fleet.master("keygen", key, "--revoke", "old").end() == ExitCode.OK
         run.signal(signal.SIGHUP)
         run.wait_for("Keys read again: added new; revoked old")
@@ -44,3 +44,19 @@ def test_keys_are_revoked_and_replaced_while_a_run_goes_on(fleet: Fleet, tmp_pat
     found = outcome(fleet.stats)
     assert set(found.workers) == {1, 2, 3}
     assert set(found.causes) <= {None, "lost worker"}
+
+
+def test_a_master_that_waits_says_that_keys_are_refused(fleet: Fleet, tmp_path: Path) -> None:
+    key, other = tmp_path / "fleet.key", tmp_path / "other"
+    other.mkdir()
+    assert fleet.master("keygen", key).end() == ExitCode.OK
+    assert fleet.master("keygen", key, "--worker", "one").end() == ExitCode.OK
+    fleet.worker(1, "-c", 1, "--zmq-key", tmp_path / "one.key")
+    assert fleet.master("keygen", key, "--revoke", "one").end() == ExitCode.OK
+    with store(0.01) as (_, options):
+        run = fleet.run(
+            write_scenario(tmp_path, crud_profile=[0, 1, 0, 0]),
+            *("-o", 1, "--zmq-key", key, "--expect-workers", 1, "--worker-timeout", 6, *options),
+        )
+        assert run.end() == ExitCode.WORKERS
+    assert "no worker was ready within 6 s. refused 1 key of workers: not in the list of keys" in run.err
