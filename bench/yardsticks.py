@@ -44,6 +44,13 @@ http {{
             add_header X-Auth-Token AUTH_tk0123456789abcdef;
             return 204;
         }}
+        location = /v1/swallow {{ return 204; }}
+        location ~ ^/v1/swallow/[^/]+$ {{
+            default_type application/json;
+            if ($request_method = GET) {{ return 200 '[]'; }}
+            return 201;
+        }}
+        location /v1/swallow/ {{ return 201; }}
         location = /v1/a {{ return 204; }}
         location ~ ^/v1/[^/]+/[^/]+$ {{ return 201; }}
         location / {{ dav_methods PUT DELETE; create_full_put_path on; }}
