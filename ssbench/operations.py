@@ -7,36 +7,25 @@ more than one plain request.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from ssbench.operation import (
+    FIRST_DEFINED,
+    MAX_CODE,
+    MOST_STEPS,
+    Effect,
+    On,
+    Operation,
+    Settings,
+)
 from ssbench.rule import FLAG, LABEL, TEXT, Rule, sizes, some_of, whole
-
-#: A header field of a request.
-Header = tuple[str, str]
-
-#: The largest code: stat files and the rows of the master have one byte for it.
-MAX_CODE = 255
-
-#: The codes from here on are of operations that scenarios define.
-FIRST_DEFINED = 128
-
 
 #: The cause of a failure to create an object that exists: it is not this run's.
 EXISTS = "exists already"
 
-
-#: How large objects are read, unless a scenario says otherwise.
-READS: tuple[str, ...] = ("whole",)
-
-#: Results have room for so many steps.
-MOST_STEPS = 6
-
 #: The least and the largest number of bytes of a part, unless a scenario says others.
 PART_LENGTH = (4096, 4096)
-
 
 #: Operations that a sequence begins with, and those that may follow.
 _FIRST = ("create", "create_only")
@@ -53,149 +42,6 @@ SEQUENCE_STEPS = Rule(
     f"a list of 2 to {MOST_STEPS} operations: {' or '.join(_FIRST)}, then any of {', '.join(_LATER)};"
     " a delete is the last",
 )
-
-
-class Effect(Enum):
-    """What an operation does to the objects that exist.
-
-    Only operations with :attr:`READS` may be in flight together on one object.
-    """
-
-    ADDS = "adds"  # makes a new object
-    READS = "reads"  # leaves the object as it is
-    REWRITES = "rewrites"  # replaces the object's data
-    CHANGES = "changes"  # alters the object, but not its data
-    COPIES = "copies"  # makes a new object of one that exists; nothing else uses the new one
-    NONE = "none"  # needs no object
-    REMOVES = "removes"  # deletes the object
-
-
-class On(Enum):
-    """What the request of an operation is for."""
-
-    OBJECT = "object"
-    CONTAINER = "container"
-    ACCOUNT = "account"
-
-
-#: Longer values of settings are shortened.
-_LONGEST_VALUE = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a scenario says of one operation, by its name: header fields, and values of the keys of its row.
-
-    ``defined`` are the method, the effect and the code of an operation that the scenario defines itself.
-    """
-
-    name: str
-    headers: tuple[Header, ...] = ()
-    values: dict[str, Any] = field(default_factory=dict)
-    defined: tuple[str, str, int] | None = None
-
-    def __str__(self) -> str:
-        return f"{self.name} ({', '.join(self.words)})"
-
-    @property
-    def words(self) -> list[str]:
-        """What is set, for people."""
-        words = [f"{self.defined[0]} {self.values['path']}"] if self.defined else []
-        words += [
-            f"{key} {_in_words(value)}"
-            for key, value in self.values.items()
-            if key != "path" or not self.defined
-        ]
-        return words + [f"header {field}: {value}" for field, value in self.headers]
-
-    def row(self) -> Operation:
-        """Return the row of the operation; with its own code where the scenario defines it."""
-        if self.defined is None:
-            return OPERATIONS.named(self.name)
-        method, effect, code = self.defined
-        return Operation(
-            code=code,
-            name=self.name,
-            method=method,
-            effect=Effect(effect),
-            times_first_byte=method not in {"PUT", "POST"},
-        )
-
-
-def _in_words(value: object) -> str:
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return ", ".join(value)
-    if isinstance(value, tuple | list):
-        return " to ".join(str(each) for each in dict.fromkeys(value))
-    return str(value) if len(str(value)) <= _LONGEST_VALUE else f"{str(value)[:_LONGEST_VALUE]}..."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """One kind of job.
-
-    ``code`` is its number in messages and stat files: unique, from 0 to :data:`MAX_CODE`, never used
-    again for another operation. ``name`` is what scenarios and reports call it. ``method`` is the HTTP
-    method of its (last) request. ``sends_body``: the bytes of the job are sent. ``returns_object``: the
-    bytes of the result may be those of the object that exists. ``times_first_byte``: the latency of the
-    first byte means something. ``drawn``: scenarios may give it a weight; if not, only ssbench
-    itself sends it. ``stat_type`` is its name in the stat files of ssbench 0.x, empty if it has none.
-
-    ``on`` is what its request is for, with these ``headers`` and this ``query``. ``success`` are the statuses
-    that mean success (none: 200 to 299), ``causes`` the names of failures by status. ``needs`` is the feature
-    that the store must have. ``keys`` are those of its settings in a scenario. ``one_side``: it is not
-    possible in a run of two sides. ``steps`` are what its time is told by, one after the other: names, or in
-    braces the key of its settings that has them.
-    """
-
-    code: int
-    name: str
-    method: str
-    effect: Effect
-    sends_body: bool = False
-    returns_object: bool = False
-    times_first_byte: bool = False
-    drawn: bool = True
-    stat_type: str = ""
-    on: On = On.OBJECT
-    headers: tuple[Header, ...] = ()
-    query: str = ""
-    success: frozenset[int] = frozenset()
-    causes: Mapping[int, str] = field(default_factory=dict, hash=False)
-    needs: str = ""
-    keys: Mapping[str, Rule] = field(default_factory=dict, hash=False)
-    requests: int = 1
-    repeats: str = ""
-    one_side: bool = False
-    steps: tuple[str, ...] = ()
-
-    def most_requests(self, settings: Settings) -> int:
-        """Return how many requests it is at most, those included that remove what it made.
-
-        ``requests`` without settings; twice the value of the key ``repeats`` adds to that.
-        """
-        return self.requests + 2 * int(settings.values.get(self.repeats, 0))
-
-    def steps_of(self, settings: Settings) -> tuple[str, ...]:
-        """Return the names of its steps; those of the same name are numbered."""
-        names: list[str] = []
-        for each in self.steps:
-            key = each.strip("{}")
-            names += [each] if key == each else settings.values.get(key, READS)
-        return tuple(
-            f"{name} {names[: place + 1].count(name)}" if names.count(name) > 1 else name
-            for place, name in enumerate(names)
-        )
-
-    @property
-    def has_object(self) -> bool:
-        """Whether an object is chosen for it."""
-        return self.effect is not Effect.NONE
-
-    @property
-    def defined(self) -> bool:
-        """Whether a scenario defines it."""
-        return self.code >= FIRST_DEFINED
 
 
 class Operations:
@@ -229,7 +75,7 @@ class Operations:
         The same name, method and effect have the same row as long as the process lives. Raises ValueError
         where there is no room for more.
         """
-        new = settings.row()
+        new = self.of(settings)
         for row in self:
             if row.defined and replace(new, code=row.code) == row:
                 return row
@@ -239,6 +85,19 @@ class Operations:
         self._by_code[code] = row = replace(new, code=code)
         self.drawn = (*self.drawn, row)
         return row
+
+    def of(self, settings: Settings) -> Operation:
+        """Return the row that settings are of; with the code that they say where the scenario defines it."""
+        if settings.defined is None:
+            return self.named(settings.name)
+        method, effect, code = settings.defined
+        return Operation(
+            code=code,
+            name=settings.name,
+            method=method,
+            effect=Effect(effect),
+            times_first_byte=method not in {"PUT", "POST"},
+        )
 
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._by_code.values())

@@ -6,7 +6,8 @@ import numpy as np
 
 from ssbench.attribution.joined import OBJECT, Joined
 from ssbench.attribution.ranks import distinct
-from ssbench.operations import MAX_CODE, OPERATIONS
+from ssbench.operation import MAX_CODE
+from ssbench.operations import OPERATIONS
 
 #: Operations that send each device one request.
 _ONCE = np.isin(

@@ -22,7 +22,8 @@ from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, UPDATE, Joined
 from ssbench.attribution.kinds import GROUPS, READS, Compared
 from ssbench.attribution.parts import Parts
 from ssbench.attribution.ranks import Floats, Places, Units, pairs
-from ssbench.operations import MAX_CODE, OPERATIONS
+from ssbench.operation import MAX_CODE
+from ssbench.operations import OPERATIONS
 
 #: Whether an operation writes without sending data, by code.
 _NO_DATA = np.isin(

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from ssbench.attribution.culprits import Level
 from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, Joined
 from ssbench.attribution.ranks import Pairs, Places, Units, pairs
-from ssbench.operations import MAX_CODE, OPERATIONS, On
+from ssbench.operation import MAX_CODE, On
+from ssbench.operations import OPERATIONS
 
 #: Sizes are told apart by this many steps an octave, the most that leaves most kinds enough requests.
 _STEPS = (4, 2, 1, 0.5)

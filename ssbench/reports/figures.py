@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ssbench.figures.units import AT_LEAST, milliseconds
-from ssbench.operations import OPERATIONS, On
+from ssbench.operation import On
+from ssbench.operations import OPERATIONS
 from ssbench.results import RunDescription
 from ssbench.statistics import Section, Slowest
 from ssbench.statistics.censored import Censored

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.operations import MOST_STEPS
+from ssbench.operation import MOST_STEPS
 
 if TYPE_CHECKING:
     from ssbench.results.block import ResultBlock

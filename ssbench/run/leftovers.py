@@ -10,13 +10,11 @@ from collections.abc import Iterable, Sequence
 from msgspec import structs
 
 from ssbench.errors import ClusterError, WorkerError
-from ssbench.fleet.fleet import Fleet
 from ssbench.run.loop import Loop
-from ssbench.run.news import News
-from ssbench.run.options import Side
+from ssbench.run.options import RunOptions, Side
 from ssbench.run.part import Part
 from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
-from ssbench.run.places import Place
+from ssbench.run.places import Place, apart
 from ssbench.screen.bars import Bar
 
 _log = logging.getLogger(__name__)
@@ -31,55 +29,99 @@ _ADVICE = "this deletes them, their containers and the initial objects: "
 _RETRIES = 2
 
 
-def delete_leftovers(
-    parts: Sequence[Part], fleet: Fleet, loop: Loop, news: News, *, gave_up: bool, advice: str
-) -> bool:
-    """Delete what the parts of a run created, and say what is left; returns whether nothing is.
+class Leftovers:
+    """The objects that the parts of a run created and that may still exist."""
 
-    A run that was interrupted before, or that ``gave_up`` because nothing succeeded, gets less time. Another
-    interruption ends it. ``advice`` says how the rest is deleted; see :func:`what_deletes`.
-    """
-    count = count_leftovers(parts)
-    if not count:
-        return True
-    interrupted = loop.interrupted.is_set()
-    ends_at = time.monotonic() + _LAST_SECONDS if interrupted else float("inf")
-    give_up_after = min(loop.give_up_after, _LAST_SECONDS) if gave_up else loop.give_up_after
-    loop.interrupted.clear()
-    requests = fleet.parameters.requests
-    fewer = structs.replace(requests, retries=min(requests.retries, _RETRIES))
-    fleet.forget_jobs(requests=fewer, think_time=0.0)
-    _log.info(
-        "Deleting the %d objects that the run created%s",
-        count,
-        " (Ctrl-C leaves them there)" if interrupted else "",
-    )
-    with Bar("Deleted", count) as bar:
-        clean_ups = [
-            CleanUp(
-                part.state.leftovers(), bar, lambda: loop.interrupted.is_set() or time.monotonic() > ends_at
+    def __init__(self, parts: Sequence[Part], loop: Loop, options: RunOptions, *, local_swift: bool) -> None:
+        self._parts = parts
+        self._loop = loop
+        self._options = options
+        self._local_swift = local_swift
+
+    def count(self) -> int:
+        """Return how many there are."""
+        return sum(1 for part in self._parts for _ in part.state.leftovers())
+
+    def _advice(self) -> str:
+        places = apart(part.place for part in self._parts)
+        return what_deletes(places, self._options.sides, local_swift=self._local_swift)
+
+    def say_what_stays(self) -> None:
+        """Warn of what a run leaves that ends before its clean-up."""
+        if not self._options.noop and (count := self.count()):
+            self._loop.news.warn(f"{count} objects that the run created are still there; {self._advice()}")
+
+    def say_what_operations_left(self, unfinished: int) -> None:
+        """Warn of objects that operations made and did not delete; the run does not know their names.
+
+        ``unfinished`` operations have no known end.
+        """
+        failed = sum(part.crew.left for part in self._parts)
+        if failed or unfinished:
+            self._loop.news.warn(
+                "Operations of several requests may have left objects that they had made:"
+                f" {failed} deletions failed, and of {unfinished} such operations no end is known;"
+                f" {self._advice()}"
             )
-            for part in parts
-        ]
-        try:
-            loop.run_together(
-                [
-                    (clean_up, part.load.closed, part.crew)
-                    for clean_up, part in zip(clean_ups, parts, strict=True)
-                ],
-                give_up_after,
+
+    def delete(self, *, gave_up: bool) -> bool:
+        """Delete them, and say what is left; returns whether nothing is.
+
+        A run that was interrupted before, or that ``gave_up`` because nothing succeeded, gets less time.
+        Another interruption ends it.
+        """
+        count = self.count()
+        if not count:
+            return True
+        loop, fleet = self._loop, self._loop.fleet
+        interrupted = loop.interrupted.is_set()
+        ends_at = time.monotonic() + _LAST_SECONDS if interrupted else float("inf")
+        give_up_after = min(loop.give_up_after, _LAST_SECONDS) if gave_up else loop.give_up_after
+        loop.interrupted.clear()
+        requests = fleet.parameters.requests
+        fewer = structs.replace(requests, retries=min(requests.retries, _RETRIES))
+        fleet.forget_jobs(requests=fewer, think_time=0.0)
+        _log.info(
+            "Deleting the %d objects that the run created%s",
+            count,
+            " (Ctrl-C leaves them there)" if interrupted else "",
+        )
+
+        def stop() -> bool:
+            return loop.interrupted.is_set() or time.monotonic() > ends_at
+
+        with Bar("Deleted", count) as bar:
+            clean_ups = [CleanUp(part.state.leftovers(), bar, stop) for part in self._parts]
+            try:
+                loop.run_together(
+                    [
+                        (clean_up, part.load.closed, part.crew)
+                        for clean_up, part in zip(clean_ups, self._parts, strict=True)
+                    ],
+                    give_up_after,
+                )
+            except (WorkerError, ClusterError) as error:
+                loop.news.warn(f"Clean-up ended early: {error}")
+            finally:
+                # Also when a second Ctrl-C ends it.
+                self._say_what_is_left(count, clean_ups)
+        return sum(each.succeeded for each in clean_ups) == count
+
+    def _say_what_is_left(self, count: int, clean_ups: Sequence[CleanUp]) -> None:
+        left = count - sum(each.succeeded for each in clean_ups)
+        if not left:
+            _log.info("Deleted %d of %d", count, count)
+            return
+        self._loop.news.warn(
+            f"{left} of the {count} objects that the run created are still there"
+            + "".join(f" ({each.failure_text()})" for each in clean_ups if each.failed)
+            + (
+                f"; the clean-up gave up after {TOO_MANY_FAILURES} failures in a row"
+                if any(each.gave_up for each in clean_ups)
+                else ""
             )
-        except (WorkerError, ClusterError) as error:
-            news.warn(f"Clean-up ended early: {error}")
-        finally:
-            # Also when a second Ctrl-C ends it.
-            _say_what_is_left(count, clean_ups, advice, news)
-    return sum(each.succeeded for each in clean_ups) == count
-
-
-def count_leftovers(parts: Sequence[Part]) -> int:
-    """Return how many objects the parts of a run created that may still exist."""
-    return sum(1 for part in parts for _ in part.state.leftovers())
+            + f"; {self._advice()}"
+        )
 
 
 def what_deletes(places: Iterable[Place], sides: Sequence[Side], *, local_swift: bool) -> str:
@@ -100,20 +142,3 @@ def _command(place: Place) -> str:
     if place.storage_url:
         options += ["-S", place.storage_url]
     return f"ssbench-master cleanup-containers {shlex.join(options)}"
-
-
-def _say_what_is_left(count: int, clean_ups: Sequence[CleanUp], advice: str, news: News) -> None:
-    left = count - sum(each.succeeded for each in clean_ups)
-    if not left:
-        _log.info("Deleted %d of %d", count, count)
-        return
-    news.warn(
-        f"{left} of the {count} objects that the run created are still there"
-        + "".join(f" ({each.failure_text()})" for each in clean_ups if each.failed)
-        + (
-            f"; the clean-up gave up after {TOO_MANY_FAILURES} failures in a row"
-            if any(each.gave_up for each in clean_ups)
-            else ""
-        )
-        + f"; {advice}"
-    )

@@ -25,7 +25,8 @@ from msgspec.structs import replace
 
 from ssbench.errors import SsbenchError
 from ssbench.names import object_name, tagged
-from ssbench.operations import OPERATIONS, Effect
+from ssbench.operation import Effect
+from ssbench.operations import OPERATIONS
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.places import Place

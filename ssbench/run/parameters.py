@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ssbench.fleet.wire import RunParameters
-from ssbench.operations import OPERATIONS, Settings
+from ssbench.operation import Settings
+from ssbench.operations import OPERATIONS
 from ssbench.run.options import RunOptions
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import owner_of

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ssbench.fleet.wire import Rare, Result, worker_name
 from ssbench.fleet.worker_state import Task, WorkerState
-from ssbench.operations import OPERATIONS, Effect
+from ssbench.operation import Effect
+from ssbench.operations import OPERATIONS
 from ssbench.results import (
     NO_WORKER,
     NOT_MEASURED,

@@ -19,7 +19,7 @@ from ssbench.run import start_at
 from ssbench.run.arriving import wait_for_workers
 from ssbench.run.benchmarks import Benchmarks
 from ssbench.run.ground import Ground
-from ssbench.run.leftovers import count_leftovers, delete_leftovers, what_deletes
+from ssbench.run.leftovers import Leftovers
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
@@ -27,7 +27,6 @@ from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.parameters import run_parameters
 from ssbench.run.part import parts_of
-from ssbench.run.places import apart
 from ssbench.run.run_workers import RunWorkers
 from ssbench.run.summary import describe, late_warnings, so_far, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
@@ -115,6 +114,7 @@ class Run:
             [renewals[part.place.account] if renewals else TokenRenewal(None) for part in self._parts],
             options.give_up_after,
         )
+        self._leftovers = Leftovers(self._parts, self._loop, options, local_swift=bench.local_swift)
         self._benchmarks = Benchmarks(self._parts, self._loop, options, goal)
         asked = options.expect_workers or bench.workers or 1
         self.workers = RunWorkers(fleet, former, local_workers, asked)
@@ -223,7 +223,7 @@ class Run:
             with Profiling("ssbench-master") if self._options.profile else nullcontext():
                 self._measure(writer, sinks)
         except KeyboardInterrupt:
-            self._say_what_stays()
+            self._leftovers.say_what_stays()
             _log.warning("Results until then saved to %s", path)
             raise
         self._if_interrupted = (
@@ -312,7 +312,7 @@ class Run:
             raise
         finally:
             self._benchmarks.end()
-            self._say_what_operations_left()
+            self._leftovers.say_what_operations_left(self._benchmarks.unfinished)
             if goal is not None:
                 self._say_what_was_reached(goal)
             observation = None
@@ -340,17 +340,6 @@ class Run:
             self._news.warn(f"Operations failed and none succeeded for {longest:.0f} s of the run")
         self._ground.look_around()
 
-    def _say_what_operations_left(self) -> None:
-        """Warn of objects that operations made and did not delete; the run does not know their names."""
-        failed = sum(part.crew.left for part in self._parts)
-        unfinished = self._benchmarks.unfinished
-        if failed or unfinished:
-            self._news.warn(
-                "Operations of several requests may have left objects that they had made:"
-                f" {failed} deletions failed, and of {unfinished} such operations no end is known;"
-                f" {self._what_deletes()}"
-            )
-
     def _say_what_was_reached(self, goal: Goal) -> None:
         if goal.reached():
             _log.info("%s", goal.sentence())
@@ -373,34 +362,12 @@ class Run:
             counted=self._ground.counts(),
         )
 
-    def _say_what_stays(self) -> None:
-        """Log what a run leaves that ends before its clean-up."""
-        if self._options.noop:
-            return
-        count = count_leftovers(self._parts)
-        if count:
-            self._news.warn(f"{count} objects that the run created are still there; {self._what_deletes()}")
-
-    def _what_deletes(self) -> str:
-        places = apart(part.place for part in self._parts)
-        return what_deletes(places, self._options.sides, local_swift=self._bench.local_swift)
-
     def _clean_up(self) -> None:
         """Delete what the run created, unless it is to be kept."""
         if self._options.noop:
             return
         if self._options.keep_objects:
-            count = count_leftovers(self._parts)
-            _log.info("Keeping the %d objects that the run created", count)
-            self._kept = count
-            return
-        gave_up = isinstance(self._error, ClusterError)
-        deleted = delete_leftovers(
-            self._parts,
-            self._fleet,
-            self._loop,
-            self._news,
-            gave_up=gave_up,
-            advice=self._what_deletes(),
-        )
-        self._trouble |= not deleted
+            self._kept = self._leftovers.count()
+            _log.info("Keeping the %d objects that the run created", self._kept)
+        else:
+            self._trouble |= not self._leftovers.delete(gave_up=isinstance(self._error, ClusterError))

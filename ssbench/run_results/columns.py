@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.operations import FIRST_DEFINED, MAX_CODE, OPERATIONS, Operation
+from ssbench.operation import FIRST_DEFINED, MAX_CODE, Operation
+from ssbench.operations import OPERATIONS
 from ssbench.results import FIELDS, Failure, Field, Kind, ResultBlock, TextColumn
 from ssbench.results.block import constant, is_constant
 from ssbench.run_results.damage import DamageError

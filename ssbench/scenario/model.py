@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ssbench.operations import SEQUENCE, Header, Operation, Settings
+from ssbench.operation import Header, Operation, Settings
+from ssbench.operations import SEQUENCE
 from ssbench.scenario.bodies import Body
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.sizes import Shape

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ssbench.operations import OPERATIONS, SEQUENCE, Effect, Header, Settings
+from ssbench.operation import Effect, Header, Settings
+from ssbench.operations import OPERATIONS, SEQUENCE
 from ssbench.rule import HEADERS, LABEL, Rule, brief
 from ssbench.scenario.text import KeyPath
 from ssbench.suggestions import did_you_mean

@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ssbench.operations import OPERATIONS, Effect
+from ssbench.operation import Effect
+from ssbench.operations import OPERATIONS
 from ssbench.scenario.model import Scenario, SizeClass
 
 #: A walk gets as low as this many standard deviations below its mean with a chance of 5 %; less is not worth

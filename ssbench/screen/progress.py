@@ -11,7 +11,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.operations import MAX_CODE, OPERATIONS, Operation
+from ssbench.operation import MAX_CODE, Operation
+from ssbench.operations import OPERATIONS
 from ssbench.results import ResultBlock, RunSummary
 from ssbench.scenario.model import CRUD
 from ssbench.screen import terminal

@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 
 from ssbench.cluster.observation import Observation
-from ssbench.operations import OPERATIONS, Operation
+from ssbench.operation import Operation
+from ssbench.operations import OPERATIONS
 from ssbench.results import UNFINISHED, RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics.causes import Cause

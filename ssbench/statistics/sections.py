@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ssbench.operations import OPERATIONS, Operation
+from ssbench.operation import Operation
+from ssbench.operations import OPERATIONS
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.figures import Figures, intervals, merge_figures, rates, without_seconds
 from ssbench.statistics.timeline import Window

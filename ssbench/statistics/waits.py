@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ssbench.measures import Count, Seconds
-from ssbench.operations import OPERATIONS, Operation
+from ssbench.operation import Operation
+from ssbench.operations import OPERATIONS
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.latencies import Latencies, merge
 from ssbench.statistics.stalls import Stall

@@ -16,46 +16,35 @@ All times are of ``time.monotonic``, which on Linux is one clock for all process
 from __future__ import annotations
 
 import math
-import random
 import ssl
 from collections.abc import Callable
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from time import monotonic
 
 import gevent
-from msgspec import structs
 
-from ssbench.operations import Header
-from ssbench.store.contract import NOTHING_BEFORE, Outcome, Prior, Reply, Request
+from ssbench.operation import Header
+from ssbench.store.contract import NOTHING_BEFORE, Outcome, Prior, Request
+from ssbench.swift import answers
 from ssbench.swift.causes import (
     CLOSED,
     NOT_FOUND,
     RESET,
     TRANSIENT,
     UNANSWERED,
-    WRONG_CONTENT,
-    WRONG_ETAG,
-    WRONG_SIZE,
     AttemptError,
-    status_cause,
 )
 from ssbench.swift.connection import Connection
 from ssbench.swift.etags import Received, Sample
-from ssbench.swift.http_response import Answer, BodyCheck, Kept, field_value, fields_in
+from ssbench.swift.http_response import Answer, Kept
 from ssbench.swift.outcome import Effort
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
 from ssbench.swift.request_options import RequestOptions
 from ssbench.swift.shared import Shared, discarding_flags
 from ssbench.swift.target import Target, quoted
-from ssbench.swift.timing import LONGEST_RETRY_AFTER, NETWORK_TIMEOUTS, SLOW_RATE
+from ssbench.swift.timing import NETWORK_TIMEOUTS, SLOW_RATE, pause_before
 from ssbench.swift.tls import tls_context
 from ssbench.swift.verify import Verifier
-
-#: The pause before the first retry; it doubles with each one, and half of it is drawn at random.
-FIRST_PAUSE = 0.05
-LONGEST_PAUSE = 2.0
 
 #: These look for an object that should exist; in a store that lags it may exist soon.
 _RETRIES_404 = frozenset({"GET", "DELETE"})
@@ -63,13 +52,8 @@ _RETRIES_404 = frozenset({"GET", "DELETE"})
 #: How a server ends a connection that it had kept open long enough.
 _STALE = frozenset({CLOSED, RESET})
 
-_MISSING = 404
-
 #: Methods of requests that write; the first byte of the answer says nothing beside the last one.
 _SENDING = frozenset({"PUT", "POST"})
-
-_WHOLE = 200
-_PARTIAL = 206
 
 
 class ClientSettings(RequestOptions, frozen=True, kw_only=True):
@@ -183,15 +167,15 @@ class Client:
                 fault = error.with_traceback(None)  # else a cycle: it refers to this frame
             else:
                 status = answer.status
-                if not _is_success(status, request) and not _was_done(
+                if not answers.is_success(status, request) and not answers.was_done(
                     status, request, effort.unanswered, prior[-1]
                 ):
-                    fault, asked = _refused(answer, request), answer.retry_after
-                elif (wrong := _wrong_body(answer, request, effort.check)) is not None:
+                    fault, asked = answers.refused(answer, request), answer.retry_after
+                elif (wrong := answers.wrong_body(answer, request, effort.check)) is not None:
                     fault = wrong
                 else:
                     outcome = effort.success(answer, size if method in _SENDING else None)
-                    return outcome if not request.keep else _with_reply(outcome, answer, effort.check)
+                    return outcome if not request.keep else answers.with_reply(outcome, answer, effort.check)
             if not self._worth_a_retry(method, fault.cause, effort) or self._pause(effort, asked):
                 return effort.failure(fault)
             effort.retries += 1
@@ -254,7 +238,7 @@ class Client:
     def _pause(self, effort: Effort, asked: str | None) -> bool:
         """Wait before the next attempt; return whether the client was closed meanwhile."""
         began = monotonic()
-        closed: bool = self._shared.closing.wait(_pause(effort.retries + 1, asked))
+        closed: bool = self._shared.closing.wait(pause_before(effort.retries + 1, asked))
         effort.pausing += monotonic() - began
         return closed
 
@@ -358,87 +342,3 @@ def _unless_stale(connection: Connection, effort: Effort, exchange: Callable[[],
             effort.began = connection.sent_at
     effort.resent += 1
     return None
-
-
-def _is_success(status: int, request: Request) -> bool:
-    if request.success:
-        return status in request.success
-    if request.part is not None:
-        return status == _PARTIAL
-    # The only success of a read: a part of an object (206) was not asked for.
-    whole = request.method == "GET" and request.name and not request.path
-    return 200 <= status < 300 and (status == _WHOLE or not whole)
-
-
-def _was_done(status: int, request: Request, unanswered: bool, in_doubt: bool) -> bool:
-    """Whether a status other than that of a success says that there is nothing more to do."""
-    if status == _MISSING and (request.missing_ok or (request.method == "DELETE" and unanswered)):
-        return True
-    return status in request.done_before and (unanswered or in_doubt)
-
-
-def _refused(answer: Answer, request: Request) -> AttemptError:
-    """Return the fault of an answer whose status is no success."""
-    status = answer.status
-    detail = answer.detail or (
-        f"{status}, which is no whole object" if request.part is None else f"{status}, which is no part"
-    )
-    return _fault(request.causes.get(status) or status_cause(status), detail, answer)
-
-
-def _wrong_body(answer: Answer, request: Request, check: BodyCheck | None) -> AttemptError | None:
-    """Return the fault of an answer of which the body or the ETag is not that of the object; else None."""
-    expected = request.expected
-    if expected and answer.size != expected:
-        return _fault(WRONG_SIZE, f"{answer.size} bytes of an object of {expected}", answer)
-    if request.part is not None and (wrong := _other_part(answer, request.part)):
-        return _fault(WRONG_CONTENT, wrong, answer)
-    if check is not None and check.wrong is not None:
-        what = f"other bytes than were written from byte {check.wrong} on"
-        if request.keep:
-            return _fault(WRONG_SIZE, f"more than {request.keep} bytes", answer)
-        return _fault(WRONG_CONTENT, what, answer)
-    if answer.wrong_etag is not None:
-        return _fault(WRONG_ETAG, answer.wrong_etag, answer)
-    return None
-
-
-def _other_part(answer: Answer, part: tuple[int, int]) -> str | None:
-    """Say that an answer is of another part of the object; a part may end earlier, with the object."""
-    said = field_value(answer.head, b"content-range") or "no range"
-    first, last = part
-    if answer.size <= last - first + 1 and said.startswith(f"bytes {first}-{first + answer.size - 1}/"):
-        return None
-    return f"{said} of {answer.size} bytes, where bytes {first}-{last} were asked for"
-
-
-def _with_reply(outcome: Outcome, answer: Answer, check: BodyCheck | None) -> Outcome:
-    body = bytes(check.body) if isinstance(check, Kept) else b""
-    return structs.replace(outcome, reply=Reply(fields_in(answer.head), body))
-
-
-def _fault(cause: str, detail: str, answer: Answer) -> AttemptError:
-    fault = AttemptError(cause, detail)
-    fault.status, fault.trans_id = answer.status, answer.trans_id
-    return fault
-
-
-def _pause(retry: int, asked: str | None) -> float:
-    """Seconds before the given retry, 1 being the first; ``asked`` is the answer's Retry-After."""
-    seconds: float = min(FIRST_PAUSE * 2 ** min(retry - 1, 16), LONGEST_PAUSE) * random.uniform(0.5, 1.0)
-    if asked is not None:
-        seconds = max(seconds, min(_retry_after(asked), LONGEST_RETRY_AFTER))
-    return seconds
-
-
-def _retry_after(value: str) -> float:
-    """Seconds that a Retry-After (RFC 9110, 10.2.3) asks for; 0 if it is neither number nor date."""
-    if value.isdecimal():
-        return float(value[:9])
-    try:
-        due = parsedate_to_datetime(value)
-    except (TypeError, ValueError):
-        return 0.0
-    return max(
-        0.0, (due if due.tzinfo else due.replace(tzinfo=UTC)).timestamp() - datetime.now(UTC).timestamp()
-    )

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from ssbench import __version__
 from ssbench.errors import UsageError
 from ssbench.names import OBJECT_NUMBER
-from ssbench.operations import Header
+from ssbench.operation import Header
 from ssbench.store.contract import Request
 from ssbench.swift.http_response import OWNER_FIELD
 from ssbench.swift.pool import Pool

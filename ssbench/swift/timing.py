@@ -1,6 +1,14 @@
-"""How long requests may take. Pure, so that the master, which has no gevent, can use it too."""
+"""How long requests may take, and pauses between them. Pure: a master, which has no gevent, uses it too."""
 
 from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+#: The pause before the first retry; it doubles with each one, and half of it is drawn at random (seconds).
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 2.0
 
 #: A server that asks for a longer pause before a retry than this gets this one (seconds).
 LONGEST_RETRY_AFTER = 10.0
@@ -34,3 +42,24 @@ def longest_job(
     attempt = 2 * connect_timeout + (request_timeout or NETWORK_TIMEOUTS * network_timeout) + size / SLOW_RATE
     request = (retries + 1) * attempt + retries * LONGEST_RETRY_AFTER
     return requests * request * _LATE_SHARE + _LATE_SECONDS
+
+
+def pause_before(retry: int, asked: str | None) -> float:
+    """Return the seconds before a retry, 1 being the first; ``asked`` is the answer's Retry-After."""
+    seconds: float = min(FIRST_PAUSE * 2 ** min(retry - 1, 16), LONGEST_PAUSE) * random.uniform(0.5, 1.0)
+    if asked is not None:
+        seconds = max(seconds, min(_retry_after(asked), LONGEST_RETRY_AFTER))
+    return seconds
+
+
+def _retry_after(value: str) -> float:
+    """Seconds that a Retry-After (RFC 9110, 10.2.3) asks for; 0 if it is neither number nor date."""
+    if value.isdecimal():
+        return float(value[:9])
+    try:
+        due = parsedate_to_datetime(value)
+    except (TypeError, ValueError):
+        return 0.0
+    return max(
+        0.0, (due if due.tzinfo else due.replace(tzinfo=UTC)).timestamp() - datetime.now(UTC).timestamp()
+    )

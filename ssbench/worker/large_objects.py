@@ -6,7 +6,7 @@ import random
 
 from msgspec import json, structs
 
-from ssbench.operations import READS
+from ssbench.operation import READS
 from ssbench.store.contract import Outcome, Request
 from ssbench.swift.causes import WRONG_ETAG
 from ssbench.swift.etags import md5

@@ -17,7 +17,8 @@ import ssbench.worker.versions  # noqa: F401 - its functions register themselves
 from ssbench.errors import SsbenchError, WireError
 from ssbench.fleet.wire import Job, JobBatch, Rare, Result, RunParameters, Spent
 from ssbench.names import container_name, object_name, object_stem
-from ssbench.operations import OPERATIONS, On, Operation, Settings
+from ssbench.operation import On, Operation, Settings
+from ssbench.operations import OPERATIONS
 from ssbench.store.contract import Outcome
 from ssbench.swift.connection import Connection
 from ssbench.swift.objects import Client, ClientSettings
@@ -82,7 +83,7 @@ class Run:
         #: The rows of operations, their functions and their settings, by code.
         self._operations = {row.code: (row, builder(row), NO_SETTINGS) for row in OPERATIONS}
         for settings in parameters.operations:
-            row = settings.row()
+            row = OPERATIONS.of(settings)
             self._operations[row.code] = row, builder(row), settings
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ import logging
 import os
 import socket as network
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import gevent
@@ -31,10 +31,11 @@ from ssbench.errors import ExitCode, ProtocolError, WireError
 from ssbench.fleet import packing, wire
 from ssbench.fleet.ahead import MOST_AHEAD
 from ssbench.fleet.sockets import WorkerSockets, has_message
-from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, Job, JobBatch
+from ssbench.fleet.wire import LOST_AFTER, UNASKED_HEARTBEAT_SECONDS, JobBatch
 from ssbench.worker.connections import Connections
 from ssbench.worker.duty import Runs
 from ssbench.worker.engine.contract import Engine, MakeEngine
+from ssbench.worker.handback import Handbacks
 from ssbench.worker.lag import LagMeter
 from ssbench.worker.outbox import Outbox
 from ssbench.worker.service import Service, Services
@@ -98,6 +99,9 @@ class Worker:
         self._services = Services(self._make_outbox, make_engine, options.concurrency)
         #: What sends messages that hold no results.
         self._outbox = self._make_outbox(0)
+        self._handbacks = Handbacks(
+            self._services, self._outbox, options.worker_id, self._instance, options.concurrency
+        )
         self._host = network.gethostname()[:255]
         self._ping = wire.Ping(0, 0.0)
         #: What the master last heard of this worker's clock, as far as is known here.
@@ -151,7 +155,7 @@ class Worker:
         """End: hand back jobs that have not begun, and tell the master. The others are lost."""
         if not self._done.ready():
             _log.info("Exiting: %s", reason)
-            self._hand_back_not_begun(asked=False)
+            self._handbacks.not_begun(asked=False)
             self._outbox.send(wire.Goodbye(self._options.worker_id, self._instance, reason))
             self._done.set(code)
 
@@ -224,7 +228,7 @@ class Worker:
         while (message := self._next_message()) is not None:
             try:
                 if (parts := self._split(message)) is not None:
-                    self._hand_back_all(*parts)
+                    self._handbacks.message(*parts)
             except WireError as error:
                 _log.error("Dropped an invalid message: %s", error)
 
@@ -245,7 +249,7 @@ class Worker:
                 " those that have not begun are handed back",
                 _SURE,
             )
-            self._hand_back_not_begun(asked=False)
+            self._handbacks.not_begun(asked=False)
 
     def _lose_master(self) -> None:
         if self._services.run_id:
@@ -274,7 +278,7 @@ class Worker:
                 service = self._services.of(header) or self._take_parameters(header)
                 self._header = header
                 if self._done.ready():
-                    self._hand_back_all(header, batch)
+                    self._handbacks.message(header, batch)
                 else:
                     self._take_batch(packing.unpack_batch(batch), service)
             except WireError as error:
@@ -316,7 +320,7 @@ class Worker:
                 engine.share(notice.users)
         elif isinstance(notice, wire.Recall):
             if self._engine_of(notice) is not None:
-                self._hand_back_not_begun(asked=True, group=notice.group)
+                self._handbacks.not_begun(asked=True, group=notice.group)
         elif isinstance(notice, wire.Refusal):
             self.stop(f"the master refuses this worker: it {notice.reason}", ExitCode.USAGE)
         else:
@@ -352,12 +356,12 @@ class Worker:
         self._hear(batch.heard)
         if self._is_out_of_touch():
             # It was delayed on its way, and others may have these jobs by now.
-            self._hand_back(_ids(jobs), service)
+            self._handbacks.jobs(jobs, service)
             return
         room = self._options.concurrency + MOST_AHEAD - engine.busy - engine.waiting
         if room < len(jobs):
             room = max(room, 0)
-            self._hand_back(_ids(jobs[room:]), service)
+            self._handbacks.jobs(jobs[room:], service)
             if not room:
                 return
             cut = {name: getattr(batch, name)[:room] for name in ("histories", "dues", "paths")}
@@ -366,36 +370,3 @@ class Worker:
         self._runs.works_for(self._ping.master)
         service.outbox.expect(batch)
         engine.submit(batch)
-
-    def _hand_back(self, job_ids: list[int], service: Service, *, asked: bool = False) -> None:
-        self._send_back(self._services.run_id, job_ids, service.outbox.group, asked=asked)
-
-    def _send_back(self, run_id: int, job_ids: list[int], group: int, *, asked: bool = False) -> None:
-        options = self._options
-        self._outbox.send(
-            wire.Handback(
-                run_id, options.worker_id, self._instance, options.concurrency, job_ids, asked, group
-            )
-        )
-
-    def _hand_back_not_begun(self, *, asked: bool, group: int | None = None) -> None:
-        """Hand back the jobs that have not begun, of a group or of all."""
-        for service in self._services:
-            if service.engine is None or group not in {None, service.outbox.group}:
-                continue
-            not_begun = service.engine.cancel()
-            service.outbox.flush()
-            for batch_id, _ in not_begun:
-                service.outbox.count(batch_id, 1)
-            if not_begun:
-                self._hand_back([job_id for _, job_id in not_begun], service, asked=asked)
-
-    def _hand_back_all(self, header: bytes, batch: bytes) -> None:
-        """Hand back all jobs of a message; raises WireError."""
-        parameters = packing.unpack_parameters(header)
-        if jobs := packing.unpack_batch(batch).jobs:
-            self._send_back(parameters.run_id, _ids(jobs), parameters.group)
-
-
-def _ids(jobs: Sequence[Job]) -> list[int]:
-    return [job[0] for job in jobs]

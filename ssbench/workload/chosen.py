@@ -10,12 +10,12 @@ from array import array
 from collections.abc import Collection
 from itertools import islice
 
-from ssbench.operations import Effect
+from ssbench.operation import Effect
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.workload.choice import Choose, Line, chooser, chooser_to_delete, is_aged
-from ssbench.workload.draws import Workload
-from ssbench.workload.population import Population, Target
+from ssbench.workload.draws import Target, Workload
+from ssbench.workload.population import Population
 
 #: How many objects are drawn before the next one that is free is taken.
 _TRIES = 16
@@ -39,6 +39,7 @@ class ChosenPopulation(Population):
         super().__init__(scenario, workload)
         self.redrawn = 0
         self.reused = 0
+        self._append = self._come_back
         popularity = scenario.popularity or Popularity()
         self._share = share = workload.shares().__next__
         classes = scenario.size_classes
@@ -87,16 +88,12 @@ class ChosenPopulation(Population):
     ) -> Target | None:
         """Give an operation an object of its own choice; ``number`` does not matter."""
         effect, readers = self._effects[code], self._reading[index]
-        copies = code in self._copies
-        if effect is Effect.READS or copies:
+        if effect is Effect.READS or code in self._copies:
             number = self._choose_to_read(index, now)
             if not number:
                 self._wait_for_object((code, index, container, size))
                 return None
-            readers[number] = readers.get(number, 0) + 1
-            if copies:
-                return self._begin_copy(code, index, number, now)
-            return code, index, self._containers[index][number], number, self._sizes[index][number]
+            return self._begin_read(code, index, number, now)
         removes = effect is Effect.REMOVES
         slot = self._pick(
             index, now, (self._choose_to_delete if removes else self._choose)[index], readers.keys()
@@ -111,15 +108,7 @@ class ChosenPopulation(Population):
             self._leaving[index].add(number)
         else:
             self._busy[index].add(number)
-        job = (code, index, self._containers[index][number], number, size)
-        if number in readers:
-            self._updating[index] += not removes
-            self._reserved[index, number] = readers.pop(number), job
-            self.waiting += 1
-            return None
-        if not removes:
-            self._begin_update(code, index, number, size, now)
-        return job
+        return self._begin_change((code, index, self._containers[index][number], number, size), now)
 
     def _choose_to_read(self, index: int, now: float) -> int:
         number = 0
@@ -143,7 +132,7 @@ class ChosenPopulation(Population):
             not number
             or number in self._busy[index]
             or number in self._leaving[index]
-            or self._containers[index][number] == self._gone
+            or self._objects.is_gone(index, number)
             or (self._expiry is not None and self._expiry.passed(index, number, now))
         ):
             return 0
@@ -188,7 +177,8 @@ class ChosenPopulation(Population):
                 free = place if free < 0 else free
         return free
 
-    def _append(self, index: int, number: int) -> None:
+    def _come_back(self, index: int, number: int) -> None:
+        """Let an object be chosen, again or for the first time."""
         if number in self._busy[index]:
             self._busy[index].discard(number)
         else:

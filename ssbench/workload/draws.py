@@ -25,6 +25,11 @@ BLOCK = 4096
 #: (operation code, size-class index, container number, bytes to send)
 Draw = tuple[int, int, int, int]
 
+#: (operation code, size-class index, container number, object number, bytes). The bytes are those to send,
+#: or those that a read must return: 0 if they are not known, once an update has failed, which may be carried
+#: out after later ones. A copy has the number of the object that is copied in their place.
+Target = tuple[int, int, int, int, int]
+
 
 class Workload:
     """All random choices of a run.

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ssbench.errors import UsageError
-from ssbench.operations import OPERATIONS, TEMPURL, Effect, Operation
+from ssbench.operation import Effect, Operation
+from ssbench.operations import OPERATIONS, TEMPURL
 from ssbench.rule import MAX_NUMBER
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.workload.population import Population, Target
+from ssbench.workload.draws import Target
+from ssbench.workload.population import Population
 
 #: Methods of requests that change nothing.
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -37,7 +39,7 @@ def refuse_writes(scenario: Scenario) -> None:
     found = [
         name
         for name in sorted(used)
-        if writes(settings[name].row() if name in settings else OPERATIONS.named(name))
+        if writes(OPERATIONS.of(settings[name]) if name in settings else OPERATIONS.named(name))
     ]
     if found:
         allowed = ", ".join(row.name for row in OPERATIONS.drawn if not row.defined and not writes(row))

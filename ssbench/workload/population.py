@@ -15,37 +15,33 @@ one (which leaves the queue) and waits until its readers have ended. If the queu
 object is being updated, the operation waits until one comes back. Operations that wait keep their order
 within their size class; others are sent meanwhile, until as many wait as the scenario has users. Some
 operation in flight always ends, so this cannot deadlock.
-
-The queue is a series of arrays of object numbers. An iterator consumes the first; objects that join are
-appended to the last. That keeps the order, and costs two calls into C for each operation and a little over
-4 bytes for each object. In addition, each object has its container (2 or 4 bytes), its size (4 bytes, 8 in a
-class with objects beyond 4 GiB) and, if objects expire, the time of that (4 bytes).
 """
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Protocol, cast
 
-from ssbench.operations import EXISTS, OPERATIONS, Effect
+from ssbench.operation import Effect
+from ssbench.operations import EXISTS
 from ssbench.scenario.model import Scenario
-from ssbench.workload.draws import Draw, Workload
+from ssbench.workload.draws import Draw, Target, Workload
+from ssbench.workload.effects import Effects
 from ssbench.workload.expiry import Expiry
+from ssbench.workload.objects import Objects
+from ssbench.workload.queues import Queues
+from ssbench.workload.readers import Readers
 
 #: The numbers of operations that need no object begin anew after so many.
 _NUMBERS = 2**30 - 1
-
-#: Numbers in an array of a queue, about.
-_CHUNK = 65536
 
 #: How many objects are tried before an update or a delete waits for the readers of one.
 _TRIES = 16
 
 _ADDS, _READS, _REWRITES, _REMOVES = Effect.ADDS, Effect.READS, Effect.REWRITES, Effect.REMOVES
-_CHANGES, _COPIES, _NONE = Effect.CHANGES, Effect.COPIES, Effect.NONE
+_NONE = Effect.NONE
 
 
 class Result(Protocol):
@@ -54,12 +50,6 @@ class Result(Protocol):
     @property
     def cause(self) -> str | None:
         """Why it failed."""
-
-
-#: (operation code, size-class index, container number, object number, bytes). The bytes are those to send,
-#: or those that a read must return: 0 if they are not known, once an update has failed, which may be carried
-#: out after later ones. A copy has the number of the object that is copied in their place.
-Target = tuple[int, int, int, int, int]
 
 
 class Population:
@@ -79,58 +69,37 @@ class Population:
         self.waits = 0
         self.expired = 0
         self.not_sendable: Counter[tuple[int, int]] = Counter()
-        effects = {operation.code: operation.effect for operation in OPERATIONS.drawn}
-        #: By code: a list is faster than a dict.
-        self._effects = [effects.get(code) for code in range(OPERATIONS.length_by_code)]
-        #: The codes of operations that rewrite objects and leave their data as it is.
-        self._same_data = {code for code, effect in effects.items() if effect is _CHANGES}
-        for same in self._same_data:
-            self._effects[same] = _REWRITES
-        #: The codes of copies; for :meth:`_draw` they need no object, so that it need not look for them.
-        self._copies = {code for code, effect in effects.items() if effect is _COPIES}
-        for copies in self._copies:
-            self._effects[copies] = _NONE
+        effects = Effects(scenario)
+        self._effects, self._same_data, self._copies = effects.by_code, effects.same_data, effects.copies
+        self._silent = effects.silent
         #: What each copy in flight is made of, by size class and number.
         self._sources: dict[tuple[int, int], int] = {}
         #: How many operations needed no object.
         self._objectless = 0
-        self._silent = _silent(scenario)
         self._most_waiting = scenario.user_count
         self._draws = workload.draws()
-        classes = range(len(scenario.size_classes))
-        # By size class and object number, whether or not the object exists; there is no number 0.
-        code = "H" if scenario.container_count < 2**16 - 1 else "I"
-        self._containers = [
-            array(code, [0]) + array(code, workload.initial_containers(index).astype(code).tobytes())
-            for index in classes
-        ]
-        #: In place of the container of a created object that is known to be deleted.
-        self._gone = 2 ** (8 * self._containers[0].itemsize) - 1
-        self._sizes = [
-            array("I" if each.size_max < 2**32 else "Q", [0]) * len(containers)
-            for each, containers in zip(scenario.size_classes, self._containers, strict=True)
-        ]
-        self._first_created = [len(containers) for containers in self._containers]
+        objects = self._objects = Objects(scenario, workload)
+        self._containers, self._sizes = objects.containers, objects.sizes
         self._expiry = (
-            Expiry(scenario.delete_after, self._first_created) if scenario.delete_after is not None else None
+            Expiry(scenario.delete_after, objects.first_created)
+            if scenario.delete_after is not None
+            else None
         )
         #: (size class, number) of objects whose update failed, which may still be carried out at any time.
         self._uncertain: set[tuple[int, int]] = set()
-        self._chunks = [deque([array("I")]) for _ in classes]
-        self._join: list[Callable[[int], None]] = [chunks[0].append for chunks in self._chunks]
-        self._oldest: list[Iterator[int]] = [iter(array("I")) for _ in classes]
-        #: How many reads of each object are in flight; of objects in the queue.
-        self._reading: list[dict[int, int]] = [{} for _ in classes]
+        classes = range(len(scenario.size_classes))
+        self._queues = Queues(len(classes))
+        self._oldest, self._join, self._turn = self._queues.oldest, self._queues.join, self._queues.turn
+        #: Lets an object be chosen again, or for the first time.
+        self._append: Callable[[int, int], None] = self._queues.append
+        self._readers = Readers(len(classes))
+        self._reading = self._readers.reading
         #: The size that an object being updated had before, by size class and number.
         self._sizes_before: dict[tuple[int, int], int] = {}
         #: How many objects are out of the queue for an update.
         self._updating = [0 for _ in classes]
         #: Operations that wait for any object of their class.
         self._without_object: list[deque[Draw]] = [deque() for _ in classes]
-        #: Updates and deletes that wait for the readers of their object: (readers left, target).
-        self._reserved: dict[tuple[int, int], tuple[int, Target]] = {}
-        #: Those whose readers have ended.
-        self._released: deque[Target] = deque()
 
     @property
     def expires(self) -> bool:
@@ -148,8 +117,7 @@ class Population:
 
     def place_initial(self, size_class: int, containers: Iterable[int]) -> None:
         """Let the initial objects of a class be in these containers, that of object number 1 first."""
-        known = self._containers[size_class]
-        known[1 : self._first_created[size_class]] = array(known.typecode, containers)
+        self._objects.place_initial(size_class, containers)
 
     def next_jobs(self, count: int, now: float = 0.0, most_draws: int | None = None) -> list[Target]:
         """Return at most ``count`` operations, each with its object.
@@ -233,8 +201,9 @@ class Population:
     def _resume(self, jobs: list[Target], count: int, now: float) -> None:
         """Append to ``jobs`` operations that waited for an object and have one now."""
         expiry = self._expiry
-        while self._released and len(jobs) < count:
-            job: Target | None = self._released.popleft()
+        released = self._readers.released
+        while released and len(jobs) < count:
+            job: Target | None = released.popleft()
             self.waiting -= 1
             code, index, container, number, size = cast(Target, job)
             rewrites = self._effects[code] is _REWRITES
@@ -266,26 +235,31 @@ class Population:
         if not number:
             self._wait_for_object((code, index, container, size))
             return None
-        readers = self._reading[index]
-        place = self._containers[index][number]
-        if code in self._copies:
-            readers[number] = readers.get(number, 0) + 1
+        if code in self._copies or self._effects[code] is _READS:
             self._join[index](number)
-            return self._begin_copy(code, index, number, now)
-        if self._effects[code] is _READS:
-            readers[number] = readers.get(number, 0) + 1
-            self._join[index](number)
-            return code, index, place, number, self._sizes[index][number]
-        if number in readers:
+            return self._begin_read(code, index, number, now)
+        if number in self._reading[index]:
             number = self._find_unread(index, number, now)
-            place = self._containers[index][number]
-        job = (code, index, place, number, size)
-        if number in readers:
-            self._updating[index] += self._effects[code] is _REWRITES
-            self._reserved[index, number] = readers.pop(number), job
+        return self._begin_change((code, index, self._containers[index][number], number, size), now)
+
+    def _begin_read(self, code: int, index: int, number: int, now: float) -> Target:
+        """Return a read of an object, or a copy."""
+        readers = self._reading[index]
+        readers[number] = readers.get(number, 0) + 1
+        if code in self._copies:
+            return self._begin_copy(code, index, number, now)
+        return code, index, self._containers[index][number], number, self._sizes[index][number]
+
+    def _begin_change(self, job: Target, now: float) -> Target | None:
+        """Return an update or a delete of an object; None where it waits for those that read it."""
+        code, index, _, number, size = job
+        rewrites = self._effects[code] is _REWRITES
+        if number in self._reading[index]:
+            self._updating[index] += rewrites
+            self._readers.reserve(index, number, job)
             self.waiting += 1
             return None
-        if self._effects[code] is _REWRITES:
+        if rewrites:
             self._begin_update(code, index, number, size, now)
         return job
 
@@ -314,15 +288,9 @@ class Population:
 
     def _finished_without(self, operation: int, index: int, number: int, ok: bool) -> None:
         if operation in self._copies:
-            self._end_copy(index, number)
+            self._readers.end(index, self._sources.pop((index, number)))
             if self._expiry is not None:
                 self._expiry.written(index, number, ok)
-
-    def _end_copy(self, index: int, number: int) -> None:
-        source = self._sources.pop((index, number))
-        readers = self._reading[index].pop(source, 0)
-        if readers != 1:
-            self._count_readers(index, source, readers)
 
     def _find_unread(self, index: int, number: int, now: float) -> int:
         """Return an object that is not being read; one that is, if none is found soon."""
@@ -353,12 +321,10 @@ class Population:
             self._finished_without(operation, size_class, number, ok)
             return
         if effect is _READS:
-            readers = self._reading[size_class].pop(number, 0)
-            if readers != 1:
-                self._count_readers(size_class, number, readers)
+            self._readers.end(size_class, number)
         elif effect is _REMOVES:
             if ok and (size_class, number) not in self._uncertain:
-                self._containers[size_class][number] = self._gone
+                self._objects.gone(size_class, number)
         else:
             if self._expiry is not None:
                 self._expiry.written(size_class, number, ok)
@@ -376,15 +342,16 @@ class Population:
     def ended(self, ended: Iterable[tuple[Target, Result]]) -> None:
         """Note that operations of :meth:`next_jobs` have ended; the same as :meth:`finished` for each."""
         effects, reads, reading, finished = self._effects, _READS, self._reading, self.finished
+        one_of_several = self._readers.end_one_of_several
         for (operation, size_class, container, number, _), result in ended:
             if effects[operation] is reads:
                 readers = reading[size_class].pop(number, 0)
                 if readers != 1:
-                    self._count_readers(size_class, number, readers)
+                    one_of_several(size_class, number, readers)
             else:
                 finished(operation, size_class, container, number, result.cause is None)
                 if result.cause == EXISTS:
-                    self._containers[size_class][number] = self._gone  # it is not this run's to delete
+                    self._objects.gone(size_class, number)  # it is not this run's to delete
 
     def take_back(
         self, operation: int, size_class: int, container: int, number: int, *, in_doubt: bool = False
@@ -397,7 +364,7 @@ class Population:
         self.drawn -= 1
         effect = self._effects[operation]
         if operation in self._copies:
-            self._end_copy(size_class, number)
+            self._readers.end(size_class, self._sources.pop((size_class, number)))
             effect = _ADDS
         if effect is _READS or effect is _NONE:
             self.finished(operation, size_class, container, number, ok=True)
@@ -410,23 +377,7 @@ class Population:
         if effect is not _ADDS:
             self._append(size_class, number)
         elif not in_doubt:
-            self._containers[size_class][number] = self._gone
-
-    def _count_readers(self, index: int, number: int, readers: int) -> None:
-        """Note that one of several reads of an object has ended, or a read of a reserved object."""
-        if readers:
-            self._reading[index][number] = readers - 1
-            return
-        readers, job = self._reserved.pop((index, number))
-        if readers > 1:
-            self._reserved[index, number] = readers - 1, job
-        else:
-            self._released.append(job)
-
-    def _append(self, index: int, number: int) -> None:
-        self._join[index](number)
-        if len(self._chunks[index][-1]) >= _CHUNK:
-            self._begin_chunk(index)
+            self._objects.gone(size_class, number)
 
     def _take(self, index: int, now: float) -> int:
         """Take the oldest object out of its queue; 0 if there is none."""
@@ -441,41 +392,9 @@ class Population:
             number = next(self._oldest[index], 0) or self._turn(index)
         return number
 
-    def _turn(self, index: int) -> int:
-        """Go on to the next array of a queue; return its oldest object, 0 if there is none."""
-        chunks = self._chunks[index]
-        if not chunks[0]:
-            return 0
-        self._oldest[index] = iter(chunks.popleft())
-        if not chunks or len(chunks[-1]) >= _CHUNK // 2:
-            self._begin_chunk(index)
-        return next(self._oldest[index])
-
-    def _begin_chunk(self, index: int) -> None:
-        chunk = array("I")
-        self._chunks[index].append(chunk)
-        self._join[index] = chunk.append
-
     def leftovers(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the objects that the run created and that may still exist.
+        """Return the objects that the run created and that may still exist.
 
         Each is (size-class index, container, number). Initial objects are among them where the run owns them.
         """
-        for index, (containers, created) in enumerate(
-            zip(self._containers, self._first_created, strict=True)
-        ):
-            first = 1 if self.owns_initial else created
-            for number, container in enumerate(islice(containers, first, None), first):
-                if container != self._gone:
-                    yield index, container, number
-
-
-def _silent(scenario: Scenario) -> set[int]:
-    """Return the codes of a scenario's operations that leave the object as it is and do not return it."""
-    return {
-        row.code
-        for row in OPERATIONS.drawn
-        if row.effect is Effect.READS
-        and not row.returns_object
-        and any(each.weights.get(row.name) for each in scenario.size_classes)
-    }
+        return self._objects.known(created_only=not self.owns_initial)

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from ssbench.errors import UsageError
 from ssbench.local_swift import LocalSwift
 from ssbench.store.contract import Outcome
-from ssbench.swift import objects, payload, pool, sender
+from ssbench.swift import objects, payload, pool, sender, timing
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.pool import Pool
 
@@ -216,7 +216,7 @@ def test_connecting_and_pauses_are_told_and_are_part_of_the_latency(
     assert outcome.first_byte is not None
     assert outcome.last_attempt is not None
     assert 0.2 <= outcome.connecting < outcome.first_byte
-    assert outcome.pausing >= objects.FIRST_PAUSE / 2
+    assert outcome.pausing >= timing.FIRST_PAUSE / 2
     assert outcome.last_attempt >= 0.05
     assert 0.2 + outcome.last_attempt + outcome.pausing + outcome.connecting <= outcome.last_byte
     kept = get(client, fault_server)
@@ -334,30 +334,6 @@ def test_retry_after_is_honoured(client: Client, fault_server: FaultServer) -> N
     outcome = get(client, fault_server)
     assert outcome.last_byte is not None
     assert 1.0 <= outcome.last_byte < 3
-
-
-@pytest.mark.parametrize(
-    ("value", "low", "high"),
-    [
-        ("0", 0.0, 0.06),
-        ("3", 3, 3),
-        ("99999999999999999999", 10, 10),
-        ("Wed, 21 Oct 2099 07:28:00 GMT", 10, 10),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0, 0.06),
-        ("Wed, 21 Oct 2015 07:28:00 -0000", 0.0, 0.06),
-        ("soon", 0.0, 0.06),
-        ("-5", 0.0, 0.06),
-        ("١", 0.0, 1),
-        (None, 0.02, 0.06),
-    ],
-)
-def test_pause(value: str | None, low: float, high: float) -> None:
-    assert low <= objects._pause(1, value) <= high
-
-
-def test_pauses_grow_and_are_bounded() -> None:
-    assert max(objects._pause(retry, None) for retry in range(1, 100)) <= objects.LONGEST_PAUSE
-    assert objects._pause(5, None) > objects._pause(1, None)
 
 
 # Answers that are unusual, and good

@@ -42,7 +42,8 @@ from ssbench.capacity.variables import Sweep, Variable, parse
 from ssbench.conditions import parse_all
 from ssbench.document import Tone
 from ssbench.errors import UsageError
-from ssbench.operations import OPERATIONS, Settings
+from ssbench.operation import Settings
+from ssbench.operations import OPERATIONS
 from ssbench.products import Product
 from ssbench.reports.capacity import Capacity, _percentiles, heads
 from ssbench.results import Failure

@@ -11,7 +11,7 @@ from simulated_runs import SCENARIO
 from ssbench import products
 from ssbench.comparison import RunFigures, Sample
 from ssbench.comparison.facts import differences, facts_of
-from ssbench.operations import Settings
+from ssbench.operation import Settings
 from ssbench.option import table
 from ssbench.products import Product
 from ssbench.results import RunDescription, RunSummary

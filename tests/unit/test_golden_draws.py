@@ -6,8 +6,8 @@ from hashlib import sha256
 from itertools import islice
 
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.workload.draws import Workload
-from ssbench.workload.population import Population, Target
+from ssbench.workload.draws import Target, Workload
+from ssbench.workload.population import Population
 
 SCENARIO = Scenario(
     "golden",

@@ -10,18 +10,8 @@ import pytest
 import result_rows
 
 from ssbench.errors import ScenarioError
-from ssbench.operations import (
-    CREATE,
-    DELETE,
-    OPERATIONS,
-    READ,
-    REMOVE,
-    UPDATE,
-    Effect,
-    Operation,
-    Operations,
-    Settings,
-)
+from ssbench.operation import Effect, Operation, Settings
+from ssbench.operations import CREATE, DELETE, OPERATIONS, READ, REMOVE, UPDATE, Operations
 from ssbench.run_results import columns
 from ssbench.run_results.damage import DamageError
 from ssbench.scenario.model import Scenario, SizeClass

@@ -12,8 +12,8 @@ from ssbench.cli.master import main
 from ssbench.scenario.reading import load
 from ssbench.scenario.shipped import shipped
 from ssbench.scenario.stock import running_out
-from ssbench.workload.draws import Workload
-from ssbench.workload.population import Population, Target
+from ssbench.workload.draws import Target, Workload
+from ssbench.workload.population import Population
 
 SCENARIO = """
 name: Two kinds

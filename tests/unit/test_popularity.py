@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from ssbench import products
 from ssbench.errors import ScenarioError
-from ssbench.operations import OPERATIONS, Effect
+from ssbench.operation import Effect
+from ssbench.operations import OPERATIONS
 from ssbench.results import RunDescription
 from ssbench.run_results.records import RECORD_HEADER, decode_run, run_record
 from ssbench.scenario.model import Scenario, SizeClass

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ssbench.cli import master, run_scenario
+from ssbench.cli import master, run_report
 from ssbench.cli.report_files import ReportFiles
 from ssbench.cli.report_printer import ReportPrinter
 from ssbench.reports import ReportOptions
@@ -66,7 +66,7 @@ def test_a_page_that_ctrl_c_leaves_out_is_named(tmp_path: Path, caplog: pytest.L
     page = tmp_path / "a page"
     os.mkfifo(page)
     words = ["run-scenario", "-f", "small", "--no-default-report", "--html", str(page)]
-    report = run_scenario._Report(master.parser(words).parse_args(words), judges=False)
+    report = run_report.RunReport(master.parser(words).parse_args(words), judges=False)
 
     def interrupted() -> None:
         with pytest.raises(KeyboardInterrupt), report.interruptible():

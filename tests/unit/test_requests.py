@@ -10,17 +10,8 @@ from fault_server import FaultServer, Reply
 from runs import Store
 
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.operations import (
-    CREATE,
-    DELETE,
-    HEAD,
-    OPERATIONS,
-    READ,
-    REMOVE,
-    UPDATE,
-    UPLOAD_IF_MISSING,
-    Operation,
-)
+from ssbench.operation import Operation
+from ssbench.operations import CREATE, DELETE, HEAD, OPERATIONS, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING
 from ssbench.store.contract import Outcome
 from ssbench.swift.request_options import RequestOptions
 from ssbench.worker import builders

@@ -11,7 +11,8 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 
 from ssbench.fleet.wire import RunParameters
-from ssbench.operations import OPERATIONS, Settings
+from ssbench.operation import Settings
+from ssbench.operations import OPERATIONS
 from ssbench.store.contract import Outcome
 from ssbench.swift.request_options import RequestOptions
 from ssbench.worker.requests import Run

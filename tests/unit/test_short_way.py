@@ -12,7 +12,8 @@ from fault_server import FaultServer, Reply
 from msgspec import structs
 
 from ssbench.fleet.wire import Job, Rare, Result, RunParameters
-from ssbench.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, Operation
+from ssbench.operation import Operation
+from ssbench.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING
 from ssbench.swift.request_options import RequestOptions
 from ssbench.worker.requests import Run, as_result
 from ssbench.worker.short_way import ShortWay

@@ -1,5 +1,6 @@
 """Add an operation, ``peek``, to each program whose PYTHONPATH has this folder."""
 
-from ssbench.operations import OPERATIONS, Effect, Operation
+from ssbench.operation import Effect, Operation
+from ssbench.operations import OPERATIONS
 
 OPERATIONS.add(Operation(code=99, name="peek", method="HEAD", effect=Effect.READS, times_first_byte=True))

@@ -1,0 +1,78 @@
+"""Which answers are successes, and what is wrong with the others. Pure."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from ssbench.store.contract import Outcome, Reply, Request
+from ssbench.swift.causes import WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE, AttemptError, status_cause
+from ssbench.swift.http_response import Answer, BodyCheck, Kept, field_value, fields_in
+
+_WHOLE = 200
+_PARTIAL = 206
+_MISSING = 404
+
+
+def is_success(status: int, request: Request) -> bool:
+    """Whether a status is that of a success."""
+    if request.success:
+        return status in request.success
+    if request.part is not None:
+        return status == _PARTIAL
+    # The only success of a read: a part of an object (206) was not asked for.
+    whole = request.method == "GET" and request.name and not request.path
+    return 200 <= status < 300 and (status == _WHOLE or not whole)
+
+
+def was_done(status: int, request: Request, unanswered: bool, in_doubt: bool) -> bool:
+    """Whether a status other than that of a success says that there is nothing more to do."""
+    if status == _MISSING and (request.missing_ok or (request.method == "DELETE" and unanswered)):
+        return True
+    return status in request.done_before and (unanswered or in_doubt)
+
+
+def refused(answer: Answer, request: Request) -> AttemptError:
+    """Return the fault of an answer whose status is no success."""
+    status = answer.status
+    detail = answer.detail or (
+        f"{status}, which is no whole object" if request.part is None else f"{status}, which is no part"
+    )
+    return _fault(request.causes.get(status) or status_cause(status), detail, answer)
+
+
+def wrong_body(answer: Answer, request: Request, check: BodyCheck | None) -> AttemptError | None:
+    """Return the fault of an answer of which the body or the ETag is not that of the object; else None."""
+    expected = request.expected
+    if expected and answer.size != expected:
+        return _fault(WRONG_SIZE, f"{answer.size} bytes of an object of {expected}", answer)
+    if request.part is not None and (wrong := _other_part(answer, request.part)):
+        return _fault(WRONG_CONTENT, wrong, answer)
+    if check is not None and check.wrong is not None:
+        what = f"other bytes than were written from byte {check.wrong} on"
+        if request.keep:
+            return _fault(WRONG_SIZE, f"more than {request.keep} bytes", answer)
+        return _fault(WRONG_CONTENT, what, answer)
+    if answer.wrong_etag is not None:
+        return _fault(WRONG_ETAG, answer.wrong_etag, answer)
+    return None
+
+
+def _other_part(answer: Answer, part: tuple[int, int]) -> str | None:
+    """Say that an answer is of another part of the object; a part may end earlier, with the object."""
+    said = field_value(answer.head, b"content-range") or "no range"
+    first, last = part
+    if answer.size <= last - first + 1 and said.startswith(f"bytes {first}-{first + answer.size - 1}/"):
+        return None
+    return f"{said} of {answer.size} bytes, where bytes {first}-{last} were asked for"
+
+
+def with_reply(outcome: Outcome, answer: Answer, check: BodyCheck | None) -> Outcome:
+    """Return the outcome with the fields of the answer, and the body that was kept."""
+    body = bytes(check.body) if isinstance(check, Kept) else b""
+    return structs.replace(outcome, reply=Reply(fields_in(answer.head), body))
+
+
+def _fault(cause: str, detail: str, answer: Answer) -> AttemptError:
+    fault = AttemptError(cause, detail)
+    fault.status, fault.trans_id = answer.status, answer.trans_id
+    return fault
