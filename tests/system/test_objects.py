@@ -497,12 +497,13 @@ def test_broken_connections_end_as_errors(
 def test_slow_but_steady_is_no_timeout(
     make_client: MakeClient, fault_server: FaultServer, chunked: bool
 ) -> None:
-    client = make_client(network_timeout=0.5, request_timeout=0.6)
-    fault_server.default = Reply(body=bytes(100_000), chunked=chunked, pieces=10_000, pause=0.12)
+    # A busy machine may add to each pause what is left to the time limit.
+    client = make_client(network_timeout=2.0, request_timeout=2.2)
+    fault_server.default = Reply(body=bytes(100_000), chunked=chunked, pieces=10_000, pause=0.25)
     outcome = get(client, fault_server)
     assert (outcome.cause, outcome.retries) == (None, 0)
     assert outcome.last_byte is not None
-    assert outcome.last_byte > 1
+    assert outcome.last_byte > 2.2
 
 
 def test_server_that_takes_no_body(make_client: MakeClient, fault_server: FaultServer) -> None:
