@@ -17,13 +17,16 @@ import time
 from report import as_block, draw, scenario
 
 from ssbench.cli import logs
-from ssbench.metrics.prometheus import PrometheusExporter
+from ssbench.metrics.counting import Counting
+from ssbench.metrics.gathering import Source
 from ssbench.metrics.statsd import StatsdSender
 from ssbench.results import RunSummary
 from ssbench.screen.live import LiveScreen
 from ssbench.screen.live_frame import WorkerView
 from ssbench.screen.progress import ResultCharacters
 from ssbench.screen.progress_line import ProgressLine
+
+SOURCE = Source(lambda: (2, 2))
 
 
 def empty(descriptor: int) -> None:
@@ -52,8 +55,8 @@ def main() -> None:
         "line": ProgressLine(scenario(), lambda: (2, 2)),
         "characters": ResultCharacters(),
         "live": live,
-        "Prometheus": PrometheusExporter(scenario(), lambda: (2, 2), "127.0.0.1", 0),
-        "statsd": StatsdSender(scenario(), lambda: (2, 2), "127.0.0.1", 8125),
+        "Prometheus": Counting(scenario(), SOURCE),
+        "statsd": StatsdSender(scenario(), SOURCE, "127.0.0.1", 8125),
     }
     for name, sink in sinks.items():
         spent, longest = 0.0, 0.0

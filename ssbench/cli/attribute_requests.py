@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import printable
-from ssbench.cli import output_file
+from ssbench.cli import output_file, unfit
 from ssbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +53,13 @@ def _transaction(text: str) -> str:
 
 def check(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
+    if str(arguments.otlp).startswith(("http:/", "https:/")):
+        # The settings of run-scenario may be those of all sub-commands.
+        unfit.forgo(arguments, "attribute writes traces to a file", "--otlp")
+        if arguments.otlp is not None:
+            raise UsageError(
+                "--otlp: attribute writes traces to a file; it is run-scenario that sends metrics to a URL"
+            )
     if arguments.transaction and (arguments.json or arguments.html):
         raise UsageError(
             "--transaction prints one request: give it without --json and --html (but --trace, --otlp)"

@@ -1,18 +1,22 @@
-"""The options that tell a monitoring system of a run: ``--metrics-port`` and ``--statsd``."""
+"""The options that show a run to monitoring systems: Prometheus, a Pushgateway, OpenTelemetry, statsd."""
 
 from __future__ import annotations
 
 import argparse
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from ssbench.cli.options import port
+from ssbench.errors import UsageError
 
 if TYPE_CHECKING:
+    from ssbench.metrics.gathering import Source
     from ssbench.results import Sink
+    from ssbench.run import Bench
     from ssbench.scenario.model import Scenario
 
 _log = logging.getLogger(__name__)
@@ -38,6 +42,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"send figures to this statsd server, at port {_STATSD_PORT} unless one is given"
         " (default: none)",
     )
+    group.add_argument(
+        "--metrics-push",
+        metavar="URL",
+        type=_url,
+        help="push the metrics of --metrics-port to this Prometheus Pushgateway when a benchmark has ended,"
+        " for where nothing can scrape this host (default: none)",
+    )
+    group.add_argument(
+        "--otlp",
+        metavar="URL",
+        type=_url,
+        help="send the same metrics to this OpenTelemetry collector every 5 s, as in http://10.0.0.4:4318"
+        " (OTLP over HTTP; needs: pip install opentelemetry-exporter-otlp-proto-http; default: none)",
+    )
 
 
 def listen(text: str) -> tuple[str, int]:
@@ -57,24 +75,59 @@ def _server(text: str) -> tuple[str, int]:
     return found[1] or found[2], port(found[3]) if found[3] else _STATSD_PORT
 
 
+def _url(text: str) -> str:
+    try:
+        found = urlsplit(text)
+        right = found.scheme in {"http", "https"} and bool(found.hostname) and found.port != 0
+    except ValueError:
+        right = False
+    if not right or found.query or found.fragment or not text.isprintable() or " " in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a URL such as http://10.0.0.4:4318")
+    if found.username is not None:
+        raise argparse.ArgumentTypeError("a URL with a user name or a password is logged: leave them out")
+    return text
+
+
 @contextmanager
-def sinks(
-    arguments: argparse.Namespace, scenario: Scenario, workers: Callable[[], tuple[int, int]]
-) -> Iterator[list[Sink]]:
-    """Return the sinks that were asked for; raises UsageError where one cannot be made."""
+def sinks(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> Iterator[list[Sink]]:
+    """Yield the sinks that were asked for; raises UsageError where one cannot be made."""
     with ExitStack() as stack:
         made: list[Sink] = []
-        if arguments.metrics_port:
-            # Only here: a run without it does without an HTTP server.
-            from ssbench.metrics.prometheus import PrometheusExporter
+        if arguments.metrics_port or arguments.metrics_push or arguments.otlp or arguments.statsd:
+            # Only here: a run without them does without HTTP.
+            from ssbench.metrics.gathering import Source
 
-            exporter = PrometheusExporter(scenario, workers, *arguments.metrics_port)
-            made.append(stack.enter_context(exporter))
-            _log.info(
-                "Metrics for Prometheus: http://%s:%d/metrics", arguments.metrics_port[0], exporter.port
-            )
-        if arguments.statsd:
-            from ssbench.metrics.statsd import StatsdSender
+            source = Source(bench.workers, bench.so_far)
+            if arguments.metrics_port or arguments.metrics_push or arguments.otlp:
+                made.append(_counting(arguments, scenario, source, stack))
+            if arguments.statsd:
+                from ssbench.metrics.statsd import StatsdSender
 
-            made.append(stack.enter_context(StatsdSender(scenario, workers, *arguments.statsd)))
+                made.append(stack.enter_context(StatsdSender(scenario, source, *arguments.statsd)))
         yield made
+
+
+def _counting(arguments: argparse.Namespace, scenario: Scenario, source: Source, stack: ExitStack) -> Sink:
+    """Return what counts results for all who show or deliver the sums."""
+    from ssbench.metrics.counting import Counting
+
+    counting = Counting(scenario, source, arguments.label)
+    if arguments.metrics_port:
+        from ssbench.metrics.prometheus import PrometheusExporter
+
+        exporter = stack.enter_context(PrometheusExporter(counting, *arguments.metrics_port))
+        _log.info("Metrics for Prometheus: http://%s:%d/metrics", arguments.metrics_port[0], exporter.port)
+    if arguments.metrics_push:
+        from ssbench.metrics import pushgateway
+
+        stack.enter_context(pushgateway.courier(counting, arguments.metrics_push))
+    if arguments.otlp:
+        try:
+            from ssbench.metrics import otlp
+        except ImportError as error:
+            raise UsageError(
+                f"--otlp needs a package that is missing ({error.name}):"
+                " pip install opentelemetry-exporter-otlp-proto-http"
+            ) from None
+        stack.enter_context(otlp.courier(counting, arguments.otlp))
+    return counting

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     with (
         _observer(arguments) as observer,
         Bench(_bench_options(arguments, plans)) as bench,
-        metrics_options.sinks(arguments, own, bench.workers) as metrics,
+        metrics_options.sinks(arguments, own, bench) as metrics,
         web_options.live_page(arguments) as page,
     ):
         shown = [*metrics, *([page.sink(bench.so_far)] if page else [])]
@@ -266,7 +266,7 @@ def _sinks(
     arguments: argparse.Namespace, page: LivePage | None, scenario: Scenario, bench: Bench
 ) -> Iterator[list[Sink]]:
     """Yield the sinks of the results of a run, besides the stat file."""
-    with metrics_options.sinks(arguments, scenario, bench.workers) as metrics:
+    with metrics_options.sinks(arguments, scenario, bench) as metrics:
         yield [
             *_progress(arguments, scenario, bench),
             *metrics,

@@ -45,7 +45,14 @@ def second(arguments: argparse.Namespace) -> argparse.Namespace:
     """
     if arguments.ab:
         raise UsageError("--ab compares two sides within each run; leave out --versus")
-    unfit.refuse(arguments, "--versus is for runs of two kinds", "--metrics-port", "--statsd")
+    unfit.refuse(
+        arguments,
+        "--versus is for runs of two kinds",
+        "--metrics-port",
+        "--metrics-push",
+        "--otlp",
+        "--statsd",
+    )
     try:
         words = shlex.split(arguments.versus)
     except ValueError as error:

@@ -11,13 +11,13 @@ import logging
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from ssbench.errors import UsageError
-from ssbench.metrics.gathering import Gathering, groups
+from ssbench.metrics.gathering import Gathering, Source, groups
 from ssbench.operations import OPERATIONS
 from ssbench.results import ResultBlock, RunSummary
 from ssbench.scenario.model import Scenario
@@ -39,10 +39,8 @@ class StatsdSender(Gathering):
     Raises UsageError where the host has no address. What cannot be sent is dropped, and reported at the end.
     """
 
-    def __init__(
-        self, scenario: Scenario, workers: Callable[[], tuple[int, int]], host: str, port: int
-    ) -> None:
-        super().__init__(scenario, workers)
+    def __init__(self, scenario: Scenario, source: Source, host: str, port: int) -> None:
+        super().__init__(scenario, source)
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
         except OSError as error:
@@ -70,12 +68,26 @@ class StatsdSender(Gathering):
 
     def take(self, block: ResultBlock | None) -> None:
         """Send the results of half a second."""
-        there, _ = self.workers()
-        lines = [f"ssbench.users:{self.scenario.user_count}|g", f"ssbench.workers:{there}|g"]
+        lines = [f"{name}:{value:.12g}|g" for name, value in self._gauges()]
         if block is not None:
             lines += _requests(block)
             lines += self._errors(block)
         self._send(lines)
+
+    def _gauges(self) -> Iterator[tuple[str, float]]:
+        """Yield what is measured; of the workers the greatest values."""
+        yield "ssbench.users", self.scenario.user_count
+        yield "ssbench.in_flight", self.in_flight
+        yield "ssbench.workers", self.source.workers()[0]
+        facts, master = self.summary.workers, self.summary.master
+        for name, values in (
+            ("ssbench.worker.cpu", [worker.cpu_share for worker in facts]),
+            ("ssbench.worker.lag", [worker.lag_p99 for worker in facts]),
+            ("ssbench.master.cpu", [master.cpu_share] if master else []),
+        ):
+            known = [value for value in values if value is not None]
+            if known:
+                yield name, max(known)
 
     def _errors(self, block: ResultBlock) -> Iterator[str]:
         causes = Counter(

@@ -8,9 +8,9 @@ import numpy as np
 
 from ssbench.document import Tile, Tiles, Tone
 from ssbench.figures import FIGURES
+from ssbench.figures.limits import BUSY_CPU
 from ssbench.figures.units import percent, rate
 from ssbench.statistics import RunStatistics
-from ssbench.statistics.generator import BUSY_CPU
 from ssbench.verdict.asked import asked_of, delivered_of
 
 

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ssbench.figures.limits import BUSY_CPU
 from ssbench.figures.units import megabytes, milliseconds, rate
 from ssbench.screen.figures_line import Figures, compose
-
-#: Above this share of a core the figures are those of the worker.
-_BUSY = 0.9
 
 
 class WorkerView(NamedTuple):
@@ -95,6 +93,6 @@ def _workers(view: View, room: int) -> Iterator[str]:
 def _remark(worker: WorkerView) -> str:
     if not worker.ready:
         return "  ! gets no jobs"
-    if (worker.cpu_share or 0.0) > _BUSY:
+    if (worker.cpu_share or 0.0) > BUSY_CPU:
         return "  ! its core is the limit: start more workers"
     return ""

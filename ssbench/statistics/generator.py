@@ -10,10 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ssbench.figures.limits import BUSY_CPU
 from ssbench.results import Gap, MasterFacts, RunSummary, WorkerFacts
-
-#: A process that used more of a core than this was itself the limit, where users were idle.
-BUSY_CPU = 0.9
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
 _BUSY_USERS = 0.95

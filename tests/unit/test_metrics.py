@@ -13,9 +13,11 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from socketserver import BaseServer
 
+import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from result_rows import block, row
@@ -26,10 +28,12 @@ from ssbench.cli import metrics_options
 from ssbench.cli.options import Parser
 from ssbench.cluster import statsd as swift_statsd
 from ssbench.errors import UsageError
-from ssbench.metrics.gathering import groups
+from ssbench.metrics import families
+from ssbench.metrics.counting import Counting, Sums
+from ssbench.metrics.gathering import Source, groups
 from ssbench.metrics.prometheus import PrometheusExporter
 from ssbench.metrics.statsd import StatsdSender
-from ssbench.results import NOT_MEASURED, UNKNOWN, Failure, ResultBlock, RunSummary
+from ssbench.results import NOT_MEASURED, UNKNOWN, Failure, MasterFacts, ResultBlock, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario, SizeClass
 
 DASHBOARD = Path(__file__).parents[2] / "doc" / "grafana-dashboard.json"
@@ -37,6 +41,11 @@ WEIGHTS = (1.0, 1.0, 1.0, 1.0)
 CLASSES = (SizeClass('the "tiny"', 1, 1, 1, WEIGHTS), SizeClass("big", 9, 9, 1, WEIGHTS))
 SCENARIO = Scenario("metrics", CLASSES, user_count=64, run_seconds=60.0)
 READ, CREATE = 1, 0
+
+MASTER = MasterFacts(0.25, 0.125)
+WORKERS = (WorkerFacts(1, "a", cpu_share=0.5, lag_p99=0.002), WorkerFacts(2, "b"))
+SO_FAR = RunSummary(ended=0.0, workers=WORKERS, master=MASTER)
+SOURCE = Source(lambda: (3, 4), lambda: (Path("/results/night.stat.gz"), SO_FAR))
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -67,10 +76,15 @@ def scrape(exporter: PrometheusExporter) -> Samples:
 
 
 @pytest.fixture
-def exporter(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrometheusExporter]:
+def counting() -> Counting:
+    return Counting(SCENARIO, SOURCE, "before upgrade")
+
+
+@pytest.fixture
+def exporter(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrometheusExporter]:
     # How often it looks whether it is to end.
     monkeypatch.setattr(BaseServer.serve_forever, "__defaults__", (0.01,))
-    with PrometheusExporter(SCENARIO, lambda: (3, 4), "127.0.0.1", 0) as made:
+    with PrometheusExporter(counting, "127.0.0.1", 0) as made:
         yield made
 
 
@@ -78,11 +92,11 @@ def labels(operation: str, size_class: str, **more: str) -> tuple[tuple[str, str
     return tuple(sorted({"operation": operation, "size_class": size_class, **more}.items()))
 
 
-def test_a_scrape_has_what_the_results_had(exporter: PrometheusExporter) -> None:
-    exporter.tick(0.0)
+def test_a_scrape_has_what_the_results_had(exporter: PrometheusExporter, counting: Counting) -> None:
+    counting.tick(0.0)
     for now in (1.0, 2.0):
-        exporter.add(results())
-        exporter.tick(now)
+        counting.add(results())
+        counting.tick(now)
     found = scrape(exporter)
     tiny, big = labels("read", 'the "tiny"'), labels("create", "big")
     assert found["ssbench_operations_total", tiny] == 200
@@ -106,38 +120,97 @@ def test_a_scrape_has_what_the_results_had(exporter: PrometheusExporter) -> None
     assert ("ssbench_first_byte_latency_seconds_count", big) not in found
 
 
-def test_the_end_of_a_run_is_a_moment_and_counts_the_rest(exporter: PrometheusExporter) -> None:
-    exporter.tick(0.0)
-    exporter.add(results())
-    exporter.tick(0.1)
-    assert ("ssbench_operations_total", labels("create", "big")) not in scrape(exporter)
-    exporter.end(RunSummary(ended=1234.5))
+def test_every_series_exists_before_the_first_result(exporter: PrometheusExporter) -> None:
+    found = scrape(exporter)
+    for operation in ("create", "read", "update", "delete"):
+        for name in ("operations_total", "retries_total", "moved_bytes_total", "latency_seconds_count"):
+            assert found[f"ssbench_{name}", labels(operation, "big")] == 0
+        for cause in ("HTTP 503", "connect refused"):
+            assert found["ssbench_errors_total", labels(operation, "big", cause=cause)] == 0
+    assert found["ssbench_first_byte_latency_seconds_count", labels("read", "big")] == 0
+    assert ("ssbench_first_byte_latency_seconds_count", labels("create", "big")) not in found
+    assert found["ssbench_in_flight", ()] == 0
+    assert math.isnan(found["ssbench_master_cpu_ratio", ()])
+
+
+def test_the_load_generator_and_the_run(exporter: PrometheusExporter, counting: Counting) -> None:
+    counting.tick(0.0)
+    found = scrape(exporter)
+    first, second = (tuple({"worker": worker, "host": host}.items()) for worker, host in ("1a", "2b"))
+    first, second = tuple(sorted(first)), tuple(sorted(second))
+    assert found["ssbench_worker_cpu_ratio", first] == 0.5
+    assert found["ssbench_worker_lag_seconds", first] == 0.002
+    assert math.isnan(found["ssbench_worker_cpu_ratio", second])
+    assert found["ssbench_master_cpu_ratio", ()] == 0.25
+    assert found["ssbench_master_lag_seconds", ()] == 0.125
+    (info,) = (dict(key) for name, key in found if name == "ssbench_info")
+    assert (info["run"], info["label"], info["scenario"]) == ("night", "before upgrade", "metrics")
+
+
+def test_of_very_many_workers_the_greatest_values_are_told() -> None:
+    facts = tuple(
+        WorkerFacts(n, "h", cpu_share=n / 1000, lag_p99=None) for n in range(families.MOST_WORKERS + 1)
+    )
+    sums = Sums(1, facts=facts)
+    found = {metric.key: dict(metric.samples(sums)) for metric in families.METRICS}
+    assert found["worker.cpu"] == {("busiest", ""): families.MOST_WORKERS / 1000}
+    assert [*map(math.isnan, found["worker.lag"].values())] == [True]
+
+
+def test_operations_in_flight_are_the_mean_of_the_last_seconds() -> None:
+    """Ten users are busy all the time, with operations of a quarter of a second."""
+    counting = Counting(SCENARIO, SOURCE)
+    counting.tick(0.0)
+    for now in np.arange(0.5, 20.5, 0.5):
+        rows = [row(operation=READ, last_byte=0.25, completed=1e9, status=200) for _ in range(20)]
+        counting.add(block(rows))
+        counting.tick(float(now))
+        assert counting.shown.in_flight == pytest.approx(10)
+    for now in np.arange(20.5, 26.0, 0.5):
+        counting.tick(float(now))
+    assert counting.shown.in_flight == 0
+    counting.end(RunSummary(ended=1.0))
+    assert counting.shown.in_flight == 0
+
+
+def test_the_end_of_a_run_is_a_moment_and_counts_the_rest(
+    exporter: PrometheusExporter, counting: Counting
+) -> None:
+    counting.tick(0.0)
+    counting.add(results())
+    counting.tick(0.1)
+    assert scrape(exporter)["ssbench_operations_total", labels("create", "big")] == 0
+    counting.end(RunSummary(ended=1234.5))
     found = scrape(exporter)
     assert found["ssbench_operations_total", labels("create", "big")] == 1
     assert found["ssbench_run_end_timestamp_seconds", ()] == 1234.5
     began = found["ssbench_run_start_timestamp_seconds", ()]
-    exporter.tick(100.0)  # another run begins
-    exporter.add(results())
-    exporter.tick(200.0)
+    counting.tick(100.0)  # another run begins
+    counting.add(results())
+    counting.tick(200.0)
     found = scrape(exporter)
     assert found["ssbench_run_start_timestamp_seconds", ()] > began
     assert ("ssbench_run_end_timestamp_seconds", ()) not in found
     assert found["ssbench_operations_total", labels("create", "big")] == 2
 
 
-def test_causes_from_workers_are_no_more_than_a_server_can_take(exporter: PrometheusExporter) -> None:
+def test_causes_from_workers_are_no_more_than_a_server_can_take(
+    exporter: PrometheusExporter, counting: Counting
+) -> None:
     rows = [row(operation=READ, completed=1e9, last_byte=NOT_MEASURED) for _ in range(200)]
-    exporter.add(block(rows, failures={n: Failure(f"cause\n{n}", "", {}) for n in range(200)}))
-    exporter.tick(0.0)
+    counting.add(block(rows, failures={n: Failure(f"cause\n{n}", "", {}) for n in range(200)}))
+    counting.tick(0.0)
     causes = [dict(key)["cause"] for name, key in scrape(exporter) if name == "ssbench_errors_total"]
-    assert len(causes) == 51
+    assert len({cause for cause in causes if cause.startswith("cause")}) == 50
     assert "other" in causes
 
 
-def test_every_query_of_the_dashboard_asks_for_what_there_is(exporter: PrometheusExporter) -> None:
-    exporter.tick(0.0)
-    exporter.add(results())
-    exporter.end(RunSummary(ended=1.0))
+def test_every_query_of_the_dashboard_asks_for_what_there_is(
+    exporter: PrometheusExporter, counting: Counting
+) -> None:
+    counting.tick(0.0)
+    counting.add(results())
+    counting.end(replace(SO_FAR, ended=1.0))
     exported = {name for name, _ in scrape(exporter)}
     dashboard = json.loads(DASHBOARD.read_text())
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
@@ -204,7 +277,7 @@ def test_it_listens_at_the_address_that_is_given(address: str, monkeypatch: pyte
         pytest.skip("no IPv6 on this host")
     monkeypatch.setattr(BaseServer.serve_forever, "__defaults__", (0.01,))
     with (
-        PrometheusExporter(SCENARIO, lambda: (0, 0), address, 0) as made,
+        PrometheusExporter(Counting(SCENARIO, SOURCE), address, 0) as made,
         socket.create_connection((address, made.port), 30) as connection,
     ):
         connection.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
@@ -215,7 +288,7 @@ def test_a_port_that_is_taken_is_one_line(exporter: PrometheusExporter) -> None:
     with pytest.raises(
         UsageError, match=r"--metrics-port: cannot listen at 127\.0\.0\.1:\d+: Address already"
     ):
-        PrometheusExporter(SCENARIO, lambda: (1, 1), "127.0.0.1", exporter.port)
+        PrometheusExporter(Counting(SCENARIO, SOURCE), "127.0.0.1", exporter.port)
 
 
 def test_groups_of_wide_values() -> None:
@@ -247,7 +320,7 @@ def received(server: socket.socket) -> list[str]:
 
 
 def test_a_statsd_server_gets_lines_as_swift_sends_them(server: socket.socket) -> None:
-    with StatsdSender(SCENARIO, lambda: (3, 4), *server.getsockname()) as sender:
+    with StatsdSender(SCENARIO, SOURCE, *server.getsockname()) as sender:
         sender.tick(0.0)
         sender.add(results())
         sender.end(RunSummary(ended=1.0))
@@ -271,7 +344,7 @@ def test_a_statsd_server_gets_lines_as_swift_sends_them(server: socket.socket) -
 
 def test_many_timings_are_sampled(server: socket.socket) -> None:
     rows = [row(operation=READ, last_byte=0.01, completed=1e9, status=200) for _ in range(10_000)]
-    with StatsdSender(SCENARIO, lambda: (1, 1), *server.getsockname()) as sender:
+    with StatsdSender(SCENARIO, SOURCE, *server.getsockname()) as sender:
         sender.add(block(rows))
         sender.end(RunSummary(ended=1.0))
         lines = [line for line in received(server) if ".timing" in line]
@@ -282,12 +355,12 @@ def test_many_timings_are_sampled(server: socket.socket) -> None:
 
 
 def test_lines_that_cannot_be_sent_are_counted(caplog: pytest.LogCaptureFixture) -> None:
-    sender = StatsdSender(SCENARIO, lambda: (1, 1), "127.0.0.1", 9)
+    sender = StatsdSender(SCENARIO, SOURCE, "127.0.0.1", 9)
     with sender, caplog.at_level(logging.WARNING):
         sender._socket.close()
         sender.tick(0.0)
         sender.end(RunSummary(ended=1.0))
-    assert caplog.messages == ["statsd: 6 lines could not be sent"]
+    assert caplog.messages == ["statsd: 11 lines could not be sent"]
 
 
 # -- options ------------------------------------------------------------------------------------
@@ -339,4 +412,4 @@ def test_wrong_addresses(option: str, value: str, said: str, capsys: pytest.Capt
 
 def test_a_statsd_host_that_does_not_exist_is_one_line() -> None:
     with pytest.raises(UsageError, match=r"--statsd: no such host\.invalid: "):
-        StatsdSender(SCENARIO, lambda: (1, 1), "no such host.invalid", 8125)
+        StatsdSender(SCENARIO, SOURCE, "no such host.invalid", 8125)

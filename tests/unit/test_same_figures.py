@@ -30,7 +30,8 @@ from ssbench.capacity.variables import Variable
 from ssbench.comparison import compare, figures_of, listing
 from ssbench.comparison import json_record as json_of_comparison
 from ssbench.document import Document, Table, Tone, View
-from ssbench.metrics.prometheus import PrometheusExporter
+from ssbench.metrics.counting import Counting
+from ssbench.metrics.gathering import Source
 from ssbench.operations import OPERATIONS
 from ssbench.reports import ReportOptions, report, run_tables
 from ssbench.reports.capacity import HEADS, Capacity, cells
@@ -304,10 +305,10 @@ def _fed(it: Made) -> LiveScreen:
 
 
 def _prometheus(it: Made) -> Shown:
-    with PrometheusExporter(SCENARIO, lambda: (1, 1), "127.0.0.1", 0) as exporter:
-        for each in it.blocks:
-            exporter.take(each)
-        sums = exporter.shown
+    counting = Counting(SCENARIO, Source(lambda: (1, 1)))
+    for each in it.blocks:
+        counting.take(each)
+    sums = counting.shown
     found: dict[tuple[str, str], object] = {}
     for name in OPERATION_NAMES:
         key = (name, "small")

@@ -1,0 +1,141 @@
+"""Metrics for an OpenTelemetry collector: OTLP over HTTP, in protobuf, by OpenTelemetry's own exporter.
+
+Its variables (OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, OTEL_RESOURCE_ATTRIBUTES and so on)
+are heeded. What was counted is handed to the exporter as it is: its instruments would cost a call a result.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    Gauge,
+    HistogramDataPoint,
+    Metric,
+    MetricExportResult,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+    Sum,
+)
+from opentelemetry.sdk.metrics.export import Histogram as HistogramData
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
+from ssbench import __version__
+from ssbench.metrics import families
+from ssbench.metrics.counting import BUCKETS, Counting, Histogram
+from ssbench.metrics.courier import Courier, DeliveryError
+from ssbench.metrics.families import METRICS, Kind
+
+#: Seconds between two deliveries.
+EVERY = 5.0
+
+#: The path of metrics below a collector's address, by the specification of OTLP.
+_PATH = "/v1/metrics"
+
+#: Counts are those since the beginning.
+_CUMULATIVE = AggregationTemporality.CUMULATIVE
+
+
+def courier(counting: Counting, url: str) -> Courier:
+    """Return what delivers all metrics to a collector each :data:`EVERY` seconds, and at the end of a run."""
+    reasons = _Reasons()
+    url = url if url.endswith(_PATH) else url.rstrip("/") + _PATH
+    exporter = OTLPMetricExporter(endpoint=url)
+    resource = Resource.create(
+        {
+            "service.name": "ssbench",
+            "service.version": __version__,
+            "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
+            "host.name": socket.gethostname(),
+        }
+    )
+
+    def export() -> None:
+        if exporter.export(_data(counting, resource)) is not MetricExportResult.SUCCESS:
+            raise DeliveryError(reasons.last)
+
+    made = Courier("--otlp", url, export, give_up=exporter.shutdown, every=EVERY)
+    counting.on_counted.append(made.counted)
+    counting.on_ended.append(made.send)
+    made.send()  # a wrong address is known before the benchmark begins, and all series are
+    return made
+
+
+class _Reasons(logging.Handler):
+    """Keeps what the exporter logs of a failure, the only place where it says why, and does not show it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last = "it was not taken"
+        logger = logging.getLogger("opentelemetry")
+        logger.handlers, logger.propagate = [self], False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the reason of a message: the innermost error, where there is one."""
+        errors = [each for each in record.args or () if isinstance(each, BaseException)]
+        text = _innermost(errors[0]) if errors else record.getMessage()
+        if "max retries" not in text and "Shutdown" not in text:  # which say less than the line before
+            self.last = text
+
+
+def _innermost(error: BaseException) -> str:
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _data(counting: Counting, resource: Resource) -> MetricsData:
+    """Return all metrics as they are now."""
+    sums, span = counting.shown, (int(counting.began * 1e9), time.time_ns())
+    info = NumberDataPoint(families.facts(counting), *span, 1)
+    made = [Metric("ssbench.info", "The program and its run.", "", Gauge([info]))]
+    for each in METRICS:
+        numbers: list[NumberDataPoint] = []
+        histograms: list[HistogramDataPoint] = []
+        for key, value in each.samples(sums):
+            labels = dict(zip(each.labels, key, strict=True))
+            if isinstance(value, Histogram):
+                histograms.append(_histogram(labels, span, value))
+            elif not math.isnan(value):
+                numbers.append(NumberDataPoint(labels, *span, value))
+        if numbers or histograms:
+            data = _DATA[each.kind](numbers, histograms)
+            made.append(Metric(each.dotted, each.text, each.unit.code, data))
+    scope = ScopeMetrics(InstrumentationScope("ssbench", __version__), made, "")
+    return MetricsData([ResourceMetrics(resource, [scope], resource.schema_url)])
+
+
+#: What is made of the points of a metric.
+_DATA: dict[
+    Kind, Callable[[list[NumberDataPoint], list[HistogramDataPoint]], Gauge | Sum | HistogramData]
+] = {
+    Kind.GAUGE: lambda numbers, _: Gauge(numbers),
+    Kind.COUNTER: lambda numbers, _: Sum(numbers, _CUMULATIVE, is_monotonic=True),
+    Kind.HISTOGRAM: lambda _, histograms: HistogramData(histograms, _CUMULATIVE),
+}
+
+
+def _histogram(labels: dict[str, str], span: tuple[int, int], value: Histogram) -> HistogramDataPoint:
+    # The least and the greatest value are optional in OTLP, and not known.
+    unknown: Any = None
+    return HistogramDataPoint(
+        labels,
+        *span,
+        count=int(value.counts.sum()),
+        sum=value.total,
+        bucket_counts=value.counts.tolist(),
+        explicit_bounds=BUCKETS,
+        min=unknown,
+        max=unknown,
+    )

@@ -1,0 +1,127 @@
+"""Metrics that are delivered: what servers get by HTTP, and that slow or dead ones change nothing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from collector import Taken, taking
+from prometheus_client.parser import text_string_to_metric_families
+from result_rows import block, row
+from runs import wait_until
+
+from ssbench.cli import metrics_options
+from ssbench.cli.options import Parser
+from ssbench.metrics import courier, pushgateway
+from ssbench.metrics.counting import Counting
+from ssbench.metrics.courier import Courier
+from ssbench.metrics.gathering import Source
+from ssbench.results import Failure, MasterFacts, RunSummary, WorkerFacts
+from ssbench.scenario.model import Scenario, SizeClass
+
+pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+
+
+SCENARIO = Scenario("night", (SizeClass("small", 1, 1, 1, (1, 1, 0, 0)),), user_count=4, run_seconds=9.0)
+SUMMARY = RunSummary(
+    ended=1234.5, workers=(WorkerFacts(3, "a", cpu_share=0.5),), master=MasterFacts(0.25, 0.125)
+)
+
+
+@pytest.fixture
+def counting() -> Counting:
+    return Counting(SCENARIO, Source(lambda: (1, 1)), "new disks")
+
+
+def run(counting: Counting) -> None:
+    """Ten reads of 20 ms, and one that failed."""
+    counting.tick(0.0)
+    rows = [row(operation=1, size=10, last_byte=0.02, completed=1e9, status=200) for _ in range(11)]
+    counting.add(block(rows, failures={10: Failure("HTTP 503", "", {})}))
+    counting.end(SUMMARY)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_SAY_AFTER", "_LAST_SECONDS", "_HOPELESS_SECONDS"):
+        monkeypatch.setattr(courier, name, 0.2)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_does_not_answer_holds_nothing_up(
+    counting: Counting, caplog: pytest.LogCaptureFixture
+) -> None:
+    with taking(held=True) as server:
+        began = time.monotonic()
+        with pushgateway.courier(counting, server.url):
+            run(counting)
+            assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 10
+    assert caplog.messages[-1].endswith(
+        "(no answer in time); the last one too, so the server does not know how the run ended"
+    )
+
+
+def test_a_server_that_refuses_is_named_with_its_reason(
+    counting: Counting, caplog: pytest.LogCaptureFixture
+) -> None:
+    with taking(400) as gateway, pushgateway.courier(counting, gateway.url):
+        run(counting)
+    assert caplog.messages[-1] == (
+        f"--metrics-push: 1 of 1 deliveries to {gateway.url} were not made (HTTP 400 no room here);"
+        " the last one too, so the server does not know how the run ended"
+    )
+
+
+def test_a_pushgateway_gets_all_metrics_at_the_end(counting: Counting) -> None:
+    with taking() as gateway, pushgateway.courier(counting, gateway.url):
+        run(counting)
+    ((method, path, _, body),) = gateway.requests
+    assert method == "PUT"
+    assert path.startswith("/metrics/job/ssbench/")
+    assert "/label/new%20disks" in path or "label@base64" in path
+    found = {
+        (sample.name, sample.labels.get("operation")): sample.value
+        for family in text_string_to_metric_families(body.decode())
+        for sample in family.samples
+    }
+    assert found["ssbench_operations_total", "read"] == 10
+    assert found["ssbench_run_end_timestamp_seconds", None] == 1234.5
+
+
+def test_deliveries_that_wait_are_replaced_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(courier, "_SOON", 0.0)
+    with taking(held=True) as server:
+        sent: list[Taken] = []
+
+        def deliver() -> None:
+            sent.append(server)
+            server.free.wait(60)
+
+        with Courier("--x", server.url, deliver) as made:
+            made.send()
+            wait_until(lambda: sent, "the first delivery")
+            made.send()
+            made.send()
+            server.free.set()
+    assert (made.asked, made.lost, len(sent)) == (3, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("collector:4318", "is not a URL"),
+        ("ftp://h", "is not a URL"),
+        ("http://", "is not a URL"),
+        ("http://h:x", "is not a URL"),
+        ("http://h?x=1", "is not a URL"),
+        ("http://me:secret@h", "a user name or a password is logged"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--otlp", "--metrics-push"])
+def test_wrong_addresses(option: str, url: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser()
+    metrics_options.add_arguments(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args([option, url])
+    assert said in capsys.readouterr().err
