@@ -13,9 +13,9 @@ from threading import Condition, Thread
 
 _log = logging.getLogger(__name__)
 
-#: Seconds that deliveries have at the end of the program: before a line says what is waited for, in all, and
-#: where the last delivery has failed.
-_SAY_AFTER, _LAST_SECONDS, _HOPELESS_SECONDS = 2.0, 12.0, 3.0
+#: Seconds that deliveries have at the end of the program, and those that they have after a line has said what
+#: is waited for, unless they failed before.
+_SAY_AFTER, _LAST_SECONDS = 2.0, 10.0
 
 #: Two deliveries that are asked for within so many seconds are one.
 _SOON = 1.0
@@ -29,7 +29,8 @@ class Courier:
     """A context manager that delivers metrics to ``url``; messages name the ``option`` that asked for it.
 
     ``deliver`` takes what is counted now and raises DeliveryError; it may take its time. ``give_up`` is
-    called at the end where it takes too long. With ``every``, there is a delivery each so many seconds
+    called at the end where it takes too long. ``trouble`` returns why the delivery under way will probably
+    fail, an empty text where that is not known. With ``every``, there is a delivery each so many seconds
     besides that at the end of each run. ``lost`` of the ``asked`` deliveries were not made, the last of them
     for this ``reason``.
     """
@@ -41,17 +42,18 @@ class Courier:
         deliver: Callable[[], None],
         *,
         give_up: Callable[[], None] = lambda: None,
+        trouble: Callable[[], str] = lambda: "",
         every: float | None = None,
     ) -> None:
         self.asked = self.lost = 0
         self.reason = ""
         self._option, self._url = option, url
-        self._deliver, self._give_up = deliver, give_up
+        self._deliver, self._give_up, self._trouble = deliver, give_up, trouble
         self._every = every
         self._next = self._waits_since = 0.0
         self._has_changed = Condition()
         self._waiting = self._ending = self._failing = False
-        self._under_way = False
+        self._under_way = self._said = False
         self._thread = Thread(target=self._work, name=option, daemon=True)
         self._thread.start()
 
@@ -111,24 +113,23 @@ class Courier:
                     self.lost += 1
                     self.reason = failure
             if first and not self._ending:
+                self._said = True
                 again = f"; it is tried again every {self._every:g} s" if self._every else ""
                 _log.warning("%s: %s: %s%s", self._option, self._url, failure, again)
 
     def _wait(self) -> None:
-        began = time.monotonic()
-        most = _HOPELESS_SECONDS if self._failing else _LAST_SECONDS
-        self._thread.join(min(_SAY_AFTER, most))
-        if self._thread.is_alive():
-            _log.info("Waiting for %s to take the metrics, for %g s at most", self._url, most)
-            self._thread.join(max(most - (time.monotonic() - began), 0.0))
+        self._thread.join(_SAY_AFTER)
+        if self._thread.is_alive() and not self._failing and not self._trouble():
+            _log.info("Waiting for %s to take the metrics, for %g s at most", self._url, _LAST_SECONDS)
+            self._thread.join(_LAST_SECONDS)
 
     def _say(self) -> None:
         with self._has_changed:
             open_ = self._waiting + self._under_way
             lost = self.lost + open_
-            if not lost:
+            if not lost or (self._said and self.asked == 1):
                 return
-            reason = "no answer in time" if open_ else self.reason
+            reason = (self._trouble() or "no answer in time") if open_ else self.reason
             last = (
                 "the last one too, so the server does not know how the run ended"
                 if open_ or self._failing

@@ -43,6 +43,9 @@ EVERY = 5.0
 #: The path of metrics below a collector's address, by the specification of OTLP.
 _PATH = "/v1/metrics"
 
+#: Variables that say how many seconds a delivery may take.
+_TIMEOUTS = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT")
+
 #: Counts are those since the beginning.
 _CUMULATIVE = AggregationTemporality.CUMULATIVE
 
@@ -51,7 +54,9 @@ def courier(counting: Counting, url: str) -> Courier:
     """Return what delivers all metrics to a collector each :data:`EVERY` seconds, and at the end of a run."""
     reasons = _Reasons()
     url = url if url.endswith(_PATH) else url.rstrip("/") + _PATH
-    exporter = OTLPMetricExporter(endpoint=url)
+    # It tries again by itself until then, and the next delivery has all counts anyway.
+    seconds = None if any(name in os.environ for name in _TIMEOUTS) else EVERY
+    exporter = OTLPMetricExporter(endpoint=url, timeout=seconds)
     resource = Resource.create(
         {
             "service.name": "ssbench",
@@ -62,10 +67,13 @@ def courier(counting: Counting, url: str) -> Courier:
     )
 
     def export() -> None:
+        reasons.of_this = ""
         if exporter.export(_data(counting, resource)) is not MetricExportResult.SUCCESS:
-            raise DeliveryError(reasons.last)
+            raise DeliveryError(reasons.of_this or "it was not taken")
 
-    made = Courier("--otlp", url, export, give_up=exporter.shutdown, every=EVERY)
+    made = Courier(
+        "--otlp", url, export, give_up=exporter.shutdown, trouble=lambda: reasons.of_this, every=EVERY
+    )
     counting.on_counted.append(made.counted)
     counting.on_ended.append(made.send)
     made.send()  # a wrong address is known before the benchmark begins, and all series are
@@ -73,11 +81,14 @@ def courier(counting: Counting, url: str) -> Courier:
 
 
 class _Reasons(logging.Handler):
-    """Keeps what the exporter logs of a failure, the only place where it says why, and does not show it."""
+    """Keeps what the exporter logs of a failure, the only place where it says why, and does not show it.
+
+    ``of_this`` is the reason for which the delivery under way, or the last one, failed or is tried again.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.last = "it was not taken"
+        self.of_this = ""
         logger = logging.getLogger("opentelemetry")
         logger.handlers, logger.propagate = [self], False
 
@@ -86,7 +97,7 @@ class _Reasons(logging.Handler):
         errors = [each for each in record.args or () if isinstance(each, BaseException)]
         text = _innermost(errors[0]) if errors else record.getMessage()
         if "max retries" not in text and "Shutdown" not in text:  # which say less than the line before
-            self.last = text
+            self.of_this = text
 
 
 def _innermost(error: BaseException) -> str:

@@ -43,7 +43,7 @@ def run(counting: Counting) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_SAY_AFTER", "_LAST_SECONDS", "_HOPELESS_SECONDS"):
+    for name in ("_SAY_AFTER", "_LAST_SECONDS"):
         monkeypatch.setattr(courier, name, 0.2)
 
 

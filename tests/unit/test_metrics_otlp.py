@@ -47,7 +47,7 @@ def counting() -> Counting:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_SAY_AFTER", "_LAST_SECONDS", "_HOPELESS_SECONDS"):
+    for name in ("_SAY_AFTER", "_LAST_SECONDS"):
         monkeypatch.setattr(courier, name, 0.2)
 
 
@@ -127,6 +127,18 @@ def test_a_failure_is_said_at_once_and_counted_where_the_last_delivery_was_made(
         assert len(caplog.messages) == 2
         assert " deliveries to " in caplog.messages[1]
         assert caplog.messages[1].endswith("the last one was made, and has all counts")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_collector_that_is_dead_is_not_waited_for_while_it_is_tried_again(
+    counting: Counting, caplog: pytest.LogCaptureFixture
+) -> None:
+    with taking() as collector:
+        pass
+    with caplog.at_level(logging.INFO), otlp.courier(counting, collector.url):
+        run(counting)
+    assert [each for each in caplog.messages if "Waiting" in each] == []
+    assert " were not made (Connection refused); the last one too" in caplog.messages[-1]
 
 
 @pytest.mark.usefixtures("impatient")
