@@ -21,7 +21,7 @@ from ssbench.operation import MOST_STEPS, Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 16
+PROTOCOL = 17
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -89,7 +89,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     each ``group`` of users, whose jobs follow them. ``operations`` are the settings of operations,
     ``most_requests`` is how many requests a job is at most. ``signed`` has the query of temporary URLs for
     each container. With ``every_etag`` the MD5 of all that is read is compared with its ETag, not that of a
-    sample. ``zeros`` is the share of bodies that is zeros.
+    sample. ``zeros`` is the share of bodies that is zeros. ``object_names`` is the template of names of
+    objects, None for the usual one.
     """
 
     run_id: Count
@@ -116,6 +117,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     every_etag: bool = False
     delete_after_most: Count | None = None
     zeros: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    object_names: Text | None = None
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

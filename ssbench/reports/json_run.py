@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from ssbench.measures import Bytes, Count, Moment, PerSecond, Seconds
+from ssbench.naming import USUAL
 from ssbench.record import Record
 from ssbench.scenario import model
 from ssbench.statistics import RunStatistics
@@ -47,7 +48,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     """What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
 
     ``popularity`` is how objects are chosen, ``reuse`` how many reads are repeated, ``body`` what
-    is in bodies, in words.
+    is in bodies, in words. ``object_names`` is the template of names of objects.
     ``rate`` is operations a second in an open loop, null in a closed one. ``plan`` has the stages, or one for
     the whole run. ``groups`` are what each group of users does, by its name; operations are weighted there,
     and have no weights in the whole.
@@ -67,6 +68,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     plan: list[Stage]
     containers: Count
     container_base: str
+    object_names: str
     container_concurrency: Count
     delete_after: Seconds | None
     delete_after_most: Seconds | None
@@ -138,6 +140,7 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
         plan=[load_of(each) for each in scenario.plan],
         containers=scenario.container_count,
         container_base=scenario.container_base,
+        object_names=scenario.object_names or USUAL,
         container_concurrency=scenario.container_concurrency,
         delete_after=scenario.delete_after,
         delete_after_most=scenario.delete_after_most,

@@ -166,6 +166,7 @@ def parameters(statistics: RunStatistics) -> Iterator[Element]:
         ("run seconds", scenario.run_seconds),
         ("containers", scenario.container_count),
         ("container base", scenario.container_base),
+        ("object names", scenario.object_names),
         ("policy", scenario.policy),
         ("delete after (s)", scenario.expiry),
         ("storage URLs", ", ".join(run.storage_urls)),

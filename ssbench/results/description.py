@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from ssbench.cluster.observation import Observation
 from ssbench.measures import Moment, Seconds, Share
-from ssbench.names import container_name, object_name, object_prefix, tagged
+from ssbench.names import container_name, object_prefix, tagged
+from ssbench.naming import name_of
 from ssbench.scenario.model import Scenario
 
 #: The option of a run under which the tag of its objects' names is kept.
@@ -173,7 +174,8 @@ class RunDescription:
         tag = self.options.get(OBJECT_TAG)
         prefixes = self.side_prefixes or [each.name for each in self.scenario.groups]
         prefix = object_prefix(prefixes[group] if 0 <= group < len(prefixes) else self.group, size_class)
-        return object_name(tagged(prefix, tag) if isinstance(tag, str) else prefix, number)
+        prefix = tagged(prefix, tag) if isinstance(tag, str) else prefix
+        return name_of(self.scenario.object_names, prefix, number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from ssbench.errors import SsbenchError
-from ssbench.names import object_name, tagged
+from ssbench.names import tagged
+from ssbench.naming import name_of
 from ssbench.operation import Effect
 from ssbench.operations import OPERATIONS
 from ssbench.run.loop import Loop
@@ -139,7 +140,8 @@ class Ownership:
             )
         else:
             self._mark = replace(self._mark, tag=self._mark.run)
-            example = object_name(tagged(self._scenario.size_classes[0].name, self.tag), 1)
+            first = tagged(self._scenario.size_classes[0].name, self.tag)
+            example = name_of(self._scenario.object_names, first, 1)
             self._name(
                 clashing,
                 lambda other: (
@@ -383,4 +385,6 @@ def shared_reads(scenario: Scenario) -> str:
                     return ""
         parts += [str(own.container_count), *(owner_of(own, each) for each in own.size_classes)]
         parts += [str(each.initial_files) for each in own.size_classes]
+    if scenario.object_names is not None:
+        parts.append(scenario.object_names)
     return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()

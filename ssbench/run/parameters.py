@@ -52,6 +52,7 @@ def run_parameters(
         every_etag=options.verify and options.existing is not None,
         group=group,
         operations=list(scenario.operations),
+        object_names=scenario.object_names,
         most_requests=_most_requests(scenario),
     )
 

@@ -17,7 +17,7 @@ from itertools import accumulate
 
 from ssbench.errors import ClusterError
 from ssbench.fleet.worker_state import Task
-from ssbench.names import object_numbered
+from ssbench.naming import numbered
 from ssbench.operations import CHECK, CREATE, UPLOAD_IF_MISSING
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
@@ -43,6 +43,7 @@ class Found:
 
     def __init__(self, part: Part) -> None:
         self._workload = part.workload
+        self._template = part.scenario.object_names
         self._classes = {name: index for index, name in enumerate(part.names)}
         classes = part.scenario.size_classes
         self._sizes = [array("q", [_MISSING]) * (each.initial_files + 1) for each in classes]
@@ -52,7 +53,7 @@ class Found:
 
     def add(self, container: int, name: str, size: int) -> None:
         """Note an object, which may be any."""
-        stem, number = object_numbered(name)
+        stem, number = numbered(self._template, name)
         index = self._classes.get(stem)
         if index is None or not 0 < number < len(self._sizes[index]):
             return

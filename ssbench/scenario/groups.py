@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from ssbench.operations import SEQUENCE
 from ssbench.rule import Rule, brief
 from ssbench.scenario import load as scenario_load
+from ssbench.scenario import places
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.rules import GROUP_RULES, INITIAL, SHARE
 from ssbench.scenario.text import KeyPath, spell
@@ -23,7 +24,6 @@ _SAME = (
     "arrivals",
     "think_time",
     "container_base",
-    "container_count",
     "policy",
     "popularity",
     "reuse",
@@ -59,6 +59,10 @@ class GroupEntry:
         """Whether it names a size class among its own."""
         return bool(self.sizes and self.sizes.get(size_class))
 
+    def may_use(self, size_class: str) -> bool:
+        """Whether it uses a size class that the scenario uses."""
+        return self.sizes is None or self.uses(size_class)
+
     def group(
         self,
         used: Sequence[Mapping[str, Any]],
@@ -87,6 +91,7 @@ class GroupEntry:
             scenario_load.most_users(self.stages, self.values.get("users")),
             stages=self.stages,
             sequence=tuple(self.values.get("sequence", ())),
+            **places.count_of(self.values, classes),
             **{key: self.values[key] for key in _SAME if key in self.values},
         )
 

@@ -145,7 +145,8 @@ class Scenario:
     A user of a closed loop pauses for ``think_time`` seconds after each operation.
     ``operations`` are the settings of operations, ``container_put_headers`` the header fields with which
     containers are made. ``popularity`` is how objects are chosen (None: in turn), ``reuse`` how many reads
-    are for what was read before. ``body`` is what is in bodies (None: random bytes).
+    are for what was read before. ``body`` is what is in bodies (None: random bytes). ``object_names`` is the
+    template of names of objects (:mod:`ssbench.naming`; None: the usual one).
     Objects expire after ``delete_after`` seconds, or after a time from that to ``delete_after_most``, drawn
     for each; none is used any more after the shorter time.
     ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
@@ -183,6 +184,7 @@ class Scenario:
     delete_after_most: int | None = None
     phase: float = 0.0
     body: Body | None = None
+    object_names: str | None = None
 
     @property
     def parts(self) -> tuple[Scenario, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ssbench.document import Document, Item, Items, View
 from ssbench.document.columns import plural
-from ssbench.names import versioned_container
+from ssbench.names import object_prefix, versioned_container
+from ssbench.naming import name_of
 from ssbench.operations import OPERATIONS, VERSIONS
 from ssbench.quantities import amount as _amount
 from ssbench.quantities import duration
@@ -33,18 +34,15 @@ def _of_groups(scenario: Scenario, view: View) -> Document:
     items = [Item(f"the run fails if {condition}") for condition in scenario.fail_if]
     for group, part in zip(scenario.groups, scenario.parts, strict=True):
         own = document(part, view).title.removeprefix(part.name)
-        items.append(Item(f"{group.name}{own}", (*_items(part),)))
+        items.append(Item(f"{group.name}{own}", (*_items(part, group.name),)))
     return Document(title, (Items(items),))
 
 
-def _items(scenario: Scenario) -> Iterator[Item]:
+def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
+    """Yield what there is to say of a scenario, or of a ``group`` of users of one."""
     everything = sum(each.share for each in scenario.size_classes)
     found = forecast(scenario)
-    beside = [f"beside each one more for versions: {versioned_container(found.first_container)}"]
-    yield _with(
-        f"containers: {scenario.container_count:,}, {_containers(scenario, found)}",
-        beside if found.mix.get(VERSIONS.name) else [],
-    )
+    yield from _places(scenario, found, group)
     classes = []
     for each in scenario.size_classes:
         sizes = _amount(each.size_min)
@@ -69,12 +67,7 @@ def _items(scenario: Scenario) -> Iterator[Item]:
         operations,
     )
     yield from _running_out(found.runs_out)
-    if scenario.popularity is not None:
-        yield Item(f"objects are chosen by popularity: {scenario.popularity}")
-    if scenario.reuse is not None:
-        yield Item(f"reads are repeated: {scenario.reuse}")
-    if scenario.body is not None:
-        yield Item(f"bodies are {_bodies(scenario.body)}")
+    yield from _objects(scenario)
     for name, value in scenario.container_put_headers:
         yield Item(f"containers are made with the header {name}: {value}")
     if scenario.delete_after:
@@ -89,6 +82,33 @@ def _items(scenario: Scenario) -> Iterator[Item]:
         f"time, at a guess: {first} for the uploads, {then} for the operations",
         [f"(with {1000 * SECONDS_A_REQUEST:g} ms a request, and {_amount(BYTES_A_SECOND)} a second in all)"],
     )
+
+
+def _places(scenario: Scenario, found: Forecast, group: str) -> Iterator[Item]:
+    """Yield where the objects are, and how they are called."""
+    beside = [f"initial objects in each: {_each(found.uploads, scenario.container_count)}"]
+    if found.mix.get(VERSIONS.name):
+        beside.append(f"beside each one more for versions: {versioned_container(found.first_container)}")
+    yield _with(f"containers: {scenario.container_count:,}, {_containers(scenario, found)}", beside)
+    if scenario.object_names is not None:
+        first = object_prefix(group, scenario.size_classes[0].name)
+        example = name_of(scenario.object_names, first, 1)
+        yield _with(f"objects are named {scenario.object_names}", [f"the first one: {example}"])
+
+
+def _objects(scenario: Scenario) -> Iterator[Item]:
+    """Yield which objects are asked for, and what is in them."""
+    if scenario.popularity is not None:
+        yield Item(f"objects are chosen by popularity: {scenario.popularity}")
+    if scenario.reuse is not None:
+        yield Item(f"reads are repeated: {scenario.reuse}")
+    if scenario.body is not None:
+        yield Item(f"bodies are {_bodies(scenario.body)}")
+
+
+def _each(objects: int, containers: int) -> str:
+    least, more = divmod(objects, containers)
+    return f"{least:,} or {least + 1:,}" if more else f"{least:,}"
 
 
 def _bodies(body: Body) -> str:

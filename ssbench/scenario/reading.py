@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from ssbench.conditions import parse, unknown_subject
 from ssbench.errors import ScenarioError
+from ssbench.operation import Settings
 from ssbench.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario import load as scenario_load
-from ssbench.scenario import operations, rules, sizes
+from ssbench.scenario import operations, places, rules, sizes
 from ssbench.scenario import text as scenario_text
+from ssbench.scenario.finding import text_of
 from ssbench.scenario.groups import GroupEntry, GroupReader, together
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.rules import (
@@ -27,7 +28,6 @@ from ssbench.scenario.rules import (
     STAGE_RULES,
     WEIGHTS,
 )
-from ssbench.scenario.shipped import shipped, shipped_file, similar
 from ssbench.scenario.sizes import Shape
 from ssbench.scenario.text import Document, Fault, KeyPath, spell
 from ssbench.suggestions import did_you_mean
@@ -36,9 +36,6 @@ _log = logging.getLogger(__name__)
 
 #: The keys of weights: the name of today, and that of ssbench 0.x.
 _PROFILES = ("profile", "crud_profile")
-
-#: Maximum size of a scenario file in bytes; a larger file is not a scenario.
-MAX_FILE_BYTES = 1_000_000
 
 
 def load(path_or_name: str, *, limited: bool = False) -> Scenario:
@@ -50,7 +47,7 @@ def load(path_or_name: str, *, limited: bool = False) -> Scenario:
     Raises ScenarioError. Its text lists all faults, one on each line, with the file, the line where it is
     known, the key and what was expected.
     """
-    return check(_read(path_or_name), path_or_name, limited=limited)
+    return check(text_of(path_or_name), path_or_name, limited=limited)
 
 
 def check(text: str, path_or_name: str, *, limited: bool = False) -> Scenario:
@@ -75,39 +72,6 @@ def check(text: str, path_or_name: str, *, limited: bool = False) -> Scenario:
         _log.warning("%s: both run_seconds and operation_count are given; run_seconds wins", path_or_name)
         return replace(scenario, operation_count=None)
     return scenario
-
-
-def _not_found(path_or_name: str) -> str:
-    if names := similar(path_or_name):
-        return (
-            f"there is no such file; did you mean {' or '.join(names)}, which ships with ssbench?"
-            " ('ssbench-master run-scenario --list-scenarios' lists all)"
-        )
-    names = [name for name, _ in shipped()]
-    return (
-        f"there is no such file; expected a scenario file or the name of a shipped one ({', '.join(names)})"
-    )
-
-
-def _read(path_or_name: str) -> str:
-    try:
-        path = Path(path_or_name)
-        found: Path | Traversable | None = path
-        if not path.exists() or path.is_dir():
-            found = shipped_file(path_or_name)
-        if found is None:
-            raise ScenarioError(f"{path_or_name}: {_not_found(path_or_name)}")
-        with found.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ScenarioError(f"{path_or_name}: cannot be read: {error.strerror}") from None
-    if len(content) > MAX_FILE_BYTES:
-        raise ScenarioError(f"{path_or_name}: expected a scenario of at most {MAX_FILE_BYTES} bytes")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ScenarioError(f"{path_or_name}:{line}: expected UTF-8 text") from None
 
 
 class _Checker:
@@ -152,21 +116,15 @@ class _Checker:
                 parse(text, grouped=True), names, [group.name for group in groups if group.name]
             ):
                 self._fault(("fail_if",), f"fail_if: {wrong}")
-        profiles = [(entry.get("crud_profile"), False) for entry in used]
-        profiles += [(group.profile, "sequence" in group.values) for group in groups]
-        for profile, has_steps in ((default_profile, False), *profiles):
-            weights = profile if isinstance(profile, dict) else {}
-            for wrong in operations.contradictions(weights, settings, has_steps=has_steps):
-                self._fault((), f"profile: {wrong}")
-        for entry in used:
-            profile = entry.get("crud_profile", default_profile)
-            if isinstance(profile, dict) and profile.get("range") and entry.get("size_min") == 0:
-                self._fault((), f"profile: range needs objects of 1 byte or more; {entry['name']!r} has 0")
+        self._check_profiles(default_profile, used, groups, settings)
+        self._check_places(values, groups, names)
         if self._document.faults:
             return None
         values |= rules.ends_of_life(values.get("delete_after") or None)
         if groups:
             made = [each.group(used, initial, default_profile, _weights) for each in groups]
+            values |= places.count_of(values, places.of_all(made))
+            values.pop(places.PER_CONTAINER, None)
             return together(made, data=data, **values)
         if stages:
             values["user_count"] = scenario_load.most_users(stages, values.get("user_count"))
@@ -182,7 +140,40 @@ class _Checker:
             )
             for entry in used
         )
+        values |= places.count_of(values, size_classes)
+        values.pop(places.PER_CONTAINER, None)
         return Scenario(size_classes=size_classes, data=data, stages=stages, **values)
+
+    def _check_profiles(
+        self,
+        default_profile: Any,
+        used: list[dict[str, Any]],
+        groups: list[GroupEntry],
+        settings: tuple[Settings, ...],
+    ) -> None:
+        """Check what the operations of the size classes that are used, and of groups, need."""
+        profiles = [(entry.get("crud_profile"), False) for entry in used]
+        profiles += [(group.profile, "sequence" in group.values) for group in groups]
+        for profile, has_steps in ((default_profile, False), *profiles):
+            weights = profile if isinstance(profile, dict) else {}
+            for wrong in operations.contradictions(weights, settings, has_steps=has_steps):
+                self._fault((), f"profile: {wrong}")
+        for entry in used:
+            profile = entry.get("crud_profile", default_profile)
+            if isinstance(profile, dict) and profile.get("range") and entry.get("size_min") == 0:
+                self._fault((), f"profile: range needs objects of 1 byte or more; {entry['name']!r} has 0")
+
+    def _check_places(self, values: dict[str, Any], groups: list[GroupEntry], names: list[str]) -> None:
+        """Check the number of containers, and the names of the objects of these size classes."""
+        users = [(group.name, each) for group in groups for each in names if group.may_use(each)]
+        template = values.get("object_names")
+        for key, wrong in places.wrong_names(template, users or [("", each) for each in names]):
+            self._fault((key,), f"{key}: {wrong}")
+        for path, own in [((), values), *((group.path, group.values) for group in groups)]:
+            if wrong := places.contradicts(own):
+                self._fault(
+                    (*path, places.PER_CONTAINER), spell((*path, places.PER_CONTAINER)) + ": " + wrong
+                )
 
     def _load(
         self, data: dict[str, Any], values: dict[str, Any], groups: list[GroupEntry]

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from ssbench import conditions, quantities
+from ssbench.naming import OBJECT_NAMES
 from ssbench.operations import OPERATIONS, SEQUENCE_STEPS
 from ssbench.rule import (
     HEADERS,
@@ -169,6 +170,8 @@ SCENARIO_RULES = {
     "user_count": whole(1, MAX_NUMBER),
     "container_base": _CONTAINER_PART,
     "container_count": whole(1, MAX_NUMBER),
+    "objects_per_container": whole(1, MAX_NUMBER),
+    "object_names": OBJECT_NAMES,
     "container_concurrency": whole(1, 10_000),
     "delete_after": Rule(
         _is_life,
@@ -222,6 +225,7 @@ GROUP_RULES = {
     "think_time": _SECONDS_OR_0,
     "container_base": _CONTAINER_PART,
     "container_count": whole(1, MAX_NUMBER),
+    "objects_per_container": whole(1, MAX_NUMBER),
     "policy": _CONTAINER_PART,
     "sequence": SEQUENCE_STEPS,
     "popularity": POPULARITY,
@@ -252,5 +256,7 @@ MAY_BE_NULL = {
     "popularity",
     "reuse",
     "body",
+    "objects_per_container",
+    "object_names",
     "fail_if",
 }

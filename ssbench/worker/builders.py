@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, structs
 
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.names import object_name
+from ssbench.naming import name_of
 from ssbench.operation import On, Operation, Settings
 from ssbench.operations import OPERATIONS, PART_LENGTH
 from ssbench.store.contract import Outcome, Request
@@ -144,7 +144,8 @@ def read_signed(target: Target) -> Outcome:
 @builds("copy")
 def copy(target: Target) -> Outcome:
     """COPY an object, of the number that the job has in place of a size, to the object of the job."""
-    source = object_name(target.parameters.size_classes[target.size_class], target.size)
+    parameters = target.parameters
+    source = name_of(parameters.object_names, parameters.size_classes[target.size_class], target.size)
     place = f"{target.client.quoted(target.container)}/{target.client.quoted(target.name)}"
     headers = (("Destination", place), *target.settings.headers)
     whose = {"delete_after": target.delete_after, "owner": target.owner}

@@ -16,7 +16,8 @@ import ssbench.worker.large_objects
 import ssbench.worker.versions  # noqa: F401 - its functions register themselves
 from ssbench.errors import SsbenchError, WireError
 from ssbench.fleet.wire import Job, JobBatch, Rare, Result, RunParameters, Spent
-from ssbench.names import container_name, object_name, object_stem
+from ssbench.names import container_name, object_stem
+from ssbench.naming import name_of
 from ssbench.operation import On, Operation, Settings
 from ssbench.operations import OPERATIONS
 from ssbench.store.contract import Outcome
@@ -126,12 +127,12 @@ class Run:
 
     def _perform(self, job: Job, place: int, history: Spent | None, begun: Connection | None) -> Outcome:
         parameters = self.parameters
-        _, code, size_class, container_number, number, size = job
+        _, code, size_class, container_number, _, size = job
         if code not in self._operations:
             raise WireError(f"no operation has the code {code}")
         operation, build, settings = self._operations[code]
         container = self._containers.get(container_number) or self._name_container(container_number)
-        name = self.named[job[0]] if self.named else object_name(parameters.size_classes[size_class], number)
+        name = self.named[job[0]] if self.named else self._derived(job)
         url = parameters.storage_urls[place]
         spent = history or _NOTHING
         return build(
@@ -173,7 +174,9 @@ class Run:
                 parameters.storage_urls[0],
                 operation.method,
                 self._containers.get(container_number) or self._name_container(container_number),
-                "" if self.named else object_stem(parameters.size_classes[size_class]),
+                ""
+                if self.named or parameters.object_names
+                else object_stem(parameters.size_classes[size_class]),
                 parameters.token,
                 parameters.delete_after if build is send else None,
                 parameters.owners[size_class] if build is send and parameters.owners else None,
@@ -183,10 +186,23 @@ class Run:
             return None  # each job says why
         reads = operation.method == "GET"
         sized = reads and operation.returns_object
-        return Plan(template, pool, build is send, reads, sized, self._quoted if self.named else None)
+        named: Callable[[Job], bytes] | None = None
+        if self.named:
+            named = self._quoted
+        elif parameters.object_names:
+            named = self._quoted_derived
+        return Plan(template, pool, build is send, reads, sized, named)
 
     def _quoted(self, job: Job) -> bytes:
         return quoted(self.named[job[0]]).encode()
+
+    def _quoted_derived(self, job: Job) -> bytes:
+        return quoted(self._derived(job)).encode()
+
+    def _derived(self, job: Job) -> str:
+        """Return the name of the object of a job, which follows from numbers."""
+        parameters = self.parameters
+        return name_of(parameters.object_names, parameters.size_classes[job[2]], job[4])
 
     def _name_container(self, number: int) -> str:
         name = container_name(self.parameters.container_base, number, self.parameters.policy)

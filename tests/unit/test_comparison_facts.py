@@ -84,6 +84,7 @@ SETTINGS = {
     "reuse": Reuse(0.5, 1, 9),
     "phase": 0.25,
     "body": Body(0.6),
+    "object_names": "{class}/{number}",
     "operations": (Settings("read", (("X-Newest", "true"),)),),
     "container_put_headers": (("X-Container-Sharding", "on"),),
     "groups": (Group("web", SCENARIO.size_classes, 3),),

@@ -39,6 +39,7 @@ def test_what_a_scenario_would_do(tmp_path: Path, capsys: pytest.CaptureFixture[
         == """\
 Two kinds: 8 operations at once
   containers: 5, ssbench_000000_gold to ssbench_000004_gold, policy gold
+    initial objects in each: 8
   first upload 40 objects, about 10.1 MB, where they are not there yet
     tiny: 30 objects of 1 kB to 3 kB; 75% of operations
     large: 10 objects of 1 MB; 25% of operations
