@@ -8,7 +8,6 @@ threshold is sharded if a reseller admin has marked it for that (X-Container-Sha
 from __future__ import annotations
 
 import configparser
-import logging
 import sys
 from pathlib import Path
 
@@ -46,16 +45,15 @@ def main() -> None:
     sharder = ContainerSharder(
         {
             **server["DEFAULT"],
-            "log_custom_handlers": "",
             "auto_shard": "true",
             "shard_container_threshold": THRESHOLD,
             "rows_per_shard": str(int(THRESHOLD) // 2),
+            "shrink_threshold": "1",
             "minimum_shard_size": "1",
             "cleave_batch_size": "100",
             "internal_client_conf_path": str(internal),
             "recon_cache_path": str(Path(ETC)),
-        },
-        logger=utils.logs.LogAdapter(logging.getLogger("sharder"), "sharder"),
+        }
     )
     partition = sharder.ring.get_part(ACCOUNT, CONTAINER)
     sharder.run_once(partitions=str(partition))
