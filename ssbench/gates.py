@@ -42,6 +42,12 @@ class Undecided(Enum):
     AS_PASSED = "pass"
 
 
+def worst_result(results: Iterable[Result]) -> Result:
+    """Return what several gates are together: one that failed decides, then one that is undecided."""
+    found = set(results)
+    return next((each for each in (Result.FAILED, Result.UNDECIDED) if each in found), Result.PASSED)
+
+
 def exit_code(results: Iterable[Result], undecided: Undecided = Undecided.REPORT) -> ExitCode:
     """Return the exit code of some gates: of the worst, ``OK`` without any."""
     results = set(results)

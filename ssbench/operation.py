@@ -21,6 +21,9 @@ FIRST_DEFINED = 128
 #: How large objects are read, unless a scenario says otherwise.
 READS: tuple[str, ...] = ("whole",)
 
+#: The least and the largest number of bytes of a part, unless a scenario says others.
+PART_LENGTH = (4096, 4096)
+
 #: Results have room for so many steps.
 MOST_STEPS = 6
 
@@ -100,8 +103,10 @@ class Operation:
     ``on`` is what its request is for, with these ``headers`` and this ``query``. ``success`` are the statuses
     that mean success (none: 200 to 299), ``causes`` the names of failures by status. ``needs`` is the feature
     that the store must have. ``keys`` are those of its settings in a scenario. ``one_side``: it is not
-    possible in a run of two sides. ``steps`` are what its time is told by, one after the other: names, or in
-    braces the key of its settings that has them.
+    possible in a run of two sides. ``signed``: in place of a token it has a signature of the container, with
+    a key that is written to the account. ``beside``: it uses a container beside each of the scenario.
+    ``required`` are the keys without which it cannot be sent. ``steps`` are what its time is told by, one
+    after the other: names, or in braces the key of its settings that has them.
     """
 
     code: int
@@ -123,6 +128,9 @@ class Operation:
     requests: int = 1
     repeats: str = ""
     one_side: bool = False
+    signed: bool = False
+    beside: bool = False
+    required: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
 
     def most_requests(self, settings: Settings) -> int:
@@ -142,6 +150,17 @@ class Operation:
             f"{name} {names[: place + 1].count(name)}" if names.count(name) > 1 else name
             for place, name in enumerate(names)
         )
+
+    @property
+    def reads_part(self) -> bool:
+        """Whether it reads a part of an object, which has to have one byte or more."""
+        return self.returns_object and "length" in self.keys
+
+    def mean_received(self, size: float, settings: Settings) -> float:
+        """Return how many bytes it receives on average of an object of ``size`` bytes."""
+        if not self.returns_object:
+            return 0.0
+        return min(size, sum(settings.values.get("length", PART_LENGTH)) / 2) if self.reads_part else size
 
     @property
     def has_object(self) -> bool:

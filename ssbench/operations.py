@@ -24,9 +24,6 @@ from ssbench.rule import FLAG, LABEL, TEXT, Rule, sizes, some_of, whole
 #: The cause of a failure to create an object that exists: it is not this run's.
 EXISTS = "exists already"
 
-#: The least and the largest number of bytes of a part, unless a scenario says others.
-PART_LENGTH = (4096, 4096)
-
 #: Operations that a sequence begins with, and those that may follow.
 _FIRST = ("create", "create_only")
 _LATER = ("read", "head", "conditional", "range", "post", "update", "delete")
@@ -301,6 +298,7 @@ TEMPURL = Operation(
     causes={401: "signature refused"},
     needs="tempurl",
     one_side=True,
+    signed=True,
 )
 #: Versions of objects in a container beside that of the job, which the master makes for it.
 VERSIONS = Operation(
@@ -313,6 +311,7 @@ VERSIONS = Operation(
     repeats="versions",
     keys={"versions": whole(1, 100), "size": sizes(0)},
     steps=("write", "read", "list", "delete", "remove"),
+    beside=True,
 )
 #: Operations on an object of its own, one after the other, by one user.
 SEQUENCE = Operation(
@@ -323,6 +322,7 @@ SEQUENCE = Operation(
     sends_body=True,
     requests=8,
     keys={"steps": SEQUENCE_STEPS},
+    required=("steps",),
     steps=("{steps}",),
 )
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.

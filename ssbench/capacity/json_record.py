@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from ssbench import record
+from ssbench.capacity.conclusion import Capacity
 from ssbench.capacity.knee import Knee
 from ssbench.capacity.search import Answer
 from ssbench.capacity.steps import Step
@@ -33,8 +34,8 @@ class Report(record.Head, frozen=True, kw_only=True):
     judged_by: tuple[str, ...]
 
 
-def report(found: Any, *_: Any) -> str:
-    """Return what was found (:class:`ssbench.reports.capacity.Capacity`) as one JSON document."""
+def report(found: Capacity, *_: object) -> str:
+    """Return what was found as one JSON document."""
     varied = found.variable
     return record.text(
         Report(

@@ -7,13 +7,13 @@ second is much like what it did in the second before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ssbench.capacity.limit import FAILS, HOLDS, Evidence
-from ssbench.capacity.search import Verdict
 from ssbench.conditions import Condition, parse, unknown_subject
 from ssbench.figures import Unit
+from ssbench.gates import Result
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import Latencies, Line, RunStatistics
 from ssbench.statistics.confidence import wilson
@@ -59,7 +59,7 @@ class Finding:
     """
 
     condition: Condition
-    verdict: Verdict
+    verdict: Result
     text: str
     value: float | None = None
     evidence: Evidence = HOLDS
@@ -70,15 +70,6 @@ def judge(statistics: RunStatistics, conditions: Iterable[Condition]) -> list[Fi
     return [_finding(statistics, condition) for condition in conditions]
 
 
-def together(findings: Sequence[Finding]) -> Verdict:
-    """Return what they say together: one that fails decides, then one that is not decided."""
-    verdicts = {finding.verdict for finding in findings}
-    for verdict in (Verdict.FAILED, Verdict.UNDECIDED):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.PASSED
-
-
 def _finding(statistics: RunStatistics, condition: Condition) -> Finding:
     line = line_of(statistics, condition)
     came = value(statistics, condition)
@@ -86,8 +77,8 @@ def _finding(statistics: RunStatistics, condition: Condition) -> Finding:
         # Where all failed there is no latency either; where there were none, a longer run may have some.
         nothing = line is None or not line.count + line.failed
         if nothing:
-            return Finding(condition, Verdict.UNDECIDED, "not measured", None, Evidence(1.0, 0.0, 0.5))
-        return Finding(condition, Verdict.FAILED, "not measured", None, FAILS)
+            return Finding(condition, Result.UNDECIDED, "not measured", None, Evidence(1.0, 0.0, 0.5))
+        return Finding(condition, Result.FAILED, "not measured", None, FAILS)
     words = f"{condition.subject} {condition.spell_measured(came)}"
     if condition.figure == "errors" and condition.unit is Unit.SHARE:
         return _error_share(condition, statistics, line, came)
@@ -99,7 +90,7 @@ def _finding(statistics: RunStatistics, condition: Condition) -> Finding:
         holds = condition.holds(came + missed)
     else:
         holds = condition.holds(came)
-    verdict, evidence = (Verdict.PASSED, HOLDS) if holds else (Verdict.FAILED, FAILS)
+    verdict, evidence = (Result.PASSED, HOLDS) if holds else (Result.FAILED, FAILS)
     return Finding(condition, verdict, words, came, evidence)
 
 
@@ -154,10 +145,10 @@ def _sure(low: float, high: float) -> str:
     return f" (95 % sure: {100 * low:.3f} to {100 * high:.3f} %)"
 
 
-def _verdict(low_holds: bool, high_holds: bool) -> Verdict:
+def _verdict(low_holds: bool, high_holds: bool) -> Result:
     if low_holds and high_holds:
-        return Verdict.PASSED
-    return Verdict.UNDECIDED if low_holds or high_holds else Verdict.FAILED
+        return Result.PASSED
+    return Result.UNDECIDED if low_holds or high_holds else Result.FAILED
 
 
 def _worth(latencies: Latencies, share: float, wanted: float) -> float:

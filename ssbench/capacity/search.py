@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from ssbench.capacity.limit import Estimate, Evidence, Limit
 
@@ -32,14 +31,6 @@ _LEAST_NEAR = 3.0
 
 #: Where this many trials in a row left the interval as wide as it was, more of them would not help.
 _NO_PROGRESS = 4
-
-
-class Verdict(Enum):
-    """What a trial says of the objective."""
-
-    PASSED = "holds"
-    FAILED = "does not hold"
-    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, slots=True)

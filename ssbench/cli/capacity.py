@@ -11,30 +11,20 @@ from pathlib import Path
 
 from ssbench import printable, products, quantities
 from ssbench.capacity import objective
-from ssbench.capacity.cost import of_each, of_others
+from ssbench.capacity.conclusion import Capacity, of_search, of_sweep
 from ssbench.capacity.limit import FAILS
-from ssbench.capacity.search import TOLERANCE, Answer, Search, Verdict
+from ssbench.capacity.search import TOLERANCE, Search
 from ssbench.capacity.steps import Step, scenario_with
-from ssbench.capacity.sweep import (
-    find_knee,
-    first_of_the_best,
-    knee_in_words,
-    limits,
-    no_gain,
-    too_short,
-    why_stop,
-)
+from ssbench.capacity.sweep import limits, no_gain, too_short, why_stop
 from ssbench.capacity.variables import LARGEST, OfGroup, Sweep, Variable, Varied
 from ssbench.cli import output_file, report_files, unfit, zmq_options
 from ssbench.cli.capacity_runs import EndedEarlyError, Runs, Setting
 from ssbench.conditions import Condition
-from ssbench.document import Tone
 from ssbench.document.columns import plural
 from ssbench.errors import ExitCode, SsbenchError, UsageError
-from ssbench.figures.units import rate
 from ssbench.fleet import wire
+from ssbench.gates import Result, worst_result
 from ssbench.products import Product
-from ssbench.reports.capacity import Capacity
 from ssbench.run import Bench, BenchOptions
 
 _log = logging.getLogger(__name__)
@@ -145,31 +135,7 @@ class _Sweeping:
 
     def found(self, runs: Runs, why: str) -> Capacity:
         """Return what is known."""
-        steps = tuple(runs.steps)
-        if why:
-            conclusion, tone = f"The sweep ended early: {why}.", Tone.DOUBTFUL
-        elif self._ended is not None:
-            conclusion, tone = f"The sweep ended: {self._ended}.", Tone.GOOD
-        else:
-            conclusion, tone = "The sweep went through all of its values.", Tone.GOOD
-        found = find_knee(self.variable, steps)
-        if found:
-            conclusion += f" {knee_in_words(self.variable, found)}"
-        if isinstance(self.variable, OfGroup):
-            conclusion = " ".join([conclusion, *of_others(self.variable, steps)])
-        elif steps:
-            best, first = max(steps, key=lambda step: step.rate), first_of_the_best(steps)
-            same = f", and no fewer for certain from {self.variable.words(first.value)} on"
-            conclusion += (
-                f" Most operations a second: {rate(best.rate)}, at {self.variable.words(best.value)}"
-                f"{'' if first is best else same}."
-            )
-        notes = limits(self.variable, steps) + (too_short(steps) if self.variable.is_load else [])
-        if notes:
-            tone = Tone.DOUBTFUL
-        title = f"{self._setting.scenario.name}: sweep over {self.variable.value}"
-        words = tuple(of_each(step) for step in steps) if isinstance(self.variable, OfGroup) else ()
-        return Capacity(title, self.variable, steps, words, conclusion, tone, tuple(notes), knee=found)
+        return of_sweep(self._setting.scenario.name, self.variable, runs.steps, self._ended, why)
 
 
 class _Finding:
@@ -216,9 +182,10 @@ class _Finding:
         while (trial := self._search.next()) is not None:
             step, statistics = runs.step(trial.value, trial.seconds)
             findings = tuple(objective.judge(statistics, self._conditions))
-            verdict, evidence = objective.together(findings), [each.evidence for each in findings]
+            verdict = worst_result(each.verdict for each in findings)
+            evidence = [each.evidence for each in findings]
             if step.ended_early is not None:  # too many operations failed
-                verdict, evidence = Verdict.FAILED, [FAILS for _ in findings]
+                verdict, evidence = Result.FAILED, [FAILS for _ in findings]
             self._words.append(_words(verdict, [each.text for each in findings]))
             self._findings.append(findings)
             runs.say(_brief(verdict, findings))
@@ -232,9 +199,9 @@ class _Finding:
             return ExitCode.UNDECIDED
         return ExitCode.OK if answer.value is not None else ExitCode.FAILED
 
-    def _no_higher(self, steps: Sequence[Step], verdict: Verdict) -> bool:
+    def _no_higher(self, steps: Sequence[Step], verdict: Result) -> bool:
         """Whether a higher value would say nothing of Swift, and why."""
-        if verdict is not Verdict.PASSED:
+        if verdict is not Result.PASSED:
             return False
         why = "the load generator was full" if steps[-1].generator_full else None
         below = [step for step in steps if step.value < steps[-1].value]
@@ -251,40 +218,24 @@ class _Finding:
         not_judged = len(steps) - len(self._words)
         words = [*self._words, *([f"not judged: {why}"] * not_judged)]
         findings = [*self._findings, *([()] * not_judged)]
-        doubtful = why or answer.at_least or not answer.narrow
-        tone = Tone.DOUBTFUL if doubtful else Tone.BAD if answer.value is None else Tone.GOOD
-        conclusion = self._conclusion(wanted, answer, why)
+        conclusion, result = of_search(variable, wanted, answer, why, self._why_not_higher)
         notes = limits(variable, steps) + ([] if self._bounded else too_short(steps))
         title = f"{self._setting.scenario.name}: {variable.most} at which {wanted}"
         return Capacity(
-            *(title, variable, steps, tuple(words), conclusion, tone, tuple(notes), tuple(findings)),
+            *(title, variable, steps, tuple(words), conclusion, result, tuple(notes), tuple(findings)),
             answer=answer,
         )
 
-    def _conclusion(self, wanted: str, answer: Answer, why: str) -> str:
-        words = self.variable.words
-        between = f"95 % sure: {answer.low:,} to {words(answer.high)}"
-        if why:
-            known = f"; the limit seems to be at {words(answer.value)} ({between})" if answer.value else ""
-            return f"{wanted}: the search ended early ({why}){known}."
-        if answer.at_least and answer.value is not None:
-            why_not = self._why_not_higher or "the range ended"
-            return f"{wanted}: holds up to {words(answer.value)}. Nothing higher was tried: {why_not}."
-        if not answer.narrow:
-            return (
-                f"{wanted}: undecided, the limit is from {answer.low:,} to {words(answer.high)} (95 % sure)."
-                " Give the steps more time (-r)."
-            )
-        if answer.value is None:
-            return f"{wanted}: does not hold, not at {words(1)} either."
-        return f"{wanted}: holds up to {words(answer.value)} ({between})."
+
+#: How reports say that an objective holds.
+_HOLDS = {Result.PASSED: "holds", Result.FAILED: "does not hold", Result.UNDECIDED: "undecided"}
 
 
-def _words(verdict: Verdict, texts: Sequence[str]) -> str:
-    return f"{verdict.value}: {'; '.join(texts)}"
+def _words(verdict: Result, texts: Sequence[str]) -> str:
+    return f"{_HOLDS[verdict]}: {'; '.join(texts)}"
 
 
-def _brief(verdict: Verdict, findings: Sequence[objective.Finding]) -> str:
+def _brief(verdict: Result, findings: Sequence[objective.Finding]) -> str:
     """Return the result of a step in few words: the figures without the operations that they rest on."""
     measured = [
         f"{each.condition.subject} "

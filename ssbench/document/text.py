@@ -76,11 +76,6 @@ def _spaced(blocks: Iterable[Sequence[str]]) -> Iterator[str]:
             yield line
 
 
-def section(found: Section, view: View) -> list[str]:
-    """Return the lines of a section that stands by itself."""
-    return [*_spaced(elements([found], view))]
-
-
 def elements(found: Iterable[Element], view: View) -> Iterator[Sequence[str]]:
     """Yield elements as blocks of lines."""
     for each in found:

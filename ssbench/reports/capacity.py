@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
 
-from ssbench.capacity.knee import Knee
+from ssbench.capacity.conclusion import Capacity
 from ssbench.capacity.objective import Finding
-from ssbench.capacity.search import Answer
 from ssbench.capacity.steps import Step
-from ssbench.capacity.variables import OfGroup, Variable, Varied
+from ssbench.capacity.variables import OfGroup, Variable
 from ssbench.document import (
     Bars,
     Chart,
@@ -31,35 +30,14 @@ from ssbench.document import (
     View,
 )
 from ssbench.document.colours import COLOURS, GREY, RED
-from ssbench.errors import ExitCode
 from ssbench.figures import MIN_BEYOND
 from ssbench.figures.units import megabytes, milliseconds, rate
+from ssbench.gates import Result
 
 _MEGABYTE = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """What was found.
-
-    ``words`` say of each step what it was judged by, and ``findings`` the judgment of each condition, none
-    where the step was not judged; both are empty in a sweep. ``conclusion`` is the result of all steps,
-    ``notes`` are further remarks. ``knee`` is that of a sweep, where there were enough steps, ``answer`` that
-    of a search. ``exit_code`` is that of the command.
-    """
-
-    title: str
-    variable: Varied
-    steps: tuple[Step, ...]
-    words: tuple[str, ...]
-    conclusion: str
-    tone: Tone
-    notes: tuple[str, ...] = ()
-    findings: tuple[tuple[Finding, ...], ...] = ()
-    knee: Knee | None = None
-    answer: Answer | None = None
-    exit_code: ExitCode = ExitCode.OK
-
+_TONES = {Result.PASSED: Tone.GOOD, Result.FAILED: Tone.BAD, Result.UNDECIDED: Tone.DOUBTFUL}
 
 HEADS = ("s", "ops/s", "95 %", "MB/s", "p50 ms", "p99 ms", "errors", "flight", "CPU")
 
@@ -125,7 +103,7 @@ def document(found: Capacity, _view: View | None = None) -> Document:
     elements += map(Note, _legend(found))
     if len(found.steps) > 1:
         elements += _charts(found)
-    verdict = Verdict(found.tone, found.conclusion, found.notes)
+    verdict = Verdict(_TONES[found.result], found.conclusion, found.notes)
     return Document(found.title, elements, verdict)
 
 
@@ -148,11 +126,11 @@ def _legend(found: Capacity) -> Iterator[str]:
 
 
 def _records(found: Capacity) -> Iterator[dict[str, object]]:
-    """Yield a step as plain data, with None for what is not known."""
+    """Yield the cells of a step, with None for what is not known."""
     for step, words in zip(found.steps, found.words or ("",) * len(found.steps), strict=True):
         p50, p99 = _percentiles(step)
         low, high = (step.interval.low, step.interval.high) if step.interval else (None, None)
-        record = {
+        yield {
             found.variable.value: step.value,
             "seconds": step.seconds,
             "users": step.users,
@@ -174,15 +152,6 @@ def _records(found: Capacity) -> Iterator[dict[str, object]]:
             "judged_by": words or None,
             "stat_file": step.file,
         }
-        yield _finite(record)
-
-
-def _finite(record: Mapping[str, object]) -> dict[str, object]:
-    """Return a record with None for numbers that JSON does not have."""
-    return {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in record.items()
-    }
 
 
 def as_csv(found: Capacity, _view: View | None = None) -> str:
@@ -191,8 +160,13 @@ def as_csv(found: Capacity, _view: View | None = None) -> str:
     records = list(_records(found))
     writer = csv.DictWriter(out, list(records[0]) if records else [], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(records)
+    writer.writerows({key: _known(value) for key, value in each.items()} for each in records)
     return out.getvalue()
+
+
+def _known(value: object) -> object:
+    """Return a cell; an empty one of a number that is not finite."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _against(steps: Sequence[Step], latencies: Sequence[Curve]) -> list[Curve]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ssbench.document import Cell, Column, Element, Item, Items, Lines, Table, columns_of
 from ssbench.document.columns import plural
-from ssbench.figures.units import milliseconds, percent
+from ssbench.figures.units import count, milliseconds, percent
 from ssbench.operations import OPERATIONS
 from ssbench.reports import load
 from ssbench.reports.figures import object_path, utc
@@ -79,14 +79,14 @@ def errors(statistics: RunStatistics) -> Iterator[Element]:
         rows: list[Sequence[str | Cell]] = []
         for name, cause in statistics.errors.items():
             of = [
-                f"{operation.name.upper()} {count:,}"
-                for code, count in sorted(cause.operations.items())
+                f"{operation.name.upper()} {count(times)}"
+                for code, times in sorted(cause.operations.items())
                 if (operation := OPERATIONS.get(code))
             ]
             rows.append(
                 [
                     name,
-                    f"{cause.count:,}",
+                    count(cause.count),
                     percent(cause.count / total if total else 0.0),
                     milliseconds(cause.times.supported_percentile(50)),
                     milliseconds(cause.times.maximum),
@@ -97,10 +97,10 @@ def errors(statistics: RunStatistics) -> Iterator[Element]:
             )
         yield Table(_COLUMNS, rows)
     if statistics.retries:
-        retries = [(name, f"{count:,}") for name, count in statistics.retries.items()]
+        retries = [(name, count(times)) for name, times in statistics.retries.items()]
         yield Table(columns_of("cause of retries", "retries"), retries)
     if statistics.not_sendable:
-        unsent = [(each.name.upper(), name, f"{n:,}") for each, name, n in statistics.not_sendable]
+        unsent = [(each.name.upper(), name, count(n)) for each, name, n in statistics.not_sendable]
         yield Table(columns_of("no object for", "size class", "not sent", texts=2), unsent)
 
 
@@ -129,7 +129,7 @@ def _slow(statistics: RunStatistics, slow: Slowest) -> list[str | Cell]:
         milliseconds(slow.latency),
         f"{begun:.3f}",
         milliseconds(slow.first_byte),
-        f"{slow.size:,}" if slow.size >= 0 else "-",
+        count(slow.size) if slow.size >= 0 else "-",
         str(slow.retries),
         "-" if slow.worker == NO_WORKER else str(slow.worker),
         object_path(statistics.run, slow),
@@ -177,9 +177,9 @@ def parameters(statistics: RunStatistics) -> Iterator[Element]:
     classes = [
         [
             each.name if each.shape is None else f"{each.name} ({each.shape})",
-            f"{each.size_min:,}",
-            f"{each.size_max:,}",
-            f"{each.initial_files:,}",
+            count(each.size_min),
+            count(each.size_max),
+            count(each.initial_files),
             ", ".join(f"{name} {weight:g}" for name, weight in each.weights.items() if weight),
         ]
         for each in scenario.size_classes

@@ -10,7 +10,7 @@ from ssbench.errors import ClusterError, UsageError
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import Pace
 from ssbench.names import versioned_container
-from ssbench.operations import OPERATIONS, UPLOAD_IF_MISSING, VERSIONS
+from ssbench.operations import OPERATIONS, UPLOAD_IF_MISSING
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
@@ -69,9 +69,8 @@ def make_containers(
     """
     try:
         for place in apart(part.place for part in parts):
-            versioned = any(
-                VERSIONS.name in part.scenario.operation_names for part in parts if part.place in place
-            )
+            names = {name for part in parts if part.place in place for name in part.scenario.operation_names}
+            versioned = any(OPERATIONS.named(name).beside for name in names)
             _make_at(place, parts[0].scenario, options, tokens, loop, mark, versioned=versioned)
     except _InterruptedError:
         return

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from ssbench.errors import UsageError
-from ssbench.operations import TEMPURL
+from ssbench.operation import Operation
+from ssbench.operations import OPERATIONS
 from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
 from ssbench.run.tokens import TokenSource
@@ -24,11 +25,16 @@ _GRACE = 7 * 86400
 def refuse_many(scenario: Scenario) -> None:
     """Raise UsageError where a scenario needs signatures for too many containers."""
     for part in scenario.parts:
-        if TEMPURL.name in part.operation_names and part.container_count > MOST_CONTAINERS:
+        signed = _signed(part)
+        if signed and part.container_count > MOST_CONTAINERS:
             raise UsageError(
-                f"tempurl: possible with {MOST_CONTAINERS:,} containers at most,"
+                f"{signed[0].name}: possible with {MOST_CONTAINERS:,} containers at most,"
                 f" not with {part.container_count:,}"
             )
+
+
+def _signed(scenario: Scenario) -> list[Operation]:
+    return [row for row in OPERATIONS if row.signed and row.name in scenario.operation_names]
 
 
 def sign_reads(
@@ -39,12 +45,12 @@ def sign_reads(
     Returns what ends them; None where no part needs any. ``stop`` says whether to wait no longer until the
     cluster takes them. Raises UsageError and ClusterError. See :func:`refuse_many`.
     """
-    needing = [part for part in parts if TEMPURL.name in part.scenario.operation_names]
+    needing = [part for part in parts if _signed(part.scenario)]
     if not needing:
         return None
     session = needing[0].place.session(tokens.sessions)
     timeouts = options.requests.connect_timeout, options.requests.network_timeout
-    features = STORE.capabilities(session, timeouts).features.get(TEMPURL.needs, {})
+    features = STORE.capabilities(session, timeouts).features.get(_signed(needing[0].scenario)[0].needs, {})
     longest = max(part.scenario.run_seconds or 0.0 for part in needing)
     signed = STORE.sign(session, tokens.renewing(0), int(time.time() + longest) + _GRACE, timeouts)
     try:

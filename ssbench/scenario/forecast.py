@@ -9,7 +9,8 @@ import msgspec
 
 from ssbench.measures import Count, Seconds, Share
 from ssbench.names import container_name
-from ssbench.operations import OPERATIONS, PART_LENGTH, RANGE
+from ssbench.operation import Settings
+from ssbench.operations import OPERATIONS
 from ssbench.record import Record
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.stock import RunsOut, running_out
@@ -114,15 +115,11 @@ def _shares(scenario: Scenario) -> dict[str, float]:
 def _moved(scenario: Scenario) -> tuple[float, float]:
     """Return the mean bytes that an operation sends and receives."""
     sent = received = 0.0
-    ranges = [each for each in scenario.operations if each.name == RANGE.name]
-    lengths = [each.values.get("length", PART_LENGTH) for each in ranges]
-    part = sum((lengths or [PART_LENGTH])[0]) / 2
+    settings = {each.name: each for each in scenario.operations}
     for name, share, size in _kinds(scenario):
         operation = OPERATIONS.named(name)
         sent += share * size if operation.sends_body else 0
-        received += (
-            share * (min(size, part) if operation is RANGE else size) if operation.returns_object else 0
-        )
+        received += share * operation.mean_received(size, settings.get(name, Settings(name)))
     return sent, received
 
 

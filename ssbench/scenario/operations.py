@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ssbench.operation import Effect, Header, Settings
-from ssbench.operations import OPERATIONS, SEQUENCE
+from ssbench.operations import OPERATIONS
 from ssbench.rule import HEADERS, LABEL, Rule, brief
 from ssbench.scenario.text import KeyPath
 from ssbench.suggestions import did_you_mean
@@ -152,7 +152,8 @@ def contradictions(
     for name in weights:
         if OPERATIONS.named(name).defined and name not in own:
             yield f"{name!r} is not among the operations of this scenario"
-    if weights.get(SEQUENCE.name) and not has_steps:
-        steps = [each for each in settings if each.name == SEQUENCE.name and "steps" in each.values]
-        if not steps:
-            yield f"sequence needs steps: {_STEPS_EXAMPLE}"
+    for row in OPERATIONS.drawn:
+        given = [key for each in settings if each.name == row.name for key in each.values]
+        missing = [key for key in row.required if key not in given]
+        if weights.get(row.name) and missing and not has_steps:
+            yield f"{row.name} needs {' and '.join(missing)}: {_STEPS_EXAMPLE}"

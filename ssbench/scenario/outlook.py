@@ -8,7 +8,7 @@ from ssbench.document import Document, Item, Items, View
 from ssbench.document.columns import plural
 from ssbench.names import object_prefix, versioned_container
 from ssbench.naming import name_of
-from ssbench.operations import OPERATIONS, VERSIONS
+from ssbench.operations import OPERATIONS
 from ssbench.quantities import amount as _amount
 from ssbench.quantities import duration
 from ssbench.scenario.bodies import Body
@@ -87,7 +87,7 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
 def _places(scenario: Scenario, found: Forecast, group: str) -> Iterator[Item]:
     """Yield where the objects are, and how they are called."""
     beside = [f"initial objects in each: {_each(found.uploads, scenario.container_count)}"]
-    if found.mix.get(VERSIONS.name):
+    if any(row.beside and found.mix.get(row.name) for row in OPERATIONS):
         beside.append(f"beside each one more for versions: {versioned_container(found.first_container)}")
     yield _with(f"containers: {scenario.container_count:,}, {_containers(scenario, found)}", beside)
     if scenario.object_names is not None:

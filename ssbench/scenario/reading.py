@@ -13,6 +13,7 @@ from typing import Any
 from ssbench.conditions import parse, unknown_subject
 from ssbench.errors import ScenarioError
 from ssbench.operation import Settings
+from ssbench.operations import OPERATIONS
 from ssbench.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario import load as scenario_load
 from ssbench.scenario import operations, places, rules, sizes
@@ -160,8 +161,9 @@ class _Checker:
                 self._fault((), f"profile: {wrong}")
         for entry in used:
             profile = entry.get("crud_profile", default_profile)
-            if isinstance(profile, dict) and profile.get("range") and entry.get("size_min") == 0:
-                self._fault((), f"profile: range needs objects of 1 byte or more; {entry['name']!r} has 0")
+            weights = profile if isinstance(profile, dict) and entry.get("size_min") == 0 else {}
+            for name in [row.name for row in OPERATIONS.drawn if row.reads_part and weights.get(row.name)]:
+                self._fault((), f"profile: {name} needs objects of 1 byte or more; {entry['name']!r} has 0")
 
     def _check_places(self, values: dict[str, Any], groups: list[GroupEntry], names: list[str]) -> None:
         """Check the number of containers, and the names of the objects of these size classes."""

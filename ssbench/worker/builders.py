@@ -16,8 +16,8 @@ from msgspec import Struct, structs
 
 from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.naming import name_of
-from ssbench.operation import On, Operation, Settings
-from ssbench.operations import OPERATIONS, PART_LENGTH
+from ssbench.operation import PART_LENGTH, On, Operation, Settings
+from ssbench.operations import OPERATIONS
 from ssbench.store.contract import Outcome, Request
 from ssbench.swift.causes import NOT_FOUND, OF_OTHERS, WRONG_SIZE
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ssbench.errors import UsageError
 from ssbench.operation import Effect, Operation
-from ssbench.operations import OPERATIONS, TEMPURL
+from ssbench.operations import OPERATIONS
 from ssbench.rule import MAX_NUMBER
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload.draws import Target
@@ -28,7 +28,7 @@ def writes(operation: Operation) -> bool:
         operation.method not in _SAFE
         or operation.effect not in {Effect.READS, Effect.NONE}
         or operation.requests > 1
-        or operation.code == TEMPURL.code  # its key is written to the account
+        or operation.signed  # its key is written to the account
     )
 
 
@@ -187,4 +187,5 @@ class Existing:
 
 
 def _least(scenario: Scenario, place: int) -> int:
-    return int(any(part.size_classes[place].weights.get("range") for part in scenario.parts))
+    weights = [part.size_classes[place].weights for part in scenario.parts]
+    return int(any(row.reads_part and each.get(row.name) for each in weights for row in OPERATIONS.drawn))

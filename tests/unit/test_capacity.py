@@ -24,10 +24,11 @@ from result_rows import many
 
 from ssbench import products
 from ssbench.capacity import json_record
+from ssbench.capacity.conclusion import Capacity
 from ssbench.capacity.knee import Knee, knee
 from ssbench.capacity.limit import FAILS, HOLDS, Evidence
-from ssbench.capacity.objective import judge, of_scenario, together, wilson
-from ssbench.capacity.search import MOST_TRIALS, Answer, Search, Verdict
+from ssbench.capacity.objective import judge, of_scenario, wilson
+from ssbench.capacity.search import MOST_TRIALS, Answer, Search
 from ssbench.capacity.steps import Step, gain, scenario_with, step_of
 from ssbench.capacity.sweep import (
     LEAST_GAIN,
@@ -40,12 +41,12 @@ from ssbench.capacity.sweep import (
 )
 from ssbench.capacity.variables import Sweep, Variable, parse
 from ssbench.conditions import parse_all
-from ssbench.document import Tone
 from ssbench.errors import UsageError
+from ssbench.gates import Result, worst_result
 from ssbench.operation import Settings
 from ssbench.operations import OPERATIONS
 from ssbench.products import Product
-from ssbench.reports.capacity import Capacity, _percentiles, heads
+from ssbench.reports.capacity import _percentiles, heads
 from ssbench.results import Failure
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
@@ -353,46 +354,46 @@ def run(folder: Path, latencies: np.ndarray, failed: int = 0, seconds: float = 2
     return summarize(open_results(path))
 
 
-def verdict(statistics: RunStatistics, text: str) -> Verdict:
-    return together(judge(statistics, parse_all(text)))
+def verdict(statistics: RunStatistics, text: str) -> Result:
+    return worst_result(each.verdict for each in judge(statistics, parse_all(text)))
 
 
 def test_objectives(tmp_path: Path) -> None:
     latencies = np.full(10_000, 0.01)
     latencies[::200] = 0.1  # half a per cent of them
     statistics = run(tmp_path, latencies)
-    assert verdict(statistics, "read.p99 <= 50ms") is Verdict.PASSED
-    assert verdict(statistics, "read.p99.9 <= 50ms") is Verdict.FAILED
-    assert verdict(statistics, "read.p99.5 <= 50ms") is Verdict.UNDECIDED
-    assert verdict(statistics, "errors <= 0.1%") is Verdict.PASSED
-    assert verdict(statistics, "errors <= 0.01%") is Verdict.UNDECIDED
-    assert verdict(statistics, "read.p99 <= 50ms and errors <= 0.01%") is Verdict.UNDECIDED
-    assert verdict(statistics, "read.p99.9 <= 50ms and errors <= 0.01%") is Verdict.FAILED
-    assert verdict(statistics, "create.p99 <= 50ms") is Verdict.UNDECIDED  # there was none
-    assert verdict(statistics, "max <= 200ms") is Verdict.PASSED
+    assert verdict(statistics, "read.p99 <= 50ms") is Result.PASSED
+    assert verdict(statistics, "read.p99.9 <= 50ms") is Result.FAILED
+    assert verdict(statistics, "read.p99.5 <= 50ms") is Result.UNDECIDED
+    assert verdict(statistics, "errors <= 0.1%") is Result.PASSED
+    assert verdict(statistics, "errors <= 0.01%") is Result.UNDECIDED
+    assert verdict(statistics, "read.p99 <= 50ms and errors <= 0.01%") is Result.UNDECIDED
+    assert verdict(statistics, "read.p99.9 <= 50ms and errors <= 0.01%") is Result.FAILED
+    assert verdict(statistics, "create.p99 <= 50ms") is Result.UNDECIDED  # there was none
+    assert verdict(statistics, "max <= 200ms") is Result.PASSED
     (finding,) = judge(statistics, parse_all("read.p99 <= 50ms"))
     assert finding.text.startswith("read.p99 10ms, 99.500% within 50ms (95 % sure: 99.3")
 
 
 def test_errors_count_as_outside(tmp_path: Path) -> None:
     statistics = run(tmp_path, np.full(5000, 0.01), failed=100)
-    assert verdict(statistics, "read.p99 <= 50ms") is Verdict.FAILED
-    assert verdict(statistics, "read.p95 <= 50ms") is Verdict.PASSED
-    assert verdict(statistics, "errors <= 0.1%") is Verdict.FAILED
+    assert verdict(statistics, "read.p99 <= 50ms") is Result.FAILED
+    assert verdict(statistics, "read.p95 <= 50ms") is Result.PASSED
+    assert verdict(statistics, "errors <= 0.1%") is Result.FAILED
     found = step_of(8, statistics)
     assert (found.failed, found.users, found.value) == (100, 8, 8)
 
 
 def test_what_was_due_and_never_begun_is_an_error_too(tmp_path: Path) -> None:
     statistics = run(tmp_path, np.full(5000, 0.01))
-    assert verdict(statistics, "errors <= 0.1%") is Verdict.PASSED
+    assert verdict(statistics, "errors <= 0.1%") is Result.PASSED
     behind = replace(statistics, delivery=Delivery(5100, 100, 0))
     (finding,) = judge(behind, parse_all("errors <= 0.1%"))
-    assert finding.verdict is Verdict.FAILED
+    assert finding.verdict is Result.FAILED
     assert finding.text.startswith("errors 0%, 100 never begun (95 % sure: 1.")
-    assert verdict(behind, "errors <= 50") is Verdict.FAILED
-    assert verdict(behind, "errors <= 100") is Verdict.PASSED
-    assert verdict(behind, "errors <= 5%") is Verdict.PASSED
+    assert verdict(behind, "errors <= 50") is Result.FAILED
+    assert verdict(behind, "errors <= 100") is Result.PASSED
+    assert verdict(behind, "errors <= 5%") is Result.PASSED
 
 
 def test_seconds_that_are_bad_together_say_less_than_as_many_bad_operations(tmp_path: Path) -> None:
@@ -402,8 +403,8 @@ def test_seconds_that_are_bad_together_say_less_than_as_many_bad_operations(tmp_
     (calm,) = judge(run(tmp_path, apart), parse_all("read.p99 <= 50ms"))
     (tmp_path / "run.stat.gz").unlink()
     (bursty,) = judge(run(tmp_path, together_), parse_all("read.p99 <= 50ms"))
-    assert calm.verdict is Verdict.PASSED
-    assert bursty.verdict is Verdict.UNDECIDED
+    assert calm.verdict is Result.PASSED
+    assert bursty.verdict is Result.UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -452,7 +453,7 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     steps = (step_of(6, statistics), step_of(6, statistics), step_of(12, statistics))
     judged = tuple(judge(statistics, conditions))
     found = Capacity(
-        "t", Variable.USERS, steps, ("", "", "not judged"), "c", Tone.GOOD, (), (judged, judged, ())
+        "t", Variable.USERS, steps, ("", "", "not judged"), "c", Result.PASSED, (), (judged, judged, ())
     )
     lines = [re.split(r"  +", line.strip()) for line in text(found).splitlines()]
     first, second = (lines[place : place + 4] for place, line in enumerate(lines) if line[0] == "users")
@@ -481,7 +482,7 @@ def test_no_line_of_a_table_is_wider_than_a_terminal(tmp_path: Path, count: int)
     conditions = [each for n in range(count) for each in parse_all(f"read.small.p{80 + n} <= 50ms")]
     judged = tuple(judge(statistics, conditions))
     title = "the most users at which" + " and read.p99 <= 50ms" * count
-    found = Capacity(title, Variable.USERS, (step, step), ("", ""), "c", Tone.GOOD, (), (judged, judged))
+    found = Capacity(title, Variable.USERS, (step, step), ("", ""), "c", Result.PASSED, (), (judged, judged))
     lines = text(found).splitlines()
     assert max(map(len, lines)) <= 80
     # Each column is there once, and the value stands before each part of the table.
@@ -493,7 +494,7 @@ def test_no_line_of_a_table_is_wider_than_a_terminal(tmp_path: Path, count: int)
 def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     few = run(tmp_path, np.full(40, 0.0123456))
     steps = (step_of(1, few), step_of(4, few))
-    text = page(Capacity("t", Variable.USERS, steps, (), "c", Tone.GOOD))
+    text = page(Capacity("t", Variable.USERS, steps, (), "c", Result.PASSED))
     assert "judged by" not in text
     (against,) = re.findall(r'<figure data-chart="([^"]*)"><figcaption>Throughput against latency', text)
     # Where too few results support p99, p50 is all that there is; the load stands at its points.
@@ -501,7 +502,7 @@ def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     assert [(curve["name"], curve["labels"]) for curve in curves] == [("p50", ["1", "4"])]
     assert "stat file" in text
     assert _percentiles(steps[0]) == (pytest.approx(0.0123456), pytest.approx(math.nan, nan_ok=True))
-    judged = page(Capacity("t", Variable.USERS, steps, ("it held", ""), "c", Tone.GOOD))
+    judged = page(Capacity("t", Variable.USERS, steps, ("it held", ""), "c", Result.PASSED))
     assert "judged by" in judged
     assert "<div class=long>it held</div>" in judged
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from section_lines import section_lines
 
 from ssbench.cluster import recon, ring, statsd
 from ssbench.cluster import sampler as sampler_module
@@ -34,7 +35,6 @@ from ssbench.cluster.observation import (
 )
 from ssbench.cluster.observer import recon_url
 from ssbench.cluster.sampler import Sampler
-from ssbench.document import View, text
 from ssbench.errors import UsageError
 from ssbench.reports import cluster as report
 
@@ -398,7 +398,7 @@ def test_the_section_of_the_report():
     seen = Observation(servers=(server(4, old, old, during=(peak,)),), statsd=Statsd(lines=20, metrics=puts))
     section = report.section(seen)
     assert section is not None
-    lines = text.section(section, View())
+    lines = section_lines(section)
     assert lines[:3] == ["Cluster", "  Swift 2.38.3; servers asked: 1", ""]
     assert lines[4].split() == ["10.0.0.4", "1.00", "7.50", "1,200", "d1", "50%", "0", "to", "0"]
     assert [line.split()[:3] for line in lines if "o1." in line] == [
@@ -408,7 +408,7 @@ def test_the_section_of_the_report():
     assert report.section(None) is None
     nothing = report.section(Observation(failure="nothing"))
     assert nothing is not None
-    assert text.section(nothing, View()) == ["Cluster"]
+    assert section_lines(nothing) == ["Cluster"]
 
 
 @pytest.mark.parametrize(

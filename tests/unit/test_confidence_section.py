@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from planted_load import play
+from section_lines import section_lines
 
-from ssbench.document import Section, View, text
+from ssbench.document import Section
 from ssbench.figures import units
 from ssbench.reports import confidence
 from ssbench.results import ResultBlock, RunDescription
@@ -43,7 +44,7 @@ def statistics(seconds, rate=100, level=0.01):
 
 def shown(found):
     """The lines of the section."""
-    return text.section(Section("", [*confidence.elements(found)]), View())
+    return section_lines(Section("", [*confidence.elements(found)]))
 
 
 def test_short_runs_have_no_section():

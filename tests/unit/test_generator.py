@@ -6,8 +6,9 @@ import dataclasses
 import math
 
 import pytest
+from section_lines import section_lines
 
-from ssbench.document import Section, View, text
+from ssbench.document import Section
 from ssbench.reports import key_figures
 from ssbench.results import Gap, MasterFacts, RunSummary, WorkerFacts
 from ssbench.statistics.generator import Generator, Measured, generator, sentences
@@ -117,7 +118,7 @@ def test_clocks_that_drift_or_show_another_time_are_named() -> None:
 def test_the_report_shows_those_whose_loops_are_latest() -> None:
     workers = tuple(changed(worker_id=number, lag_p99=number / 1000) for number in range(20))
     own = Generator(MasterFacts(0.25, 0.0123, 2.5), workers)
-    lines = text.section(Section("", [*key_figures.load_generator(own)]), View())
+    lines = section_lines(Section("", [*key_figures.load_generator(own)]))
     assert lines[1].split() == ["master", "25.0", "-", "-", "12.3"]
     assert lines[2].split() == ["worker", "19", "on", "box", "50.0", "0.100", "19.0", "10.0"]
     assert lines[-3:] == [
@@ -125,4 +126,4 @@ def test_the_report_shows_those_whose_loops_are_latest() -> None:
         "",
         "Standard error was not read for 2.5 s; nothing waited for it",
     ]
-    assert text.section(Section("", [*key_figures.load_generator(Generator())]), View()) == []
+    assert section_lines(Section("", [*key_figures.load_generator(Generator())])) == []

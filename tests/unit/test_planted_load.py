@@ -7,10 +7,10 @@ import math
 import pytest
 from planted import printed
 from planted_load import play, stalling
+from section_lines import section_lines
 
 from ssbench import conditions
 from ssbench.document import Section, View
-from ssbench.document import text as renderer
 from ssbench.reports import ReportOptions, load, run_tables, text
 from ssbench.scenario.model import Stage
 from ssbench.statistics import RunStatistics, thresholds
@@ -23,7 +23,7 @@ STALLING = stalling(1 * MS, 4.0, 5.0, 10.0)
 
 def shown(statistics: RunStatistics) -> str:
     """The section on the load."""
-    return "\n".join(renderer.section(Section("", [*load.elements(statistics)]), View(columns=100)))
+    return "\n".join(section_lines(Section("", [*load.elements(statistics)]), View(columns=100)))
 
 
 def report(statistics: RunStatistics) -> dict[str, float]:

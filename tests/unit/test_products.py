@@ -13,15 +13,15 @@ from ssbench import products
 from ssbench.archive import entry_of
 from ssbench.attribution.findings import attribute
 from ssbench.attribution.json_record import Attributed
+from ssbench.capacity.conclusion import Capacity
 from ssbench.capacity.steps import step_of
 from ssbench.capacity.variables import Variable
 from ssbench.cli import capacity, master
 from ssbench.comparison import compare, figures_of
-from ssbench.document import Tone
 from ssbench.errors import ExitCode, UsageError
+from ssbench.gates import Result
 from ssbench.products import Product
 from ssbench.reports import ReportOptions
-from ssbench.reports.capacity import Capacity
 from ssbench.run_results import open_results
 from ssbench.scenario.reading import load
 from ssbench.statistics import summarize
@@ -41,7 +41,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.COMPARISON: compare(figures[:1], figures[1:]),
         Product.REPEATED: figures,
         Product.CONFIGURATIONS: figures,
-        Product.CAPACITY: Capacity("a sweep", Variable.USERS, steps, (), "it ended", Tone.GOOD),
+        Product.CAPACITY: Capacity("a sweep", Variable.USERS, steps, (), "it ended", Result.PASSED),
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
         Product.OUTLOOK: load("very_small"),

@@ -24,17 +24,19 @@ from ssbench import conditions, figures
 from ssbench.archive import entry_of
 from ssbench.archive import listing as list_runs
 from ssbench.capacity import json_record as json_of_capacity
+from ssbench.capacity.conclusion import Capacity
 from ssbench.capacity.objective import judge as judge_find
 from ssbench.capacity.steps import step_of
 from ssbench.capacity.variables import Variable
 from ssbench.comparison import compare, figures_of, listing
 from ssbench.comparison import json_record as json_of_comparison
-from ssbench.document import Document, Table, Tone, View
+from ssbench.document import Document, Table, View
+from ssbench.gates import Result
 from ssbench.metrics.counting import Counting
 from ssbench.metrics.gathering import Source
 from ssbench.operations import OPERATIONS
 from ssbench.reports import ReportOptions, report, run_tables
-from ssbench.reports.capacity import HEADS, Capacity, cells
+from ssbench.reports.capacity import HEADS, cells
 from ssbench.results import Failure, ResultBlock, RunDescription, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.screen import terminal
@@ -240,7 +242,7 @@ def _sweep(it: Made) -> Shown:
 
 
 def _sweep_json(it: Made) -> Shown:
-    found = Capacity("t", Variable.USERS, (step_of(4, it.statistics),), (), "c", Tone.GOOD)
+    found = Capacity("t", Variable.USERS, (step_of(4, it.statistics),), (), "c", Result.PASSED)
     (step,) = json.loads(json_of_capacity.report(found))["steps"]
     scaled = ("p50", "p99", "mean")
     times = {("all", key): None if step[key] is None else 1000 * step[key] for key in scaled}

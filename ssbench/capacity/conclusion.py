@@ -1,0 +1,105 @@
+"""What a sweep or a search has found: the result of all its steps, in words and as one of three."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ssbench.capacity.cost import of_each, of_others
+from ssbench.capacity.knee import Knee
+from ssbench.capacity.objective import Finding
+from ssbench.capacity.search import Answer
+from ssbench.capacity.steps import Step
+from ssbench.capacity.sweep import find_knee, first_of_the_best, knee_in_words, limits, too_short
+from ssbench.capacity.variables import OfGroup, Varied
+from ssbench.errors import ExitCode
+from ssbench.figures.units import rate
+from ssbench.gates import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What was found.
+
+    ``words`` say of each step what it was judged by, and ``findings`` the judgment of each condition, none
+    where the step was not judged; both are empty in a sweep. ``conclusion`` is the result of all steps,
+    ``notes`` are further remarks; ``result`` is undecided where the conclusion is to be doubted. ``knee`` is
+    that of a sweep, where there were enough steps, ``answer`` that of a search. ``exit_code`` is that of the
+    command.
+    """
+
+    title: str
+    variable: Varied
+    steps: tuple[Step, ...]
+    words: tuple[str, ...]
+    conclusion: str
+    result: Result
+    notes: tuple[str, ...] = ()
+    findings: tuple[tuple[Finding, ...], ...] = ()
+    knee: Knee | None = None
+    answer: Answer | None = None
+    exit_code: ExitCode = ExitCode.OK
+
+
+def of_sweep(name: str, variable: Varied, steps: Sequence[Step], ended: str | None, why: str) -> Capacity:
+    """Return what a sweep of the scenario ``name`` has found.
+
+    ``ended`` says why it needed no more steps, ``why`` why it ended early; None and empty where it did not.
+    """
+    conclusion = "The sweep went through all of its values."
+    if why:
+        conclusion = f"The sweep ended early: {why}."
+    elif ended is not None:
+        conclusion = f"The sweep ended: {ended}."
+    knee = find_knee(variable, steps)
+    if knee:
+        conclusion += f" {knee_in_words(variable, knee)}"
+    if isinstance(variable, OfGroup):
+        conclusion = " ".join([conclusion, *of_others(variable, steps)])
+    elif steps:
+        best, first = max(steps, key=lambda step: step.rate), first_of_the_best(steps)
+        same = f", and no fewer for certain from {variable.words(first.value)} on"
+        conclusion += (
+            f" Most operations a second: {rate(best.rate)}, at {variable.words(best.value)}"
+            f"{'' if first is best else same}."
+        )
+    notes = limits(variable, steps) + (too_short(steps) if variable.is_load else [])
+    return Capacity(
+        f"{name}: sweep over {variable.value}",
+        variable,
+        tuple(steps),
+        tuple(of_each(step) for step in steps) if isinstance(variable, OfGroup) else (),
+        conclusion,
+        Result.UNDECIDED if why or notes else Result.PASSED,
+        tuple(notes),
+        knee=knee,
+    )
+
+
+def of_search(
+    variable: Varied, wanted: str, answer: Answer, why: str, why_not_higher: str
+) -> tuple[str, Result]:
+    """Return what a search for the highest value at which ``wanted`` holds has found, and as what it counts.
+
+    ``why`` says why it ended early, empty where it did not; ``why_not_higher`` why nothing higher was tried.
+    """
+    words = variable.words
+    between = f"95 % sure: {answer.low:,} to {words(answer.high)}"
+    if why:
+        known = f"; the limit seems to be at {words(answer.value)} ({between})" if answer.value else ""
+        return f"{wanted}: the search ended early ({why}){known}.", Result.UNDECIDED
+    if answer.at_least and answer.value is not None:
+        why_not = why_not_higher or "the range ended"
+        return (
+            f"{wanted}: holds up to {words(answer.value)}. Nothing higher was tried: {why_not}.",
+            Result.UNDECIDED,
+        )
+    if not answer.narrow:
+        return (
+            f"{wanted}: undecided, the limit is from {answer.low:,} to {words(answer.high)} (95 % sure)."
+            " Give the steps more time (-r).",
+            Result.UNDECIDED,
+        )
+    if answer.value is None:
+        return f"{wanted}: does not hold, not at {words(1)} either.", Result.FAILED
+    return f"{wanted}: holds up to {words(answer.value)} ({between}).", Result.PASSED
