@@ -190,6 +190,8 @@ class Network:
         self.scarce: str | None = None
         #: Whether keys were revoked.
         self.revokes = False
+        #: How many keys were refused.
+        self.refused = 0
         self._inbox: list[bytes] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
