@@ -92,6 +92,7 @@ _NAMES: dict[str, Callable[[RunResults, ResultBlock], Sequence[str | None]]] = {
     "storage_url": _named("storage_url", "storage_urls"),
     "stage": _named("stage", "stages"),
     "group": _named("group", "group_names"),
+    "account": _named("account", "accounts"),
 }
 
 

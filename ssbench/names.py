@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+#: A number, or an array of them.
+_Number = TypeVar("_Number", int, "npt.NDArray[np.int64]")
 
 #: How the name of a container ends that keeps the versions of its objects.
 _VERSIONED = "_versions"
@@ -18,6 +26,19 @@ LONGEST_NAME = 1024
 def container_name(base: str, number: int, policy: str | None) -> str:
     """Return ``<base>_<six or more digits>``, and ``_<policy>`` after it where one is set."""
     return f"{base}_{number:06d}_{policy}" if policy else f"{base}_{number:06d}"
+
+
+def in_account(number: _Number, accounts: int) -> tuple[_Number, _Number]:
+    """Return the account, and the number there, of a container of operations that use several accounts.
+
+    They take turns, so that objects in all containers by turns are in all accounts by turns too.
+    """
+    return number % accounts, number // accounts
+
+
+def account_names(base: str, count: int) -> list[str]:
+    """Return the names of accounts, from 1 on, without the prefix of the reseller."""
+    return [f"{base}{number}" for number in range(1, count + 1)]
 
 
 def versioned_container(container: str) -> str:

@@ -34,6 +34,11 @@ class _Option(NamedTuple):
         """The attribute of the namespace, with a prefix that keeps clear of the sub-commands' own."""
         return "auth_option_" + self.variable
 
+    @property
+    def key(self) -> str:
+        """Its key in a list of credentials: ``user``, ``os_username``."""
+        return self.flags[-1].removeprefix("--").replace("-", "_")
+
 
 def _keystone(flag: str, metavar: str, text: str) -> _Option:
     return _Option((flag,), flag.removeprefix("--").upper().replace("-", "_"), metavar, text)
@@ -94,6 +99,10 @@ _KEYSTONE = (
 )
 
 
+#: Those that a list of credentials may have too.
+OPTIONS = (*_SWIFT, *_KEYSTONE)
+
+
 def add_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False) -> None:
     """Add every option of authentication to a parser.
 
@@ -120,6 +129,14 @@ def add_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False) -> 
         metavar="TOKEN",
         dest="auth_token",
         help="use this token instead of authenticating; needs -S" if in_help else argparse.SUPPRESS,
+    )
+    group.add_argument(
+        "--credentials",
+        metavar="FILE",
+        type=Path,
+        help="a list of credentials in YAML, one for each of several accounts; see doc/authentication.rst"
+        if in_help
+        else argparse.SUPPRESS,
     )
     group.add_argument(
         "--insecure",
@@ -161,7 +178,7 @@ def from_arguments(arguments: argparse.Namespace, environ: Mapping[str, str]) ->
 
     Raises UsageError, which names what is missing or wrong and never shows a password.
     """
-    given = {option.variable: getattr(arguments, option.destination) for option in (*_SWIFT, *_KEYSTONE)}
+    given = {option.variable: getattr(arguments, option.destination) for option in OPTIONS}
     values = {name: value or environ.get(name) or None for name, value in given.items()}
     common = _common(arguments, given, values, environ)
     token = arguments.auth_token or values["OS_AUTH_TOKEN"]

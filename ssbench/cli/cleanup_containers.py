@@ -1,4 +1,4 @@
-"""``ssbench-master cleanup-containers``: delete what benchmarks left in an account."""
+"""``ssbench-master cleanup-containers``: delete what benchmarks left in an account, or in several."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import argparse
 import logging
 import os
 import sys
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ssbench.cli import auth_options, json_output
+from ssbench.cli import auth_options, credentials_file, json_output
 from ssbench.cli.options import add_renamed, positive_int, seconds, seconds_or_0
-from ssbench.errors import ExitCode
-from ssbench.names import container_name
+from ssbench.errors import ExitCode, UsageError
+from ssbench.gates import worst
+from ssbench.names import account_names, container_name
 from ssbench.run.interrupts import Interrupts
 from ssbench.screen import terminal
 from ssbench.screen.bars import Bar
@@ -59,6 +61,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="only containers whose name ends in _NAME (default: with any policy or none)",
     )
+    parser.add_argument(
+        "--accounts",
+        metavar="N",
+        type=positive_int,
+        help="clean the accounts that a run with this many made, with the credentials of a reseller admin",
+    )
+    parser.add_argument(
+        "--account-base",
+        metavar="NAME",
+        default="ssbench",
+        help="what the names of these accounts begin with (default: %(default)s)",
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     parser.add_argument(
         "--in-use",
@@ -91,57 +105,96 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
-    """Delete the containers; raises SsbenchError when authentication or listing the account fails."""
-    from ssbench.swift.auth import authenticate, warn_of_proxy
-    from ssbench.swift.cleanup import (
-        AccountCleaner,
-        CleanUpResult,
-        CleanUpSettings,
-        Report,
-        find_containers,
-    )
+    """Delete the containers; raises SsbenchError when authentication or listing an account fails."""
+    from ssbench.run.tokens import TokenSource
+    from ssbench.swift.auth import authenticate
+    from ssbench.swift.cleanup import Cleaned, CleanUpResult, CleanUpSettings, Report, find_containers
 
     json_output.check(arguments)
-    credentials = auth_options.from_arguments(arguments, os.environ)
-    login = partial(authenticate, credentials, arguments.connect_timeout)
-    session = login()
-    warn_of_proxy(credentials, session)
+    credentials = credentials_file.accounts_of(arguments, os.environ)
+    names = account_names(arguments.account_base, arguments.accounts) if arguments.accounts else []
+    if names and credentials:
+        raise UsageError("--credentials names the accounts: leave out --accounts")
+    credentials = credentials or [auth_options.from_arguments(arguments, os.environ)]
+    tokens = TokenSource(credentials, names, lambda each: authenticate(each, arguments.connect_timeout))
     settings = CleanUpSettings(
         arguments.concurrency,
         arguments.connect_timeout,
         arguments.network_timeout,
         arguments.give_up_after,
     )
-    found = dict(find_containers(session, arguments.container_base, arguments.policy, settings))
-    used = {} if arguments.in_use or not found else _in_use(session, list(found), settings)
-    free = {name: count for name, count in found.items() if name not in used}
-    code, result = ExitCode.FAILED if used else ExitCode.OK, CleanUpResult()
-    if not found:
+    accounts = []
+    for number, session in enumerate(tokens.sessions):
+        found = dict(find_containers(session, arguments.container_base, arguments.policy, settings))
+        used = {} if arguments.in_use or not found else _in_use(session, list(found), settings)
+        free = {name: count for name, count in found.items() if name not in used}
+        accounts.append(_Account(session, tokens.renewing(number), len(found), used, free))
+    code, results = ExitCode.OK, [CleanUpResult() for _ in accounts]
+    if not any(each.matched for each in accounts):
         example = container_name(arguments.container_base, 0, arguments.policy)
         _log.info("No matching containers (%s and so on)", example)
-    elif free and not arguments.yes and not _confirmed(session, list(free)):
+    elif any(each.free for each in accounts) and not arguments.yes and not _confirmed(accounts):
         _log.info("Nothing was deleted")
-        code = ExitCode.OK
-    elif free:
-        with Bar("Cleaning up", len(free) + sum(free.values())) as bar:
-            cleaner = AccountCleaner(
-                session,
-                settings,
-                login if credentials.version != "none" else None,
-                bar.advance,
-                lambda objects: bar.expect(len(free) + objects),
-            )
-            result = _clean(cleaner, list(free))
-        code = _report_failures(cleaner, arguments.give_up_after) or code
-    report = Report(
-        exit_code=code,
-        storage_url=session.storage_url,
-        matched=len(found),
-        in_use={name: mark.run for name, mark in used.items()},
-        deleted=result,
-    )
-    json_output.write(arguments, report)
+    else:
+        code, results = _clean_all(accounts, settings)
+        code = code or (ExitCode.FAILED if any(each.used for each in accounts) else ExitCode.OK)
+    cleaned = [
+        Cleaned(
+            storage_url=each.session.storage_url,
+            matched=each.matched,
+            in_use={name: mark.run for name, mark in each.used.items()},
+            deleted=result,
+        )
+        for each, result in zip(accounts, results, strict=True)
+    ]
+    json_output.write(arguments, Report.of(cleaned, code))
     return code
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """What was found in an account: matching containers, those that are in use and those that are free."""
+
+    session: Session
+    renew: Callable[[], Session] | None
+    matched: int
+    used: dict[str, Mark]
+    free: dict[str, int]
+
+
+def _clean_all(
+    accounts: Sequence[_Account], settings: CleanUpSettings
+) -> tuple[ExitCode, list[CleanUpResult]]:
+    """Delete what is free in each account, one after the other, until Ctrl-C or nothing succeeds."""
+    from ssbench.swift.cleanup import CleanUpResult
+
+    code, results = ExitCode.OK, []
+    for each in accounts:
+        if not each.free or code in {ExitCode.INTERRUPTED, ExitCode.CLUSTER}:
+            results.append(CleanUpResult())
+            continue
+        if len(accounts) > 1:
+            _log.info("%s: %d containers to delete", each.session.storage_url, len(each.free))
+        own, result = _clean_account(each, settings)
+        code = worst([code, own])
+        results.append(result)
+    return code, results
+
+
+def _clean_account(account: _Account, settings: CleanUpSettings) -> tuple[ExitCode, CleanUpResult]:
+    from ssbench.swift.cleanup import AccountCleaner
+
+    free = account.free
+    with Bar("Cleaning up", len(free) + sum(free.values())) as bar:
+        cleaner = AccountCleaner(
+            account.session,
+            settings,
+            account.renew,
+            bar.advance,
+            lambda objects: bar.expect(len(free) + objects),
+        )
+        result = _clean(cleaner, list(free))
+    return _report_failures(cleaner, settings.give_up_after), result
 
 
 def _in_use(session: Session, names: list[str], settings: CleanUpSettings) -> dict[str, Mark]:
@@ -207,11 +260,16 @@ def _report_failures(cleaner: AccountCleaner, give_up_after: float) -> ExitCode:
     return ExitCode.FAILED if result.failed else ExitCode.OK
 
 
-def _confirmed(session: Session, names: list[str]) -> bool:
+def _confirmed(accounts: Sequence[_Account]) -> bool:
     """Ask the user for confirmation; return True where there is no terminal to ask on."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         return True
+    some = [each for each in accounts if each.free]
+    names = [name for each in some for name in each.free]
     which = names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}"
-    sys.stderr.write(f"Delete {len(names)} containers of {session.storage_url} ({which})? [y/N] ")
+    where = some[0].session.storage_url
+    if len(some) > 1:
+        where += f" ... {some[-1].session.storage_url}"
+    sys.stderr.write(f"Delete {len(names)} containers of {where} ({which})? [y/N] ")
     terminal.drain()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

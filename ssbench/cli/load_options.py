@@ -110,6 +110,13 @@ def _add_measurement(group: argparse._ArgumentGroup) -> None:
 def _add_target(group: argparse._ArgumentGroup) -> None:
     group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="number of containers")
     group.add_argument(
+        "--accounts",
+        metavar="N",
+        type=positive_int,
+        help="number of accounts, to which objects and operations are spread; needs a reseller admin, or a"
+        " list (--credentials)",
+    )
+    group.add_argument(
         "--delete-after",
         metavar="SECONDS",
         type=whole_seconds_or_0,

@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-u", "--user-count", metavar="N", type=positive_int, help="maximum number of uploads in flight"
     )
     group.add_argument("-c", "--container-count", metavar="N", type=positive_int, help="number of containers")
+    group.add_argument("--accounts", metavar="N", type=positive_int, help="number of accounts")
     group.add_argument("-p", "--policy", metavar="NAME", help="storage policy of the containers")
     requests = parser.add_argument_group("requests")
     option_table.add(requests, RequestOptions)

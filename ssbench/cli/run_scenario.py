@@ -18,6 +18,7 @@ from ssbench import __version__, products
 from ssbench.cli import (
     archives,
     auth_options,
+    credentials_file,
     metrics_options,
     option_table,
     sides,
@@ -120,15 +121,20 @@ def prepare(arguments: argparse.Namespace) -> ExitCode:
         load(arguments.scenario_file, limited=True),
         user_count=arguments.user_count,
         container_count=arguments.container_count,
+        accounts=arguments.accounts,
         policy=arguments.policy,
     )
+    credentials = credentials_file.accounts_of(arguments, os.environ)
+    scenario = _in_listed(scenario, len(credentials))
+    credentials = credentials or [auth_options.from_arguments(arguments, os.environ)]
     table = option_table.table_of(RunOptions, arguments)
     options = RunOptions(requests=RequestOptions(**option_table.values(RequestOptions, arguments)), **table)
     shared = BenchOptions(
         workers=arguments.workers or 0,
         address=_address(arguments),
         key_file=zmq_options.key_file(arguments),
-        credentials=auth_options.from_arguments(arguments, os.environ),
+        credentials=credentials[0],
+        further_credentials=tuple(credentials[1:]),
     )
     began = time.monotonic()
     with Bench(shared) as bench:
@@ -153,7 +159,12 @@ def _check(arguments: argparse.Namespace) -> None:
         refuse_past(arguments.start_at, time.time())
     elif arguments.part is not None:
         _log.warning("--part without --start-at: merge needs runs that were under way at the same time")
+    if arguments.ab:
+        unfit.refuse(arguments, "--ab names the sides", "--credentials")
     arguments.sides = sides.parse(arguments)
+    if arguments.local_swift:
+        unfit.refuse(arguments, "--local-swift has credentials of its own", "--credentials")
+    arguments.listed = credentials_file.accounts_of(arguments, os.environ)
     if urls := [side.storage_url for side in arguments.sides if side.storage_url]:
         arguments.auth_storage_urls = urls
 
@@ -300,6 +311,7 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
         operation_count=arguments.op_count,
         run_seconds=arguments.run_seconds,
         container_count=arguments.container_count,
+        accounts=arguments.accounts,
         delete_after=arguments.delete_after,
         policy=arguments.policy,
         fail_if=[condition.text for condition in arguments.fail_if],
@@ -309,12 +321,19 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
         think_time=arguments.think_time,
     )
     _log.info("ssbench %s: %s", __version__, scenario.name)
-    return scenario
+    return _in_listed(scenario, len(arguments.listed))
+
+
+def _in_listed(scenario: Scenario, count: int) -> Scenario:
+    """Return a scenario in the accounts of a list, 0: of none; one with another number of them is refused."""
+    return override(scenario, accounts=count) if count and scenario.accounts == 1 else scenario
 
 
 def _bench_options(arguments: argparse.Namespace, plans: Sequence[turns.Plan] = ()) -> BenchOptions:
     needs_credentials = not arguments.noop and not arguments.local_swift
-    first, second = sides.accounts(arguments, os.environ) if needs_credentials else (None, None)
+    credentials = arguments.listed
+    if needs_credentials and not credentials:
+        credentials = sides.accounts(arguments, os.environ)
     users = max((plan.scenario.user_count for plan in plans), default=0)
     return BenchOptions(
         workers=arguments.workers or 0,
@@ -325,8 +344,8 @@ def _bench_options(arguments: argparse.Namespace, plans: Sequence[turns.Plan] = 
         policies=tuple(plan.scenario.policy for plan in plans if plan.scenario.policy),
         address=_address(arguments),
         key_file=zmq_options.key_file(arguments),
-        credentials=first,
-        second_credentials=second,
+        credentials=next(iter(credentials), None),
+        further_credentials=tuple(credentials[1:]),
         local_swift=arguments.local_swift,
         profile=arguments.profile,
     )

@@ -66,12 +66,10 @@ def _side(text: str) -> Side:
     return Side(name, storage_url=what.rstrip("/"))
 
 
-def accounts(
-    arguments: argparse.Namespace, environ: Mapping[str, str]
-) -> tuple[Credentials, Credentials | None]:
+def accounts(arguments: argparse.Namespace, environ: Mapping[str, str]) -> list[Credentials]:
     """Return the credentials, of each side where the sides are accounts; raises UsageError."""
     if not arguments.sides or any(side.storage_url or side.policy for side in arguments.sides):
-        return auth_options.from_arguments(arguments, environ), None
+        return [auth_options.from_arguments(arguments, environ)]
     found = []
     for name, file in (text.partition("=")[::2] for text in arguments.ab):
         try:
@@ -80,8 +78,9 @@ def accounts(
             raise UsageError(f"--ab: {name}: {error}") from None
     if found[0] == found[1]:
         raise UsageError("--ab: both sides have the same credentials")
-    first, second = (replace(each, side=side.name) for each, side in zip(found, arguments.sides, strict=True))
-    return first, second
+    return [
+        replace(each, name=f"side {side.name}") for each, side in zip(found, arguments.sides, strict=True)
+    ]
 
 
 def _variables(file: Path) -> dict[str, str]:

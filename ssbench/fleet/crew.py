@@ -60,6 +60,8 @@ class Crew:
         self.ledger = account.ledger
         self.parameters = RunParameters(run_id=0)
         self.left = 0
+        #: The generation of the parameters that brought the token of an account, or of all (None).
+        self._token_since: dict[int | None, int] = {}
         self._sockets = sockets
         self._header = b""
         #: The first due time of the run, from which those that workers get count.
@@ -81,6 +83,7 @@ class Crew:
         self.left = 0
         self._start = None
         self.paths = None
+        self._token_since = {}
         self._header = packing.pack_parameters(parameters)
         retries = parameters.requests.retries + parameters.requests.retry_404
         most = parameters.most_requests
@@ -95,6 +98,20 @@ class Crew:
         )
         self._header = packing.pack_parameters(self.parameters)
         self._set_longest_job()
+
+    def renew(self, account: int | None, token: str) -> None:
+        """Use a new token: in one of several accounts, or in all (None)."""
+        if account is None:
+            self.change(token=token)
+        else:
+            accounts = [*self.parameters.accounts]
+            accounts[account] = accounts[account][0], token
+            self.change(accounts=accounts)
+        self._token_since[account] = self.parameters.generation
+
+    def token_since(self, account: int) -> int:
+        """Return the generation of the parameters with which the token of an account came."""
+        return max(self._token_since.get(None, 0), self._token_since.get(account, 0))
 
     def _set_longest_job(self) -> None:
         parameters = self.parameters

@@ -76,6 +76,10 @@ Job = tuple[Count, Small, Small, Small, Small, Count]
 Spent = tuple[Count, Clock | None, Clock | None, bool]
 
 
+#: Storage URLs, any of which reaches the account, and its token; None: that of the run.
+Account = tuple[list[str], Text | None]
+
+
 class RunParameters(Struct, array_like=True, frozen=True):
     """Parameters that are the same for all jobs of a run.
 
@@ -90,7 +94,8 @@ class RunParameters(Struct, array_like=True, frozen=True):
     ``most_requests`` is how many requests a job is at most. ``signed`` has the query of temporary URLs for
     each container. With ``every_etag`` the MD5 of all that is read is compared with its ETag, not that of a
     sample. ``zeros`` is the share of bodies that is zeros. ``object_names`` is the template of names of
-    objects, None for the usual one.
+    objects, None for the usual one. With several ``accounts`` the number of a job's container tells which of
+    them it is in (:func:`ssbench.names.in_account`).
     """
 
     run_id: Count
@@ -118,6 +123,7 @@ class RunParameters(Struct, array_like=True, frozen=True):
     delete_after_most: Count | None = None
     zeros: Annotated[float, Meta(ge=0, le=1)] = 0.0
     object_names: Text | None = None
+    accounts: list[Account] = []
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

@@ -60,6 +60,9 @@ class LocalSwift:
 
     user = "test:tester"
     key = "testing"
+    #: A reseller admin, who may use every account.
+    admin = "admin:admin"
+    admin_key = "admin"
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from ssbench.figures.units import AT_LEAST, milliseconds
@@ -35,7 +36,13 @@ def bounded(latencies: Censored, rank: float) -> str:
 
 
 def object_path(run: RunDescription, slowest: Slowest) -> str:
-    """Return container and object of an operation, as in ``ssbench_000017/tiny_000112``."""
+    """Return container and object of an operation, as in ``ssbench_000017/tiny_000112``.
+
+    The account is before them where there are several.
+    """
+    if 0 <= slowest.account < len(run.accounts):
+        own = replace(slowest, account=-1)
+        return f"{run.accounts[slowest.account]}/{object_path(run, own)}"
     scenario, container, name = run.scenario, slowest.container, slowest.object
     operation = OPERATIONS.get(slowest.operation)
     if operation is not None and not operation.has_object and isinstance(container, int):

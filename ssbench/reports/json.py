@@ -7,7 +7,7 @@ renamed, removed or changes its meaning. What is not known, not defined or infin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from ssbench import __version__, record
@@ -26,6 +26,7 @@ from ssbench.statistics import (
     Figures,
     Groups,
     Latencies,
+    Member,
     RunStatistics,
     Slowest,
     StageStatistics,
@@ -67,6 +68,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         master=statistics.generator.master,
         gaps=statistics.generator.gaps,
         storage_urls=list(maker.storage_urls()),
+        accounts=list(maker.members(statistics.accounts, statistics.run.accounts)),
         sites=list(maker.sites()),
         sides=list(maker.sides()),
         groups=list(_groups(statistics, found, options)),
@@ -210,6 +212,11 @@ class _Maker:
                 url=urls[place] if 0 <= place < len(urls) else None, figures=self._figures(figures)
             )
 
+    def members(self, found: Iterable[Member], names: Sequence[str]) -> Iterator[records.Member]:
+        for each in found:
+            name = names[each.number] if 0 <= each.number < len(names) else None
+            yield records.Member(name=name, figures=self._figures(each.figures), errors=dict(each.errors))
+
     def sides(self) -> Iterator[records.Side]:
         groups = self._statistics.groups
         if "group" not in groups.keys:
@@ -280,7 +287,7 @@ class _Maker:
         )
 
     def slow(self, each: Slowest) -> records.SlowOperation:
-        urls = self._statistics.run.storage_urls
+        urls, accounts = self._statistics.run.storage_urls, self._statistics.run.accounts
         return records.SlowOperation(
             slowest=self._slowest(each),
             first_byte=each.first_byte,
@@ -288,6 +295,7 @@ class _Maker:
             bytes=each.size if each.size >= 0 else None,
             retries=each.retries,
             storage_url=urls[each.storage_url] if 0 <= each.storage_url < len(urls) else None,
+            account=accounts[each.account] if each.account < len(accounts) else None,
         )
 
     def _slowest(self, slowest: Slowest) -> records.Slowest:

@@ -193,6 +193,17 @@ class StorageUrl(Record, frozen=True, kw_only=True):
     figures: Figures
 
 
+class Member(Record, frozen=True, kw_only=True):
+    """The figures of one of several accounts or addresses, and its errors by cause.
+
+    ``name`` is null where it is not known.
+    """
+
+    name: str | None
+    figures: Figures
+    errors: dict[str, Count]
+
+
 class SlowOperation(Record, frozen=True, kw_only=True):
     """A slow operation with what finds it in logs."""
 
@@ -202,6 +213,7 @@ class SlowOperation(Record, frozen=True, kw_only=True):
     bytes: Bytes | None
     retries: Count
     storage_url: str | None
+    account: str | None
 
 
 class SeriesOverTime(Record, frozen=True, kw_only=True):
@@ -357,6 +369,7 @@ class Report(Record, frozen=True, kw_only=True):
     worker_count: Count
     spread_over_workers: Spread
     storage_urls: list[StorageUrl]
+    accounts: list[Member]
     sites: list[Site]
     sides: list[Side]
     groups: list[GroupFigures]

@@ -47,8 +47,9 @@ class Stage(Record, frozen=True, kw_only=True):
 class Scenario(Record, frozen=True, kw_only=True):
     """What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
 
-    ``popularity`` is how objects are chosen, ``reuse`` how many reads are repeated, ``body`` what
-    is in bodies, in words. ``object_names`` is the template of names of objects.
+    ``containers`` are those in each of ``accounts``. ``popularity`` is how objects are chosen, ``reuse`` how
+    many reads are repeated, ``body`` what is in bodies, in words. ``object_names`` is the template of names
+    of objects.
     ``rate`` is operations a second in an open loop, null in a closed one. ``plan`` has the stages, or one for
     the whole run. ``groups`` are what each group of users does, by its name; operations are weighted there,
     and have no weights in the whole.
@@ -66,6 +67,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     reuse: str | None
     body: str
     plan: list[Stage]
+    accounts: Count
     containers: Count
     container_base: str
     object_names: str
@@ -138,6 +140,7 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
         body=str(scenario.body or "random"),
         reuse=None if scenario.reuse is None else str(scenario.reuse),
         plan=[load_of(each) for each in scenario.plan],
+        accounts=scenario.accounts,
         containers=scenario.container_count,
         container_base=scenario.container_base,
         object_names=scenario.object_names or USUAL,

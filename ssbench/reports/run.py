@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ssbench.document import Detail, Document, Element, Tone, Verdict, Warnings, section_of
-from ssbench.reports import cluster_charts, load, run_charts, run_facts, run_tables, steps
+from ssbench.reports import cluster_charts, load, members, run_charts, run_facts, run_tables, steps
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.tiles import tiles
 from ssbench.reports.verdict import verdict
@@ -36,6 +36,7 @@ def document(
         *section_of("Load", _load(statistics), page),
         *section_of("Sides", run_tables.sides(statistics), page),
         *section_of("Groups of users", run_tables.by_group(statistics)),
+        *section_of("Accounts", members.accounts(statistics)),
         *section_of(waits.TITLE, run_facts.waits_of(statistics)),
         *section_of("Errors", run_facts.errors(statistics)),
         Warnings(statistics.warnings),

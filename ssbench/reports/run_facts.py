@@ -44,8 +44,11 @@ def facts(statistics: RunStatistics) -> list[str]:
         found.append(f"{run.storage_urls[0]}{f' and {more} more' if more else ''}")
     if scenario.policy:
         found.append(f"policy {scenario.policy}")
+    if scenario.accounts > 1:
+        found.append(plural(scenario.accounts, "account"))
     if statistics.current:
-        found.append(plural(scenario.containers, "container") + (" a side" if run.sides else ""))
+        each = " a side" if run.sides else " each" if scenario.accounts > 1 else ""
+        found.append(plural(scenario.containers, "container") + each)
     if run.seed is not None:
         found.append(f"seed {run.seed}")
     found.append(load.words(scenario))
@@ -164,6 +167,7 @@ def parameters(statistics: RunStatistics) -> Iterator[Element]:
         ("bodies", scenario.body),
         ("stages", "; ".join(f"{each.seconds:g} s: {each}" for each in scenario.stages)),
         ("run seconds", scenario.run_seconds),
+        ("accounts", scenario.accounts if scenario.accounts > 1 else None),
         ("containers", scenario.container_count),
         ("container base", scenario.container_base),
         ("object names", scenario.object_names),

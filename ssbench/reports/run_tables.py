@@ -159,7 +159,7 @@ def workers(statistics: RunStatistics) -> Iterator[Table]:
             [
                 "unknown" if worker_id == NO_WORKER else str(worker_id),
                 fact.host if fact else "",
-                *_figures(statistics, figures),
+                *figures_of(statistics, figures),
                 _cpu(fact.cpu_share if fact else None),
                 *((milliseconds(fact.lag_p99), milliseconds(fact.lag_max)) if fact else ("-", "-")),
             ]
@@ -189,7 +189,7 @@ def workers(statistics: RunStatistics) -> Iterator[Table]:
     ]
     if rows:
         yield Table(
-            [*columns_of("worker", "host", texts=2), *_figure_columns(), *load], rows, keys=2, most=_MOST_ROWS
+            [*columns_of("worker", "host", texts=2), *figure_columns(), *load], rows, keys=2, most=_MOST_ROWS
         )
         yield _gaps(statistics)
 
@@ -217,10 +217,10 @@ def sites(statistics: RunStatistics) -> Iterator[Table]:
     if "worker" not in statistics.groups.keys or not any(names.values()):
         return
     rows = [
-        [name, str(sum(site == name for site in names.values())), *_figures(statistics, figures)]
+        [name, str(sum(site == name for site in names.values())), *figures_of(statistics, figures)]
         for name, figures in statistics.groups.merged("worker", names).items()
     ]
-    yield Table([*columns_of("site", "workers"), *_figure_columns()], rows)
+    yield Table([*columns_of("site", "workers"), *figure_columns()], rows)
 
 
 def stages(statistics: RunStatistics) -> Table:
@@ -243,7 +243,7 @@ def stages(statistics: RunStatistics) -> Table:
             ]
         )
     load = Column("load", is_number=False, detail=Detail.PAGE)
-    heads = [*columns_of("stage"), load, Column("seconds", short="s"), *_figure_columns()]
+    heads = [*columns_of("stage"), load, Column("seconds", short="s"), *figure_columns()]
     return Table([*heads, Column("late"), Column("not begun", short="never")], rows)
 
 
@@ -256,11 +256,11 @@ def storage_urls(statistics: RunStatistics) -> Iterator[Table]:
     rows = [
         [
             urls[place] if 0 <= place < len(urls) else "unknown",
-            *_figures(statistics, figures),
+            *figures_of(statistics, figures),
         ]
         for place, figures in found
     ]
-    yield Table([*columns_of("storage URL"), *_figure_columns()], rows)
+    yield Table([*columns_of("storage URL"), *figure_columns()], rows)
 
 
 def sides(statistics: RunStatistics) -> Iterator[Element]:
@@ -272,12 +272,12 @@ def sides(statistics: RunStatistics) -> Iterator[Element]:
         [
             operation.name.upper() if operation else str(code),
             names[side] if side < len(names) else "unknown",
-            *_figures(statistics, figures),
+            *figures_of(statistics, figures),
         ]
         for (code, side), figures in groups.by("operation", "group").items()
         for operation in (OPERATIONS.get(code),)
     ]
-    yield Table([*columns_of("operation", "side", texts=2), *_figure_columns()], rows, keys=2)
+    yield Table([*columns_of("operation", "side", texts=2), *figure_columns()], rows, keys=2)
     yield Note("compare with this stat file alone says whether the sides differ.")
 
 
@@ -304,12 +304,13 @@ def _by(statistics: RunStatistics, key: str) -> list[tuple[int, Figures]]:
     return [(value, each) for (value,), each in groups.by(key).items()] if key in groups.keys else []
 
 
-def _figure_columns() -> list[Column]:
-    """Return the columns of what :func:`_figures` yields."""
+def figure_columns() -> list[Column]:
+    """Return the columns of what :func:`figures_of` yields."""
     return [*columns_of(*_FIGURES[: -len(_LATENCIES)], texts=0), *_latency_columns()]
 
 
-def _figures(statistics: RunStatistics, figures: Figures) -> Iterator[str | Cell]:
+def figures_of(statistics: RunStatistics, figures: Figures) -> Iterator[str | Cell]:
+    """Yield the cells of figures."""
     operations_, moved = rates(figures, statistics.course.window if statistics.course else None)
     yield f"{figures.count:,}"
     yield rate(operations_)

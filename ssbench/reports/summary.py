@@ -11,7 +11,7 @@ from ssbench.document.columns import clock, cut, plural, unbroken, width
 from ssbench.figures import FIGURES
 from ssbench.figures.units import milliseconds, rate
 from ssbench.operations import OPERATIONS
-from ssbench.reports import load, run_facts, run_tables, steps
+from ssbench.reports import load, members, run_facts, run_tables, steps
 from ssbench.reports.figures import name_of, object_path
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.verdict import judged, title, tone_of
@@ -55,6 +55,7 @@ def document(statistics: RunStatistics, options: ReportOptions) -> Document:
 def _elements(statistics: RunStatistics, options: ReportOptions) -> Iterator[Element]:
     yield run_tables.operations(statistics)
     yield from run_tables.by_group(statistics)
+    yield from members.accounts(statistics)
     yield from run_tables.marks(statistics)
     if options.verbose:
         yield run_tables.by_size(statistics)

@@ -107,7 +107,8 @@ class RunDescription:
     results refer to by their place. ``side_policies`` are the storage policies of both sides, where these
     have one each, ``side_prefixes`` what the names of their objects begin with; none in earlier files, whose
     sides had objects of other numbers. ``group`` is the name of the group of users that it is about, where
-    it is part of a run. ``masters`` are the runs of several masters that make one, none where there is one
+    it is part of a run. ``accounts`` are the names of the accounts that results refer to by their place, none
+    where there is one. ``masters`` are the runs of several masters that make one, none where there is one
     master.
     Files of ssbench 0.x know the scenario and perhaps the version, no more.
     """
@@ -127,6 +128,7 @@ class RunDescription:
     side_prefixes: tuple[str, ...] = ()
     group: str = ""
     masters: tuple[RunDescription, ...] = ()
+    accounts: tuple[str, ...] = ()
 
     @property
     def run_ids(self) -> tuple[int, ...]:

@@ -173,6 +173,8 @@ _TABLE = (
     Field("entries", 45, _NUMBER, "count", 2, "entries", "entries of the listings that came", "q"),
     Field("master", 46, _NUMBER, "index", 2, "master",
           "place in ``masters``, from 0: whose result it is, where several made one run", "H"),
+    Field("account", 47, _NUMBER, "index", 2, "account",
+          "place in ``accounts``, from 0, in a run with several", "H"),
     *(
         Field(name, number, _SECONDS, "seconds", 2, name,
               f"step {name[-1]} of a success, where an operation has steps", "d", default=NOT_MEASURED)

@@ -20,6 +20,7 @@ from ssbench.fleet import key, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
+from ssbench.names import account_names
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run.existing import find
 from ssbench.run.interrupts import Interrupts
@@ -73,6 +74,8 @@ class Bench:
         self._concurrency = 0
         self._swift: LocalSwift | None = None
         self._tokens: TokenSource | None = None
+        #: The names of the accounts for which one token is.
+        self._accounts: list[str] = []
         self._run: Run | None = None
 
     def __enter__(self) -> Bench:
@@ -159,9 +162,20 @@ class Bench:
             refuse(scenario)
         if options.existing is not None:
             refuse_writes(scenario)
+        self._check_accounts(scenario, options)
         if not options.noop and not self.options.local_swift and self.options.credentials is None:
             raise UsageError("credentials or local_swift: one of them is needed, except for no-op runs")
         return scenario
+
+    def _check_accounts(self, scenario: Scenario, options: RunOptions) -> None:
+        """Raise UsageError where a scenario cannot be carried out in as many accounts."""
+        if scenario.accounts > 1 and options.sides:
+            raise UsageError("--ab: not possible with several accounts; each side can be one (NAME=@FILE)")
+        if scenario.accounts > 1 and options.existing is not None:
+            raise UsageError("existing: not possible with several accounts: expected objects of one")
+        given = 1 + len(self.options.further_credentials)
+        if given > 1 and not options.sides and not options.noop and given != scenario.accounts:
+            raise UsageError(f"accounts: {scenario.accounts} in the scenario, and {given} credentials")
 
     def _make(self, scenario: Scenario, options: RunOptions, **more: Any) -> Run:
         """Return a run, whose local workers have been started."""
@@ -308,11 +322,14 @@ class Bench:
 
     def _token_source(self, scenario: Scenario) -> TokenSource:
         credentials = self._local_swift(scenario) if self.options.local_swift else self.options.credentials
-        if self._tokens is None:
+        further = self.options.further_credentials
+        names = []
+        if scenario.accounts > 1 and not further:
+            names = account_names(scenario.account_base, scenario.accounts)
+        if self._tokens is None or self._accounts != names:
             if credentials is None:
                 raise RuntimeError("run() has checked that there are credentials")
-            second = self.options.second_credentials
-            self._tokens = TokenSource([credentials] if second is None else [credentials, second])
+            self._tokens, self._accounts = TokenSource([credentials, *further], names), names
         return self._tokens
 
     def _local_swift(self, scenario: Scenario) -> Credentials:
@@ -328,7 +345,8 @@ class Bench:
             if server.pid is None:
                 _log.warning("The local Swift's %s server has ended; starting it again", server.name)
                 server.restart()
-        return Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
+        user, key = (swift.user, swift.key) if scenario.accounts == 1 else (swift.admin, swift.admin_key)
+        return Credentials(version="1.0", auth_url=swift.auth_url, user=user, key=key)
 
 
 def _read_keys_again(sockets: MasterSockets) -> None:

@@ -96,6 +96,7 @@ class Benchmarks:
             enough=lambda: goal is not None and goal.reached(),
             too_many=self._too_many,
             group=part.group,
+            accounts=scenario.accounts,
         )
 
     def _stop(self) -> bool:

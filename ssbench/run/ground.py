@@ -120,7 +120,7 @@ class Ground:
         """
         self._ownership = Ownership(
             self._scenario,
-            places_apart(part.place for part in self._parts),
+            places_apart(place for part in self._parts for place in part.places),
             self._options,
             tokens,
             self._loop,

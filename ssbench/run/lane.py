@@ -7,7 +7,7 @@ on to the phase, and sends again what has to be.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -40,7 +40,9 @@ SAY_SECONDS = 5.0
 class Lane:
     """Carries a phase through with a crew.
 
-    ``pace`` says how many jobs may be sent, ``renewal`` gets new tokens. A phase in which nothing succeeds
+    ``pace`` says how many jobs may be sent. ``renewals`` get new tokens: one for each account, or one for all
+    of them. While one of several does, jobs of the other accounts are sent, and those of its own fail once an
+    attempt has failed. A phase in which nothing succeeds
     for ``give_up_after`` seconds is hopeless; 0: never. ``over``: all of it has ended.
     ``standstill`` is how long nothing succeeded.
     """
@@ -50,7 +52,7 @@ class Lane:
         crew: Crew,
         pace: Pace,
         phase: Phase,
-        renewal: TokenRenewal,
+        renewals: Sequence[TokenRenewal],
         give_up_after: float,
         clock: Callable[[], float],
     ) -> None:
@@ -60,7 +62,7 @@ class Lane:
         self._crew = crew
         self._pace = pace
         self._phase = phase
-        self._renewal = renewal
+        self._renewals = renewals
         self._clock = clock
         self._unauthorized = WaitingForToken()
         self._sent = 0
@@ -98,10 +100,12 @@ class Lane:
     def tick(self, now: float) -> None:
         """Do what is to be done several times a second; raises what :meth:`Loop.run` does."""
         crew, phase, standstill = self._crew, self._phase, self.standstill
-        if not self._renewal.under_way:
+        if not self._waits_for_token:
             crew.allocation.keeps_ahead = self._drain_began is None
-            for task, history in self._unauthorized.take():
-                crew.ledger.send_again(task, history)
+        for renewal in self._unauthorized.renewals():
+            if not renewal.under_way or (renewal.failures and len(self._renewals) > 1):
+                for task, history in self._unauthorized.take(renewal):
+                    crew.ledger.send_again(task, history)
         phase.tick(now)
         crew.allocation.limit = self._pace.users(now)
         crew.tell_shares()
@@ -114,6 +118,11 @@ class Lane:
         if stands_still and now - self._said_at >= SAY_SECONDS:
             self._said_at = now
             _log.info("%s", self._what_it_waits_for(now))
+
+    @property
+    def _waits_for_token(self) -> bool:
+        """Whether no job can be sent: the token of all of them is being renewed."""
+        return len(self._renewals) == 1 and self._renewals[0].under_way
 
     def _what_it_waits_for(self, now: float) -> str:
         crew = self._crew
@@ -169,7 +178,7 @@ class Lane:
         crew, pace = self._crew, self._pace
         ledger, allocation = crew.ledger, crew.allocation
         self._resent = False
-        if self._renewal.under_way:
+        if self._waits_for_token:
             return TICK
         crew.let_hold(pace.in_hand(now))
         if ledger.backlog:
@@ -178,7 +187,8 @@ class Lane:
             self._send_backlog()
         if phase is None:
             return TICK
-        in_flight = len(ledger.in_flight) - allocation.ahead - allocation.beyond
+        # Users whose jobs wait for a token do nothing else meanwhile.
+        in_flight = len(ledger.in_flight) + len(self._unauthorized) - allocation.ahead - allocation.beyond
         room = pace.room(now, self._sent, in_flight, allocation.capacity)
         if room > 0:
             timeout = self._send_new(phase, room, now)
@@ -258,16 +268,24 @@ class Lane:
     def _send_again_with_token(
         self, task: Task, result: Result, history: History | None, arrival: Arrival
     ) -> bool:
-        renewal = self._renewal
+        several = len(self._renewals) > 1
+        account = task[2] % len(self._renewals)  # see names.in_account
+        renewal = self._renewals[account]
         ended = min(result.completed + arrival.worker.clock.offset.seconds, arrival.at)
+        if several and renewal.failures:
+            return False
         if not self._unauthorized.add(task, result, history, renewal, ended):
             return False
         # A job that began with an earlier token is sent again with the one that is there by now.
-        if arrival.generation >= self._crew.parameters.generation and not renewal.under_way:
-            _log.info("Swift no longer takes the token; authenticating again")
+        if arrival.generation >= self._crew.token_since(account) and not renewal.under_way:
+            _log.info(
+                "Swift no longer takes the token%s; authenticating again",
+                f" of account {account + 1} of {len(self._renewals)}" if several else "",
+            )
             renewal.start()
-            # What has not begun would only be refused too.
-            self._crew.recall()
+            if not several:
+                # What has not begun would only be refused too.
+                self._crew.recall()
         return True
 
     def _settle_lost(self, now: float) -> None:

@@ -30,21 +30,35 @@ _RETRIES = 2
 
 
 class Leftovers:
-    """The objects that the parts of a run created and that may still exist."""
+    """The objects that the parts of a run created and that may still exist.
 
-    def __init__(self, parts: Sequence[Part], loop: Loop, options: RunOptions, *, local_swift: bool) -> None:
+    ``accounts`` are the options that tell ``cleanup-containers`` where these are, where that is in several.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        loop: Loop,
+        options: RunOptions,
+        *,
+        local_swift: bool,
+        accounts: Sequence[str] = (),
+    ) -> None:
         self._parts = parts
         self._loop = loop
         self._options = options
         self._local_swift = local_swift
+        self._accounts = accounts
 
     def count(self) -> int:
         """Return how many there are."""
         return sum(1 for part in self._parts for _ in part.state.leftovers())
 
     def _advice(self) -> str:
-        places = apart(part.place for part in self._parts)
-        return what_deletes(places, self._options.sides, local_swift=self._local_swift)
+        places = apart(place for part in self._parts for place in part.places)
+        return what_deletes(
+            places, self._options.sides, local_swift=self._local_swift, options=self._accounts
+        )
 
     def say_what_stays(self) -> None:
         """Warn of what a run leaves that ends before its clean-up."""
@@ -124,19 +138,24 @@ class Leftovers:
         )
 
 
-def what_deletes(places: Iterable[Place], sides: Sequence[Side], *, local_swift: bool) -> str:
-    """Return what deletes the objects that a run leaves in some places, for the user."""
+def what_deletes(
+    places: Iterable[Place], sides: Sequence[Side], *, local_swift: bool, options: Sequence[str] = ()
+) -> str:
+    """Return what deletes the objects that a run leaves in some places, for the user.
+
+    ``options`` tell the clean-up in which accounts that is.
+    """
     if local_swift:
         return "they go with the local Swift, which is removed"
-    command = " and ".join(dict.fromkeys(map(_command, places)))
+    command = " and ".join(dict.fromkeys(_command(place, options) for place in places))
     accounts = " and ".join(side.name for side in sides if not side.storage_url and not side.policy)
     return (
         _ADVICE + command + (f", with the variables of each of the accounts {accounts}" if accounts else "")
     )
 
 
-def _command(place: Place) -> str:
-    options = ["--container-base", place.container_base]
+def _command(place: Place, more: Sequence[str]) -> str:
+    options = [*more, "--container-base", place.container_base]
     if place.policy:
         options += ["-p", place.policy]
     if place.storage_url:

@@ -13,6 +13,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from ssbench.errors import WorkerError
 from ssbench.fleet.crew import Crew
@@ -43,7 +44,8 @@ class Loop:
     """Carries phases through.
 
     ``pace`` says how many jobs may be sent, ``news`` tells the user what happens, ``renewals`` get new
-    tokens: one for each group of users, the same for those of one account. A phase in which nothing succeeds
+    tokens: for each group of users one for each of its accounts, or one for all of them; the same for groups
+    of one account. A phase in which nothing succeeds
     for ``give_up_after`` seconds is abandoned; 0: none is. ``clock`` is the fleet's.
     """
 
@@ -52,7 +54,7 @@ class Loop:
         fleet: Fleet,
         pace: Pace,
         news: News,
-        renewals: Sequence[TokenRenewal],
+        renewals: Sequence[Sequence[TokenRenewal]],
         give_up_after: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -173,7 +175,7 @@ class Loop:
         self.news.tell(self.fleet.take_events(), now)
 
     def _look_after_tokens(self, now: float) -> None:
-        for renewal in dict.fromkeys(self._renewals):
+        for renewal in dict.fromkeys(chain.from_iterable(self._renewals)):
             self._look_after(renewal, now)
 
     def _look_after(self, renewal: TokenRenewal, now: float) -> None:
@@ -181,13 +183,14 @@ class Loop:
         token = renewal.poll(now)
         if token is not None:
             for crew in self.fleet.crews:
-                if self._renewals[crew.account.group] is renewal:
-                    crew.change(token=token)
+                own = self._renewals[crew.account.group]
+                if renewal in own:
+                    crew.renew(own.index(renewal) if len(own) > 1 else None, token)
             if before:
                 self.news.warn(f"Authenticating again succeeded after {before} failures")
         elif renewal.failures > before:
             for group, lane in self._lanes.items():
-                if self._renewals[group] is renewal:
+                if renewal in self._renewals[group]:
                     lane.standstill.failed(AUTHENTICATION, renewal.error, 0.0, now)
             self._say_renewal_failed(renewal, now, first=not before)
 

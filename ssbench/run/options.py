@@ -34,7 +34,8 @@ class BenchOptions:
     as many as the runs need). Other workers connect to ``address`` (None: there are none). ``key_file``
     holds the key of a sealed fleet. ``credentials`` say where Swift is; with ``local_swift`` one is started
     on this machine instead, with ``policies`` besides gold, silver and that of the first run. No-op runs
-    need neither. ``second_credentials`` are of the second side, in runs whose sides are two accounts.
+    need neither. ``further_credentials`` are of the second side, in runs whose sides are two accounts, or of
+    the other accounts of a scenario with several; without them that needs those of a reseller admin.
     With ``profile`` local workers write profiles.
 
     Raises UsageError when no worker could ever come.
@@ -45,7 +46,7 @@ class BenchOptions:
     address: BindAddress | None = None
     key_file: Path | None = None
     credentials: Credentials | None = None
-    second_credentials: Credentials | None = None
+    further_credentials: tuple[Credentials, ...] = ()
     local_swift: bool = False
     policies: tuple[str, ...] = ()
     profile: bool = False

@@ -18,6 +18,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeVar
 
@@ -50,6 +51,9 @@ _LAST_PATIENCE = 5.0
 #: Seconds between two looks at whether to wait on, and after which to say so.
 _TICK = 0.1
 _SAY_SECONDS = 5.0
+
+#: In how many accounts marks are written or looked for at once.
+_AT_ONCE = 10
 
 #: Other runs that are named, at most.
 _NAMED = 5
@@ -310,9 +314,19 @@ class Ownership:
             for place in self._places
         ]
 
+    def _each(self, call: Callable[[Marks], _Answer]) -> list[_Answer]:
+        """Return what a call returns for the marks of each place, of several at once; raises what it does."""
+        stores = self._stores()
+        if len(stores) == 1:
+            return [call(stores[0])]
+        pool = ThreadPoolExecutor(_AT_ONCE, "marks")
+        try:
+            return [*pool.map(call, stores)]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
     def _put(self) -> None:
-        for store in self._stores():
-            store.put(self._mark)
+        self._each(lambda store: store.put(self._mark))
         self._written_at = time.monotonic()
 
     def _put_and_look(self) -> tuple[bool, list[Mark]]:
@@ -329,8 +343,8 @@ class Ownership:
         return self._marked, self._others()
 
     def _others(self) -> list[Mark]:
-        found = {mark.run: mark for store in self._stores() for mark in store.others(self._mark.run)}
-        return list(found.values())
+        marks = self._each(lambda store: [*store.others(self._mark.run)])
+        return list({mark.run: mark for own in marks for mark in own}.values())
 
     def _renew(self) -> bool:
         from ssbench.swift.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415 - as above
@@ -351,20 +365,22 @@ class Ownership:
 
     def _retire(self, kept: int) -> None:
         self._marked = False
-        for store in self._stores():
-            others = store.others(self._mark.run)
-            if kept:
-                store.put(replace(self._mark, kept=kept, ended=True))
-            elif any(not other.ended for other in others):
-                store.put(replace(self._mark, ended=True))
-                continue
-            else:
-                store.delete(self._mark.run)
-            if all(other.ended for other in others):
-                # Those for which they stayed have ended too.
-                for other in others:
-                    if not other.kept:
-                        store.delete(other.run)
+        self._each(lambda store: self._retire_from(store, kept))
+
+    def _retire_from(self, store: Marks, kept: int) -> None:
+        others = store.others(self._mark.run)
+        if kept:
+            store.put(replace(self._mark, kept=kept, ended=True))
+        elif any(not other.ended for other in others):
+            store.put(replace(self._mark, ended=True))
+            return
+        else:
+            store.delete(self._mark.run)
+        if all(other.ended for other in others):
+            # Those for which they stayed have ended too.
+            for other in others:
+                if not other.kept:
+                    store.delete(other.run)
 
 
 def _unexpected(error: Exception) -> str:
@@ -383,6 +399,7 @@ def shared_reads(scenario: Scenario) -> str:
             for name, weight in each.weights.items():
                 if weight and each.share and OPERATIONS.named(name).effect not in harmless:
                     return ""
+        parts += [str(own.accounts)] * (own.accounts > 1)
         parts += [str(own.container_count), *(owner_of(own, each) for each in own.size_classes)]
         parts += [str(each.initial_files) for each in own.size_classes]
     if scenario.object_names is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ssbench.fleet.wire import RunParameters
+from ssbench.fleet.wire import Account, RunParameters
 from ssbench.operation import Settings
 from ssbench.operations import OPERATIONS
 from ssbench.run.options import RunOptions
@@ -21,7 +21,7 @@ def run_parameters(
     mark: str | None,
     scenario: Scenario,
     options: RunOptions,
-    session: Session | None,
+    sessions: Sequence[Session],
     group: int = 0,
     names: Sequence[str] | None = None,
 ) -> RunParameters:
@@ -29,8 +29,9 @@ def run_parameters(
 
     ``names`` are what the names of objects begin with, where those are not the names of size classes.
 
-    There is no session in a no-op run.
+    ``sessions`` are those of its accounts; there are none in a no-op run.
     """
+    session = sessions[0] if sessions else None
     return RunParameters(
         run_id=run_id,
         token=session.token if session else None,
@@ -54,7 +55,16 @@ def run_parameters(
         operations=list(scenario.operations),
         object_names=scenario.object_names,
         most_requests=_most_requests(scenario),
+        accounts=accounts_of(sessions),
     )
+
+
+def accounts_of(sessions: Sequence[Session]) -> list[Account]:
+    """Return what workers get of accounts, where there are several; the token once where it is the same."""
+    if len(sessions) < 2:
+        return []
+    same = len({session.token for session in sessions}) == 1
+    return [(list(session.storage_urls), None if same else session.token) for session in sessions]
 
 
 def _most_requests(scenario: Scenario) -> int:

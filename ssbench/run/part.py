@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import MOST_IN_BATCH, ClosedLoop
@@ -11,7 +11,7 @@ from ssbench.results import GroupFacts
 from ssbench.run.load import Load
 from ssbench.run.options import Side
 from ssbench.run.phases import Benchmark, InitialUploads
-from ssbench.run.places import Place, place_of
+from ssbench.run.places import Place, place_of, places_of
 from ssbench.run.sides import half, prefixes
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Scenario
@@ -23,8 +23,8 @@ class Part:
     """The part of a run that one group of users has, its number; None: the whole of a run without groups.
 
     ``scenario`` is what the group does, ``seed`` what it draws by. Names of its objects begin with
-    ``prefix``, they are in ``place``. ``due_seed`` draws when its operations are due, where that is another
-    seed. The jobs are those of ``crew``.
+    ``prefix``, they are in ``places``, one in each account. ``due_seed`` draws when its operations are due,
+    where that is another seed. The jobs are those of ``crew``.
     """
 
     def __init__(
@@ -34,13 +34,13 @@ class Part:
         batch_size: int | None,
         group: int | None = None,
         prefix: str = "",
-        place: Place | None = None,
+        places: Sequence[Place] = (),
         due_seed: int | None = None,
         *,
         prepared: bool = False,
     ) -> None:
         self.group = group
-        self.place = place or place_of(scenario)
+        self.places = places or places_of(scenario)
         self._prefix = prefix
         self.scenario = scenario
         self.workload = Workload(scenario, seed, prepared=prepared)
@@ -99,7 +99,7 @@ def parts_of(
                 number,
                 prefix,
                 # Accounts are told from each other by their place among the credentials of the bench.
-                place_of(own, 0 if side.storage_url or side.policy else number, side.storage_url),
+                [place_of(own, 0 if side.storage_url or side.policy else number, side.storage_url)],
                 seed_of_group(seed, prefix),
             )
             for number, (side, prefix) in enumerate(zip(sides, prefixes(seed), strict=True))

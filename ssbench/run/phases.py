@@ -194,8 +194,8 @@ class Benchmark:
     in an open loop as much later as operations are handed out before they are due. ``plan`` and
     ``warmup`` are those of the scenario. ``drain_timeout`` is that of a phase that is not stopped. It is
     stopped too when ``too_many()`` operations have failed; then ``too_many_errors`` is true. Results are of
-    this ``group`` of users, and choose from so many ``storage_urls``, the first of which is the run's
-    ``first_url``.
+    this ``group`` of users in so many ``accounts``, and choose from so many ``storage_urls``, the first of
+    which is the run's ``first_url``.
     """
 
     what = "operations"
@@ -216,6 +216,7 @@ class Benchmark:
         enough: Callable[[], bool] = lambda: False,
         too_many: Callable[[], bool] = lambda: False,
         group: int | None = None,
+        accounts: int = 1,
     ) -> None:
         self._drain_timeout = drain_timeout
         self._enough = enough
@@ -239,7 +240,9 @@ class Benchmark:
         self._stop_asked = stop
         self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
         with_due = any(stage.rate for stage in plan)
-        self._rows = RowMaker(self.epoch, storage_urls, first_url=first_url, with_due=with_due, group=group)
+        self._rows = RowMaker(
+            self.epoch, storage_urls, first_url=first_url, with_due=with_due, group=group, accounts=accounts
+        )
         placement = Placement(plan, self.epoch + self.start, warmup)
         self._placement = placement if placement.needed else None
         self._wanted = operation_count if run_seconds is None else None

@@ -55,8 +55,13 @@ class Place:
 
 
 def place_of(scenario: Scenario, account: int = 0, storage_url: str | None = None) -> Place:
-    """Return the place of the containers of a scenario without groups."""
+    """Return the place of the containers of a scenario without groups, in one of its accounts."""
     return Place(scenario.container_base, scenario.policy, scenario.container_count, account, storage_url)
+
+
+def places_of(scenario: Scenario) -> list[Place]:
+    """Return the places of the containers of a scenario without groups, one in each account."""
+    return [place_of(scenario, account) for account in range(scenario.accounts)]
 
 
 def apart(places: Iterable[Place]) -> list[Place]:

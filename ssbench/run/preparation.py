@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from urllib.parse import urlsplit
 
 from ssbench.errors import ClusterError, UsageError
 from ssbench.fleet.crew import Crew
@@ -13,6 +16,7 @@ from ssbench.names import versioned_container
 from ssbench.operations import OPERATIONS, UPLOAD_IF_MISSING
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
+from ssbench.run.parameters import accounts_of
 from ssbench.run.part import Part
 from ssbench.run.phases import InitialUploads
 from ssbench.run.places import Place, apart
@@ -32,6 +36,12 @@ _log = logging.getLogger(__name__)
 #: With this containers keep the versions of their objects.
 _KEEP_VERSIONS = {"X-Versions-Enabled": "true"}
 
+#: What containers in accounts of one token need.
+_ADMIN = (
+    " (the one token for all accounts has to be a reseller admin's, and the cluster has to make accounts by"
+    " itself, account_autocreate; else give a list of credentials, --credentials)"
+)
+
 
 class _InterruptedError(Exception):
     """Ends the making of containers."""
@@ -48,7 +58,8 @@ def refuse_missing(scenario: Scenario, options: RunOptions, tokens: TokenSource)
     if not needed:
         return
     timeouts = options.requests.connect_timeout, options.requests.network_timeout
-    for session in tokens.sessions:
+    # What one server has is the same for all accounts.
+    for session in {urlsplit(each.storage_url).netloc: each for each in tokens.sessions}.values():
         found = STORE.capabilities(session, timeouts)
         lacking = [f"{name} needs {feature}" for name, feature in needed.items() if found.lacks(feature)]
         if lacking:
@@ -68,20 +79,25 @@ def make_containers(
     ``mark`` is what the requests carry in their transaction ids. Raises ClusterError.
     """
     try:
-        for place in apart(part.place for part in parts):
-            names = {name for part in parts if part.place in place for name in part.scenario.operation_names}
+        alike: dict[Place, list[Place]] = {}
+        for place in apart(place for part in parts for place in part.places):
+            alike.setdefault(replace(place, account=0), []).append(place)
+        for places in alike.values():
+            using = [part.scenario for part in parts if part.places[0] in places[0]]
+            names = {name for scenario in using for name in scenario.operation_names}
             versioned = any(OPERATIONS.named(name).beside for name in names)
-            _make_at(place, parts[0].scenario, options, tokens, loop, mark, versioned=versioned)
+            _make_at(places, parts[0].scenario, options, tokens, loop, mark, versioned=versioned)
     except _InterruptedError:
         return
     for part in parts:
-        token = tokens.sessions[part.place.account].token
-        if part.crew.parameters.token != token:
-            part.crew.change(token=token)
+        sessions = [place.session(tokens.sessions) for place in part.places]
+        token, accounts = sessions[0].token, accounts_of(sessions)
+        if (part.crew.parameters.token, part.crew.parameters.accounts) != (token, accounts):
+            part.crew.change(token=token, accounts=accounts)
 
 
 def _make_at(
-    place: Place,
+    places: Sequence[Place],
     scenario: Scenario,
     options: RunOptions,
     tokens: TokenSource,
@@ -90,7 +106,11 @@ def _make_at(
     *,
     versioned: bool,
 ) -> None:
-    """Make the containers of a place; ``versioned``: beside each is one more, that keeps versions."""
+    """Make the containers of places that differ in their accounts.
+
+    ``versioned``: beside each is one more, that keeps versions.
+    """
+    place = places[0]
 
     def check() -> None:
         loop.fleet.look_after_descriptors(time.monotonic())
@@ -98,29 +118,33 @@ def _make_at(
             raise _InterruptedError
 
     _log.info(
-        "Making sure that %d containers (%s_*%s) exist, %d at once%s",
+        "Making sure that %d containers (%s_*%s) exist%s, %d at once%s",
         place.container_count,
         place.container_base,
         f"_{place.policy}" if place.policy else "",
+        f" in each of {len(places)} accounts" if len(places) > 1 else "",
         scenario.container_concurrency,
         "" if place.storage_url is None else f", at {place.storage_url}",
     )
     own = dict(scenario.container_put_headers)
     kinds = [(str, own)] + [(versioned_container, own | _KEEP_VERSIONS)] * versioned
-    with Bar("Containers", len(kinds) * place.container_count) as bar:
-        for name_of, headers in kinds:
-            STORE.prepare(
-                place.session(tokens.sessions),
-                [*map(name_of, place.containers)],
-                place.policy,
-                scenario.container_concurrency,
-                bar.advance,
-                timeouts=(options.requests.connect_timeout, options.requests.network_timeout),
-                check=check,
-                renew=place.renewing(tokens),
-                trans_id_extra=mark,
-                headers=headers,
-            )
+    with Bar("Containers", len(places) * len(kinds) * place.container_count) as bar:
+        for each, (name_of, headers) in product(places, kinds):
+            try:
+                STORE.prepare(
+                    each.session(tokens.sessions),
+                    [*map(name_of, each.containers)],
+                    each.policy,
+                    scenario.container_concurrency,
+                    bar.advance,
+                    timeouts=(options.requests.connect_timeout, options.requests.network_timeout),
+                    check=check,
+                    renew=each.renewing(tokens),
+                    trans_id_extra=mark,
+                    headers=headers,
+                )
+            except ClusterError as error:
+                raise ClusterError(f"{error}{_ADMIN if tokens.shared else ''}") from None
 
 
 def upload_initial_objects(

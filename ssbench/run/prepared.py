@@ -17,6 +17,7 @@ from itertools import accumulate
 
 from ssbench.errors import ClusterError
 from ssbench.fleet.worker_state import Task
+from ssbench.names import in_account
 from ssbench.naming import numbered
 from ssbench.operations import CHECK, CREATE, UPLOAD_IF_MISSING
 from ssbench.run.loop import Loop
@@ -71,13 +72,15 @@ class Found:
 
 def find(part: Part, tokens: TokenSource, options: RunOptions, loop: Loop) -> Found:
     """List the containers of a part, until the run is interrupted. Raises ClusterError."""
-    place, found = part.place, Found(part)
-    requests = options.requests
-    with Bar("Listing containers", place.container_count) as bar:
-        for number, container in enumerate(place.containers):
+    found, requests = Found(part), options.requests
+    containers = part.places[0].containers
+    with Bar("Listing containers", part.scenario.container_numbers) as bar:
+        for number in range(part.scenario.container_numbers):
+            account, own = in_account(number, part.scenario.accounts)
+            place = part.places[account]
             rows = STORE.objects(
                 place.session(tokens.sessions),
-                container,
+                containers[own],
                 timeouts=(requests.connect_timeout, requests.network_timeout),
                 renew=place.renewing(tokens),
                 expect=lambda _: None,

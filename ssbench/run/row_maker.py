@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ssbench.fleet.wire import Rare, Result, worker_name
 from ssbench.fleet.worker_state import Task, WorkerState
+from ssbench.names import in_account
 from ssbench.operation import Effect
 from ssbench.operations import OPERATIONS
 from ssbench.results import (
@@ -33,8 +34,8 @@ class RowMaker:
     ``epoch`` is what turns the master's monotonic clock into seconds since 1970, ``storage_urls`` how
     many storage URLs the results choose from, the first of which has the place ``first_url`` in the run.
     With ``with_due`` results tell when their operation was due, where it was. All are of one
-    ``group`` of users, where there are some. ``errors`` counts the failures so far, ``count``
-    the results since the last block.
+    ``group`` of users, where there are some; they are in as many ``accounts``. ``errors`` counts the failures
+    so far, ``count`` the results since the last block.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class RowMaker:
         first_url: int = 0,
         with_due: bool = False,
         group: int | None = None,
+        accounts: int = 1,
     ) -> None:
         self.errors = 0
         self.count = 0
@@ -53,6 +55,7 @@ class RowMaker:
         self._urls = storage_urls if storage_urls > 1 else 0
         self._first_url = first_url
         self._with_due = with_due
+        self._accounts = accounts
         self._rows = Rows(also=[*["storage_url"] * (self._urls > 0), *["due"] * with_due])
         if storage_urls == 1:
             self._rows.common["storage_url"] = first_url
@@ -62,7 +65,11 @@ class RowMaker:
     def take(self) -> ResultBlock:
         """Return what was collected as a block, and begin anew."""
         self.count = 0
-        return self._rows.take()
+        block = self._rows.take()
+        if self._accounts > 1:
+            account, container = in_account(block.container, self._accounts)
+            block = block.having(account=account, container=container)
+        return block
 
     def add(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
         """Collect results that came in one message."""

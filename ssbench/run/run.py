@@ -26,7 +26,7 @@ from ssbench.run.news import News
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.parameters import run_parameters
-from ssbench.run.part import parts_of
+from ssbench.run.part import Part, parts_of
 from ssbench.run.run_workers import RunWorkers
 from ssbench.run.summary import describe, late_warnings, so_far, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
@@ -44,6 +44,22 @@ _log = logging.getLogger(__name__)
 
 #: A report says that nothing succeeded for some time when it was at least so long (seconds).
 _LONG_STANDSTILL = 10.0
+
+
+def _renewals_of(part: Part, renewals: Sequence[TokenRenewal]) -> list[TokenRenewal]:
+    """Return what renews the tokens of the accounts of a part: one for each, or one for all of them."""
+    if not renewals:
+        return [TokenRenewal(None)]
+    return [*dict.fromkeys(renewals[place.account % len(renewals)] for place in part.places)]
+
+
+def _accounts_to_clean(scenario: Scenario, tokens: TokenSource | None) -> list[str]:
+    """Return the options by which the clean-up finds several accounts."""
+    if scenario.accounts == 1 or tokens is None:
+        return []
+    if tokens.shared:
+        return [f"--accounts={scenario.accounts}", f"--account-base={scenario.account_base}"]
+    return ["--credentials", "FILE"]
 
 
 class Run:
@@ -106,15 +122,21 @@ class Run:
         for part, crew in zip(self._parts, fleet.crews, strict=True):
             part.crew = crew
         self._news = News(work_port)
-        renewals = tokens.renewals() if tokens is not None else None
+        renewals = tokens.renewals() if tokens is not None else []
         self._loop = Loop(
             fleet,
             self._parts[0].load.closed,
             self._news,
-            [renewals[part.place.account] if renewals else TokenRenewal(None) for part in self._parts],
+            [_renewals_of(part, renewals) for part in self._parts],
             options.give_up_after,
         )
-        self._leftovers = Leftovers(self._parts, self._loop, options, local_swift=bench.local_swift)
+        self._leftovers = Leftovers(
+            self._parts,
+            self._loop,
+            options,
+            local_swift=bench.local_swift,
+            accounts=_accounts_to_clean(scenario, tokens),
+        )
         self._benchmarks = Benchmarks(self._parts, self._loop, options, goal)
         asked = options.expect_workers or bench.workers or 1
         self.workers = RunWorkers(fleet, former, local_workers, asked)
@@ -131,9 +153,9 @@ class Run:
     def _parameters(self, tokens: TokenSource | None) -> Iterator[RunParameters]:
         """Yield the parameters of each part."""
         for number, part in enumerate(self._parts):
-            session = part.place.session(tokens.sessions) if tokens else None
+            sessions = [place.session(tokens.sessions) for place in part.places] if tokens else []
             yield run_parameters(
-                self._run_id, self._mark, part.scenario, self._options, session, number, part.names
+                self._run_id, self._mark, part.scenario, self._options, sessions, number, part.names
             )
 
     # -- interruption, from a signal handler or another thread ---------------------------------
@@ -209,6 +231,7 @@ class Run:
                 tag=self._ground.tag,
                 containers=self._ground.containers,
                 store_clock=self._store_clock,
+                accounts=self._tokens.names() if self._tokens and self._scenario.accounts > 1 else (),
             ),
         )
         self._path = path

@@ -23,9 +23,11 @@ _GRACE = 7 * 86400
 
 
 def refuse_many(scenario: Scenario) -> None:
-    """Raise UsageError where a scenario needs signatures for too many containers."""
+    """Raise UsageError where a scenario needs signatures for too many containers, or of several accounts."""
     for part in scenario.parts:
         signed = _signed(part)
+        if signed and part.accounts > 1:
+            raise UsageError(f"{signed[0].name}: not possible with several accounts: each would need a key")
         if signed and part.container_count > MOST_CONTAINERS:
             raise UsageError(
                 f"{signed[0].name}: possible with {MOST_CONTAINERS:,} containers at most,"
@@ -48,14 +50,14 @@ def sign_reads(
     needing = [part for part in parts if _signed(part.scenario)]
     if not needing:
         return None
-    session = needing[0].place.session(tokens.sessions)
+    session = needing[0].places[0].session(tokens.sessions)
     timeouts = options.requests.connect_timeout, options.requests.network_timeout
     features = STORE.capabilities(session, timeouts).features.get(_signed(needing[0].scenario)[0].needs, {})
     longest = max(part.scenario.run_seconds or 0.0 for part in needing)
     signed = STORE.sign(session, tokens.renewing(0), int(time.time() + longest) + _GRACE, timeouts)
     try:
         for part in needing:
-            part.crew.change(signed=signed.queries(part.place.containers, features, stop))
+            part.crew.change(signed=signed.queries(part.places[0].containers, features, stop))
     except BaseException:
         signed.end()
         raise

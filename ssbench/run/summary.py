@@ -40,11 +40,13 @@ def describe(
     tag: str = "",
     containers: Sequence[str] = (),
     store_clock: tuple[float, float] | None = None,
+    accounts: Sequence[str] = (),
 ) -> RunDescription:
     """Return the first document, of a run whose benchmark begins now; ``options`` are those in effect.
 
     ``tag`` keeps the names of its objects apart from those of other runs, ``containers`` are those that it
-    found. ``store_clock`` is how far the clock here is from the store's.
+    found. ``store_clock`` is how far the clock here is from the store's. ``accounts`` are the names of those
+    that it uses, where there are several.
 
     ``run_id`` is that of the whole run: the fleet's own changes when jobs are abandoned.
     """
@@ -65,6 +67,7 @@ def describe(
         side_policies=tuple(side.policy for side in options.sides if side.policy),
         side_prefixes=prefixes(seed) if options.sides else (),
         stages=scenario.stage_names,
+        accounts=tuple(accounts),
     )
 
 

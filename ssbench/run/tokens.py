@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -17,8 +18,11 @@ from ssbench.fleet.history import History, after_failure
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task
 from ssbench.stores import STORE
-from ssbench.swift.credentials import Credentials, Session
+from ssbench.swift.credentials import Credentials, Session, in_account
 from ssbench.swift.renewal import INTERVAL, pause_after, send_again
+
+#: How many of several credentials are used to authenticate at once.
+_AT_ONCE = 10
 
 #: The cause of a request whose token was refused.
 UNAUTHORIZED = "HTTP 401"
@@ -30,36 +34,67 @@ def _on_a_thread(call: Callable[[], None]) -> None:
 
 
 class TokenSource:
-    """Authenticates, and again for each new token; ``sessions`` have the latest ones.
+    """Authenticates, and again for each new token; ``sessions`` have the latest ones, one for each account.
 
-    There is one for each of the credentials: more than one where groups of users have accounts of their own.
-    Raises what :func:`ssbench.swift.auth.authenticate` raises.
+    There is an account for each of the credentials; or one for each of the ``names``, all reached with the
+    token that one of the credentials, a reseller admin's, gets. Raises what
+    :func:`ssbench.swift.auth.authenticate` raises, and UsageError where an account cannot be named.
     """
 
-    def __init__(self, credentials: Sequence[Credentials]) -> None:
+    def __init__(
+        self,
+        credentials: Sequence[Credentials],
+        names: Sequence[str] = (),
+        authenticate: Callable[[Credentials], Session] | None = None,
+    ) -> None:
         # Here, because it brings python-swiftclient and keystoneauth, 0.3 s that a no-op run does without.
         from ssbench.swift.auth import warn_of_proxy  # noqa: PLC0415
 
         self._credentials = credentials
-        self.sessions = [STORE.authenticate(each) for each in credentials]
+        self._authenticate = authenticate = authenticate or STORE.authenticate
+        #: Whether one token is that of all accounts.
+        self.shared = bool(names)
+        if len(credentials) == 1:
+            self.sessions = [authenticate(credentials[0])]
+        else:
+            pool = ThreadPoolExecutor(_AT_ONCE, "authenticate")
+            try:
+                self.sessions = [*pool.map(authenticate, credentials)]
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
         for each, session in zip(credentials, self.sessions, strict=True):
             warn_of_proxy(each, session)
+        if names:
+            self.sessions = [in_account(self.sessions[0], name) for name in names]
+        #: Tokens of many accounts may be refused at once.
+        self._turn = threading.BoundedSemaphore(_AT_ONCE)
 
     def renewing(self, account: int) -> Callable[[], Session] | None:
         """Return what renews the token of a session; None where the user gave it, and there is no other."""
-        if self._credentials[account].version == "none":
+        number = 0 if self.shared else account
+        if self._credentials[number].version == "none":
             return None
 
         def renew() -> Session:
-            token = STORE.authenticate(self._credentials[account]).token or ""
-            self.sessions[account] = replace(self.sessions[account], token=token)
+            with self._turn:
+                token = self._authenticate(self._credentials[number]).token or ""
+            for own in range(len(self.sessions)) if self.shared else [account]:
+                self.sessions[own] = replace(self.sessions[own], token=token)
             return self.sessions[account]
 
         return renew
 
+    def names(self) -> list[str]:
+        """Return what reports call the accounts: as in storage URLs, with users where these are alike."""
+        names = [session.storage_url.rpartition("/")[2] for session in self.sessions]
+        if len({*names}) == len(names):
+            return names
+        users = [each.user or each.user_id or "" for each in self._credentials]
+        return [f"{name} ({user})" for name, user in zip(names, users, strict=True)]
+
     def renewals(self) -> list[TokenRenewal]:
-        """Return what renews the token of each account in the loop of a run."""
-        return [_renewal(self.renewing(account)) for account in range(len(self.sessions))]
+        """Return what renews the tokens in the loop of a run: one for each of the credentials."""
+        return [_renewal(self.renewing(number)) for number in range(len(self._credentials))]
 
 
 def _renewal(renew: Callable[[], Session] | None) -> TokenRenewal:
@@ -144,7 +179,7 @@ class WaitingForToken:
     """Tasks whose token was refused: they wait for a new one, and are sent again with their history."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[Task, History]] = []
+        self._waiting: list[tuple[Task, History, TokenRenewal]] = []
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -162,10 +197,17 @@ class WaitingForToken:
         later = after_failure(result, UNAUTHORIZED, history, ended)
         if not renewal.possible or not send_again(later.retried[UNAUTHORIZED]):
             return False
-        self._waiting.append((task, later))
+        self._waiting.append((task, later, renewal))
         return True
 
-    def take(self) -> list[tuple[Task, History]]:
-        """Return those that wait, which then wait no more."""
+    def take(self, renewal: TokenRenewal | None = None) -> list[tuple[Task, History]]:
+        """Return those that wait for this renewal, or for any (None); they then wait no more."""
         waiting, self._waiting = self._waiting, []
-        return waiting
+        if renewal is not None:
+            self._waiting = [each for each in waiting if each[2] is not renewal]
+            waiting = [each for each in waiting if each[2] is renewal]
+        return [(task, history) for task, history, _ in waiting]
+
+    def renewals(self) -> list[TokenRenewal]:
+        """Return what they wait for."""
+        return [*dict.fromkeys(renewal for *_, renewal in self._waiting)]

@@ -74,6 +74,8 @@ def check(masters: Sequence[MasterRun]) -> list[str]:
         for name in ("sides", "side_policies"):
             if getattr(first.run, name) != getattr(other.run, name):
                 raise UsageError(f"{_both(first, other)}: their sides differ")
+        if first.run.accounts != other.run.accounts:
+            raise UsageError(f"{_both(first, other)}: their accounts differ")
         _check_options(first, other)
     warnings = [*_parts(masters), *_clocks(masters), *_windows(masters)]
     versions = sorted({each.run.version for each in masters})

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ssbench.errors import UsageError
+from ssbench.rule import MAX_NUMBER
 from ssbench.scenario.model import Scenario, Stage
+from ssbench.scenario.places import PER_CONTAINER
 from ssbench.scenario.text import KeyPath
 
 #: Most groups of users in a scenario.
@@ -33,6 +35,12 @@ def contradictions(values: Mapping[str, Any], stages: Sequence[Stage]) -> Iterat
     rates = [stage.rate for stage in stages] if stages else [values.get("rate")]
     if values.get("think_time") and None not in rates:
         yield ("think_time",), "expected no think_time beside a rate: no user decides when operations are due"
+    if values.get("accounts", 1) * values.get("container_count", 1) > MAX_NUMBER:
+        yield ("accounts",), f"expected at most {MAX_NUMBER:,} containers in all accounts together"
+    if values.get("accounts", 1) > 1 and PER_CONTAINER in values:
+        yield ("accounts",), f"expected container_count beside it, the number in each, not {PER_CONTAINER}"
+    if "account_base" in values and "accounts" not in values:
+        yield ("account_base",), "expected accounts beside it, whose names begin so"
     seconds = sum(stage.seconds for stage in stages) if stages else values.get("run_seconds")
     warmup = values.get("warmup")
     if warmup and seconds is not None and warmup >= seconds:
@@ -44,7 +52,8 @@ def contradictions_of_group(
 ) -> Iterator[tuple[KeyPath, str]]:
     """Yield what does not go together in a group, of a scenario with these ``values``."""
     seconds = None if stages else values.get("run_seconds")
-    own = {"run_seconds": seconds, "user_count": group.get("users")}
+    own = {"run_seconds": seconds, "user_count": group.get("users"), "accounts": values.get("accounts", 1)}
+    own |= {key: group[key] for key in ("container_count", PER_CONTAINER) if key in group}
     for path, wrong in contradictions(own | {key: group.get(key) for key in ("rate", "think_time")}, stages):
         yield path, wrong.replace("user_count", "users")
     whole = values.get("run_seconds")
@@ -83,4 +92,6 @@ def given(scenario: Scenario) -> dict[str, Any]:
         "rate": scenario.rate,
         "warmup": scenario.warmup,
         "think_time": scenario.think_time,
+        "accounts": scenario.accounts,
+        "container_count": max(part.container_count for part in scenario.parts),
     }

@@ -152,6 +152,9 @@ class Scenario:
     ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
     (:mod:`ssbench.conditions`) under which a run fails.
 
+    The containers are in each of ``accounts``. Where these are reached with the token of a reseller admin,
+    their names end in ``account_base`` and a number.
+
     ``phase`` is by which part of their distance operations are due later that are due evenly: of several
     masters each has its own.
 
@@ -185,6 +188,8 @@ class Scenario:
     phase: float = 0.0
     body: Body | None = None
     object_names: str | None = None
+    accounts: int = 1
+    account_base: str = "ssbench"
 
     @property
     def parts(self) -> tuple[Scenario, ...]:
@@ -214,8 +219,13 @@ class Scenario:
         return {name for weights in used for name, weight in weights if weight}
 
     @property
+    def container_numbers(self) -> int:
+        """How many numbers the containers of all accounts have; see :func:`ssbench.names.in_account`."""
+        return self.container_count * self.accounts
+
+    @property
     def containers(self) -> int:
-        """How many containers it has, those of all groups together."""
+        """How many containers it has in each account, those of all groups together."""
         most: dict[tuple[str, str | None], int] = {}
         for part in self.parts:
             key = part.container_base, part.policy

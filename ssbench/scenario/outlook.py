@@ -86,7 +86,7 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
 
 def _places(scenario: Scenario, found: Forecast, group: str) -> Iterator[Item]:
     """Yield where the objects are, and how they are called."""
-    beside = [f"initial objects in each: {_each(found.uploads, scenario.container_count)}"]
+    beside = [f"initial objects in each: {_each(found.uploads, scenario.container_numbers)}"]
     if any(row.beside and found.mix.get(row.name) for row in OPERATIONS):
         beside.append(f"beside each one more for versions: {versioned_container(found.first_container)}")
     yield _with(f"containers: {scenario.container_count:,}, {_containers(scenario, found)}", beside)
@@ -160,6 +160,8 @@ def _settings(scenario: Scenario, name: str) -> str:
 
 def _containers(scenario: Scenario, found: Forecast) -> str:
     names = (found.first_container, found.last_container)
-    return " to ".join(dict.fromkeys(names)) + (
-        f", policy {scenario.policy}" if scenario.policy else ", default policy"
+    return (
+        " to ".join(dict.fromkeys(names))
+        + (f", policy {scenario.policy}" if scenario.policy else ", default policy")
+        + (f", in each of {scenario.accounts:,} accounts" if scenario.accounts > 1 else "")
     )

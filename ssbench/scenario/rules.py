@@ -29,6 +29,10 @@ from ssbench.suggestions import did_you_mean
 _MAX_RATE = 10_000_000
 
 
+#: Each message to a worker holds the storage URLs of all accounts, and tokens.
+MOST_ACCOUNTS = 1000
+
+_ACCOUNT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z", re.ASCII)
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}\Z", re.ASCII)
 
 
@@ -133,6 +137,10 @@ def _conditions(value: object) -> object:
     return tuple(conditions.parse(text, grouped=True).text for text in texts)
 
 
+_ACCOUNT_BASE = Rule(
+    lambda value: isinstance(value, str) and _ACCOUNT_NAME.match(value) is not None,
+    "1 to 64 letters, digits, hyphens and underscores",
+)
 _CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
 WEIGHTS = Rule(
     _is_weights,
@@ -173,6 +181,8 @@ SCENARIO_RULES = {
     "objects_per_container": whole(1, MAX_NUMBER),
     "object_names": OBJECT_NAMES,
     "container_concurrency": whole(1, 10_000),
+    "accounts": whole(1, MOST_ACCOUNTS),
+    "account_base": _ACCOUNT_BASE,
     "delete_after": Rule(
         _is_life,
         f"a whole number from 0 to {2**62} of seconds, or two as in 1m..1h, for each object one between them",
@@ -251,6 +261,8 @@ MAY_BE_NULL = {
     "arrivals",
     "stages",
     "groups",
+    "accounts",
+    "account_base",
     "warmup",
     "think_time",
     "popularity",

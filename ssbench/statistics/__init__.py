@@ -14,6 +14,7 @@ from ssbench.statistics.figures import Figures
 from ssbench.statistics.generator import Generator
 from ssbench.statistics.groups import Groups
 from ssbench.statistics.latencies import Latencies, Slowest
+from ssbench.statistics.members import Member
 from ssbench.statistics.over_time import OverTime, Series
 from ssbench.statistics.parts import Part, Parts
 from ssbench.statistics.run_statistics import GroupStatistics, RunStatistics, Spread, StageStatistics
@@ -40,6 +41,7 @@ __all__ = [
     "Judgment",
     "Latencies",
     "Line",
+    "Member",
     "OverTime",
     "Part",
     "Parts",

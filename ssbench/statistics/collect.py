@@ -18,6 +18,7 @@ from ssbench.results import FIELDS, LOST, NO_WORKER, Kind, Mark, ResultBlock, jo
 from ssbench.statistics.causes import Cause, CauseCollector
 from ssbench.statistics.figures import FiguresCollector
 from ssbench.statistics.groups import Groups, split
+from ssbench.statistics.members import MembersCollector
 from ssbench.statistics.over_time import OverTimeCollector
 from ssbench.statistics.slowest import SlowestCollector
 from ssbench.statistics.tally import tally
@@ -47,7 +48,8 @@ class Collector:
     successes of each worker that has a result, ``retries`` causes. ``stages`` are collectors of the results
     of this many stages, each as if there were no other; they need as much memory again. With ``mixed``, for
     runs that have stages with and without a rate, latencies of operations that were not due are kept apart.
-    ``groups`` are collectors of the results of each group of users, as if it were a run.
+    ``groups`` are collectors of the results of each group of users, as if it were a run. A ``whole`` run has
+    figures of its accounts and addresses too.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Collector:
         over_time: bool = False,
         stages: int = 0,
         mixed: bool = False,
+        whole: bool = True,
         groups: Sequence[Collector] = (),
     ) -> None:
         self.of_groups = groups
@@ -66,7 +69,9 @@ class Collector:
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
                 raise ValueError(f"results cannot be grouped by {name}")
-        self.stages = tuple(Collector(by, current=current, begin=begin, mixed=mixed) for _ in range(stages))
+        self.stages = tuple(
+            Collector(by, current=current, begin=begin, mixed=mixed, whole=False) for _ in range(stages)
+        )
         self._mixed = mixed
         self.results = 0
         self.due = 0
@@ -78,6 +83,8 @@ class Collector:
         self.timeline = Timeline() if current else None
         self.over_time = OverTimeCollector() if over_time else None
         self.slowest = SlowestCollector() if over_time else None
+        #: Accounts and addresses, of the run as a whole.
+        self.members = MembersCollector() if whole else None
         self.retries: Counter[str] = Counter()
         self._errors: dict[str, CauseCollector] = {}
         self._groups: dict[tuple[int, ...], FiguresCollector] = {}
@@ -123,6 +130,8 @@ class Collector:
                 group.due.add(block, rows, started, self.results, mixed=self._mixed)
             if self.timeline:
                 group.within.add(block, rows, started, self.timeline.last_sent)
+        if self.members:
+            self.members.add(block, started, self.timeline, self.results, mixed=self._mixed)
         self.first_completed = min(self.first_completed, float(block.completed.min()))
         succeeded, known = ~block.failed, block.worker != NO_WORKER
         tally(self.workers, block.worker[known], succeeded[known])

@@ -54,6 +54,7 @@ class Slowest:
     storage_url: int = -1
     group: int = 0
     master: int = 0
+    account: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +233,7 @@ def slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowes
         storage_url=int(block.storage_url[row]),
         group=int(block.group[row]),
         master=int(block.master[row]),
+        account=int(block.account[row]),
     )
 
 

@@ -32,6 +32,7 @@ from ssbench.statistics.figures import Figures, merge_figures
 from ssbench.statistics.generator import Generator, Measured, generator, sentences
 from ssbench.statistics.groups import Groups
 from ssbench.statistics.latencies import Slowest
+from ssbench.statistics.members import Member
 from ssbench.statistics.over_time import OverTime
 from ssbench.statistics.sections import Section, sections_of
 from ssbench.statistics.successes import Successes, successes
@@ -77,6 +78,7 @@ class RunStatistics:
     its summary. ``over_time`` and ``slowest`` are there where they were asked for. ``due`` is how many
     operations were due in an open loop, ``not_begun`` how many of them had not begun by the end; None in a
     closed loop, and where it is not known. ``delivery`` has these and more.
+    ``accounts`` and ``addresses`` have the figures of each, in runs that use several.
     ``sending`` is for how many seconds operations were sent. ``waits`` are those that are as long as a
     constant of the system. ``stages`` are the stages of the run, each by itself, ``by_group`` its groups of
     users.
@@ -113,6 +115,7 @@ class RunStatistics:
     waits: tuple[Wait, ...] = ()
     stages: tuple[StageStatistics, ...] = ()
     by_group: tuple[GroupStatistics, ...] = ()
+    accounts: tuple[Member, ...] = ()
 
     def group(self, name: str) -> GroupStatistics | None:
         """Return the numbers of a group of users; None where there is none of that name."""
@@ -222,6 +225,7 @@ def numbers_of(
         complete=summary is not None or not facts.current,
         over_time=_over_time(collector, window, total),
         slowest=collector.slowest.finish() if collector.slowest else (),
+        accounts=collector.members.finish("account", window) if collector.members else (),
         ended_early=summary is not None and summary.ended_early is not None,
         error_code=summary.error_code if summary else 0,
         trouble=summary is not None and summary.trouble,

@@ -44,10 +44,10 @@ def authenticate(credentials: Credentials, timeout: float = 10.0) -> Session:
     try:
         return _authenticate(credentials, timeout)
     except SsbenchError as error:
-        if not credentials.side:
+        if not credentials.name:
             raise
-        # Both sides of a run may authenticate at one URL, which the text names.
-        raise type(error)(f"side {credentials.side}: {error}") from None
+        # Several may be for one URL, which the text names.
+        raise type(error)(f"{credentials.name}: {error}") from None
 
 
 def _authenticate(credentials: Credentials, timeout: float) -> Session:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from urllib.parse import urlencode
 
 import gevent
@@ -26,10 +26,10 @@ import gevent.pool
 import requests
 import swiftclient
 
-from ssbench.errors import ClusterError, SsbenchError
+from ssbench.errors import ClusterError, ExitCode, SsbenchError
 from ssbench.measures import Count, Seconds
 from ssbench.names import container_pattern
-from ssbench.record import Head
+from ssbench.record import Head, Record
 from ssbench.store.contract import Request
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.containers import connect, persistently
@@ -74,11 +74,24 @@ class CleanUpResult:
     failures: list[str] = field(default_factory=list)
 
 
-class Report(Head, frozen=True, kw_only=True):
-    """A clean-up: how many containers ``matched``, and what was deleted.
+class Cleaned(Record, frozen=True, kw_only=True):
+    """An account: how many containers ``matched``, and what was deleted.
 
     ``in_use`` has the containers that were left because runs under way use them, each with the number of one
     of these runs, in hexadecimal digits.
+    """
+
+    storage_url: str
+    matched: Count
+    in_use: dict[str, str]
+    deleted: CleanUpResult
+
+
+class Report(Head, frozen=True, kw_only=True):
+    """A clean-up: how many containers ``matched``, and what was deleted, in all ``accounts`` together.
+
+    ``storage_url`` is that of the first; where there are several, ``in_use`` has the containers with their
+    storage URLs.
     """
 
     format: Literal["ssbench cleanup"] = "ssbench cleanup"
@@ -87,6 +100,31 @@ class Report(Head, frozen=True, kw_only=True):
     matched: Count
     in_use: dict[str, str]
     deleted: CleanUpResult
+    accounts: list[Cleaned]
+
+    @classmethod
+    def of(cls, accounts: list[Cleaned], exit_code: ExitCode) -> Self:
+        """Return the report on some accounts, one at least."""
+        results = [each.deleted for each in accounts]
+        several = len(accounts) > 1
+        return cls(
+            exit_code=exit_code,
+            storage_url=accounts[0].storage_url,
+            matched=sum(each.matched for each in accounts),
+            in_use={
+                f"{each.storage_url}/{name}" if several else name: run
+                for each in accounts
+                for name, run in each.in_use.items()
+            },
+            deleted=CleanUpResult(
+                sum(each.containers for each in results),
+                sum(each.objects for each in results),
+                sum(each.seconds for each in results),
+                sum(each.failed for each in results),
+                [text for each in results for text in each.failures][:_KEPT],
+            ),
+            accounts=accounts,
+        )
 
 
 @dataclass(frozen=True, slots=True)

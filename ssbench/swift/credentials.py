@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,8 +23,8 @@ class Credentials:
     With ``version`` "none" the ``token`` is used at the ``storage_urls`` without authentication. With "cloud"
     the ``plugin``, of keystoneauth, authenticates. With any other version ``storage_urls`` override what
     authentication returns, and ``token`` is a Keystone token to authenticate with. ``ca_file``,
-    ``certificate`` and ``certificate_key`` are paths of PEM files. ``side`` is the name of the side of a run
-    that they are of, where its sides are two accounts; errors begin with it.
+    ``certificate`` and ``certificate_key`` are paths of PEM files. ``name`` is what errors begin with where
+    a run has several credentials: ``side old``, ``credentials 3``.
 
     Raises UsageError for another version.
     """
@@ -52,7 +52,7 @@ class Credentials:
     certificate: str | None = None
     certificate_key: str | None = None
     plugin: Any = field(default=None, repr=False)
-    side: str = ""
+    name: str = ""
 
     def __post_init__(self) -> None:
         if self.version not in get_args(Version):
@@ -82,3 +82,22 @@ class Session:
             return Path(self.ca_file).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{self.ca_file}: expected CA certificates in PEM format: {error}") from None
+
+
+def in_account(session: Session, name: str) -> Session:
+    """Return the session of a reseller admin in another account, of this name after the reseller's prefix.
+
+    The prefix is that of the account of its storage URL, such as ``AUTH_``. Raises UsageError where that has
+    none.
+    """
+    urls = []
+    for url in session.storage_urls:
+        before, _, own = url.rpartition("/")
+        prefix, underscore, _ = own.partition("_")
+        if not underscore or not before.partition("/v1")[1]:
+            raise UsageError(
+                f"accounts: {url} does not end in an account such as AUTH_test, from which the names of"
+                " others could be made: give a list of credentials (--credentials)"
+            )
+        urls.append(f"{before}/{prefix}_{name}")
+    return replace(session, storage_urls=tuple(urls))

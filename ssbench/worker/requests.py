@@ -15,8 +15,8 @@ from msgspec import Struct, structs
 import ssbench.worker.large_objects
 import ssbench.worker.versions  # noqa: F401 - its functions register themselves
 from ssbench.errors import SsbenchError, WireError
-from ssbench.fleet.wire import Job, JobBatch, Rare, Result, RunParameters, Spent
-from ssbench.names import container_name, object_stem
+from ssbench.fleet.wire import Account, Job, JobBatch, Rare, Result, RunParameters, Spent
+from ssbench.names import container_name, in_account, object_stem
 from ssbench.naming import name_of
 from ssbench.operation import On, Operation, Settings
 from ssbench.operations import OPERATIONS
@@ -115,17 +115,28 @@ class Run:
         ``begun`` is a connection on which its request was sent, to be resumed. Returns how it ended, and the
         place of the storage URL that was used. Raises nothing.
         """
-        urls = self.parameters.storage_urls
+        urls, token = self._account(job[3])
         place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
         try:
-            return self._perform(job, place, history, begun), place
+            return self._perform(job, urls[place], token, history, begun), place
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
             if not isinstance(error, SsbenchError):
                 _log.exception("A job raised an exception")
             detail = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
             return Outcome(None, None, time.monotonic(), 0, 0, None, "worker error", detail), place
 
-    def _perform(self, job: Job, place: int, history: Spent | None, begun: Connection | None) -> Outcome:
+    def _account(self, container_number: int) -> Account:
+        """Return the account that a container is in."""
+        parameters = self.parameters
+        accounts = parameters.accounts
+        if not accounts:
+            return parameters.storage_urls, parameters.token
+        urls, token = accounts[container_number % len(accounts)]
+        return urls, parameters.token if token is None else token
+
+    def _perform(
+        self, job: Job, url: str, token: str | None, history: Spent | None, begun: Connection | None
+    ) -> Outcome:
         parameters = self.parameters
         _, code, size_class, container_number, _, size = job
         if code not in self._operations:
@@ -133,7 +144,6 @@ class Run:
         operation, build, settings = self._operations[code]
         container = self._containers.get(container_number) or self._name_container(container_number)
         name = self.named[job[0]] if self.named else self._derived(job)
-        url = parameters.storage_urls[place]
         spent = history or _NOTHING
         return build(
             Target(
@@ -146,7 +156,7 @@ class Run:
                 size,
                 size_class,
                 spent,
-                parameters.token,
+                token,
                 begun,
                 settings,
                 container_number,
@@ -156,28 +166,30 @@ class Run:
     def plan(self, code: int, size_class: int, container_number: int) -> Plan | None:
         """Return how the usual jobs of an operation are carried out briefly; None where they cannot be.
 
-        They can be where each is a plain request to the one storage URL of the run, and no body is verified.
+        They can be where each is a plain request to the one storage URL of the account, and no body is
+        verified.
         """
         parameters = self.parameters
         operation, build, settings = self._operations.get(code, (None, None, NO_SETTINGS))
+        account = self._account(container_number)
         if (
             operation is None
             or (build is not send and build is not ask)
             or not _is_plain(operation, settings)
-            or len(parameters.storage_urls) != 1
+            or len(account[0]) != 1
             or parameters.verify_seed is not None
             or (build is send and parameters.delete_after_most is not None)
         ):
             return None
         try:
             template, pool = self.client.template(
-                parameters.storage_urls[0],
+                account[0][0],
                 operation.method,
                 self._containers.get(container_number) or self._name_container(container_number),
                 ""
                 if self.named or parameters.object_names
                 else object_stem(parameters.size_classes[size_class]),
-                parameters.token,
+                account[1],
                 parameters.delete_after if build is send else None,
                 parameters.owners[size_class] if build is send and parameters.owners else None,
                 settings.headers,
@@ -205,7 +217,9 @@ class Run:
         return name_of(parameters.object_names, parameters.size_classes[job[2]], job[4])
 
     def _name_container(self, number: int) -> str:
-        name = container_name(self.parameters.container_base, number, self.parameters.policy)
+        parameters = self.parameters
+        _, own = in_account(number, len(parameters.accounts) or 1)
+        name = container_name(parameters.container_base, own, parameters.policy)
         self._containers[number] = name
         return name
 

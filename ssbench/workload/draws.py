@@ -87,7 +87,7 @@ class Workload:
             for index, in_sizes in self._shapes.items():
                 places = np.flatnonzero((classes == index) & self._sends_body[rows])
                 sizes[places] = in_sizes(sizes[places])
-            containers = random.integers(self.scenario.container_count, size=BLOCK)
+            containers = random.integers(self.scenario.container_numbers, size=BLOCK)
             codes = self._codes[rows]
             yield zip(codes.tolist(), classes.tolist(), containers.tolist(), sizes.tolist(), strict=True)
 
@@ -98,7 +98,7 @@ class Workload:
         """
         classes = self.scenario.size_classes
         before = sum(each.initial_files for each in classes[:size_class])
-        count, containers = classes[size_class].initial_files, self.scenario.container_count
+        count, containers = classes[size_class].initial_files, self.scenario.container_numbers
         # One round, repeated: an array of 8 bytes for each object would need more memory than all else.
         round_ = (np.arange(min(count, containers), dtype=np.uint64) + before) % containers
         rounds = -(-count // len(round_)) if count else 0

@@ -20,7 +20,7 @@ class Objects:
     """
 
     def __init__(self, scenario: Scenario, workload: Workload) -> None:
-        code = "H" if scenario.container_count < 2**16 - 1 else "I"
+        code = "H" if scenario.container_numbers < 2**16 - 1 else "I"
         classes = range(len(scenario.size_classes))
         self.containers = [
             array(code, [0]) + array(code, workload.initial_containers(index).astype(code).tobytes())

@@ -420,7 +420,7 @@ class Simulation:
             self.fleet,
             ClosedLoop(_USERS, 50),
             News(),
-            [TokenRenewal(lambda: self.store.token, lambda call: call())],
+            [[TokenRenewal(lambda: self.store.token, lambda call: call())]],
             0.0,
             lambda: self.network.now,
         )

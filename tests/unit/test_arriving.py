@@ -26,7 +26,7 @@ class Bench:
             self.network.fleet(RunParameters(run_id=1)),
             ClosedLoop(8, 2),
             self.news,
-            [TokenRenewal(None)],
+            [[TokenRenewal(None)]],
             0.0,
             lambda: self.network.now,
         )

@@ -72,6 +72,8 @@ SETTINGS = {
     "container_base": "mine",
     "container_count": 7,
     "container_concurrency": 3,
+    "accounts": 5,
+    "account_base": "tenant",
     "delete_after": 60,
     "delete_after_most": 90,
     "policy": "gold",

@@ -18,6 +18,8 @@ def test_what_deletes_them() -> None:
     assert what_deletes([replace(place, policy=None)], (), local_swift=False).endswith(
         " --container-base 'my base'"
     )
+    accounts = what_deletes([place], (), local_swift=False, options=["--accounts=2"])
+    assert "cleanup-containers --accounts=2 --container-base" in accounts
     # Nothing can be deleted in a Swift that is gone when the user reads this.
     assert "cleanup-containers" not in what_deletes([place], (), local_swift=True)
 
@@ -26,7 +28,8 @@ def what_deletes_of(*sides: Side) -> str:
     scenario = Scenario(
         "s", (SizeClass("c", 1, 1, 1, (1, 1, 1, 1)),), 2, operation_count=1, container_base="b"
     )
-    return what_deletes((part.place for part in parts_of(scenario, 1, None, sides)), sides, local_swift=False)
+    places = (part.places[0] for part in parts_of(scenario, 1, None, sides))
+    return what_deletes(places, sides, local_swift=False)
 
 
 def test_what_deletes_both_sides() -> None:

@@ -105,10 +105,16 @@ class Bench:
         second_authenticate: Callable[[], str] | None = None,
         give_up_after: float = 0.0,
         way: float = 0.0,
+        accounts: Sequence[Callable[[], str]] = (),
     ) -> None:
         self.network = Network()
         self.news = News()
-        first = RunParameters(run_id=1, token="token-0", storage_urls=["http://a", "http://b"])
+        first = RunParameters(
+            run_id=1,
+            token="token-0",
+            storage_urls=["http://a", "http://b"],
+            accounts=[([f"http://a/{number}"], f"old-{number}") for number in range(len(accounts))],
+        )
         self.fleet = self.network.fleet(first)
         renewals = [authenticate]
         if second_authenticate is not None:
@@ -118,7 +124,9 @@ class Bench:
             self.fleet,
             pace or ClosedLoop(8, 2),
             self.news,
-            [TokenRenewal(each, lambda call: call()) for each in renewals],
+            [[TokenRenewal(each, lambda call: call()) for each in accounts]]
+            if accounts
+            else [[TokenRenewal(each, lambda call: call())] for each in renewals],
             give_up_after,
             lambda: self.network.now,
         )
@@ -530,6 +538,59 @@ def test_the_token_of_one_account_is_renewed_where_the_other_one_cannot_be() -> 
     assert any(result.retried == {"HTTP 401": 1} for result in phases[1].results)
     assert [crew.parameters.token for crew in bench.fleet.crews] == ["token-0", "new"]
     assert bench.news.warnings == []
+
+
+class InTurn(Tasks):
+    """A phase whose tasks are in three accounts by turns."""
+
+    def next_tasks(self, count: int) -> Sequence[Task]:
+        return [(0, 0, number % 3, number, 100) for *_, number, _ in super().next_tasks(count)]
+
+
+def test_the_token_of_one_of_several_accounts_is_renewed_while_the_others_go_on() -> None:
+    asked: list[int] = []
+
+    def renew(account: int) -> Callable[[], str]:
+        def authenticate() -> str:
+            asked.append(account)
+            if account == 2:
+                raise ClusterError("no such user")
+            return f"new-{account}"
+
+        return authenticate
+
+    bench = Bench(accounts=[renew(number) for number in range(3)])
+    ended: Counter[int] = Counter()
+
+    def answer(job: Job, parameters: RunParameters) -> Result | None:
+        account = job[3] % 3
+        _, token = parameters.accounts[account]
+        if account == 0 or token == f"new-{account}":
+            ended[account] += 1
+            return success(job, parameters)
+        return Result(job[0], None, 0.01, 0.0, cause="HTTP 401", detail="no", unauthorized=True)
+
+    bench.each(answer=answer)
+    phase = InTurn(300)
+    bench.run(phase)
+    # One is never asked for, one is got, one cannot be got: what needs it fails, and nothing else.
+    assert ended == {0: 100, 1: 100}
+    assert phase.ended == {None: 200, "HTTP 401": 100}
+    assert Counter(asked)[1] == 1
+    assert 0 not in asked
+    assert [token for _, token in bench.fleet.parameters.accounts] == ["old-0", "new-1", "old-2"]
+    assert bench.fleet.parameters.token == "token-0"
+    assert bench.news.warnings == ["Authenticating again has failed (1 x), and is tried again: no such user"]
+
+
+def test_one_token_for_several_accounts_is_renewed_for_all() -> None:
+    bench = Bench(authenticate=lambda: "token-1")
+    bench.fleet.change(accounts=[([f"http://a/{number}"], None) for number in range(3)])
+    refuse_old_tokens(bench, lambda: "token-1" if bench.network.now > bench.began + 0.2 else "token-0")
+    phase = InTurn(300)
+    bench.run(phase)
+    assert phase.ended == {None: 300}
+    assert bench.fleet.parameters.token == "token-1"
 
 
 def test_a_token_of_the_users_own_that_is_refused_is_a_failure() -> None:

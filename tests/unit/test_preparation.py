@@ -40,7 +40,7 @@ class Bench:
             self.network.fleet(RunParameters(run_id=1, size_classes=["c"])),
             ClosedLoop(4, 2),
             self.news,
-            [TokenRenewal(None)],
+            [[TokenRenewal(None)]],
             clock=lambda: self.network.now,
         )
         self.worker = self.network.worker(1)

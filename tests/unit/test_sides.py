@@ -194,7 +194,7 @@ def test_both_sides_draw_the_same_operations_on_objects_of_other_names():
 
 def test_each_side_has_a_place():
     def places(sides):
-        return [part.place for part in parts_of(scenario(policy="tin"), 1, None, sides)]
+        return [part.places[0] for part in parts_of(scenario(policy="tin"), 1, None, sides)]
 
     one = Place("ssbench", "tin", 100)
     assert places(()) == [one]
@@ -282,9 +282,9 @@ def test_a_place_has_the_session_of_its_account():
 
 def test_the_parameters_of_a_session():
     session = Session(("http://a", "http://b"), "t")
-    found = run_parameters(1, None, scenario(), RunOptions(), session, 1)
+    found = run_parameters(1, None, scenario(), RunOptions(), [session], 1)
     assert (found.storage_urls, found.token, found.group) == (["http://a", "http://b"], "t", 1)
-    assert run_parameters(1, None, scenario(), RunOptions(noop=True), None).token is None
+    assert run_parameters(1, None, scenario(), RunOptions(noop=True), []).token is None
     assert recorded(BenchOptions(workers=1), RunOptions(sides=ACCOUNTS), None)["sides"] == [
         "x=account",
         "y=account",
@@ -385,9 +385,9 @@ def test_accounts_come_from_files(tmp_path):
     ]
     # Both authenticate at one URL, so that the URL does not tell which of them failed.
     for each in found:
-        with pytest.raises(ClusterError, match=f"^side {each.side}: http://127.0.0.1:1/: cannot"):
+        with pytest.raises(ClusterError, match=f"^{each.name}: http://127.0.0.1:1/: cannot"):
             authenticate(replace(each, auth_url="http://127.0.0.1:1/"))
-    assert [each.side for each in found] == ["a", "b"]
+    assert [each.name for each in found] == ["side a", "side b"]
     with pytest.raises(UsageError, match="--ab: b: no way to authenticate"):
         with_accounts(tmp_path, one, two)
     with pytest.raises(UsageError, match="the same credentials"):
