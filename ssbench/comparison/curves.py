@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ssbench.document import Chart, Curve
-from ssbench.document.colours import GREY
+from ssbench.document.colours import SLATE
 from ssbench.reports import curves
 from ssbench.statistics import RunStatistics
 
@@ -30,15 +30,18 @@ def curves_of(statistics: RunStatistics, name: str) -> RunCurves:
     over_time = statistics.over_time
     if over_time is not None:
         seconds = np.maximum(over_time.seconds, 1e-9)
-        rate = Curve(name, curves.middles(over_time), over_time.operations[None].count / seconds, GREY)
+        rate = Curve(name, curves.middles(over_time), over_time.operations[None].count / seconds, SLATE)
     return RunCurves(
         rate,
         {
-            section.operation.name.upper(): curves.by_percentile(
-                name, section.lines[0].last_byte, curves.colour_of(section.operation.code)
-            )
+            section.operation.name.upper(): curve
             for section in statistics.sections[1:]
-            if section.operation and section.lines[0].last_byte.count
+            if section.operation
+            and (
+                curve := curves.by_percentile(
+                    name, section.lines[0].last_byte, curves.colour_of(section.operation.code)
+                )
+            )
         },
     )
 
@@ -50,9 +53,10 @@ def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], list[Ru
         RunCurves(
             None,
             {
-                curves.name_of(code): curves.by_percentile(name, figures.last_byte, curves.colour_of(code))
+                curves.name_of(code): curve
                 for (code, side), figures in found.items()
-                if side == place and figures.last_byte.count
+                if side == place
+                and (curve := curves.by_percentile(name, figures.last_byte, curves.colour_of(code)))
             },
         )
         for place, name in enumerate(statistics.run.sides)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from ssbench.document import (
     Detail,
     Document,
     Element,
+    Interval,
+    Intervals,
     Note,
     Section,
     Span,
@@ -65,7 +68,11 @@ class ComparisonView(View):
 def document(comparison: Comparison, view: View) -> Document:
     """Return the document; it has charts where the view has curves."""
     table = changes(comparison)
-    elements: list[Element] = [table]
+    drawn_changes = intervals(comparison)
+    elements: list[Element] = [
+        *([Section("What changed", [drawn_changes], Detail.PAGE)] if drawn_changes.rows else []),
+        table,
+    ]
     if any(not isinstance(row, Note) and DASH in row for row in table.rows):
         elements.append(Note(NOT_KNOWN))
     if isinstance(view, ComparisonView) and (drawn := charts(view.before, view.after)):
@@ -96,7 +103,7 @@ def of_condition(judged: Judged) -> str:
 
 def changes(comparison: Comparison) -> Table:
     """Return a row for each change that is visible."""
-    reach = _reach(comparison)
+    reach = _reach(comparison.rows, comparison.noise)
     rows = [
         (
             row.operation,
@@ -112,18 +119,47 @@ def changes(comparison: Comparison) -> Table:
     return without(Table(_COLUMNS, rows, keys=2), empty)
 
 
-def _reach(comparison: Comparison) -> float:
+def intervals(comparison: Comparison) -> Intervals:
+    """Return the changes of whole operations, each with its interval, on one axis."""
+    whole = [row for row in comparison.rows if row.size_class is None]
+    reach = _reach(whole, comparison.noise)
+    rows = [
+        Interval(
+            row.operation,
+            FIGURES[figure].compared_head,
+            span.span,
+            f"{change.change:+.1%}",
+            _TONES.get(change.word or ""),
+        )
+        for row in whole
+        for figure, change in _visible(row)
+        if isinstance(span := _span(figure, change, comparison.noise, reach), Cell)
+        if span.span is not None and change.change is not None
+    ]
+    power = 10 ** math.floor(math.log10(reach))
+    step = next(each * power for each in (0.2, 0.5, 1.0, 2.0, 5.0) if reach / (each * power) < 4)
+    places = range(-int(reach / step), int(reach / step) + 1)
+    band = f"Shaded: changes up to {comparison.noise:.1%}, which differences between runs explain. "
+    return Intervals(
+        "change, 95 % interval",
+        rows,
+        [(step * place, f"{100 * step * place:+.3g} %" if place else "0") for place in places],
+        f"{band if comparison.noise else ''}An interval that goes beyond the axis is cut off.",
+    )
+
+
+def _reach(rows: Sequence[Row], noise: float) -> float:
     """Return how far intervals are drawn to both sides: to their ends, or thrice the largest change."""
     known = [
         (abs(change.change), abs(change.low), abs(change.high))
-        for row in comparison.rows
+        for row in rows
         for figure, change in _visible(row)
         if not FIGURES[figure].is_share
         if change.change is not None and change.low is not None and change.high is not None
     ]
     largest = max((change for change, *_ in known), default=0.0)
     ends = max((end for each in known for end in each), default=0.0)
-    return 1.1 * max(min(ends, 3 * largest), 2 * comparison.noise, 0.01)
+    return 1.1 * max(min(ends, 3 * largest), 2 * noise, 0.01)
 
 
 def _span(figure: str, change: Change, noise: float, reach: float) -> Cell | str:

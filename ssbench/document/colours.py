@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 #: Colours that are told apart on white and on black, with most kinds of colour blindness too. None is red,
-#: which is for what failed, or grey, which is for what is not of one operation.
+#: which is for what failed, grey or slate, which are for what is not of one operation. On a page of a run
+#: each is one operation; size classes, sides, nodes and workers are distinguished by the kind of line.
 COLOURS = (
     "#3b82c4",
     "#2f9e6e",
@@ -17,7 +18,10 @@ COLOURS = (
     "#d46a9f",
 )
 GREY = "#8b949e"
+#: What is of all operations together.
+SLATE = "#6b7f99"
 BLUE = COLOURS[0]
-ORANGE = COLOURS[2]
+#: That of texts, light or dark: a variable of the page.
+INK = "--ink"
 RED = "#d64545"
 BLACK = "#4a4f57"

@@ -15,15 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.document.elements import Chart, Curve, Document, Element, Section
+from ssbench.document.elements import Chart, Curve, Document, Element, Heat, Section
 
 Floats = npt.NDArray[np.float64]
 
-#: Few points are drawn as points too: a line through one of them shows nothing.
-_FEW = 60
-
-#: The same holds where more than this share of a line is gaps.
-_GAPS = 0.1
+#: Columns of a heat map at most.
+_MOST_COLUMNS = 256
 
 #: Digits of values, and of places on the x axis.
 _DIGITS, _X_DIGITS = 5, 8
@@ -78,11 +75,13 @@ def draw(chart: Chart, times: Times) -> Drawn:
         "log": chart.log,
         "digits": chart.digits,
         "tables": [_table(curves) for curves in _by_x(chart.curves)],
-        "curves": [_look(curve, chart) for _, curve in _in_order(chart.curves)],
+        "curves": [_look(curve) for _, curve in _in_order(chart.curves)],
         "bands": _bands(chart.curves),
         "shaded": [[_rounded(low, _X_DIGITS), _rounded(high, _X_DIGITS), c] for low, high, c in chart.shaded],
         "marks": [[_rounded(x, _X_DIGITS), text] for x, text in chart.marks],
     }
+    if chart.heat is not None:
+        record["heat"] = _heat(chart.heat)
     if chart.axis == "time":
         record["times"] = [_rounded(times.low, _X_DIGITS), _rounded(times.high, _X_DIGITS)]
     return Drawn(chart, json.dumps(record, separators=(",", ":"), allow_nan=False))
@@ -116,15 +115,14 @@ def _table(curves: Sequence[Curve]) -> list[list[float | None]]:
     return [_numbers(x[order], _X_DIGITS), *columns]
 
 
-def _look(curve: Curve, chart: Chart) -> dict[str, Any]:
-    sparse = len(curve.x) <= _FEW or (len(curve.y) > 0 and np.isnan(curve.y).mean() > _GAPS)
+def _look(curve: Curve) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": curve.name,
         "colour": curve.colour,
         "width": curve.width,
         "dash": curve.dash,
         "line": not curve.markers,
-        "points": bool(curve.markers or curve.pointed or (chart.axis == "time" and sparse)),
+        "points": bool(curve.markers or curve.pointed),
         "hidden": curve.hidden,
     }
     if curve.shown is not None:
@@ -133,6 +131,23 @@ def _look(curve: Curve, chart: Chart) -> dict[str, Any]:
         order = np.argsort(curve.x, kind="stable")
         found["labels"] = [curve.labels[place] for place in order]
     return found
+
+
+def _heat(heat: Heat) -> dict[str, Any]:
+    """Return a grid: its edges; of each column, the first cell with a count, and the counts from there."""
+    width = -(-len(heat.counts) // _MOST_COLUMNS)
+    firsts = np.arange(0, len(heat.counts), width)
+    counts = np.add.reduceat(heat.counts, firsts) if len(firsts) else heat.counts
+    return {
+        "x": _numbers(heat.x[[*firsts, -1]], _X_DIGITS),
+        "y": _numbers(heat.y, _DIGITS),
+        "columns": [_trimmed(column) for column in counts.tolist()],
+    }
+
+
+def _trimmed(column: list[int]) -> list[int]:
+    used = [place for place, count in enumerate(column) if count]
+    return [used[0], *column[used[0] : used[-1] + 1]] if used else []
 
 
 def _bands(curves: Sequence[Curve]) -> list[list[int]]:

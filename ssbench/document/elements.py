@@ -217,6 +217,18 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class Heat:
+    """How often values were in the cells of a grid, drawn behind the curves of a chart.
+
+    ``x`` and ``y`` are the edges of its cells, ``counts`` has a row for each step of x.
+    """
+
+    x: npt.NDArray[np.float64]
+    y: npt.NDArray[np.float64]
+    counts: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """Curves in one frame, on pages only. ``unit`` is that of y, ``digits`` how many decimals are shown.
 
@@ -235,6 +247,7 @@ class Chart:
     shaded: Sequence[tuple[float, float, str]] = ()
     marks: Sequence[tuple[float, str]] = ()
     wider: bool = False
+    heat: Heat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +267,30 @@ class Tiles:
     """The figures that a reader looks for first, on pages only."""
 
     tiles: Sequence[Tile]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A row of :class:`Intervals`: what it is about, its interval, and the same in words."""
+
+    group: str
+    name: str
+    span: Span
+    text: str
+    tone: Tone | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Intervals below each other on one axis, on pages only.
+
+    ``ticks`` are the values that the axis shows, with their texts; ``title`` says what the axis is.
+    """
+
+    title: str
+    rows: Sequence[Interval]
+    ticks: Sequence[tuple[float, str]]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +322,9 @@ def _is_empty(each: Element) -> bool:
     return False
 
 
-Element: TypeAlias = Verdict | Note | Lines | Warnings | Items | Table | Bars | Chart | Tiles | Section
+Element: TypeAlias = (
+    Verdict | Note | Lines | Warnings | Items | Table | Bars | Chart | Tiles | Intervals | Section
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from ssbench.document.drawing import blocks, charts_of, draw, times_of
-from ssbench.document.elements import Document, Element, Note, Section, Tile, View
+from ssbench.document.elements import Document, Element, Note, Section, Span, Tile, View
 from ssbench.printable import printable
 
 #: Characters of a cell or a warning beyond this are cut off.
@@ -110,8 +110,15 @@ def _template() -> Template:
     environment.filters["blocks"] = blocks
     environment.filters["cut"] = lambda text, most=_MOST_CELL: text[:most]
     environment.filters["line"] = _line
+    environment.filters["at"] = _at
     environment.tests["note"] = lambda value: isinstance(value, Note)
     return environment.from_string(_file("page.html.jinja"))
+
+
+def _at(span: Span, value: float, beyond: float | None = None) -> str:
+    """Return where a value is on the axis of a span, in percent, or how far it is ``beyond`` another."""
+    start = 0.0 if beyond is None else span.place(beyond)
+    return f"{100 * (span.place(value) - start):.2f}%"
 
 
 def _line(tile: Tile) -> str:

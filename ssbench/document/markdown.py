@@ -12,6 +12,7 @@ from ssbench.document.elements import (
     Chart,
     Document,
     Element,
+    Intervals,
     Item,
     Items,
     Lines,
@@ -73,7 +74,7 @@ def _elements(found: Iterable[Element], view: View, level: int) -> Iterator[str]
             case Section() if each.detail <= view.detail:
                 yield f"{'#' * level} {escape(each.title)}" if each.title else ""
                 yield from _elements(each.elements, view, level + 1)
-            case Table() | Section() | Chart() | Tiles() | Lines() | Warnings():
+            case Table() | Section() | Chart() | Tiles() | Intervals() | Lines() | Warnings():
                 pass
 
 

@@ -50,6 +50,8 @@
 
   function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
 
+  function shade(name) { return name.startsWith("--") ? colour(name) : name; }
+
   function clean(values, log) { return log ? values.map(value => value > 0 ? value : null) : values; }
 
   function dataOf(record) {
@@ -65,19 +67,38 @@
 
   function yRange(record) {
     return (plot, low, high) => {
+      if (record.heat) return [record.heat.y[0] / 1.05, record.heat.y[record.heat.y.length - 1] * 1.05];
       if (low == null || !isFinite(low)) return record.log ? [1, 10] : [0, 1];
       if (!record.log) return [Math.min(0, low), high > 0 ? high * 1.08 : 1];
       return low < high ? [low / 1.15, high * 1.15] : [low / 2, low * 2];
     };
   }
 
-  // Draws what is behind the curves: stages, stalls, the drain.
+  // Draws the cells of a heat map: the darker, the more values in a unit of x.
+  function heat(plot, {x, y, columns}) {
+    const {ctx} = plot, rate = (count, column) => count / Math.max(x[column + 1] - x[column], 1e-9);
+    const most = Math.max(...columns.map((cells, at) => rate(Math.max(0, ...cells.slice(1)), at)));
+    const lines = y.map(value => plot.valToPos(value, "y", true));
+    ctx.fillStyle = "#6b7f99";  // what is of all operations
+    columns.forEach((cells, at) => {
+      const left = Math.round(plot.valToPos(x[at], "x", true)), right = Math.round(plot.valToPos(x[at + 1], "x", true));
+      for (let n = 1; n < cells.length; n++) {
+        if (!cells[n]) continue;
+        const low = Math.round(lines[cells[0] + n - 1]), high = Math.round(lines[cells[0] + n]);
+        ctx.globalAlpha = 0.1 + 0.8 * Math.sqrt(rate(cells[n], at) / most);
+        ctx.fillRect(left, high, Math.max(right - left, 1), Math.max(low - high, 1));
+      }
+    });
+  }
+
+  // Draws what is behind the curves: a heat map, stages, stalls, the drain.
   function behind(plot) {
     const {ctx, bbox} = plot, record = plot.record;
     ctx.save();
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
+    if (record.heat) heat(plot, record.heat);
     ctx.globalAlpha = 0.16;
     for (const [low, high, fill] of record.shaded) {
       const left = plot.valToPos(low, "x", true), right = plot.valToPos(high, "x", true);
@@ -94,6 +115,7 @@
     ctx.fillStyle = ctx.strokeStyle = colour("--dim");
     ctx.font = 11 * scale + "px system-ui, sans-serif";
     ctx.textBaseline = "top";
+    ctx.textAlign = "left";
     ctx.setLineDash([3 * scale, 3 * scale]);
     let free = -Infinity;
     for (const [x, text] of record.marks) {
@@ -121,13 +143,20 @@
     ctx.restore();
   }
 
+  // Returns the places of values without neighbours, through which no line goes.
+  function alone(plot, series) {
+    const values = plot.data[series], at = values.map((_, place) => place).filter(place => values[place] != null);
+    return at.filter((place, n) => (n == 0 || gap(values, at[n - 1], place)) && (n == at.length - 1 || gap(values, place, at[n + 1])));
+  }
+  function gap(values, from, to) { return values.slice(from + 1, to).includes(null); }
+
   const DASHES = {dashed: [6, 4], dotted: [2, 3]};
 
   function options(figure, record) {
     const timed = record.axis == "time";
     const axis = () => ({stroke: () => colour("--ink"), font: "12px system-ui, sans-serif",
       grid: {stroke: () => colour("--line"), width: 1, dash: [2, 3]}, ticks: {show: false}, filter: (_, found) => found});
-    const xAxis = {...axis(), size: 26, gap: 2, splits: (plot, _, low, high) => {
+    const xAxis = {...axis(), size: 30, gap: 7, splits: (plot, _, low, high) => {
       const most = Math.max(2, Math.floor(plot.bbox.width / devicePixelRatio / 75));
       if (timed) return marks(low, high, most, CLOCK);
       return record.axis == "percentile" ? RANKS.filter(each => each >= low * 0.999 && each <= high * 1.001)
@@ -141,13 +170,15 @@
     return {
       width: figure.plotted.clientWidth || 300, height: figure.plotted.clientHeight || 200,
       legend: {show: false}, axes: [xAxis, yAxis],
-      scales: {x: {time: false, distr: timed ? 1 : 3, auto: false},
+      scales: {x: {time: false, distr: timed ? 1 : 3, auto: false, range: (_, low, high) => [low, high]},
         y: {distr: record.log ? 3 : 1, range: yRange(record)}},
       series: [{}, ...record.curves.map(curve => ({
-        stroke: curve.colour, width: curve.width, dash: DASHES[curve.dash], show: !curve.hidden,
+        stroke: () => shade(curve.colour), width: curve.width, dash: DASHES[curve.dash], show: !curve.hidden,
         paths: curve.line ? undefined : () => null, spanGaps: record.tables.length > 1 && !timed,
-        points: {show: curve.points, size: curve.line ? 2 * curve.width + 3 : 8, fill: curve.colour}}))],
+        points: {show: true, filter: curve.points ? null : alone, size: curve.line ? 2 * curve.width + 3 : 8,
+          fill: () => shade(curve.colour)}}))],
       bands: record.bands.map(([high, low]) => ({series: [high + 1, low + 1], fill: record.curves[high].colour + "2e"})),
+      focus: {alpha: 0.25},
       cursor: {y: false, points: {size: 6}, drag: {x: timed, y: false, setScale: false},
         sync: timed ? {key: "time", filters: {pub: type => type == "mousemove" || type == "mouseleave"}} : undefined,
         bind: {dblclick: () => () => show(null)}},
@@ -197,13 +228,15 @@
       button.type = "button";
       button.className = "series " + (curve.line ? curve.dash : "markers");
       button.setAttribute("aria-pressed", !curve.hidden);
-      line.style.setProperty("--colour", curve.colour);
+      line.style.setProperty("--colour", curve.colour.startsWith("--") ? `var(${curve.colour})` : curve.colour);
       button.append(line, curve.name, document.createElement("span"));
       button.addEventListener("click", () => {
         const shown = button.getAttribute("aria-pressed") != "true";
         button.setAttribute("aria-pressed", shown);
         plot.setSeries(place + 1, {show: shown});
       });
+      button.addEventListener("pointerenter", () => plot.setSeries(place + 1, {focus: true}));
+      button.addEventListener("pointerleave", () => plot.setSeries(null, {focus: true}));
       figure.buttons.push(button);
       return button;
     }));

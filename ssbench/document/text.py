@@ -15,6 +15,7 @@ from ssbench.document.elements import (
     Column,
     Document,
     Element,
+    Intervals,
     Item,
     Items,
     Lines,
@@ -99,7 +100,7 @@ def elements(found: Iterable[Element], view: View) -> Iterator[Sequence[str]]:
                 yield ()
                 yield from _section(each, view)
                 yield ()
-            case Table() | Section() | Chart() | Tiles() | Lines() | Warnings():
+            case Table() | Section() | Chart() | Tiles() | Intervals() | Lines() | Warnings():
                 pass
 
 

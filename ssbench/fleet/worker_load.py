@@ -24,6 +24,8 @@ class Load:
         self._lag = [0] * LAG_BUCKETS
         self._first: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None
+        self._taken: tuple[float, float] | None = None
+        self._lag_since = 0.0
         #: How late its event loop was at most, in seconds, and the times in which it stalled.
         self.lag_max = 0.0
         #: Times in which it stalled, by the master's clock; how many more were not kept.
@@ -41,8 +43,9 @@ class Load:
         """Take in a heartbeat."""
         self._last = (clock, cpu)
         if self._first is None:
-            self._first = self._last
+            self._first = self._taken = self._last
             return
+        self._lag_since = max(self._lag_since, lag_max)
         self.lag_max = max(self.lag_max, lag_max)
         for place, count in enumerate(lag[:LAG_BUCKETS]):
             self._lag[place] += count
@@ -69,6 +72,17 @@ class Load:
         if self._first is None or self._last is None or self._last[0] - self._first[0] < _LEAST_APART:
             return None
         return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
+
+    def take_recent(self) -> tuple[float, float] | None:
+        """Return the share of one core since the last call, and how late the event loop was at most, in s.
+
+        None, and nothing is taken, where no two heartbeats since then are far enough apart.
+        """
+        if self._taken is None or self._last is None or self._last[0] - self._taken[0] < _LEAST_APART:
+            return None
+        found = (self._last[1] - self._taken[1]) / (self._last[0] - self._taken[0]), self._lag_since
+        self._taken, self._lag_since = self._last, 0.0
+        return found
 
     def lag_percentile(self, percentile: float) -> float | None:
         """Upper end, in seconds, of the bucket that holds that percentile of the lateness."""

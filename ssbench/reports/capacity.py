@@ -29,7 +29,7 @@ from ssbench.document import (
     Verdict,
     View,
 )
-from ssbench.document.colours import COLOURS, GREY, RED
+from ssbench.document.colours import GREY, SLATE
 from ssbench.figures import MIN_BEYOND
 from ssbench.figures.units import megabytes, milliseconds, rate
 from ssbench.gates import Result
@@ -196,36 +196,57 @@ def _charts(found: Capacity) -> list[Chart]:
     steps: Sequence[Step] = sorted(found.steps, key=lambda step: step.value)
     x = np.array([step.value for step in steps], np.float64)
 
-    def curve(name: str, values: list[float], colour: str, dash: str = "solid") -> Curve:
+    def curve(name: str, values: list[float], colour: str = SLATE, dash: str = "solid") -> Curve:
         return Curve(name, x, np.array(values, np.float64), colour, width=2.0, dash=dash, pointed=True)
 
-    unit = found.variable.unit
+    def chart(title: str, of: str, curves: Sequence[Curve], digits: int = 1) -> Chart:
+        known = [each for each in curves if not np.isnan(each.y).all()]
+        return Chart(title, of, known, axis=unit, digits=digits, shaded=shaded, marks=marks)
+
+    unit, knee = found.variable.unit, found.knee
+    certain = knee is not None and knee.reached
+    shaded = [(knee.low, knee.high, GREY)] if knee and certain else []
+    marks = [(knee.value, "knee")] if knee and certain else []
     bounds = [step.interval for step in steps]
     rates = [
-        curve("ops/s", [step.rate for step in steps], COLOURS[0]),
+        curve("ops/s", [step.rate for step in steps]),
         curve("95 % from", [each.low if each else math.nan for each in bounds], GREY, "dotted"),
         curve("95 % to", [each.high if each else math.nan for each in bounds], GREY, "dotted"),
     ]
+    rates[2:] = [replace(rates[2], down_to=1)]
     latencies = [
-        curve("p50", [1000 * _percentiles(step)[0] for step in steps], COLOURS[1]),
-        curve("p99", [1000 * _percentiles(step)[1] for step in steps], RED, "dashed"),
+        curve("p50", [1000 * _percentiles(step)[0] for step in steps]),
+        curve("p99", [1000 * _percentiles(step)[1] for step in steps], dash="dashed"),
     ]
     flight = [
-        curve("ops/s x mean latency", [step.in_flight for step in steps], COLOURS[2]),
+        curve("ops/s x mean latency", [step.in_flight for step in steps]),
         curve("users", [float(step.users) for step in steps], GREY, "dotted"),
     ]
     return [
-        Chart("Rate", "ops/s", rates, axis=unit),
-        Chart(
-            "Throughput", "MB/s", [curve("MB/s", [s.moved / _MEGABYTE for s in steps], COLOURS[3])], axis=unit
-        ),
-        Chart("Latency", "ms", latencies, axis=unit, digits=2),
         Chart(
             "Throughput against latency",
             "ops/s",
-            _against(steps, latencies),
+            [*_against(steps, latencies), *_knee_in(found, steps, latencies[0])],
             axis="ms",
             note=f"At the points: {unit}. {_of_knee(found)}",
         ),
-        Chart("Little's law: operations in flight", "", flight, axis=unit),
+        chart("Latency", "ms", latencies, 2),
+        chart("Rate", "ops/s", rates),
+        chart("Throughput", "MB/s", [curve("MB/s", [s.moved / _MEGABYTE for s in steps])], 2),
+        chart("Little's law: operations in flight", "", flight),
     ]
+
+
+def _knee_in(found: Capacity, steps: Sequence[Step], median: Curve) -> Iterator[Curve]:
+    """Yield the knee as a point, between the steps beside it; none where it is not certain."""
+    knee = found.knee
+    known = np.flatnonzero(median.y > 0)
+    if knee is None or not knee.reached or len(known) < 2:
+        return
+    loads = np.log([steps[place].value for place in known.tolist()])
+    at = math.log(knee.value)
+    if not loads[0] <= at <= loads[-1]:
+        return
+    x = np.exp(np.interp(at, loads, np.log(median.y[known])))
+    y = np.interp(at, loads, [steps[place].rate for place in known.tolist()])
+    yield Curve("knee", np.array([x]), np.array([y]), GREY, markers=True, labels=(f"knee: {knee.value:.3g}",))

@@ -10,8 +10,9 @@ import numpy as np
 from ssbench.cluster.judgments import Node, judge, nodes, sentences
 from ssbench.cluster.observation import Observation, State
 from ssbench.document import Chart, Curve, Element, Item, Items, Table, columns_of
-from ssbench.document.colours import COLOURS
+from ssbench.document.colours import GREY
 from ssbench.reports.cluster import device_of, tables
+from ssbench.reports.curves import DASHES
 from ssbench.statistics import RunStatistics
 
 #: Curves and points of a chart, beyond which nodes and devices are left out and samples thinned out.
@@ -20,28 +21,55 @@ _MOST_POINTS = 300
 
 
 def elements(statistics: RunStatistics) -> Iterator[Element]:
-    """Yield charts, sentences and a table; none where the cluster was not observed."""
-    observation, start = statistics.cluster, statistics.start
-    if observation is None or start is None:
+    """Yield sentences and tables; none where the cluster was not observed."""
+    observation = statistics.cluster
+    if observation is None or statistics.start is None:
         return
-    shift = observation.began - start
-    found = nodes(observation)
-    charts = [
-        Chart("Load of the last minute", "", _of_nodes(found, shift, lambda state: state.load), digits=2),
-        Chart("TCP sockets in use", "", _of_nodes(found, shift, lambda state: state.tcp_in_use), digits=0),
-        Chart("Async pendings", "", _of_nodes(found, shift, lambda state: state.async_pending), digits=0),
-        Chart("Fullest device", "% used", _of_nodes(found, shift, _fullest), digits=1),
-        Chart("PUTs of object servers by device (statsd)", "ms/kB", _devices(observation, shift), digits=3),
-    ]
     words = sentences(judge(observation), warnings=True) + sentences(judge(observation), warnings=False)
-    # What was seen before the run may be from long before it: while initial objects were uploaded.
-    charts = [replace(chart, wider=True) for chart in charts if chart.curves]
-    if charts:
-        charts[0] = replace(charts[0], note="Before the first send and after the run: move the time line.")
-    yield from charts
     yield Items([Item(each) for each in words])
     yield from tables(observation)
     yield _versions(observation)
+
+
+def charts(statistics: RunStatistics) -> list[Chart]:
+    """Return charts over the time of the run; none where the cluster was not observed."""
+    observation, start = statistics.cluster, statistics.start
+    if observation is None or start is None:
+        return []
+    shift = observation.began - start
+    found = nodes(observation)
+    made = [
+        Chart(
+            "Cluster: load of the last minute",
+            "processes",
+            _of_nodes(found, shift, lambda state: state.load),
+            digits=2,
+        ),
+        Chart(
+            "Cluster: TCP sockets in use",
+            "",
+            _of_nodes(found, shift, lambda state: state.tcp_in_use),
+            digits=0,
+        ),
+        Chart(
+            "Cluster: async pendings",
+            "",
+            _of_nodes(found, shift, lambda state: state.async_pending),
+            digits=0,
+        ),
+        Chart("Cluster: fullest device", "% used", _of_nodes(found, shift, _fullest), digits=1),
+        Chart(
+            "Cluster: PUTs of object servers by device (statsd)",
+            "ms/kB",
+            _devices(observation, shift),
+            digits=3,
+        ),
+    ]
+    # What was seen before the run may be from long before it: while initial objects were uploaded.
+    shown = [replace(chart, wider=True) for chart in made if chart.curves]
+    if shown:
+        shown[0] = replace(shown[0], note="Before the first send and after the run: move the time line.")
+    return shown
 
 
 def _fullest(state: State) -> float | None:
@@ -60,8 +88,10 @@ def _of_nodes(found: list[Node], shift: float, value: Callable[[State], float | 
                     points[state.at] = max(number, points.get(state.at, number))
         if points:
             curves.append((node.name, points))
-    curves.sort(key=lambda each: -max(each[1].values()))
-    return [_curve(name, points, shift, place) for place, (name, points) in enumerate(curves[:_MOST_CURVES])]
+    curves = sorted(curves, key=lambda each: -max(each[1].values()))[:_MOST_CURVES]
+    # By name, so that a node has the same line in each chart.
+    curves.sort(key=lambda each: each[0])
+    return [_curve(name, points, shift, place) for place, (name, points) in enumerate(curves)]
 
 
 def _devices(observation: Observation, shift: float) -> list[Curve]:
@@ -87,7 +117,9 @@ def _curve(name: str, points: dict[float, float], shift: float, place: int) -> C
         max(points[moment] for moment in moments[first : first + step])
         for first in range(0, len(moments), step)
     ]
-    return Curve(name[:60], np.array(x), np.array(y), COLOURS[place % len(COLOURS)])
+    return Curve(
+        name[:60], np.array(x), np.array(y), GREY, width=2.2 - place / 8, dash=DASHES[place % len(DASHES)]
+    )
 
 
 def _versions(observation: Observation) -> Table:

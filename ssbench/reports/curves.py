@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ssbench.document import Curve
-from ssbench.document.colours import COLOURS, GREY
+from ssbench.document.colours import COLOURS, SLATE
+from ssbench.figures import MIN_BEYOND
 from ssbench.operations import OPERATIONS
 from ssbench.statistics import Latencies, OverTime
 
 _MILLISECOND = 1e-3
+
+#: Kinds of lines, which distinguish what is of one operation: a colour is an operation.
+DASHES = ("solid", "dashed", "dotted")
 
 #: Points of a curve of percentiles in each decade of what lies beyond.
 _POINTS = 10
@@ -23,7 +27,7 @@ def name_of(code: int | None) -> str:
 
 def colour_of(code: int | None) -> str:
     """Return the colour of an operation in all charts."""
-    return GREY if code is None else COLOURS[code % len(COLOURS)]
+    return SLATE if code is None else COLOURS[code % len(COLOURS)]
 
 
 def middles(over_time: OverTime) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -31,10 +35,14 @@ def middles(over_time: OverTime) -> np.ndarray[tuple[int], np.dtype[np.float64]]
     return over_time.starts + over_time.seconds / 2
 
 
-def by_percentile(name: str, latencies: Latencies, colour: str) -> Curve:
-    """Return latency by percentile, from the least to the maximum; x is 1 / (1 - share)."""
-    last = max(latencies.count, 2)
-    x = np.unique(np.append(np.geomspace(1.0, last, int(_POINTS * np.log10(last)) + 2)[1:-1], [1.0, last]))
-    y = [latencies.minimum]
-    y += latencies.percentiles([round(100 - 100 / place, 7) for place in x[1:-1].tolist()])
-    return Curve(name, x, np.array([*y, latencies.maximum]) / _MILLISECOND, colour, width=2.0)
+def by_percentile(name: str, latencies: Latencies, colour: str) -> Curve | None:
+    """Return latency by percentile, from the least on; x is 1 / (1 - share).
+
+    It ends where fewer latencies lie beyond than a percentile needs. None where that leaves out the median.
+    """
+    last = latencies.count / MIN_BEYOND
+    if last < 2:
+        return None
+    x = np.unique(np.append(np.geomspace(1.0, last, int(_POINTS * np.log10(last)) + 3), 2.0))
+    y = latencies.percentiles([round(100 - 100 / place, 7) for place in x[1:].tolist()])
+    return Curve(name, x, np.array([latencies.minimum, *y]) / _MILLISECOND, colour, width=2.0)

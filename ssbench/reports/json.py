@@ -67,6 +67,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         spread_over_workers=statistics.workers,
         master=statistics.generator.master,
         gaps=statistics.generator.gaps,
+        generator_load=statistics.generator.load,
         storage_urls=list(maker.storage_urls()),
         accounts=list(maker.members(statistics.accounts, statistics.run.accounts)),
         sites=list(maker.sites()),

@@ -30,7 +30,7 @@ from ssbench.measures import (
 )
 from ssbench.record import Record
 from ssbench.reports.json_run import Run, Stage
-from ssbench.results import Gap, MasterFacts
+from ssbench.results import Gap, LoadSample, MasterFacts
 from ssbench.statistics import Course, Interval, Part, Spread, Wait, Within
 from ssbench.verdict import Load, Outcome, Reason
 
@@ -365,6 +365,7 @@ class Report(Record, frozen=True, kw_only=True):
     stages: list[StageFigures]
     master: MasterFacts | None
     gaps: tuple[Gap, ...]
+    generator_load: tuple[LoadSample, ...]
     workers: list[Worker]
     worker_count: Count
     spread_over_workers: Spread

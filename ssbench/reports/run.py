@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ssbench.document import Detail, Document, Element, Tone, Verdict, Warnings, section_of
-from ssbench.reports import cluster_charts, load, members, run_charts, run_facts, run_tables, steps
+from ssbench.reports import (
+    cluster_charts,
+    load,
+    members,
+    parameters,
+    run_charts,
+    run_facts,
+    run_tables,
+    steps,
+    time_line,
+)
 from ssbench.reports.options import ReportOptions
 from ssbench.reports.tiles import tiles
 from ssbench.reports.verdict import verdict
@@ -30,7 +40,7 @@ def document(
     elements = [
         *section_of("", [tiles(statistics)], page),
         *first,
-        *section_of("Over time", run_charts.over_time(statistics), page),
+        *section_of("Over time", time_line.charts(statistics), page),
         *section_of("Operations", _operations(statistics)),
         *section_of("Latency", run_charts.latencies(statistics), page),
         *section_of("Load", _load(statistics), page),
@@ -45,7 +55,7 @@ def document(
         *section_of("Sites", run_tables.sites(statistics), Detail.VERBOSE),
         *section_of("Storage URLs", run_tables.storage_urls(statistics), Detail.VERBOSE),
         *section_of("Cluster", cluster_charts.elements(statistics), page),
-        *section_of("Parameters", run_facts.parameters(statistics), page),
+        *section_of("Parameters", parameters.elements(statistics), page),
     ]
     return Document(statistics.run.scenario.name, elements, found, run_facts.facts(statistics))
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
-from ssbench.document import Cell, Column, Element, Item, Items, Lines, Table, columns_of
+from ssbench.document import Cell, Column, Element, Item, Items, Table, columns_of, without
 from ssbench.document.columns import plural
 from ssbench.figures.units import count, milliseconds, percent
 from ssbench.operations import OPERATIONS
@@ -13,9 +12,6 @@ from ssbench.reports import load
 from ssbench.reports.figures import object_path, utc
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Cause, RunStatistics, Slowest, waits
-
-#: Characters of the scenario file beyond this are cut off: the page stays small whatever the run was.
-_MOST_TEXT = 20_000
 
 #: The columns of the table of errors.
 _COLUMNS = (
@@ -118,8 +114,14 @@ def _statuses(cause: Cause) -> str:
 def slowest(statistics: RunStatistics) -> Table:
     """Return the slowest operations, with transaction ids to copy."""
     rows = [_slow(statistics, each) for each in statistics.slowest]
-    columns = columns_of("operation", "ms", "at s", "first byte", "bytes", "retries", "worker")
-    return Table([*columns, *columns_of("object", "transaction id", "storage URL", texts=3)], rows, keys=1)
+    columns = [
+        Column("ms"),
+        Column("operation", is_number=False),
+        *columns_of("at s", "first byte ms", "bytes", "retries", "worker", texts=0),
+        *columns_of("object", "transaction id", "storage URL", texts=3),
+    ]
+    table = Table(columns, rows, keys=2)
+    return table if len(statistics.run.storage_urls) > 1 else without(table, [len(columns) - 1])
 
 
 def _slow(statistics: RunStatistics, slow: Slowest) -> list[str | Cell]:
@@ -128,8 +130,8 @@ def _slow(statistics: RunStatistics, slow: Slowest) -> list[str | Cell]:
     where = urls[slow.storage_url] if 0 <= slow.storage_url < len(urls) else ""
     begun = slow.completed - slow.latency - (statistics.start or 0.0)
     return [
-        operation.name.upper() if operation else str(slow.operation),
         milliseconds(slow.latency),
+        operation.name.upper() if operation else str(slow.operation),
         f"{begun:.3f}",
         milliseconds(slow.first_byte),
         count(slow.size) if slow.size >= 0 else "-",
@@ -143,60 +145,3 @@ def _slow(statistics: RunStatistics, slow: Slowest) -> list[str | Cell]:
 
 def _code(text: str | None) -> Cell:
     return Cell(text or "", is_code=True)
-
-
-def parameters(statistics: RunStatistics) -> Iterator[Element]:
-    """Yield all that is known of how the run was done."""
-    run, scenario = statistics.run, statistics.run.scenario
-    known: list[tuple[str, object]] = [
-        ("scenario", scenario.name),
-        ("ssbench", run.version),
-        ("master", run.host),
-        ("run", run.run_id),
-        ("seed", run.seed),
-        ("first send", utc(statistics.start)),
-        ("last completion", utc(statistics.end)),
-        ("users", scenario.user_count),
-        ("operations", scenario.operation_count),
-        ("rate (ops/s)", scenario.rate),
-        ("arrivals", scenario.arrivals if scenario.is_open else None),
-        ("warm-up (s)", scenario.warmup or None),
-        ("think time (s)", scenario.think_time or None),
-        ("popularity", scenario.popularity),
-        ("reuse", scenario.reuse),
-        ("bodies", scenario.body),
-        ("stages", "; ".join(f"{each.seconds:g} s: {each}" for each in scenario.stages)),
-        ("run seconds", scenario.run_seconds),
-        ("accounts", scenario.accounts if scenario.accounts > 1 else None),
-        ("containers", scenario.container_count),
-        ("container base", scenario.container_base),
-        ("object names", scenario.object_names),
-        ("policy", scenario.policy),
-        ("delete after (s)", scenario.expiry),
-        ("storage URLs", ", ".join(run.storage_urls)),
-        *((f"--{name.replace('_', '-')}", value) for name, value in run.options.items()),
-        *((name.replace("_", " "), f"{value:,.10g}") for name, value in statistics.counters.items()),
-    ]
-    rows = [[name, str(value)] for name, value in known if value is not None and value != ""]
-    classes = [
-        [
-            each.name if each.shape is None else f"{each.name} ({each.shape})",
-            count(each.size_min),
-            count(each.size_max),
-            count(each.initial_files),
-            ", ".join(f"{name} {weight:g}" for name, weight in each.weights.items() if weight),
-        ]
-        for each in scenario.size_classes
-    ]
-    heads = ("size class", "smallest (bytes)", "largest", "initial objects", "weights")
-    yield Table(columns_of("parameter", "value", texts=2), rows)
-    yield Table(columns_of(*heads), classes)
-    if scenario.data:
-        yield _file(scenario.data)
-
-
-def _file(data: object) -> Lines:
-    text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
-    if len(text) > _MOST_TEXT:
-        text = text[:_MOST_TEXT] + "\n..."
-    return Lines(text.split("\n"), "The scenario file")

@@ -63,6 +63,23 @@ class MasterFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadSample:
+    """How busy the load generator was for some ``seconds`` until a moment, in seconds since 1970.
+
+    ``worker_cpu`` is the share of one core that the busiest worker used, ``worker_lag`` how late an event
+    loop of a worker was at most, in seconds; ``master_cpu`` and ``master_lag`` are those of the master. None
+    where that is not known.
+    """
+
+    until: Moment
+    seconds: Seconds
+    worker_cpu: Share | None = None
+    worker_lag: Seconds | None = None
+    master_cpu: Share | None = None
+    master_lag: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Gap:
     """A time in which a worker, or the master (``worker_id`` is None), stalled; ``start`` since 1970."""
 
@@ -194,7 +211,8 @@ class RunSummary:
     ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
     not known. ``ended_early`` is why the run gave up before its time, None where it did not, ``error_code``
     the exit code of that. ``trouble`` tells that something besides the operations failed until then.
-    ``groups`` is how it went with each group of users, none where there are none.
+    ``groups`` is how it went with each group of users, none where there are none. ``generator_load``
+    is how busy the load generator was over time, in order.
     """
 
     ended: float
@@ -213,3 +231,4 @@ class RunSummary:
     error_code: int = 0
     trouble: bool = False
     groups: tuple[GroupFacts, ...] = ()
+    generator_load: tuple[LoadSample, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ssbench.errors import TooManyErrorsError
 from ssbench.results import Goal, Sink
+from ssbench.run.load_course import LoadCourse
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
@@ -23,6 +24,8 @@ class Benchmarks:
         self._loop = loop
         self._options = options
         self._goal = goal
+        #: How busy workers and master are over time.
+        self.course = LoadCourse(loop.fleet.roster.workers.values, loop.own)
 
     def _all(self) -> list[Benchmark]:
         return [part.benchmark for part in self._parts if part.benchmark is not None]
@@ -60,7 +63,7 @@ class Benchmarks:
     def begin(self, sinks: Sequence[Sink]) -> None:
         """Let each part have one, whose results go to these sinks."""
         for part in self._parts:
-            part.benchmark = self._make(part, sinks)
+            part.benchmark = self._make(part, [*sinks, self.course])
 
     def carry_through(self) -> float:
         """Carry all through; return how long nothing succeeded at most. Raises what the loop does."""

@@ -34,8 +34,9 @@ class OwnPart:
         """Count from now on; ``unread`` is how long standard error has waited for its reader so far."""
         self.longest = 0.0
         self.gaps: list[tuple[float, float]] = []
-        self._began = now
-        self._cpu = time.process_time()
+        self._began = self._taken = now
+        self._cpu = self._cpu_taken = time.process_time()
+        self._lag_since = 0.0
         self._unread = unread
 
     def turn(self, due: float, now: float) -> None:
@@ -43,8 +44,18 @@ class OwnPart:
         if now <= due:
             return
         self.longest = max(self.longest, now - due)
+        self._lag_since = max(self._lag_since, now - due)
         if now - due >= GAP and len(self.gaps) < _MOST_GAPS:
             self.gaps.append((due, now))
+
+    def take_recent(self, now: float) -> tuple[float, float] | None:
+        """Return the share of one core since the last call, and how late a turn began at most (seconds)."""
+        seconds, cpu = now - self._taken, time.process_time()
+        if seconds <= 0:
+            return None
+        found = (cpu - self._cpu_taken) / seconds, self._lag_since
+        self._taken, self._cpu_taken, self._lag_since = now, cpu, 0.0
+        return found
 
     def used(self, now: float, unread: float) -> Used:
         """Return what was used until now."""

@@ -178,7 +178,9 @@ class Run:
         epoch = self._benchmarks.epoch
         if self._path is None or epoch is None:
             return None
-        return self._path, so_far(self._fleet, epoch, self._loop.own, self._news.warnings)
+        return self._path, so_far(
+            self._fleet, epoch, self._loop.own, self._benchmarks.course, self._news.warnings
+        )
 
     # -- the run ------------------------------------------------------------------------------
 
@@ -378,6 +380,7 @@ class Run:
             self._parts,
             observation,
             self._loop.own,
+            self._benchmarks.course,
             warnings=self._news.warnings,
             interrupted=self._stop(),
             error=self._error,

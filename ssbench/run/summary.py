@@ -18,6 +18,7 @@ from ssbench.errors import SsbenchError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results import Gap, MasterFacts, RunDescription, RunSummary, WorkerFacts
+from ssbench.run.load_course import LoadCourse
 from ssbench.run.options import BenchOptions, RunOptions, recorded
 from ssbench.run.own_part import OwnPart
 from ssbench.run.part import Part
@@ -80,7 +81,9 @@ def late_warnings(observation: Observation | None) -> list[str]:
     ]
 
 
-def so_far(fleet: Fleet, epoch: float, own: OwnPart, warnings: Iterable[str]) -> RunSummary:
+def so_far(
+    fleet: Fleet, epoch: float, own: OwnPart, course: LoadCourse, warnings: Iterable[str]
+) -> RunSummary:
     """Return what is known of a benchmark that goes on: of its workers, of the master, and its warnings."""
     used = own.used(time.monotonic(), terminal.seconds_unread())
     return RunSummary(
@@ -91,6 +94,7 @@ def so_far(fleet: Fleet, epoch: float, own: OwnPart, warnings: Iterable[str]) ->
         ),
         master=MasterFacts(used.cpu_share, own.longest, used.unread),
         gaps=tuple(_gaps(own, fleet.roster.workers.values(), epoch)),
+        generator_load=course.samples(epoch),
     )
 
 
@@ -100,6 +104,7 @@ def summarize(
     parts: Sequence[Part],
     observation: Observation | None,
     own: OwnPart,
+    course: LoadCourse,
     *,
     warnings: Iterable[str],
     interrupted: bool,
@@ -120,7 +125,7 @@ def summarize(
     for state in states:
         missing.update(state.not_sendable)
     return replace(
-        so_far(fleet, epoch, own, warnings),
+        so_far(fleet, epoch, own, course, warnings),
         not_sendable=tuple((*key, count) for key, count in sorted(missing.items())),
         lost_jobs=sum(benchmark.lost_jobs for benchmark in benchmarks),
         interrupted=interrupted,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import zip_longest
@@ -16,6 +16,7 @@ from ssbench.results import (
     NO_WORKER,
     UNKNOWN,
     GroupFacts,
+    LoadSample,
     MasterFacts,
     RunDescription,
     RunSummary,
@@ -141,6 +142,7 @@ def summarize(
         master=_busiest([each.master for each in summaries]),
         gaps=tuple(sorted(gaps, key=lambda gap: gap.start)),
         cluster=next((each.cluster for each in summaries if each.cluster is not None), None),
+        generator_load=tuple(_busiest_over_time([each.generator_load for each in summaries])),
         stages=_stages([each.stages for each in summaries]),
         ended_early=next((each.ended_early for each in summaries if each.ended_early), None),
         error_code=next((each.error_code for each in summaries if each.ended_early), 0),
@@ -185,9 +187,30 @@ def _busiest(several: Sequence[MasterFacts | None]) -> MasterFacts | None:
     known = [each for each in several if each is not None]
     if not known:
         return None
-    cpu = [each.cpu_share for each in known if each.cpu_share is not None]
-    lag = [each.lag_max for each in known if each.lag_max is not None]
-    return MasterFacts(max(cpu, default=None), max(lag, default=None), max(each.unread for each in known))
+    return MasterFacts(
+        _most(each.cpu_share for each in known),
+        _most(each.lag_max for each in known),
+        max(each.unread for each in known),
+    )
+
+
+def _busiest_over_time(several: Sequence[Sequence[LoadSample]]) -> Iterator[LoadSample]:
+    """Yield the samples of the one who has most of them, each with the most that anyone had in that time."""
+    for sample in max(several, key=len, default=()):
+        begun = sample.until - sample.seconds
+        same = [each for samples in several for each in samples if begun < each.until <= sample.until]
+        yield LoadSample(
+            sample.until,
+            sample.seconds,
+            _most(each.worker_cpu for each in same),
+            _most(each.worker_lag for each in same),
+            _most(each.master_cpu for each in same),
+            _most(each.master_lag for each in same),
+        )
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def _warnings(masters: Sequence[MasterRun]) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ssbench.figures.limits import BUSY_CPU
-from ssbench.results import Gap, MasterFacts, RunSummary, WorkerFacts
+from ssbench.results import Gap, LoadSample, MasterFacts, RunSummary, WorkerFacts
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
 _BUSY_USERS = 0.95
@@ -40,13 +40,15 @@ _WORKERS_NAMED = 3
 class Generator:
     """What the load generator did itself.
 
-    ``gaps`` are those within the window of the run that matter, ``limits`` says in what way it was the limit.
+    ``gaps`` are those within the window of the run that matter, ``limits`` says in what way it was the limit,
+    ``load`` is how busy it was over time.
     """
 
     master: MasterFacts | None = None
     workers: tuple[WorkerFacts, ...] = ()
     gaps: tuple[Gap, ...] = ()
     limits: tuple[str, ...] = ()
+    load: tuple[LoadSample, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def generator(summary: RunSummary | None, measured: Measured) -> Generator:
         for gap in summary.gaps
         if gap.seconds > least and gap.start < measured.end and gap.start + gap.seconds > measured.start
     )
-    own = Generator(summary.master, summary.workers, gaps)
+    own = Generator(summary.master, summary.workers, gaps, load=summary.generator_load)
     if not measured.median > 0:  # a no-op run
         return own
     return replace(own, limits=tuple(_was_the_limit(own, measured)))

@@ -27,9 +27,15 @@ FIRST_WIDTH = 1 / 16
 #: In a run of this many seconds or more, bins are of a second or more.
 _LONG_RUN = 20.0
 
-#: With fewer operations a bin than this, bins are made wider, but not beyond so few bins.
-_IN_A_BIN = 20
+#: What a latency band may reach up to, and 50 for none: the first of these percentiles that so many bins can
+#: have. A bin needs more than the least, because operations do not come evenly.
+_UPPER_RANKS = (99, 95, 90, 50)
+_ENOUGH_BINS = 16
+_ROOM = 1.5
 _FEW_BINS = 8
+
+#: Buckets of a heat map are so many of those of percentiles: quarters of an octave.
+_BUCKETS_OF_HEAT = 8
 
 #: Buckets of latency: from 2**-20 s, a microsecond, 32 octaves of 32. The upper 17 bits of a float that is
 #: not negative are its exponent and this many parts of an octave.
@@ -49,7 +55,8 @@ Ints = npt.NDArray[np.int64]
 class Series:
     """A number for each bin. Latencies are of successes, in seconds, NaN where there are too few.
 
-    ``count`` is of successes, ``failed`` of failures, ``moved`` the bytes of successes.
+    ``count`` is of successes, ``failed`` of failures, ``moved`` the bytes of successes. ``upper`` is the
+    percentile that a band above the median reaches up to (:attr:`OverTime.upper_rank`).
     """
 
     count: Ints
@@ -58,6 +65,7 @@ class Series:
     p50: Floats
     p99: Floats
     maximum: Floats
+    upper: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,9 @@ class OverTime:
 
     ``operations`` is keyed by code, None being all together. What ended after the window is in it too.
     ``under_way`` is how many operations were under way, on average, ``causes`` counts failures.
+    ``upper_rank`` is 50 where there are too few operations for a percentile above the median.
+    ``heat`` counts latencies of all operations, a row for each bin, between ``heat_edges`` (seconds), which
+    are quarters of an octave.
     """
 
     starts: Floats
@@ -73,6 +84,9 @@ class OverTime:
     operations: Mapping[int | None, Series]
     under_way: Floats
     causes: Mapping[str, Ints]
+    upper_rank: int
+    heat_edges: Floats
+    heat: Ints
 
 
 @dataclass(slots=True)
@@ -199,9 +213,9 @@ class OverTimeCollector:
         """Return the bins from the first send to the last completion."""
         width, bins, besides = self.width, self._bins, self._besides
         least = 1.0 if end - start >= _LONG_RUN else 0.0
-        count = sum(each.count + each.failed for found in bins.values() for each in found.values())
-        # In fewer bins each has something to show.
-        most = max(_FEW_BINS, count // _IN_A_BIN)
+        # The most frequent operation has a percentile in most bins.
+        frequent = max(sum(each.count for each in found.values()) for found in bins.values())
+        upper_rank, most = _upper(frequent)
         while width < least or (end - start) / width > most:
             width, bins = 2 * width, {code: _halved(each) for code, each in bins.items()}
             besides = _halved_besides(besides, width)
@@ -226,17 +240,43 @@ class OverTimeCollector:
         together: dict[int, _Bin] = {}
         for each in bins.values():
             _merge(together, each)
+        edges, heat = _heat(together, numbers)
         by_code: list[tuple[int | None, dict[int, _Bin]]] = [(None, together), *bins.items()]
         return OverTime(
             starts=starts - start,
             seconds=seconds,
-            operations={code: _series(each, numbers) for code, each in by_code},
+            operations={code: _series(each, numbers, upper_rank) for code, each in by_code},
             under_way=np.divide(times, seconds, out=np.zeros(len(seconds)), where=seconds > 0),
             causes={
                 cause: np.bincount(places, _counts_of(cause, besides, every)).astype(np.int64)
                 for cause in sorted(self._causes)
             },
+            upper_rank=upper_rank,
+            heat_edges=edges,
+            heat=heat,
         )
+
+
+def _upper(count: int) -> tuple[int, float]:
+    """Return the upper rank of the band for so many operations, and how many bins may have it."""
+    bins = {rank: count / (_ROOM * needed(rank)) for rank in _UPPER_RANKS}
+    rank = next((rank for rank, most in bins.items() if most >= _ENOUGH_BINS), _UPPER_RANKS[-1])
+    return rank, max(_FEW_BINS, bins[rank])
+
+
+def _heat(bins: Mapping[int, _Bin], numbers: Ints) -> tuple[Floats, Ints]:
+    """Return the edges of buckets of latency that have any, and how many each has in each bin."""
+    empty = _Bin()
+    rows = [
+        bins.get(number, empty).buckets.reshape(-1, _BUCKETS_OF_HEAT).sum(1) for number in numbers.tolist()
+    ]
+    counts = np.array(rows)
+    used = np.flatnonzero(counts.any(0))
+    if not len(used):
+        return np.empty(0), np.empty((len(rows), 0), np.int64)
+    low, high = int(used[0]), int(used[-1]) + 1
+    edges = [_edge(place * _BUCKETS_OF_HEAT) for place in range(low, high + 1)]
+    return np.array(edges), counts[:, low:high]
 
 
 def _counts_of(cause: str, besides: Mapping[int, _Besides], numbers: Ints) -> Ints:
@@ -293,7 +333,7 @@ def _folded(bins: Mapping[int, _Bin], one: int, other: int) -> dict[int, _Bin]:
     return folded
 
 
-def _series(bins: Mapping[int, _Bin], numbers: Ints) -> Series:
+def _series(bins: Mapping[int, _Bin], numbers: Ints, upper_rank: int) -> Series:
     empty = _Bin()
     rows = [bins.get(number, empty) for number in numbers.tolist()]
     return Series(
@@ -303,6 +343,7 @@ def _series(bins: Mapping[int, _Bin], numbers: Ints) -> Series:
         p50=np.array([_percentile(row, 50) for row in rows]),
         p99=np.array([_percentile(row, 99) for row in rows]),
         maximum=np.array([row.maximum or np.nan for row in rows]),
+        upper=np.array([_percentile(row, upper_rank) for row in rows]),
     )
 
 

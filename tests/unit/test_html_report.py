@@ -17,13 +17,13 @@ from result_rows import block, many
 
 from ssbench.cli import report_files
 from ssbench.cli.master import main
-from ssbench.document import Chart, Curve, Document, Note, Section, Tile, Tiles, Tone, Verdict
+from ssbench.document import Chart, Curve, Document, Heat, Note, Section, Tile, Tiles, Tone, Verdict
 from ssbench.document.colours import BLUE
 from ssbench.document.drawing import Times, draw, times_of
 from ssbench.document.html import parts
-from ssbench.reports import ReportOptions, report, run_charts
+from ssbench.reports import ReportOptions, report, run_charts, time_line
 from ssbench.reports import json as json_report
-from ssbench.results import Failure, Gap, Mark, MasterFacts, StageFacts, WorkerFacts
+from ssbench.results import Failure, Gap, LoadSample, Mark, MasterFacts, StageFacts, WorkerFacts
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import RunStatistics, summarize
@@ -206,6 +206,7 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
             stages=(StageFacts(1e9, 1e9 + 10, 1000), StageFacts(1e9 + 10, 1e9 + 20, 1500)),
             master=MasterFacts(0.25, 0.125),
             gaps=(Gap(None, 1e9 + 5, 1.5),),
+            generator_load=(LoadSample(1e9 + 1, 1.0, 0.5, 0.002, None, 0.25), LoadSample(1e9 + 2, 1.0, 0.75)),
         )
     )
     numbers = statistics(path)
@@ -221,6 +222,15 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
     ]
     assert "dark grey: the load generator itself stalled" in text
     assert made.charts[0]["marks"] == [[pytest.approx(0.02), "calm"], [pytest.approx(10.02), "<storm>"]]
+    cpu, lag = (
+        next(each for each in time_line.charts(numbers) if each.title.startswith(f"Load generator: {word}"))
+        for word in ("CPU", "lag")
+    )
+    assert [curve.name for curve in cpu.curves] == ["busiest worker", "master"]
+    assert cpu.curves[0].y.tolist() == [50.0, 75.0]
+    assert np.isnan(cpu.curves[1].y).all()
+    assert lag.curves[0].y[0] == pytest.approx(2.0)
+    assert cpu.curves[0].x.tolist() == pytest.approx([0.52, 1.52])
     assert "The latency of 1 operation is left out, because a worker itself stalled." in text
     assert len(numbers.slowest) == 20
     assert numbers.slowest[0].latency < 1
@@ -237,7 +247,8 @@ def test_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     made = Page(text)
     assert len(text.encode()) < MOST_BYTES
     assert made.loads == ["data:,"]
-    assert {"0 to 1 and 1 more", "All operations", "READ: latency by percentile"} <= set(made.headings)
+    # Too few operations for latency by percentile.
+    assert {"0 to 1 and 1 more", "All operations"} <= set(made.headings)
     assert "0: w </script> @all" in made.texts
     assert main([*files, "--html", str(page_file)]) == 2
     assert main(["compare", *map(str, runs), "--html", str(tmp_path / "x.html")]) == 2
@@ -303,6 +314,19 @@ def test_the_data_of_a_chart() -> None:
     assert drawn["bands"] == [[1, 0]]
     assert drawn["curves"][2]["labels"] == ["a", "b", "c"]
     assert "times" not in drawn
+
+
+def test_the_cells_of_a_heat_map() -> None:
+    counts = np.array([[0, 3, 0, 1], [0, 0, 0, 0]])
+    heat = Heat(np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 4.0, 8.0, 16.0]), counts)
+    drawn = json.loads(draw(Chart("t", "ms", [], log=True, heat=heat), Times(0, 2)).data)["heat"]
+    assert drawn == {"x": [0, 1, 2], "y": [1, 2, 4, 8, 16], "columns": [[1, 3, 0, 1], []]}
+    # Of a long run columns are put together.
+    many_ = Heat(np.arange(1002.0), np.array([1.0, 2.0]), np.ones((1001, 1), np.int64))
+    drawn = json.loads(draw(Chart("t", "ms", [], log=True, heat=many_), Times(0, 2)).data)["heat"]
+    assert len(drawn["x"]) == len(drawn["columns"]) + 1 <= 257
+    assert sum(cells[1] for cells in drawn["columns"]) == 1001
+    assert drawn["x"][-1] == 1001
 
 
 def test_parts_have_names_of_their_own() -> None:

@@ -19,6 +19,7 @@ from ssbench.results import (
     NO_WORKER,
     Failure,
     Gap,
+    LoadSample,
     ResultBlock,
     RunDescription,
     RunSummary,
@@ -42,6 +43,7 @@ def write(path: Path, number: int, *, count: int = 100, **changes: Any) -> Path:
         "counters": {"drawn": float(count)},
         "warnings": ("both", f"of {number}"),
         "gaps": (Gap(2, T + 3, 0.2),),
+        "generator_load": (LoadSample(T + 2, 2.0, 0.1 * number, None, 0.2, 0.3 / number),),
         "stages": (StageFacts(T + number / 10, T + 10, None),),
         "sent_until": T + 10.0,
         **changes.pop("summary", {}),
@@ -135,6 +137,8 @@ def test_what_is_known_of_both_is_put_together(files: list[Path], tmp_path: Path
     ids = [worker.worker_id for worker in summary.workers]
     assert ids == [1, 2, 1001, 1002]
     assert [gap.worker_id for gap in summary.gaps] == [2, 1002]
+    # The most that any of the masters and their workers used.
+    assert summary.generator_load == (LoadSample(T + 2, 2.0, 0.2, None, 0.2, 0.3),)
     seen = {int(each) for one in blocks for each in one.worker}
     assert seen == {*ids, NO_WORKER}
     for one in blocks:

@@ -44,11 +44,30 @@ def test_nothing_is_lost_and_bins_are_few(completed: list[float], each: int) -> 
 
 
 def test_a_long_run_has_bins_of_a_second_or_more() -> None:
-    over_time, _ = counted(np.linspace(0.0, 30.0, 3001).tolist(), each=1000)
+    over_time, _ = counted(np.linspace(0.0, 30.0, 60001).tolist(), each=1000)
     assert over_time.seconds.min() > 0.49
     assert over_time.seconds.max() < 1.51
     assert over_time.seconds[1:-1].tolist() == [1.0] * (len(over_time.starts) - 2)
-    assert over_time.operations[1].count[1:-1].tolist() == [100] * (len(over_time.starts) - 2)
+    assert over_time.operations[1].count[1:-1].tolist() == [2000] * (len(over_time.starts) - 2)
+
+
+@pytest.mark.parametrize(
+    ("count", "rank", "width"), [(60_001, 99, 1.0), (6_001, 95, 2.0), (3_001, 90, 2.0), (601, 50, 2.0)]
+)
+def test_bins_are_as_wide_as_their_percentiles_need(count: int, rank: int, width: float) -> None:
+    over_time, _ = counted(np.linspace(0.0, 30.0, count).tolist(), each=1000)
+    assert over_time.upper_rank == rank
+    assert over_time.seconds[1] == width
+    assert not np.isnan(over_time.operations[1].upper[1:-1]).any()
+
+
+def test_the_heat_map_has_each_latency_in_its_bucket() -> None:
+    over_time, _ = counted([0.0, 0.1, 5.0], latency=0.01)
+    assert over_time.heat.sum() == 3
+    assert over_time.heat.sum(1).tolist() == over_time.operations[None].count.tolist()
+    low, high = over_time.heat_edges.tolist()
+    assert low <= 0.01 < high
+    assert high / low < 2**0.5
 
 
 def test_failures_and_percentiles_of_a_bin() -> None:

@@ -1,0 +1,220 @@
+"""The time line of a page: operations, latency, errors, users, load generator and cluster.
+
+Curves have at most a thousand points (:mod:`ssbench.statistics.over_time`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ssbench.document import Chart, Curve, Heat
+from ssbench.document.colours import BLACK, GREY, INK, RED, SLATE
+from ssbench.figures import needed
+from ssbench.operations import OPERATIONS
+from ssbench.reports import cluster_charts
+from ssbench.reports.curves import DASHES, colour_of, middles, name_of
+from ssbench.statistics import OverTime, RunStatistics, Series
+
+_MEGABYTE = 1e6
+_MILLISECOND = 1e-3
+
+#: Stalls and gaps that are shaded at most.
+_MOST_SHADED = 50
+
+
+def charts(statistics: RunStatistics) -> Iterator[Chart]:
+    """Yield what happened over time, of operations, users, the load generator and the cluster.
+
+    None where this was not collected.
+    """
+    found = statistics.over_time
+    if found is None:
+        return
+    shaded, note = _shaded(statistics, found)
+    series = _ordered(found)
+    shown = [Chart("Operations", "ops/s", _rates(found, series, bytes_=False))]
+    if latency := [*_latencies_over_time(found, series)]:
+        shown.append(Chart("Latency", "ms", latency, log=True, digits=2, note=_left_out(found)))
+    if found.heat.size:
+        shown.append(_heat(found))
+    if throughput := _rates(found, series, bytes_=True):
+        shown.append(Chart("Throughput", "MB/s", throughput, digits=2))
+    if failures := [*_failures(found)]:
+        shown.append(Chart("Errors", "errors/s", failures, digits=2))
+    if found.under_way.any():
+        busy = Curve("in flight", middles(found), found.under_way, SLATE, width=1.8)
+        shown.append(Chart("Users", "operations in flight", [busy, *_asked(statistics, found)]))
+    shown += _generator(statistics)
+    shown += cluster_charts.charts(statistics)
+    marks = _marks(statistics)
+    shown[0] = replace(shown[0], note=note)
+    yield from (replace(each, shaded=shaded, marks=marks) for each in shown)
+
+
+def _heat(over_time: OverTime) -> Chart:
+    """Return how latencies of all operations were spread, with their median and the upper end of the band."""
+    x = np.append(over_time.starts, over_time.starts[-1] + over_time.seconds[-1])
+    every = over_time.operations[None]
+    ranks = dict.fromkeys((50, over_time.upper_rank))
+    curves = [
+        Curve(f"ALL p{rank}", middles(over_time), values / _MILLISECOND, INK, width=1.6, dash=dash)
+        for rank, values, dash in zip(ranks, (every.p50, every.upper), ("solid", "dashed"), strict=False)
+    ]
+    return Chart(
+        "Latency of all operations",
+        "ms",
+        curves,
+        log=True,
+        digits=2,
+        note="The stronger a cell, the more operations per second took that long.",
+        heat=Heat(x, over_time.heat_edges / _MILLISECOND, over_time.heat),
+    )
+
+
+def _generator(statistics: RunStatistics) -> Iterator[Chart]:
+    """Yield the CPU and the lag of the load generator: of its workers, and of the master."""
+    samples, start = statistics.generator.load, statistics.start
+    if start is None or not samples:
+        return
+    x = np.array([each.until - each.seconds / 2 - start for each in samples])
+
+    def drawn(values: Iterable[float | None], name: str, dash: str, factor: float) -> Curve:
+        y = np.array([np.nan if value is None else factor * value for value in values])
+        return Curve(name, x, y, GREY, width=1.8, dash=dash)
+
+    cpu = [
+        drawn((each.worker_cpu for each in samples), "busiest worker", "solid", 100),
+        drawn((each.master_cpu for each in samples), "master", "dashed", 100),
+    ]
+    lag = [
+        drawn((each.worker_lag for each in samples), "latest worker", "solid", 1000),
+        drawn((each.master_lag for each in samples), "master", "dashed", 1000),
+    ]
+    yield Chart("Load generator: CPU", "% of a core", cpu)
+    yield Chart("Load generator: lag of its event loops", "ms, at most", lag, digits=2)
+
+
+def _asked(statistics: RunStatistics, over_time: OverTime) -> Iterator[Curve]:
+    """Yield how many users there are, where that does not change."""
+    scenario = statistics.run.scenario
+    if not scenario.stages:
+        x = middles(over_time)
+        yield Curve("users", x, np.full(len(x), float(scenario.user_count)), GREY, width=1.0, dash="dotted")
+
+
+def _failures(over_time: OverTime) -> Iterator[Curve]:
+    """Yield failures a second by cause; all are red, and told apart by their lines."""
+    x, seconds = middles(over_time), np.maximum(over_time.seconds, 1e-9)
+    causes = sorted(over_time.causes.items(), key=lambda item: -int(item[1].sum()))
+    for place, (cause, counts) in enumerate(causes):
+        yield Curve(cause[:60], x, counts / seconds, RED, width=1.8, dash=DASHES[min(place, 2)])
+
+
+def _marks(statistics: RunStatistics) -> list[tuple[float, str]]:
+    """Return where each stage begins, with its name."""
+    start = statistics.start
+    if start is None or len(statistics.stages) < 2:
+        return []
+    return [
+        (max(0.0, each.facts.begins - start), each.name)
+        for each in statistics.stages
+        if each.facts is not None
+    ]
+
+
+def _shaded(statistics: RunStatistics, over_time: OverTime) -> tuple[list[tuple[float, float, str]], str]:
+    """Return the drain, stalls and gaps, and words for those that there are."""
+    course, start = statistics.course, statistics.start
+    if course is None or start is None:
+        return [], ""
+    end = float(over_time.starts[-1] + over_time.seconds[-1])
+    drain = [(course.window.seconds, end, GREY)] if end > course.window.seconds else []
+    stalls = [(stall.start, stall.start + stall.seconds, RED) for stall in course.stalls[:_MOST_SHADED]]
+    gaps = [
+        (gap.start - start, gap.start + gap.seconds - start, BLACK)
+        for gap in statistics.generator.gaps[:_MOST_SHADED]
+    ]
+    words = [
+        name
+        for name, found in (
+            ("light grey: after the last moment of sending", drain),
+            ("red: stalls", stalls),
+            ("dark grey: the load generator itself stalled", gaps),
+        )
+        if found
+    ]
+    return drain + stalls + gaps, f"Shaded {'; '.join(words)}." if words else ""
+
+
+def _ordered(over_time: OverTime) -> Mapping[int | None, Series]:
+    """Return series in the order of the report, all together last."""
+    codes: list[int | None] = [each.code for each in OPERATIONS if each.code in over_time.operations]
+    if len(codes) != 1:
+        codes.append(None)
+    return {code: over_time.operations[code] for code in codes}
+
+
+def _rates(over_time: OverTime, series: Mapping[int | None, Series], *, bytes_: bool) -> list[Curve]:
+    seconds = np.maximum(over_time.seconds, 1e-9)
+    return [
+        Curve(
+            name_of(code),
+            middles(over_time),
+            (each.moved / _MEGABYTE if bytes_ else each.count) / seconds,
+            colour_of(code),
+            width=1.2 if code is None else 1.8,
+        )
+        for code, each in series.items()
+        if code is None or not bytes_ or each.moved.any()
+    ]
+
+
+def _latencies_over_time(over_time: OverTime, series: Mapping[int | None, Series]) -> Iterator[Curve]:
+    """Yield a band for each operation, from p50 up, and the maximum if asked for."""
+    x, place = middles(over_time), 0
+    rank_above = over_time.upper_rank
+    # Where a run is too short for percentiles, the maximum is all that there is to see.
+    short = all(np.isnan(each.p50).all() for code, each in series.items() if code is not None)
+    for code, each in series.items():
+        if code is None:
+            continue
+        name, colour = name_of(code), colour_of(code)
+        below: int | None = None
+        for rank, values, width, dash, hidden in (
+            ("p50", each.p50, 2.2, "solid", False),
+            *([(f"p{rank_above}", each.upper, 1.2, "dashed", False)] if rank_above > 50 else ()),
+            ("max", each.maximum, 1.0, "dotted", not short),
+        ):
+            if np.isnan(values).all():
+                continue
+            down_to = below if rank not in {"p50", "max"} else None
+            yield Curve(
+                f"{name} {rank}",
+                x,
+                values / _MILLISECOND,
+                colour,
+                width=width,
+                dash=dash,
+                down_to=down_to,
+                hidden=hidden,
+            )
+            below, place = place, place + 1
+
+
+def _left_out(over_time: OverTime) -> str:
+    """Return why percentiles have no points in some intervals; empty where they have all."""
+    ranks = dict.fromkeys((50, over_time.upper_rank))
+    lacking = [
+        f"p{rank} needs {needed(rank):,}"
+        for rank, name in zip(ranks, ("p50", "upper"), strict=False)
+        if any(
+            np.isnan(getattr(each, name)[~np.isnan(each.maximum)]).any()
+            for each in over_time.operations.values()
+        )
+    ]
+    return (
+        f"No point where too few operations ended ({', '.join(lacking)} in one interval)." if lacking else ""
+    )

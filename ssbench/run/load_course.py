@@ -1,0 +1,93 @@
+"""How busy the load generator is while a benchmark is running: samples, as many as a page shows at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from ssbench.fleet.worker_state import WorkerState
+from ssbench.results import LoadSample, ResultBlock, RunSummary
+from ssbench.run.own_part import OwnPart
+
+#: Seconds of a sample at first. With more samples than :data:`MOST` each two become one.
+_FIRST = 1.0
+MOST = 240
+
+
+class LoadCourse:
+    """A :class:`~ssbench.results.Sink` that takes no results, but a sample at each second.
+
+    ``workers`` returns those of the run, ``own`` is what the master's loop itself uses.
+    """
+
+    def __init__(self, workers: Callable[[], Iterable[WorkerState]], own: OwnPart) -> None:
+        self._workers = workers
+        self._own = own
+        self._samples: list[LoadSample] = []
+        self._every = _FIRST
+        self._last: float | None = None
+
+    def add(self, block: ResultBlock) -> None:
+        """Do nothing: this is not about results."""
+
+    def tick(self, now: float) -> None:
+        """Take a sample when it is time for one."""
+        if self._last is None:
+            self._last = now
+        elif now - self._last >= self._every:
+            self._samples.append(self._sample(now, now - self._last))
+            self._last = now
+            if len(self._samples) > MOST:
+                self._samples, self._every = _halved(self._samples), 2 * self._every
+
+    def end(self, summary: RunSummary) -> None:
+        """Do nothing: the summary has the samples."""
+
+    def samples(self, epoch: float) -> tuple[LoadSample, ...]:
+        """Return the samples; ``epoch`` turns the master's monotonic clock into seconds since 1970."""
+        return tuple(replace(each, until=each.until + epoch) for each in self._samples)
+
+    def _sample(self, now: float, seconds: float) -> LoadSample:
+        used = [
+            recent
+            for worker in self._workers()
+            if worker.presence.used and (recent := worker.load.take_recent()) is not None
+        ]
+        master = self._own.take_recent(now)
+        return LoadSample(
+            now,
+            seconds,
+            max((cpu for cpu, _ in used), default=None),
+            max((lag for _, lag in used), default=None),
+            *(master or (None, None)),
+        )
+
+
+def _halved(samples: list[LoadSample]) -> list[LoadSample]:
+    """Return samples, each two as one; the last may stay alone."""
+    pairs = zip(samples[::2], samples[1::2], strict=False)
+    return [_both(*pair) for pair in pairs] + samples[len(samples) // 2 * 2 :]
+
+
+def _both(first: LoadSample, second: LoadSample) -> LoadSample:
+    """Return two samples as one: shares of time are averaged, of the lags the longer one stays."""
+    seconds = first.seconds + second.seconds
+
+    def mean(one: float | None, other: float | None) -> float | None:
+        if one is None or other is None:
+            return other if one is None else one
+        return (one * first.seconds + other * second.seconds) / seconds
+
+    return LoadSample(
+        second.until,
+        seconds,
+        mean(first.worker_cpu, second.worker_cpu),
+        _most(first.worker_lag, second.worker_lag),
+        mean(first.master_cpu, second.master_cpu),
+        _most(first.master_lag, second.master_lag),
+    )
+
+
+def _most(*values: float | None) -> float | None:
+    """Return the largest of those that are known."""
+    return max((value for value in values if value is not None), default=None)
