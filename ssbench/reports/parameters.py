@@ -62,7 +62,7 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
     known: list[tuple[str, object]] = [
         ("scenario", scenario.name),
         ("load", load.words(scenario)),
-        ("run time (s)", scenario.run_seconds),
+        ("run time (s)", None if scenario.run_seconds is None else f"{scenario.run_seconds:g}"),
         ("operations", None if scenario.operation_count is None else count(scenario.operation_count)),
         ("arrivals", scenario.arrivals if scenario.is_open else None),
         ("warm-up (s)", scenario.warmup or None),
