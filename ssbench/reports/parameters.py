@@ -72,6 +72,7 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
         ("reuse of objects in use", scenario.reuse),
         ("contents of objects", scenario.body),
         ("containers", count(scenario.container_count)),
+        ("accounts", count(scenario.accounts) if scenario.accounts > 1 else None),
         ("names of containers begin with", scenario.container_base),
         ("names of objects", scenario.object_names),
         ("storage policy", scenario.policy),
