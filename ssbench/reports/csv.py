@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from ssbench.printable import cell
 from ssbench.reports.figures import rank, utc
 from ssbench.reports.options import ReportOptions
-from ssbench.statistics import GroupStatistics, Latencies, RunStatistics, Section
+from ssbench.statistics import Latencies, RunPart, RunStatistics, Section
 
 Value = str | float
 
@@ -54,7 +54,7 @@ def _run(statistics: RunStatistics) -> Iterator[tuple[str, Value]]:
     yield "delete_after", str(run.scenario.delete_after)
 
 
-def _of_group(group: GroupStatistics, percentile: float) -> Iterator[tuple[str, Value]]:
+def _of_group(group: RunPart, percentile: float) -> Iterator[tuple[str, Value]]:
     """Yield the columns of a group of users, whose names begin with its name."""
     for section in group.numbers.sections:
         for name, value in _section(section, percentile):

@@ -10,7 +10,7 @@ from ssbench.operation import On
 from ssbench.operations import OPERATIONS
 from ssbench.results import RunDescription
 from ssbench.statistics import Section, Slowest
-from ssbench.statistics.censored import Censored
+from ssbench.statistics.due import Censored
 
 
 def utc(seconds: float | None) -> str:

@@ -27,11 +27,11 @@ from ssbench.statistics import (
     Groups,
     Latencies,
     Member,
+    RunPart,
     RunStatistics,
     Slowest,
-    StageStatistics,
 )
-from ssbench.statistics.censored import Censored
+from ssbench.statistics.due import Censored
 from ssbench.statistics.figures import intervals, merge_figures, rates
 from ssbench.verdict import Verdict
 
@@ -117,11 +117,11 @@ def _thresholds(found: Verdict) -> Iterator[records.Threshold]:
         )
 
 
-def _stage(stage: StageStatistics, options: ReportOptions) -> records.StageFigures:
+def _stage(stage: RunPart, options: ReportOptions) -> records.StageFigures:
     numbers = stage.numbers
     return records.StageFigures(
         name=stage.name,
-        load=load_of(stage.load),
+        load=load_of(stage.plan[0]),
         begins=stage.facts.begins if stage.facts else None,
         ends=stage.facts.ends if stage.facts else None,
         due=numbers.due,

@@ -13,9 +13,9 @@ from ssbench.reports.figures import bounded, name_of
 from ssbench.reports.verdict import delivered
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Interval, Line, RunStatistics
-from ssbench.statistics.censored import Censored, known
+from ssbench.statistics.due import Censored, known
 from ssbench.statistics.figures import rates
-from ssbench.statistics.parts import Parts
+from ssbench.statistics.latency_parts import Parts
 from ssbench.verdict.asked import loads_by_group
 
 _LATENCIES = ("p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
@@ -231,14 +231,14 @@ def stages(statistics: RunStatistics) -> Table:
         rows.append(
             [
                 stage.name,
-                str(stage.load),
+                str(stage.plan[0]),
                 f"{course.window.seconds:.2f}" if course else "-",
                 f"{total.count:,}",
                 rate(total.requests_per_second),
                 FIGURES["mb_per_s"].text(total, statistics),
                 _errors(total.failed),
                 *_percentiles(total.lines[0].latency),
-                f"{total.due.late:,}" if stage.load.rate else "-",
+                f"{total.due.late:,}" if stage.plan[0].rate else "-",
                 "-" if stage.numbers.not_begun is None else f"{stage.numbers.not_begun:,}",
             ]
         )

@@ -10,7 +10,7 @@ from ssbench.document.columns import plural
 from ssbench.figures.units import AT_LEAST, megabytes, milliseconds, rate
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics, Section
-from ssbench.statistics.censored import Censored
+from ssbench.statistics.due import Censored
 from ssbench.verdict import Load, Outcome
 
 #: An operation whose share of all is this near to what was asked for is as asked.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from ssbench.fleet.crew import Crew
-from ssbench.fleet.pace import Pace
-from ssbench.fleet.stages import StagedPace
+from ssbench.fleet.pace import Pace, StagedPace
 from ssbench.results import StageFacts
 from ssbench.run.phases import Benchmark
 from ssbench.scenario.arrivals import Arrivals, due_by_stage

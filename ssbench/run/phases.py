@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from ssbench.fleet.stages import LEAD
+from ssbench.fleet.pace import LEAD
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import OPERATIONS, REMOVE

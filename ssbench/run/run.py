@@ -16,7 +16,6 @@ from ssbench.names import run_mark
 from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run import start_at
-from ssbench.run.arriving import wait_for_workers
 from ssbench.run.benchmarks import Benchmarks
 from ssbench.run.ground import Ground
 from ssbench.run.leftovers import Leftovers
@@ -27,7 +26,7 @@ from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.parameters import run_parameters
 from ssbench.run.part import Part, parts_of
-from ssbench.run.run_workers import RunWorkers
+from ssbench.run.run_workers import RunWorkers, wait_for_workers
 from ssbench.run.summary import describe, late_warnings, so_far, summarize
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run_results.writer import RunResultsWriter

@@ -14,10 +14,10 @@ from ssbench.statistics.figures import Figures
 from ssbench.statistics.generator import Generator
 from ssbench.statistics.groups import Groups
 from ssbench.statistics.latencies import Latencies, Slowest
+from ssbench.statistics.latency_parts import Part, Parts
 from ssbench.statistics.members import Member
 from ssbench.statistics.over_time import OverTime, Series
-from ssbench.statistics.parts import Part, Parts
-from ssbench.statistics.run_statistics import GroupStatistics, RunStatistics, Spread, StageStatistics
+from ssbench.statistics.run_statistics import RunPart, RunStatistics, Spread
 from ssbench.statistics.sections import Line, Section
 from ssbench.statistics.stalls import Stall
 from ssbench.statistics.steadiness import Steadiness
@@ -35,7 +35,6 @@ __all__ = [
     "EachSecond",
     "Figures",
     "Generator",
-    "GroupStatistics",
     "Groups",
     "Interval",
     "Judgment",
@@ -47,12 +46,12 @@ __all__ = [
     "Parts",
     "Results",
     "RunFacts",
+    "RunPart",
     "RunStatistics",
     "Section",
     "Series",
     "Slowest",
     "Spread",
-    "StageStatistics",
     "Stall",
     "Steadiness",
     "Wait",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,9 @@ _MOST_TOGETHER = 1 << 20
 #: What results are always kept apart by.
 ALWAYS = ("operation", "size_class")
 
+#: A run without stages and groups.
+NO_PARTS: Mapping[str, Sequence[Collector]] = {}
+
 
 class Collector:
     """Counts results as they come; what was counted can be asked for after :meth:`settle`, at any time.
@@ -45,11 +48,11 @@ class Collector:
     and the slowest are kept.
 
     ``first_completed`` is the earliest completion, infinite without a result. ``workers`` counts the
-    successes of each worker that has a result, ``retries`` causes. ``stages`` are collectors of the results
-    of this many stages, each as if there were no other; they need as much memory again. With ``mixed``, for
-    runs that have stages with and without a rate, latencies of operations that were not due are kept apart.
-    ``groups`` are collectors of the results of each group of users, as if it were a run. A ``whole`` run has
-    figures of its accounts and addresses too.
+    successes of each worker that has a result, ``retries`` causes. ``parts`` are collectors of the results of
+    each part of the run, by the field that has its number (``stage``, ``group``), each as if there were no
+    other; they need as much memory again. With ``mixed``, for runs that have stages with and without a rate,
+    latencies of operations that were not due are kept apart. A ``whole`` run has figures of its accounts and
+    addresses too.
     """
 
     def __init__(
@@ -59,19 +62,16 @@ class Collector:
         current: bool = True,
         begin: float | None = None,
         over_time: bool = False,
-        stages: int = 0,
         mixed: bool = False,
         whole: bool = True,
-        groups: Sequence[Collector] = (),
+        parts: Mapping[str, Sequence[Collector]] = NO_PARTS,
     ) -> None:
-        self.of_groups = groups
+        #: Only of fields that have parts.
+        self.parts = {name: own for name, own in parts.items() if own}
         self.keys = tuple(dict.fromkeys((*ALWAYS, *by)))
         for name in self.keys:
             if name not in FIELDS or FIELDS[name].kind is not Kind.NUMBER:
                 raise ValueError(f"results cannot be grouped by {name}")
-        self.stages = tuple(
-            Collector(by, current=current, begin=begin, mixed=mixed, whole=False) for _ in range(stages)
-        )
         self._mixed = mixed
         self.results = 0
         self.due = 0
@@ -93,14 +93,12 @@ class Collector:
 
     def add(self, block: ResultBlock) -> None:
         """Count the results of a block, which must not be empty."""
-        for place, group in enumerate(self.of_groups):
-            own = np.flatnonzero(block.group == place)
-            if len(own):
-                group.add(block.select(own))
-        for place, stage in enumerate(self.stages):
-            of_stage = np.flatnonzero(block.stage == place)
-            if len(of_stage):
-                stage.add(block.select(of_stage))
+        for name, parts in self.parts.items():
+            numbers = getattr(block, name)
+            for place, part in enumerate(parts):
+                own = np.flatnonzero(numbers == place)
+                if len(own):
+                    part.add(block.select(own))
         if "due" in block.given:  # a lost operation had begun, although nobody knows when it was due
             self.due += int((~np.isnan(block.due) | np.isnan(block.started)).sum())
         self._pending.append(block)

@@ -13,11 +13,10 @@ import numpy.typing as npt
 from ssbench.results import STEPS, Mark, ResultBlock
 from ssbench.statistics.attempts import TimesCollector
 from ssbench.statistics.by_second import BySecond, LatencyTable, merge_seconds
-from ssbench.statistics.censored import Censored
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.due import Due, DueCollector, merge_due
+from ssbench.statistics.due import Censored, Due, DueCollector, merge_due
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
-from ssbench.statistics.parts import NONE, Parts, parts_of, sum_of, vanished
+from ssbench.statistics.latency_parts import NONE, Parts, parts_of, sum_of, vanished
 from ssbench.statistics.timeline import Window
 from ssbench.statistics.within import Within, WithinCollector, merge_within
 

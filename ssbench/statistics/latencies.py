@@ -88,7 +88,7 @@ class Latencies:
     def most(self, rank: float | None) -> float:
         """Return the most that a percentile is, or the mean for None: the figure itself, which is known.
 
-        :class:`~ssbench.statistics.censored.Censored` has some that are not.
+        :class:`~ssbench.statistics.due.Censored` has some that are not.
         """
         return self.mean if rank is None else self.percentile(rank)
 

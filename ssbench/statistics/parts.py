@@ -1,79 +1,120 @@
-"""What the time of successful operations went into besides their last attempt.
+"""The numbers of each part of a run by itself: its stages, and its groups of users.
 
-Few operations have any of it, so blocks that say nothing of it cost nothing.
+A group is known as if it were a run. A stage is one of the paces of a run: how long its operations waited
+that never began follows from all of them together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
-import msgspec
-import numpy as np
-import numpy.typing as npt
-
-from ssbench.measures import Count, Seconds
-from ssbench.results import ResultBlock
-
-_NOT_FOUND = 404
-
-
-class Part(msgspec.Struct, frozen=True, rename={"longest": "max"}):
-    """A part of the time of operations: how many had it, their seconds of it, the most of one."""
-
-    count: Count = 0
-    seconds: Seconds = 0.0
-    longest: Seconds = 0.0
-
-    def __add__(self, other: Part) -> Part:
-        """Return both together."""
-        return Part(self.count + other.count, self.seconds + other.seconds, max(self.longest, other.longest))
+from ssbench.results import StageFacts
+from ssbench.scenario.arrivals import seed_of_group
+from ssbench.scenario.model import Stage
+from ssbench.statistics.collect import Collector
+from ssbench.statistics.delivery import Delivery, Waits, behind, spread
+from ssbench.statistics.facts import OwnFacts, RunFacts
+from ssbench.statistics.figures import Figures
+from ssbench.statistics.latencies import merge
+from ssbench.statistics.run_statistics import RunPart, RunStatistics, numbers_of
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of the time of some successes: new connections, and our own pauses between attempts.
+def stage_statistics(collector: Collector, facts: RunFacts, waited: Sequence[Waits]) -> tuple[RunPart, ...]:
+    """Return the numbers of each stage that was collected.
 
-    ``vanished`` counts the successes that found nothing: deletes that may have been done before, by an
-    earlier attempt that had got no answer or by a worker that was lost.
+    ``waited`` is how long those of each stage had waited that never began; none where it is not known.
     """
+    loads = facts.run.scenario.plan
+    return tuple(
+        _stage(own, facts, place, loads[place], waited)
+        for place, own in enumerate(collector.parts.get("stage", ()))
+        if place < len(loads)
+    )
 
-    connecting: Part = field(default_factory=Part)
-    pausing: Part = field(default_factory=Part)
-    vanished: int = 0
 
-    def __add__(self, other: Parts) -> Parts:
-        """Return both together."""
-        return Parts(
-            self.connecting + other.connecting, self.pausing + other.pausing, self.vanished + other.vanished
+def _stage(
+    collector: Collector, facts: RunFacts, place: int, load: Stage, waited: Sequence[Waits]
+) -> RunPart:
+    run, summary = facts.run, facts.summary
+    known = summary.stages[place] if summary and place < len(summary.stages) else None
+    if summary is not None and known is not None:
+        own_summary = replace(summary, sent_until=known.ends, not_sendable=(), stages=())
+    else:
+        own_summary = None
+    own = OwnFacts(run, facts.size_classes, own_summary)
+    if summary is None or known is None or known.due is None:
+        numbers = numbers_of(collector, own, mean_users((load,)))
+    else:
+        numbers = numbers_of(collector, own, mean_users((load,)), partial(spread, waited=waited[place]))
+        begun_at = summary.stages[0].begins
+        numbers = replace(numbers, delivery=delivery(numbers, load, known, begun_at, len(waited[place])))
+    return RunPart(run.stages[place], (load,), numbers, known)
+
+
+def delivery(
+    numbers: RunStatistics, load: Stage, known: StageFacts, begun_at: float, not_begun: int
+) -> Delivery | None:
+    """Return the delivery of a stage, or of a run without stages.
+
+    ``begun_at`` is when the run began. None in a closed loop.
+    """
+    if known.due is None:
+        return None
+    late, measured_from = numbers.total.due.late, begun_at + numbers.run.scenario.warmup
+    return Delivery(known.due, not_begun, late, behind(load, known, numbers.total, measured_from))
+
+
+def mean_users(plan: Sequence[Stage]) -> float:
+    """Return how many users there are on average."""
+    if len(plan) == 1:  # it may have no end
+        return sum(plan[0].users or (0,)) / 2
+    weighed = sum(stage.seconds * sum(stage.users or (0,)) / 2 for stage in plan)
+    return weighed / sum(stage.seconds for stage in plan)
+
+
+def facts_of_groups(facts: RunFacts) -> list[RunFacts]:
+    """Return what is known of each group as if it were a run; none where there are no groups."""
+    run, summary = facts.run, facts.summary
+    if not run.scenario.groups:
+        return []
+    found: list[RunFacts] = []
+    for place, part in enumerate(run.scenario.parts):
+        name = run.scenario.groups[place].name
+        seed = None if run.seed is None else seed_of_group(run.seed, name)
+        own_run = replace(run, scenario=part, seed=seed, stages=part.stage_names, group=name)
+        own_summary = None
+        if summary is not None and place < len(summary.groups):
+            own = summary.groups[place]
+            own_summary = replace(
+                summary,
+                stages=own.stages,
+                not_sendable=own.not_sendable,
+                counters={"drawn": own.drawn},
+                sent_until=own.stages[-1].ends if own.stages else summary.sent_until,
+                groups=(),
+                cluster=None,
+                warnings=(),
+            )
+        found.append(OwnFacts(own_run, facts.size_classes, own_summary))
+    return found
+
+
+def with_waits(
+    leaves: Mapping[tuple[int, ...], Figures], groups: Iterable[RunPart], names: Sequence[str]
+) -> Mapping[tuple[int, ...], Figures]:
+    """Add to figures of all groups how long those operations waited that never began, of each group."""
+    found: dict[tuple[int, ...], list[Figures]] = {}
+    for group in groups:
+        for section in group.numbers.sections[1:]:
+            for line in section.lines[1:]:
+                if section.operation is not None and line.size_class is not None:
+                    key = section.operation.code, names.index(line.size_class)
+                    found.setdefault(key, []).append(line)
+    return {
+        key: replace(
+            figures, due=replace(figures.due, waited=merge(each.due.waited for each in found.get(key, ())))
         )
-
-
-def vanished(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
-    """Return how many of some successes of a block found nothing."""
-    found = int(np.count_nonzero(block.status[rows] == _NOT_FOUND)) if "status" in block.given else 0
-    return Parts(vanished=found) if found else NONE
-
-
-def parts_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
-    """Return the parts of the time of some successes of a block, of those whose latencies count."""
-    given = block.given
-    connecting = _part(block.connecting[rows]) if "connecting" in given else _NO_PART
-    pausing = _part(block.pausing[rows]) if "pausing" in given else _NO_PART
-    return NONE if connecting is pausing is _NO_PART else Parts(connecting, pausing)
-
-
-def sum_of(parts: Iterable[Parts]) -> Parts:
-    """Return several together."""
-    return sum((each for each in parts if each is not NONE), NONE)
-
-
-def _part(seconds: npt.NDArray[np.float64]) -> Part:
-    some = seconds[seconds > 0]
-    return Part(len(some), float(some.sum()), float(some.max())) if len(some) else _NO_PART
-
-
-_NO_PART = Part()
-
-#: What is shared by all that has none of it.
-NONE = Parts()
+        for key, figures in leaves.items()
+    }

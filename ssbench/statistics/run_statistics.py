@@ -113,11 +113,11 @@ class RunStatistics:
     sending: float | None = None
     delivery: Delivery | None = None
     waits: tuple[Wait, ...] = ()
-    stages: tuple[StageStatistics, ...] = ()
-    by_group: tuple[GroupStatistics, ...] = ()
+    stages: tuple[RunPart, ...] = ()
+    by_group: tuple[RunPart, ...] = ()
     accounts: tuple[Member, ...] = ()
 
-    def group(self, name: str) -> GroupStatistics | None:
+    def group(self, name: str) -> RunPart | None:
         """Return the numbers of a group of users; None where there is none of that name."""
         return next((each for each in self.by_group if each.name == name), None)
 
@@ -143,25 +143,17 @@ class RunStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class StageStatistics:
-    """A stage of a run, by itself.
+class RunPart:
+    """A part of a run by itself: a stage, or a group of users.
 
-    ``load`` is what the scenario asks for, with its users; ``facts`` is how it went, None of a run that was
-    killed. ``numbers`` are those of a run that has only the results of this stage, without stages.
+    ``plan`` is its pace as the scenario asks for it, a stage or several. ``numbers`` are those of a run that
+    has only the results of this part. ``facts`` is how a stage went, None of a run that was killed.
     """
 
     name: str
-    load: Stage
-    facts: StageFacts | None
+    plan: tuple[Stage, ...]
     numbers: RunStatistics
-
-
-@dataclass(frozen=True, slots=True)
-class GroupStatistics:
-    """A group of users by itself: ``numbers`` are those of a run that has only this group's results."""
-
-    name: str
-    numbers: RunStatistics
+    facts: StageFacts | None = None
 
 
 def numbers_of(
@@ -198,7 +190,7 @@ def numbers_of(
         current=facts.current,
         start=None if not collector.results else window.start if window else start,
         end=total.end if collector.results else None,
-        sections=tuple(sections_of(leaves, names, window, pooled=bool(collector.stages))),
+        sections=tuple(sections_of(leaves, names, window, pooled="stage" in collector.parts)),
         groups=groups,
         requests_by_second=successes(timeline.seconds(), 0) if timeline else successes(collector.seconds),
         worker_count=len(collector.workers),

@@ -1,13 +1,19 @@
-"""Whether a run was steady: its drift, the warm-up that it shows."""
+"""Whether a run was steady: its drift, and its warm-up, also where that is looked for (``--warmup auto``)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ssbench.measures import Seconds
-from ssbench.statistics.by_second import LatencyTable
+from ssbench.results import ResultBlock
+from ssbench.statistics.by_second import BySecond, LatencyTable
 from ssbench.statistics.confidence import Interval, Series, drift, is_steady, mean_interval, warm_up
+from ssbench.statistics.latencies import measured
+from ssbench.statistics.timeline import Timeline
 
 #: In shorter runs a cut is as likely noise as a warm-up.
 _LEAST_FOR_WARM_UP = 60
@@ -67,3 +73,30 @@ def _matters(series: Series, cut: int, latencies: LatencyTable, second: int) -> 
         if abs(whole - value) > _MOVED * abs(end - value):
             return True
     return False
+
+
+#: The value of the option ``warmup`` of a run that asks for it.
+AUTOMATIC = "auto"
+
+
+def find_cut(blocks: Iterable[ResultBlock]) -> float | None:
+    """Return when the warm-up was over, seconds since 1970; None where none was found.
+
+    It takes all results, which then have to be read again. The rule is MSER-5, where that changes a figure.
+    """
+    timeline, successes = Timeline(), BySecond()
+    tables: list[LatencyTable] = []
+    for block in blocks:
+        if len(block):
+            timeline.add(block, block.started)
+            successes.add(block, np.flatnonzero(~block.failed))
+            latencies = measured(block)
+            rows = np.flatnonzero(latencies > 0)
+            if len(rows):
+                tables.append(LatencyTable.of(block.completed[rows], latencies[rows]))
+    window = timeline.window()
+    if window is None:
+        return None
+    series, _ = successes.series(window.start, window.end)
+    cut = steadiness(series, window.start, LatencyTable.merged(tables)).warm_up
+    return window.start + cut if cut else None

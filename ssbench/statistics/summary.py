@@ -9,13 +9,12 @@ from functools import partial
 
 import numpy as np
 
-from ssbench.statistics.by_group import facts_of_groups, with_waits
 from ssbench.statistics.collect import Collector
-from ssbench.statistics.cut import AUTOMATIC, find_cut
 from ssbench.statistics.delivery import spread, together, waits
 from ssbench.statistics.facts import Results, RunFacts
-from ssbench.statistics.run_statistics import GroupStatistics, RunStatistics, numbers_of
-from ssbench.statistics.stages import delivery, mean_users, stage_statistics
+from ssbench.statistics.parts import delivery, facts_of_groups, mean_users, stage_statistics, with_waits
+from ssbench.statistics.run_statistics import RunPart, RunStatistics, numbers_of
+from ssbench.statistics.steadiness import AUTOMATIC, find_cut
 
 _NO_CUT = (
     "no warm-up was left out (--warmup auto): none was seen, or the run was shorter than a minute or not"
@@ -44,15 +43,12 @@ def collector_of(
     facts: RunFacts, by: Sequence[str] = (), *, begin: float | None = None, over_time: bool = False
 ) -> Collector:
     """Return what counts the results of a run, with its stages and its groups of users each by itself."""
-    return Collector(
-        by,
-        current=facts.current,
-        begin=begin,
-        over_time=over_time,
-        stages=len(facts.run.stages),
-        mixed=facts.run.scenario.is_mixed,
-        groups=[collector_of(own, begin=begin) for own in facts_of_groups(facts)],
-    )
+    own = partial(Collector, by, current=facts.current, begin=begin, mixed=facts.run.scenario.is_mixed)
+    parts = {
+        "stage": [own(whole=False) for _ in facts.run.stages],
+        "group": [collector_of(group, begin=begin) for group in facts_of_groups(facts)],
+    }
+    return own(over_time=over_time, parts=parts)
 
 
 def _cut(results: Results) -> float | None:
@@ -62,10 +58,10 @@ def _cut(results: Results) -> float | None:
 
 def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     """Return the numbers of what was collected so far."""
-    if collector.of_groups:
+    if "group" in collector.parts:
         return _with_groups(collector, facts)
     known = facts.summary.stages if facts.summary else ()
-    own = collector.stages or (collector,)
+    own = collector.parts.get("stage", (collector,))
     not_begun = [
         0 if stage.due is None else max(0, stage.due - each.due)
         for stage, each in zip(known, own, strict=False)
@@ -87,9 +83,9 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
 def _with_groups(collector: Collector, facts: RunFacts) -> RunStatistics:
     scenario, names = facts.run.scenario, facts.size_classes
     found = tuple(
-        GroupStatistics(group.name, make_statistics(own, own_facts))
+        RunPart(group.name, own_facts.run.scenario.plan, make_statistics(own, own_facts))
         for group, own, own_facts in zip(
-            scenario.groups, collector.of_groups, facts_of_groups(facts), strict=True
+            scenario.groups, collector.parts["group"], facts_of_groups(facts), strict=True
         )
     )
     users = sum(mean_users(part.plan) for part in scenario.parts)

@@ -12,7 +12,7 @@ import msgspec
 from ssbench.errors import ExitCode
 from ssbench.figures.units import share
 from ssbench.gates import SEVERITY, Undecided
-from ssbench.statistics import GroupStatistics, Judgment, RunStatistics
+from ssbench.statistics import Judgment, RunPart, RunStatistics
 from ssbench.statistics.due import LATE
 from ssbench.verdict.asked import delivered_of, mix_of
 
@@ -194,9 +194,7 @@ def of_delivery(statistics: RunStatistics, judgments: Sequence[Judgment]) -> Ite
         )
 
 
-def of_group(
-    group: GroupStatistics, statistics: RunStatistics, judgments: Sequence[Judgment]
-) -> Iterator[Reason]:
+def of_group(group: RunPart, statistics: RunStatistics, judgments: Sequence[Judgment]) -> Iterator[Reason]:
     """Yield how a group of users did something else than it was asked to, in a run of ``statistics``."""
     numbers = group.numbers
     own = [judgment for judgment in judgments if judgment.condition.group in {None, group.name}]

@@ -16,8 +16,8 @@ from ssbench.run_results import open_results
 from ssbench.run_results.damage import DamageError
 from ssbench.run_results.following import Following
 from ssbench.statistics import Collector, make_statistics, summarize
-from ssbench.statistics.cut import AUTOMATIC
 from ssbench.statistics.facts import OwnFacts
+from ssbench.statistics.steadiness import AUTOMATIC
 from ssbench.statistics.summary import collector_of
 from ssbench.web.messages import Message
 

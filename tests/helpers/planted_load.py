@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -63,7 +64,8 @@ def play(
         think_time=think_time,
     )
     names = tuple(f"{number}: {stage}" for number, stage in enumerate(scenario.stages, 1))
-    collector = Collector(stages=len(names), mixed=scenario.is_mixed)
+    own = partial(Collector, mixed=scenario.is_mixed)
+    collector = own(parts={"stage": [own(whole=False) for _ in names]})
     placement = Placement(plan, START, warmup)
     for start in range(0, len(done), 1000):
         collector.add(placement.place(_block(done[start : start + 1000])))

@@ -22,9 +22,9 @@ from ssbench.fleet.wire import LOST_AFTER, PROTOCOL, Brief, Job, Result, RunPara
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import OPERATIONS
 from ssbench.results import LOST
-from ssbench.run.arriving import wait_for_workers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
+from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload.draws import Workload

@@ -63,15 +63,16 @@ def blocks(seed: int, sizes: Iterable[int]) -> list[ResultBlock]:
 
 
 def counted(parts: Iterable[ResultBlock], *, one_by_one: bool) -> Collector:
-    collector = Collector(("worker", "storage_url"), stages=2, over_time=True)
+    by = ("worker", "storage_url")
+    collector = Collector(by, parts={"stage": [Collector(by, whole=False) for _ in range(2)]}, over_time=True)
     for part in parts:
         collector.add(part)
         if one_by_one:
             collector.settle()
-            for stage in collector.stages:
+            for stage in collector.parts["stage"]:
                 stage.settle()
     collector.settle()
-    for stage in collector.stages:
+    for stage in collector.parts["stage"]:
         stage.settle()
     return collector
 
@@ -128,7 +129,7 @@ def test_how_many_blocks_are_counted_together_changes_nothing(seed: int, sizes: 
     if not apart.results:
         return
     assert everything(together) == everything(apart)
-    for stage, other in zip(together.stages, apart.stages, strict=True):
+    for stage, other in zip(together.parts["stage"], apart.parts["stage"], strict=True):
         assert stage.results == other.results
         if stage.results:
             assert everything(stage) == everything(other)

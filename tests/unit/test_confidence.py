@@ -19,7 +19,7 @@ from ssbench.statistics.confidence import (
     t_tail,
     warm_up,
 )
-from ssbench.statistics.narrowing import Narrowing
+from ssbench.statistics.until import Narrowing
 
 # As tables of Student's t print them.
 TABLE = [

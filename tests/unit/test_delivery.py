@@ -9,7 +9,7 @@ import pytest
 from planted_load import play
 
 from ssbench.scenario.model import Stage
-from ssbench.statistics.censored import Censored
+from ssbench.statistics.due import Censored
 from ssbench.statistics.latencies import merge, plain
 
 MS = 1e-3

@@ -14,14 +14,13 @@ from simulated import Network, SimulatedWorker, failure, never, success
 
 from ssbench.errors import ClusterError, WorkerError
 from ssbench.fleet import packing, wire
-from ssbench.fleet.pace import ClosedLoop, Pace
-from ssbench.fleet.stages import StagedPace
+from ssbench.fleet.pace import ClosedLoop, Pace, StagedPace
 from ssbench.fleet.wire import LOST_AFTER, Job, Result, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results import LOST, UNFINISHED
-from ssbench.run.arriving import wait_for_workers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
+from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
 from ssbench.scenario.arrivals import Arrivals
 from ssbench.scenario.model import Stage

@@ -10,12 +10,12 @@ from simulated import Network, failure, success
 from ssbench.errors import ClusterError
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.fleet.wire import Job, Result, RunParameters
-from ssbench.run.arriving import wait_for_workers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.options import RunOptions
 from ssbench.run.phases import InitialUploads
 from ssbench.run.preparation import upload_initial_objects
+from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload.draws import Workload

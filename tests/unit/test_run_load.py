@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from ssbench.fleet.pace import ClosedLoop
-from ssbench.fleet.stages import LEAD, StagedPace
+from ssbench.fleet.pace import LEAD, ClosedLoop, StagedPace
 from ssbench.run.load import Load
 from ssbench.run.phases import Benchmark
 from ssbench.scenario.model import Scenario, SizeClass, Stage

@@ -1,4 +1,4 @@
-"""The numbers of stages, from blocks in memory."""
+"""The numbers of the stages of a run, from blocks in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from result_rows import block
 from ssbench.results import RunDescription, RunSummary, StageFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics import summarize
-from ssbench.statistics.stages import mean_users
+from ssbench.statistics.parts import mean_users
 
 PLAN = (Stage(10.0, (2, 2)), Stage(20.0, (2, 6)), Stage(5.0, (4, 4), (2.0, 2.0)))
 
@@ -48,7 +48,7 @@ def test_each_stage_has_its_own_results_and_window() -> None:
         )
     )
     assert [stage.name for stage in numbers.stages] == ["one", "two", "three"]
-    assert [stage.load for stage in numbers.stages] == [*PLAN]
+    assert [stage.plan for stage in numbers.stages] == [(each,) for each in PLAN]
     assert [stage.facts for stage in numbers.stages] == [*WENT.stages]
     assert [stage.numbers.total.count for stage in numbers.stages] == [3, 3, 1]
     assert numbers.total.count == 7

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssbench.fleet.stages import CHUNK, LEAD, StagedPace
+from ssbench.fleet.pace import CHUNK, LEAD, StagedPace
 from ssbench.scenario.arrivals import Arrivals, due_by_stage
 from ssbench.scenario.model import Stage
 

@@ -10,9 +10,9 @@ from simulated import Network
 from ssbench.errors import WorkerError
 from ssbench.fleet.pace import ClosedLoop
 from ssbench.fleet.wire import RunParameters
-from ssbench.run.arriving import wait_for_workers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
+from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.tokens import TokenRenewal
 
 

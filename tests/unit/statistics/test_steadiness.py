@@ -11,7 +11,7 @@ import pytest
 from ssbench.results import ResultBlock, RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics import summarize
-from ssbench.statistics.cut import find_cut
+from ssbench.statistics.steadiness import find_cut
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=120)
 
