@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ssbench.cli import auth_options, credentials_file, json_output
+from ssbench.cli import auth_options, json_output
 from ssbench.cli.options import add_renamed, positive_int, seconds, seconds_or_0
 from ssbench.errors import ExitCode, UsageError
 from ssbench.gates import worst
@@ -106,6 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete the containers; raises SsbenchError when authentication or listing an account fails."""
+    from ssbench.cli import credentials_file
     from ssbench.run.tokens import TokenSource
     from ssbench.swift.auth import authenticate
     from ssbench.swift.cleanup import Cleaned, CleanUpResult, CleanUpSettings, Report, find_containers
