@@ -5,6 +5,7 @@ It knows no phase and no token. What happens it reports as :mod:`ssbench.fleet.e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -15,7 +16,7 @@ from ssbench.fleet.account import Account
 from ssbench.fleet.history import History, spent
 from ssbench.fleet.plausible import Bounds
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.fleet.wire import Result, RunParameters, Spent
+from ssbench.fleet.wire import Rare, Result, RunParameters, Spent
 from ssbench.fleet.worker_state import Batch, Task, WorkerState
 from ssbench.results import INVALID
 from ssbench.swift.timing import longest_job
@@ -30,6 +31,10 @@ Special = tuple[int, float, History | None]
 
 #: An initial upload may be two requests, of which only one is tried again.
 _UPLOAD_REQUESTS = 2
+
+
+#: Addresses to which connections failed that are told apart, about.
+_MOST_ADDRESSES = 1000
 
 
 class Arrival(msgspec.Struct, frozen=True, gc=False):
@@ -51,7 +56,8 @@ class Crew:
     """The workers of a master for one group; ``account`` is that of its jobs.
 
     ``parameters`` are those of the group in the run. ``left`` is how many objects its operations have made
-    and could not delete.
+    and could not delete, ``unreached`` counts their connections that failed, by address, where hosts have
+    several.
     """
 
     def __init__(self, account: Account, sockets: MasterSockets) -> None:
@@ -60,6 +66,7 @@ class Crew:
         self.ledger = account.ledger
         self.parameters = RunParameters(run_id=0)
         self.left = 0
+        self.unreached: Counter[str] = Counter()
         #: The generation of the parameters that brought the token of an account, or of all (None).
         self._token_since: dict[int | None, int] = {}
         self._sockets = sockets
@@ -83,6 +90,7 @@ class Crew:
         self.left = 0
         self._start = None
         self.paths = None
+        self.unreached.clear()
         self._token_since = {}
         self._header = packing.pack_parameters(parameters)
         retries = parameters.requests.retries + parameters.requests.retry_404
@@ -233,6 +241,11 @@ class Crew:
             raise
         return True
 
+    def _note(self, rare: Rare) -> None:
+        self.left += rare.left
+        if rare.unreached and len(self.unreached) < _MOST_ADDRESSES:
+            self.unreached.update(rare.unreached)
+
     def settle(self, message: wire.Results, worker: WorkerState, now: float) -> Arrival | None:
         """Receive results of jobs of this group, from a worker; None where none of them is known."""
         account, to_master = self.account, worker.clock.offset.seconds
@@ -278,7 +291,7 @@ class Crew:
             ):
                 history = batch.history(job_id)
                 if result.rare is not None:
-                    self.left += result.rare.left
+                    self._note(result.rare)
                 if (wrong := self._bounds.fault(batch, result, to_master, now)) is not None:
                     self.ledger.note_invalid(worker, wrong)
                     result = _invalid(result, wrong, now - to_master)  # noqa: PLW2901 - what is kept of it

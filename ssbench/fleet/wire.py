@@ -21,7 +21,7 @@ from ssbench.operation import MOST_STEPS, Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 17
+PROTOCOL = 18
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -195,7 +195,9 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
     ``connecting`` and ``pausing`` are how many of its seconds went into new connections and into our own
     pauses before retries; ``last_attempt`` is what its last attempt took, where it was not the only one.
     ``held`` is how many of the seconds the worker itself stalled, ``entries`` how many entries of
-    listings came, ``steps`` the seconds of each step. ``left`` is how many objects it may have left.
+    listings came, ``steps`` the seconds of each step. ``left`` is how many objects it may have left. Where a
+    host has several addresses, ``address`` is the one that was used, ``unreached`` are those to which
+    connections of the worker failed since its last such result.
     """
 
     connecting: Seconds = 0.0
@@ -205,6 +207,8 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
     entries: Count = 0
     steps: Annotated[list[Seconds], Meta(max_length=MOST_STEPS)] = []
     left: Small = 0
+    address: Name = ""
+    unreached: Annotated[list[Name], Meta(max_length=1000)] = []
 
 
 class Brief(Struct, array_like=True, frozen=True, gc=False):

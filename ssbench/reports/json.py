@@ -70,6 +70,7 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         generator_load=statistics.generator.load,
         storage_urls=list(maker.storage_urls()),
         accounts=list(maker.members(statistics.accounts, statistics.run.accounts)),
+        addresses=list(maker.members(statistics.addresses, statistics.address_names)),
         sites=list(maker.sites()),
         sides=list(maker.sides()),
         groups=list(_groups(statistics, found, options)),

@@ -371,6 +371,7 @@ class Report(Record, frozen=True, kw_only=True):
     spread_over_workers: Spread
     storage_urls: list[StorageUrl]
     accounts: list[Member]
+    addresses: list[Member]
     sites: list[Site]
     sides: list[Side]
     groups: list[GroupFigures]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ssbench.document import Column, Detail, Element, Note, Table, columns_of
-from ssbench.document.columns import plural, unbroken
+from ssbench.document.columns import unbroken
 from ssbench.figures.units import milliseconds
 from ssbench.reports import run_tables
 from ssbench.statistics import Member, RunStatistics
@@ -19,6 +19,11 @@ _AT_ENDS = 5
 def accounts(statistics: RunStatistics) -> Iterator[Element]:
     """Yield what there is to say of the accounts; nothing of a run with one."""
     return _elements("account", statistics, statistics.accounts, statistics.run.accounts)
+
+
+def addresses(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield what there is to say of the addresses of hosts; nothing where each has one."""
+    return _elements("address", statistics, statistics.addresses, statistics.address_names)
 
 
 def _elements(
@@ -41,7 +46,8 @@ def _elements(
         texts.append(
             f"errors in {len(failing):,}, {worst.figures.failed:,} of them in {_name(what, worst, names)}"
         )
-    yield Note(f"{plural(len(found), what)}: {'; '.join(map(unbroken, texts))}")
+    number = f"{len(found):,} {what}{'es' if what == 'address' else 's'}" if len(found) > 1 else f"1 {what}"
+    yield Note(f"{number}: {'; '.join(map(unbroken, texts))}")
     shown, title = ordered, ""
     if len(ordered) > _MOST:
         shown = [*ordered[:_AT_ENDS], *ordered[-_AT_ENDS:]]

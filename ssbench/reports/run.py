@@ -47,6 +47,7 @@ def document(
         *section_of("Sides", run_tables.sides(statistics), page),
         *section_of("Groups of users", run_tables.by_group(statistics)),
         *section_of("Accounts", members.accounts(statistics)),
+        *section_of("Addresses", members.addresses(statistics)),
         *section_of(waits.TITLE, run_facts.waits_of(statistics)),
         *section_of("Errors", run_facts.errors(statistics)),
         Warnings(statistics.warnings),

@@ -56,6 +56,7 @@ def _elements(statistics: RunStatistics, options: ReportOptions) -> Iterator[Ele
     yield run_tables.operations(statistics)
     yield from run_tables.by_group(statistics)
     yield from members.accounts(statistics)
+    yield from members.addresses(statistics)
     yield from run_tables.marks(statistics)
     if options.verbose:
         yield run_tables.by_size(statistics)

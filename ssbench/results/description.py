@@ -212,7 +212,8 @@ class RunSummary:
     not known. ``ended_early`` is why the run gave up before its time, None where it did not, ``error_code``
     the exit code of that. ``trouble`` tells that something besides the operations failed until then.
     ``groups`` is how it went with each group of users, none where there are none. ``generator_load``
-    is how busy the load generator was over time, in order.
+    is how busy the load generator was over time, in order. ``addresses`` are those of hosts with several,
+    which results refer to by their place.
     """
 
     ended: float
@@ -232,3 +233,4 @@ class RunSummary:
     trouble: bool = False
     groups: tuple[GroupFacts, ...] = ()
     generator_load: tuple[LoadSample, ...] = ()
+    addresses: tuple[str, ...] = ()

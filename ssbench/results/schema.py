@@ -175,6 +175,9 @@ _TABLE = (
           "place in ``masters``, from 0: whose result it is, where several made one run", "H"),
     Field("account", 47, _NUMBER, "index", 2, "account",
           "place in ``accounts``, from 0, in a run with several", "H"),
+    Field("address", 48, _NUMBER, "index", 2, "address",
+          "place in ``addresses``, from 0, of hosts with several; -1 where it is not known", "h",
+          default=UNKNOWN),
     *(
         Field(name, number, _SECONDS, "seconds", 2, name,
               f"step {name[-1]} of a success, where an operation has steps", "d", default=NOT_MEASURED)

@@ -11,6 +11,7 @@ from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
 from ssbench.run.phases import Benchmark
+from ssbench.run.row_maker import Addresses
 
 #: Seconds beyond the time-outs that a timed run waits for its last operations.
 _LAST_OPERATIONS = 30.0
@@ -26,6 +27,8 @@ class Benchmarks:
         self._goal = goal
         #: How busy workers and master are over time.
         self.course = LoadCourse(loop.fleet.roster.workers.values, loop.own)
+        #: Those that results name, of hosts with several.
+        self.addresses = Addresses()
 
     def _all(self) -> list[Benchmark]:
         return [part.benchmark for part in self._parts if part.benchmark is not None]
@@ -100,6 +103,7 @@ class Benchmarks:
             too_many=self._too_many,
             group=part.group,
             accounts=scenario.accounts,
+            addresses=self.addresses,
         )
 
     def _stop(self) -> bool:

@@ -20,7 +20,7 @@ from ssbench.run.error_limit import ErrorLimit
 from ssbench.scenario import portions
 from ssbench.scenario.portions import Portion
 from ssbench.swift.credentials import Credentials
-from ssbench.swift.request_options import RequestOptions
+from ssbench.swift.request_options import RequestOptions, parse_addresses
 
 #: Names of containers with existing objects that are kept; reports have numbers for further ones.
 _MOST_CONTAINERS = 1000
@@ -259,6 +259,11 @@ class RunOptions:
     def __post_init__(self) -> None:
         option.check(self)
         option.check(self.requests)
+        if self.requests.resolve is not None:
+            try:
+                parse_addresses(self.requests.resolve)
+            except ValueError as error:
+                raise UsageError(f"resolve: {error}") from None
         if self.existing is not None and (self.noop or self.sides):
             raise UsageError("existing: not possible in a no-op run, or in one of two sides")
         if self.prepared and (self.noop or self.sides or self.verify or self.existing is not None):

@@ -18,7 +18,7 @@ from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import OPERATIONS, REMOVE
 from ssbench.results import LOST, Sink
 from ssbench.run.placement import Placement
-from ssbench.run.row_maker import RowMaker
+from ssbench.run.row_maker import Addresses, RowMaker
 from ssbench.scenario.model import Stage
 from ssbench.scenario.owner import owner_name
 from ssbench.screen.bars import Bar
@@ -195,7 +195,7 @@ class Benchmark:
     ``warmup`` are those of the scenario. ``drain_timeout`` is that of a phase that is not stopped. It is
     stopped too when ``too_many()`` operations have failed; then ``too_many_errors`` is true. Results are of
     this ``group`` of users in so many ``accounts``, and choose from so many ``storage_urls``, the first of
-    which is the run's ``first_url``.
+    which is the run's ``first_url``. ``addresses`` gets those that they name.
     """
 
     what = "operations"
@@ -217,6 +217,7 @@ class Benchmark:
         too_many: Callable[[], bool] = lambda: False,
         group: int | None = None,
         accounts: int = 1,
+        addresses: Addresses | None = None,
     ) -> None:
         self._drain_timeout = drain_timeout
         self._enough = enough
@@ -241,7 +242,13 @@ class Benchmark:
         self._ended: deque[tuple[Sequence[tuple[Task, Result]], WorkerState]] = deque()
         with_due = any(stage.rate for stage in plan)
         self._rows = RowMaker(
-            self.epoch, storage_urls, first_url=first_url, with_due=with_due, group=group, accounts=accounts
+            self.epoch,
+            storage_urls,
+            first_url=first_url,
+            with_due=with_due,
+            group=group,
+            accounts=accounts,
+            addresses=addresses,
         )
         placement = Placement(plan, self.epoch + self.start, warmup)
         self._placement = placement if placement.needed else None

@@ -24,6 +24,30 @@ from ssbench.results import (
 #: Operations whose tasks have the number of another object in place of bytes.
 _COPIES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)
 
+#: Addresses that are told apart; more are none of a store's.
+_MOST_ADDRESSES = 1000
+
+
+class Addresses:
+    """The addresses that the results of a run name, of hosts that have several."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, address: str) -> int:
+        """Return the place of an address among :meth:`names`."""
+        number = self._numbers.get(address)
+        if number is None:
+            if len(self._numbers) >= _MOST_ADDRESSES:
+                return UNKNOWN
+            number = self._numbers[address] = len(self._numbers)
+        return number
+
+    def names(self) -> tuple[str, ...]:
+        """Return all of them."""
+        return tuple(self._numbers)
+
+
 #: A result of whose time the worker stalled for this share or more is marked.
 HELD_SHARE = 0.1
 
@@ -47,6 +71,7 @@ class RowMaker:
         with_due: bool = False,
         group: int | None = None,
         accounts: int = 1,
+        addresses: Addresses | None = None,
     ) -> None:
         self.errors = 0
         self.count = 0
@@ -56,6 +81,7 @@ class RowMaker:
         self._first_url = first_url
         self._with_due = with_due
         self._accounts = accounts
+        self._addresses = Addresses() if addresses is None else addresses
         self._rows = Rows(also=[*["storage_url"] * (self._urls > 0), *["due"] * with_due])
         if storage_urls == 1:
             self._rows.common["storage_url"] = first_url
@@ -137,6 +163,8 @@ class RowMaker:
             rows.note("last_attempt", rare.last_attempt)
         if rare.entries:
             rows.note("entries", rare.entries)
+        if rare.address:
+            rows.note("address", self._addresses.number(rare.address))
         for name, seconds in zip(STEPS, rare.steps, strict=False):
             rows.note(name, seconds)
         if rare.held >= HELD_SHARE * (took or 0.0) and rare.held:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,7 +16,7 @@ from ssbench.fleet.wire import RunParameters
 from ssbench.names import run_mark
 from ssbench.profiling import Profiling
 from ssbench.results import Goal, RunSummary, Sink
-from ssbench.run import start_at
+from ssbench.run import start_at, texts
 from ssbench.run.benchmarks import Benchmarks
 from ssbench.run.ground import Ground
 from ssbench.run.leftovers import Leftovers
@@ -373,6 +374,9 @@ class Run:
     def _summarize(self, observation: Observation | None) -> RunSummary:
         self._loop.note_strange_results()
         self._news.warnings += late_warnings(observation)
+        unreached = sum((part.crew.unreached for part in self._parts), Counter[str]())
+        for text in texts.unreached(unreached):
+            self._news.warn(text)
         return summarize(
             self._scenario,
             self._fleet,
@@ -385,6 +389,7 @@ class Run:
             error=self._error,
             trouble=self._trouble,
             counted=self._ground.counts(),
+            addresses=self._benchmarks.addresses.names(),
         )
 
     def _clean_up(self) -> None:

@@ -111,10 +111,11 @@ def summarize(
     error: SsbenchError | None,
     trouble: bool,
     counted: Mapping[str, float],
+    addresses: tuple[str, ...] = (),
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended, from its parts.
 
-    ``counted`` is what was counted before the benchmark.
+    ``counted`` is what was counted before the benchmark, ``addresses`` are those of hosts with several.
     """
     ledgers = [crew.ledger for crew in fleet.crews]
     benchmarks = [part.benchmark for part in parts if part.benchmark is not None]
@@ -151,6 +152,7 @@ def summarize(
         trouble=trouble,
         stages=() if scenario.groups else together(each.stages for each in facts),
         groups=tuple(facts) if scenario.groups else (),
+        addresses=addresses,
     )
 
 

@@ -5,6 +5,7 @@ Pure. When something is said, and what is gathered into one line, is up to :mod:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ssbench.fleet import events
@@ -244,3 +245,11 @@ def at_storage_url(result: Result, urls: Sequence[str]) -> str:
     """Return the detail of a failure with the storage URL that it came from, where there are several."""
     url = urls[result.storage_url] if result.storage_url < len(urls) else "an unknown storage URL"
     return f"{url}: {result.detail}"
+
+
+def unreached(addresses: Counter[str]) -> list[str]:
+    """Return what the user should know of connections that failed, to hosts that have other addresses."""
+    return [
+        f"{count:,} connections to {address} failed; other addresses of the host that answered were used"
+        for address, count in sorted(addresses.items())
+    ]

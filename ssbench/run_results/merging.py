@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from itertools import zip_longest
 
@@ -34,21 +35,24 @@ _Numbers = npt.NDArray[np.int64]
 class Renumbering:
     """What is added to the numbers of workers and of masters in the results of one file.
 
-    ``storage_urls`` has the place of each of its storage URLs among those of all.
+    ``storage_urls`` has the place of each of its storage URLs among those of all, ``addresses`` that of each
+    address.
     """
 
     workers: int
     masters: int
     storage_urls: tuple[int, ...]
+    addresses: tuple[int, ...] = ()
 
     def changes(self) -> Mapping[str, Change]:
         """Return what changes the columns of its results."""
         found: dict[str, Change] = {"master": lambda numbers: numbers + self.masters}
         if self.workers:
             found["worker"] = self._workers
-        if self.storage_urls != tuple(range(len(self.storage_urls))):
-            places = np.array([*self.storage_urls, UNKNOWN])
-            found["storage_url"] = lambda numbers: places[np.clip(numbers, -1, len(places) - 1)]
+        for name in ("storage_url", "address"):
+            own: tuple[int, ...] = self.addresses if name == "address" else self.storage_urls
+            if own != tuple(range(len(own))):
+                found[name] = partial(_at, np.array([*own, UNKNOWN]))
         return found
 
     def _workers(self, numbers: _Numbers) -> _Numbers:
@@ -59,6 +63,11 @@ class Renumbering:
         return replace(facts, worker_id=facts.worker_id + self.workers)
 
 
+def _at(places: _Numbers, numbers: _Numbers) -> _Numbers:
+    """Return other places for places; the last one is that of what is not known."""
+    return np.asarray(places[np.clip(numbers, -1, len(places) - 1)])
+
+
 def renumberings(masters: Sequence[MasterRun]) -> list[Renumbering]:
     """Return how the results of each file are renumbered; raises UsageError where there is no room."""
     ids = [{worker.worker_id for worker in (*each.summary.workers, *each.run.workers)} for each in masters]
@@ -66,13 +75,18 @@ def renumberings(masters: Sequence[MasterRun]) -> list[Renumbering]:
     step = 0 if distinct else 10 ** max(3, len(str(max(max(own, default=0) for own in ids))))
     if step * len(masters) > NO_WORKER // 2:
         raise UsageError("the numbers of the workers are too large to be made different")
-    urls = _storage_urls(masters)
+    urls, addresses = _storage_urls(masters), _addresses(masters)
     before, found = 0, []
     for number, each in enumerate(masters):
         places = tuple(urls.index(url) for url in each.run.storage_urls)
-        found.append(Renumbering(number * step, before, places))
+        own = tuple(addresses.index(address) for address in each.summary.addresses)
+        found.append(Renumbering(number * step, before, places, own))
         before += len(each.run.masters) or 1
     return found
+
+
+def _addresses(masters: Sequence[MasterRun]) -> list[str]:
+    return [*dict.fromkeys(address for each in masters for address in each.summary.addresses)]
 
 
 def _storage_urls(masters: Sequence[MasterRun]) -> list[str]:
@@ -147,6 +161,7 @@ def summarize(
         ended_early=next((each.ended_early for each in summaries if each.ended_early), None),
         error_code=next((each.error_code for each in summaries if each.ended_early), 0),
         trouble=any(each.trouble for each in summaries),
+        addresses=tuple(_addresses(masters)),
         groups=tuple(
             GroupFacts(
                 _stages([own.stages for own in same]),

@@ -116,6 +116,8 @@ class RunStatistics:
     stages: tuple[RunPart, ...] = ()
     by_group: tuple[RunPart, ...] = ()
     accounts: tuple[Member, ...] = ()
+    addresses: tuple[Member, ...] = ()
+    address_names: tuple[str, ...] = ()
 
     def group(self, name: str) -> RunPart | None:
         """Return the numbers of a group of users; None where there is none of that name."""
@@ -218,6 +220,8 @@ def numbers_of(
         over_time=_over_time(collector, window, total),
         slowest=collector.slowest.finish() if collector.slowest else (),
         accounts=collector.members.finish("account", window) if collector.members else (),
+        addresses=collector.members.finish("address", window) if collector.members else (),
+        address_names=summary.addresses if summary else (),
         ended_early=summary is not None and summary.ended_early is not None,
         error_code=summary.error_code if summary else 0,
         trouble=summary is not None and summary.trouble,

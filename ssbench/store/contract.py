@@ -98,7 +98,8 @@ class Outcome(Struct, frozen=True, gc=False):
     was the only one. ``owner`` is whose the object is that a HEAD found, as its metadata says. ``reply`` is
     what the answer to a request that keeps it said, ``entries`` how many entries of listings came, ``steps``
     the seconds of each step of an operation of several requests. ``left`` is how many deletions failed of
-    what an operation had made that went wrong.
+    what an operation had made that went wrong. ``address`` is where the last request went, if its host has
+    several addresses; ``unreached`` are those of such hosts to which connections failed meanwhile.
     """
 
     first_byte: float | None
@@ -123,6 +124,8 @@ class Outcome(Struct, frozen=True, gc=False):
     entries: int = 0
     steps: tuple[float, ...] = ()
     left: int = 0
+    address: str = ""
+    unreached: tuple[str, ...] = ()
 
 
 class Client(Protocol):

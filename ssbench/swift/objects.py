@@ -39,7 +39,7 @@ from ssbench.swift.http_response import Answer, Kept
 from ssbench.swift.outcome import Effort
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
-from ssbench.swift.request_options import RequestOptions
+from ssbench.swift.request_options import RequestOptions, parse_addresses
 from ssbench.swift.shared import Shared, discarding_flags
 from ssbench.swift.target import Target, quoted
 from ssbench.swift.timing import NETWORK_TIMEOUTS, SLOW_RATE, pause_before
@@ -225,6 +225,13 @@ class Client:
 
     quoted = staticmethod(quoted)
 
+    def take_failed(self) -> tuple[str, ...]:
+        """Return the address of each connection that failed since, to hosts with several addresses."""
+        failed = self._shared.failed
+        found = tuple(failed)
+        failed.clear()
+        return found
+
     @property
     def payload(self) -> Payload:
         """Where the bodies of uploads come from."""
@@ -270,6 +277,7 @@ class Client:
         self, connection: Connection, pool: Pool, head: bytes, method: str, size: int, effort: Effort
     ) -> Answer:
         """Do what :meth:`_attempt` does after a request was sent on a kept connection."""
+        effort.address = connection.address
         # First, and without a wait: the bytes that came are where those of others will be.
         answer = _unless_stale(connection, effort, lambda: connection.resume(method))
         if answer is not None:
@@ -295,6 +303,8 @@ class Client:
 
     def _begin_check(self, connection: Connection, effort: Effort) -> None:
         connection.name, connection.etag = effort.name, effort.etag
+        if connection.address:
+            effort.address = connection.address
         if effort.keeps:
             effort.check = Kept(effort.keeps)
         elif effort.checked:
@@ -322,6 +332,7 @@ class Client:
                 settings.max_connections,
                 settings.connect_timeout,
                 self._tls if endpoint.scheme == "https" else None,
+                parse_addresses(settings.resolve).get(endpoint.host, ()) if settings.resolve else (),
             )
         extra = self.settings.trans_id_extra
         fields = f"X-Trans-Id-Extra: {extra}\r\n" if extra else ""

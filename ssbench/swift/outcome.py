@@ -21,7 +21,7 @@ class Effort(Struct, gc=False):
     is that of the object where bodies are verified, ``checked`` whether the body of a read is to be
     looked at, ``first`` where in the object a part begins, ``keeps`` how many of its bytes are kept,
     ``etag`` whether a body that is sent is announced with its MD5,
-    and ``check`` that of the last answer.
+    and ``check`` that of the last answer. ``address`` is that of the last connection, of a host with several.
     """
 
     retries: int
@@ -37,6 +37,7 @@ class Effort(Struct, gc=False):
     keeps: int = 0
     etag: bool = False
     check: BodyCheck | None = None
+    address: str = ""
 
     @classmethod
     def after(cls, prior: Prior) -> Effort:
@@ -76,6 +77,7 @@ class Effort(Struct, gc=False):
             pausing=self.pausing,
             last_attempt=answer.last_byte_at - answer.sent_at if self.retries or self.resent else None,
             owner=answer.owner,
+            address=self.address,
         )
 
     def failure(self, fault: AttemptError) -> Outcome:
@@ -99,4 +101,5 @@ class Effort(Struct, gc=False):
             resent=self.resent,
             connecting=self.connecting,
             pausing=self.pausing,
+            address=self.address,
         )

@@ -12,6 +12,7 @@ import os
 import random
 import socket
 import ssl
+from collections.abc import Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -65,6 +66,7 @@ class Pool:
         max_connections: int,
         connect_timeout: float,
         tls: ssl.SSLContext | None,
+        given: Sequence[str] = (),
     ) -> None:
         self.idle: list[Connection] = []
         #: One place for each request in flight; a request holds one from beginning to end.
@@ -73,7 +75,8 @@ class Pool:
         self._shared = shared
         self._connect_timeout = connect_timeout
         self._tls = tls
-        #: The address that the host is itself; empty where it is a name, None before that is known.
+        self._given = given
+        #: Those that were given, or that the host is itself; empty where it is a name, None: not known yet.
         self._numeric: list[Address] | None = None
         #: What the name was found to mean, when, and the lookup that is under way.
         self._addresses: list[Address] = []
@@ -128,6 +131,8 @@ class Pool:
             except OSError as error:
                 last = connect_fault(error, f"{self._endpoint.host} ({place[0]}) port {place[1]}")
                 self._failed[address] = monotonic() + _AVOIDED_FOR
+                if len(addresses) > 1:
+                    self._shared.failed.append(place[0])
                 if connection is not None:
                     ticks -= share - connection.ticks_left
                     connection.close()
@@ -136,6 +141,8 @@ class Pool:
                     connection.close()
                 raise
             else:
+                if len(addresses) > 1:
+                    connection.address = place[0]
                 return connection
         raise last
 
@@ -191,16 +198,15 @@ class Pool:
         return found
 
     def _find_numeric(self) -> list[Address]:
-        """Return the address that the host is itself, so that no thread has to look it up; else nothing."""
-        try:
-            found = socket.getaddrinfo(
-                self._endpoint.host,
-                self._endpoint.port,
-                type=socket.SOCK_STREAM,
-                flags=socket.AI_NUMERICHOST,
-            )
-        except (OSError, UnicodeError):
-            return []
+        """Return the addresses that were given, or that the host is itself, for which no thread is needed."""
+        found = []
+        for host in self._given or [self._endpoint.host]:
+            try:
+                found += socket.getaddrinfo(
+                    host, self._endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
+                )
+            except (OSError, UnicodeError):
+                return []
         return [(family, address) for family, _, _, _, address in found]
 
     def _look_up(self) -> list[Address] | Exception:

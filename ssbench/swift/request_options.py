@@ -6,6 +6,7 @@ workers, the client's settings and the stat file follow from the field.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -14,6 +15,26 @@ from ssbench.option import Option, Unit
 
 Time = Annotated[float, Meta(gt=0, le=1e9)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+def parse_addresses(text: str) -> dict[str, list[str]]:
+    """Read ``HOST=IP,IP``; raises ValueError."""
+    host, _, listed = text.partition("=")
+    addresses = listed.split(",")
+    try:
+        known = [str(ip_address(each.strip().strip("[]"))) for each in addresses]
+    except ValueError:
+        known = []
+    if not host or len({*known}) != len(addresses):
+        raise ValueError(
+            f"{text!r} is not a host and its addresses, as in swift.example.com=10.0.0.1,10.0.0.2"
+        )
+    return {host.lower(): known}
+
+
+def _checked(text: str) -> str:
+    parse_addresses(text)
+    return text
 
 
 class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
@@ -25,7 +46,8 @@ class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
     faster than 10 kB/s. ``block_size`` is how many bytes are sent or received at once over TLS, and where
     the system has no way to do it without copying. A request that failed for a transient reason is tried
     again ``retries`` times; ``retry_404`` is how often, apart from those, a GET or DELETE is tried again that
-    finds no object.
+    finds no object. ``resolve`` has the addresses of a host (:func:`parse_addresses`), in place of those that
+    are looked up.
     """
 
     block_size: Annotated[
@@ -58,3 +80,14 @@ class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
         Count,
         Option(help="maximum number of retries of a read or delete that finds no object", unit=Unit.NUMBER),
     ] = 0
+    resolve: Annotated[
+        Annotated[str, Meta(max_length=10_000)] | None,
+        Option(
+            help="addresses that workers use in turn for the host of the storage URL, in place of those that"
+            " its name is looked up to have",
+            unit=Unit.NUMBER,
+            default="the name is looked up",
+            parse=_checked,
+            metavar="HOST=IP,IP",
+        ),
+    ] = None

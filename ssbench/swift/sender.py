@@ -63,6 +63,7 @@ class Sender:
         "_shared",
         "_sock",
         "_writer",
+        "address",
         "check",
         "digest",
         "etag",
@@ -82,6 +83,8 @@ class Sender:
         self._shared = shared
         self._hub = shared.hub
         self.sent_at = self.received_at = 0.0
+        #: The address, where its host has several.
+        self.address = ""
         #: Whether the kernel tells when bytes arrive; how far the wall clock was ahead at ``sent_at``.
         self.stamped = False
         #: With --verify: the name of the object.

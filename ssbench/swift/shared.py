@@ -25,6 +25,9 @@ class Shared:
     An attempt has ``request_ticks``; each byte of body that moves gives it ``ticks_per_byte`` back.
     ``closing`` is set when the client is closed; every wait for something else also waits for it.
 
+    ``failed`` has the address of each connection that could not be made to a host with several, until it is
+    taken.
+
     Bytes that are only counted are received into ``sink`` with ``sink_flags``. With MSG_TRUNC the
     kernel drops them, and the sink is memory that is never touched: 0.17 ms of CPU a MB, where
     receiving takes 0.24 in pieces of 1 MB and 0.48 in pieces of 64 kB.
@@ -44,6 +47,7 @@ class Shared:
     buffer: bytearray = field(default_factory=lambda: bytearray(HEAD_LIMIT))
     buffers: tuple[bytearray] = field(init=False)
     connections: set[Sender] = field(default_factory=set)
+    failed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.buffers = (self.buffer,)

@@ -35,6 +35,9 @@ _NOTHING: Spent = (0, None, None, False)
 #: Header fields after which the status of a success may be another one.
 _CONDITIONS = frozenset({"range", "if-none-match", "if-match", "if-modified-since", "if-unmodified-since"})
 
+#: More connections that failed are not told of with one result.
+_MOST_UNREACHED = 1000
+
 #: Texts from the server are cut to this many characters; the wire allows 4096.
 LONGEST_TEXT = 500
 
@@ -118,7 +121,10 @@ class Run:
         urls, token = self._account(job[3])
         place = 0 if len(urls) == 1 else random.randrange(len(urls) or 1)
         try:
-            return self._perform(job, urls[place], token, history, begun), place
+            outcome = self._perform(job, urls[place], token, history, begun)
+            if unreached := self.client.take_failed():
+                outcome = structs.replace(outcome, unreached=unreached)
+            return outcome, place
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, the job ends as data
             if not isinstance(error, SsbenchError):
                 _log.exception("A job raised an exception")
@@ -250,6 +256,8 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None
         or outcome.entries
         or outcome.steps
         or outcome.left
+        or outcome.address
+        or outcome.unreached
     ):
         rare = Rare(
             outcome.connecting,
@@ -258,6 +266,8 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None
             entries=outcome.entries,
             steps=list(outcome.steps),
             left=outcome.left,
+            address=outcome.address,
+            unreached=list(outcome.unreached[:_MOST_UNREACHED]),
         )
     return Result(
         job_id,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ssbench.fleet.wire import Job, Result
+from ssbench.fleet.wire import Job, Rare, Result
 from ssbench.swift.connection import Connection
 from ssbench.swift.payload import SMALL_BYTES
 from ssbench.worker.requests import LONGEST_TEXT, Run
@@ -80,7 +80,7 @@ class ShortWay:
             head.status,
             None,
             0,
-            None,
+            Rare(address=connection.address) if connection.address else None,
             None if due is None else max(0.0, sent_at - due),
         )
 

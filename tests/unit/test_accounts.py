@@ -19,16 +19,18 @@ from ssbench.document.text import render
 from ssbench.errors import ScenarioError, UsageError
 from ssbench.names import account_names, in_account
 from ssbench.reports import members
-from ssbench.results import Failure, ResultBlock, RunDescription, RunSummary, join
+from ssbench.results import UNKNOWN, Failure, ResultBlock, RunDescription, RunSummary, join
 from ssbench.run.parameters import accounts_of
 from ssbench.run.part import parts_of
 from ssbench.run.places import apart
+from ssbench.run.row_maker import Addresses
 from ssbench.scenario import outlook
 from ssbench.scenario.overriding import override
 from ssbench.scenario.reading import check
 from ssbench.statistics import summarize
 from ssbench.swift.credentials import Session
 from ssbench.swift.credentials import in_account as session_in
+from ssbench.swift.request_options import parse_addresses
 from ssbench.workload.draws import Workload
 
 SCENARIO = """
@@ -233,3 +235,27 @@ def test_a_run_with_one_account_says_nothing_of_it() -> None:
     blocks = [many(range(40), last_byte=np.full(40, 0.01))]
     run.blocks = lambda: blocks  # type: ignore[method-assign]
     assert [*members.accounts(summarize(run))] == []
+
+
+# -- addresses --------------------------------------------------------------------------------
+
+
+def test_addresses_are_read_with_their_host() -> None:
+    assert parse_addresses("Swift=10.0.0.1,::1") == {"swift": ["10.0.0.1", "::1"]}
+    for wrong in (
+        "swift",
+        "=10.0.0.1",
+        "swift=",
+        "swift=name",
+        "swift=10.0.0.1,10.0.0.1",
+        "swift=10.0.0.256",
+    ):
+        with pytest.raises(ValueError, match="is not a host and its addresses"):
+            parse_addresses(wrong)
+
+
+def test_addresses_are_numbered_as_they_come() -> None:
+    found = Addresses()
+    assert [found.number(each) for each in ("b", "a", "b")] == [0, 1, 0]
+    assert found.names() == ("b", "a")
+    assert [found.number(str(each)) for each in range(2000)][-1] == UNKNOWN

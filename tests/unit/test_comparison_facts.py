@@ -39,6 +39,7 @@ OPTIONS = {
     "request_timeout": 3.5,
     "retries": 0,
     "retry_404": 3,
+    "resolve": "swift=10.0.0.1,10.0.0.2",
     "give_up_after": 0.0,
     "max_errors": ErrorLimit(count=3),
     "verify": True,

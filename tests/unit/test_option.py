@@ -122,9 +122,11 @@ def test_an_option_of_requests_is_known_wherever_it_is_needed() -> None:
             row.name: row.default + 7 if row.default is not None else 7.0
             for row in table(RequestOptions).values()
         }
+        | {"resolve": "swift=10.0.0.1"}
     )
     words = ["run-scenario", "-f", "small"]
-    words += [f"{row.flag}={getattr(different, row.name):g}" for row in table(RequestOptions).values()]
+    values = {row.flag: getattr(different, row.name) for row in table(RequestOptions).values()}
+    words += [f"{flag}={value if isinstance(value, str) else f'{value:g}'}" for flag, value in values.items()]
     arguments = master.parser(words).parse_args(words)
     assert RequestOptions(**option_table.values(RequestOptions, arguments)) == different
     options = RunOptions(requests=different)
