@@ -48,6 +48,9 @@ _COLUMNS = (
 #: Those of them that are left out where no row has anything in them.
 _LEFT_OUT = (1, 6, 7, 8, 9)
 
+#: The axis of the chart of changes ends here: less than 0 nothing can become.
+_MOST_REACH = 2.0
+
 #: Where there is little room, these words are said of a change; the others by their first word.
 _SHORT = {NO_DIFFERENCE: "none"}
 _TONES = {
@@ -122,7 +125,7 @@ def changes(comparison: Comparison) -> Table:
 def intervals(comparison: Comparison) -> Intervals:
     """Return the changes of whole operations, each with its interval, on one axis."""
     whole = [row for row in comparison.rows if row.size_class is None]
-    reach = _reach(whole, comparison.noise)
+    reach = min(_reach(whole, comparison.noise), _MOST_REACH)
     rows = [
         Interval(
             row.operation,
@@ -143,7 +146,7 @@ def intervals(comparison: Comparison) -> Intervals:
     return Intervals(
         "change, 95 % interval",
         rows,
-        [(step * place, f"{100 * step * place:+.3g} %" if place else "0") for place in places],
+        [(step * place, f"{100 * step * place:+,.10g} %" if place else "0") for place in places],
         f"{band if comparison.noise else ''}An interval that goes beyond the axis is cut off.",
     )
 
