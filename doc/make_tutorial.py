@@ -26,6 +26,9 @@ BLOCK = re.compile(r"^\.\. code-block:: sh\n   :name: (\w+)\n\n((?:   .*\n|\n)+)
 #: The size of pictures of pages, in pixels; lines of a terminal at most.
 WIDTH, HEIGHT, LINES = 1100, 720, 38
 
+#: Where the pictures of pages begin that do not begin at the top.
+PARTS = {"users": "figure"}
+
 #: Seconds that a step may take at most, and after which a page of a run is photographed.
 PATIENCE, LIVE = 1800.0, 12.0
 
@@ -37,7 +40,7 @@ class Shell:
         self.folder = folder
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_"))}
-        settings = {"SSBENCH_RESULTS_DIR": str(folder / "results"), "SSBENCH_REPORT": "summary"}
+        settings = {"SSBENCH_RESULTS_DIR": "results", "SSBENCH_REPORT": "summary"}
         self._process = subprocess.Popen(
             ["bash"],
             stdin=subprocess.PIPE,
@@ -89,10 +92,15 @@ def terminal(commands: str, output: str) -> str:
     )
 
 
-def photograph(browser: Chromium, url: str, file: Path) -> None:
-    """Save the upper part of a page as a picture."""
+def photograph(browser: Chromium, url: str, file: Path, at: str = "body") -> None:
+    """Save a part of a page as a picture, from the first element that a selector ``at`` finds."""
     browser.show(url, WIDTH, "light", HEIGHT)
-    browser.wait_for("return document.documentElement.dataset.charts == 'ready'")
+    browser.wait_for("return document.querySelector('figure canvas')", PATIENCE)
+    time.sleep(LIVE if url.startswith("http:") else 1)
+    browser.run(
+        f"document.documentElement.style.scrollBehavior = 'auto';"
+        f" document.querySelector('{at}').scrollIntoView()"
+    )
     time.sleep(1)
     file.write_bytes(base64.b64decode(browser.tool("Page.captureScreenshot", format="png")["data"]))
 
@@ -117,13 +125,12 @@ def main() -> None:
                 if "--web" in commands:
                     while not (url := re.search(r"Live page.*(http://\S+)", read(out.with_suffix(".err")))):
                         time.sleep(0.2)
-                    time.sleep(LIVE)
                     photograph(browser, url[1], PICTURES / f"{step}.png")
                 shell.wait(step)
                 if f"{step}.svg" in wanted:
                     (PICTURES / f"{step}.svg").write_text(terminal(commands, out.read_text("utf-8")), "utf-8")
                 if (page := folder / f"{step}.html").exists():
-                    photograph(browser, page.as_uri(), PICTURES / f"{step}.png")
+                    photograph(browser, page.as_uri(), PICTURES / f"{step}.png", PARTS.get(step, "body"))
                 for line in out.with_suffix(".err").read_text().split("\n"):
                     if line.startswith(("ERROR", "WARNING")):
                         print("  ", line)
