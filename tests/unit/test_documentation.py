@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import docutils.core
 import pytest
 
 from ssbench.cli import master
+from ssbench.scenario.reading import load
 
 ROOT = Path(__file__).parents[2]
 #: For Sphinx alone.
@@ -47,3 +49,19 @@ def test_a_command_has_a_page_with_all_its_options(monkeypatch: pytest.MonkeyPat
     assert ".. option:: --fail-if CONDITION" in pages["ssbench-master-compare"]
     assert "Exit codes: 0: all went well." in pages["ssbench-master-compare"]
     assert ".. option:: --zmq-host" in pages["ssbench-worker"]
+
+
+def test_the_scenario_for_glance(tmp_path: Path) -> None:
+    text = (ROOT / "doc" / "how-glance.rst").read_text("utf-8")
+    example = text.partition(".. code-block:: yaml\n")[2].partition("\n::\n")[0]
+    path = tmp_path / "glance.yaml"
+    path.write_text(dedent(example))
+    assert [each.name for each in load(str(path)).size_classes] == ["small image", "large image"]
+
+
+def test_the_tutorial_has_a_picture_for_each_of_its_steps() -> None:
+    text = (ROOT / "doc" / "tutorial.rst").read_text("utf-8")
+    pictures = set(re.findall(r"^\.\. image:: (\S+)$", text, re.MULTILINE))
+    assert {path.relative_to(ROOT / "doc").as_posix() for path in ROOT.glob("doc/tutorial/*")} == pictures
+    steps = re.findall(r"^   :name: (\w+)$", text, re.MULTILINE)
+    assert {Path(each).stem for each in pictures} == {*steps} - {"start", "clean"}
