@@ -141,7 +141,8 @@ def intervals(comparison: Comparison) -> Intervals:
     ]
     power = 10 ** math.floor(math.log10(reach))
     step = next(each * power for each in (0.2, 0.5, 1.0, 2.0, 5.0) if reach / (each * power) < 4)
-    places = range(-int(reach / step), int(reach / step) + 1)
+    most = int(0.95 * reach / step)  # the text of one at the very end would be cut off
+    places = range(-most, most + 1)
     band = f"Shaded: changes up to {comparison.noise:.1%}, which differences between runs explain. "
     return Intervals(
         "change, 95 % interval",
