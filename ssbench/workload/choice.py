@@ -1,18 +1,30 @@
 """The objects of a size class in slots, of which one is chosen by its popularity.
 
-Each choice takes constant time and one number from 0 to 1, whatever the number of objects is. That number may
-change from one choice to the next.
+Each choice takes constant time, whatever the number of objects is. That number may change from one choice to
+the next. What choices are made by is drawn with numpy, many at a time.
 """
 
 from __future__ import annotations
 
 import math
 from array import array
-from bisect import bisect_right
-from collections.abc import Callable
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
+
+import numpy as np
+import numpy.typing as npt
 
 from ssbench.scenario.popularity import Popularity
+
+#: Numbers that are drawn at once: enough for numpy to be fast, few enough for what they are about to stay in
+#: the caches of a processor.
+BLOCK = 512
+
+#: The same where there are few objects, whose number soon is another one.
+_SMALL_BLOCK = 64
+
+#: So many objects are more than the caches of a processor hold.
+_MANY = 100_000
 
 #: Ranks whose weights are added up one by one. From there on the sum of the weights up to a rank is an
 #: integral up to half a rank further (the midpoint rule): wrong by 1 part in 10 million for exponents near 1.
@@ -24,6 +36,8 @@ _FREE = 65536
 
 class Line:
     """Objects in slots: those of ``numbers`` from the slot ``first`` on, in 4 bytes each.
+
+    Where there is no object, ``numbers`` is empty.
 
     In an ``aged`` line they are in the order in which they came, and an object that goes lets the oldest have
     its slot. In another one the last has it, so that all others keep theirs.
@@ -50,7 +64,7 @@ class Line:
             return
         numbers[slot] = numbers[self.first]
         self.first += 1
-        if self.first >= _FREE and self.first * 2 >= len(numbers):
+        if self.first == len(numbers) or (self.first >= _FREE and self.first * 2 >= len(numbers)):
             del numbers[: self.first]
             self.next = max(self.next - self.first, 0)
             self.first = 0
@@ -59,84 +73,145 @@ class Line:
 #: Returns the slot of an object in its line, which has one object or more.
 Choose = Callable[[], int]
 
+Shares = npt.NDArray[np.float64]
+Ranks = npt.NDArray[np.int64]
+
 
 def is_aged(popularity: Popularity) -> bool:
     """Whether the order in which objects came matters."""
     return popularity.kind in {"rotate", "sequential", "latest"}
 
 
-def chooser(popularity: Popularity, line: Line, share: Callable[[], float]) -> Choose:
-    """Return what chooses an object of a line; ``share`` returns numbers from 0 to 1, 1 excluded."""
+def chooser(
+    popularity: Popularity, line: Line, random: np.random.Generator, along: Sequence[array[int]] = ()
+) -> Choose:
+    """Return what chooses an object of a line, by numbers of a generator.
+
+    ``along`` are arrays in which the chosen objects are looked up by their numbers: see :func:`_touch`.
+    """
     match popularity.kind:
         case "uniform":
-            return lambda: line.first + int(share() * (len(line.numbers) - line.first))
+            found = _by_rank(line, random, _evenly, along)
         case "zipf":
-            rank = _ranks(popularity.exponent, share)
-            return lambda: line.first + rank(len(line.numbers) - line.first)
+            found = _by_rank(line, random, ranks_of(popularity.exponent), along)
         case "latest":
-            rank = _ranks(popularity.exponent, share)
-            return lambda: len(line.numbers) - 1 - rank(len(line.numbers) - line.first)
+            found = _by_rank(line, random, ranks_of(popularity.exponent), along, newest=True)
         case "hotspot":
-            return _hotspot(popularity, line, share)
-    return lambda: _in_turn(line)
+            found = _hotspot(popularity, line, shares(random))
+        case _:
+            found = _in_turn(line)
+    return found.__next__
 
 
-def chooser_to_delete(popularity: Popularity, line: Line, share: Callable[[], float]) -> Choose:
+def chooser_to_delete(
+    popularity: Popularity, line: Line, random: np.random.Generator, along: Sequence[array[int]] = ()
+) -> Choose:
     """Return what chooses an object to be deleted: the oldest, or any where the order does not matter."""
     if is_aged(popularity):
         return lambda: line.first
-    return chooser(Popularity("uniform"), line, share)
+    return chooser(Popularity("uniform"), line, random, along)
 
 
-def _in_turn(line: Line) -> int:
-    slot = line.next
-    if not line.first <= slot < len(line.numbers):
-        slot = line.first
-    line.next = slot + 1
-    return slot
+def shares(random: np.random.Generator) -> Iterator[float]:
+    """Return numbers from 0 to 1, 1 excluded, without end."""
+    return chain.from_iterable(random.random(BLOCK).tolist() for _ in repeat(None))
 
 
-def _hotspot(popularity: Popularity, line: Line, share: Callable[[], float]) -> Choose:
-    objects, requests = popularity.objects, popularity.requests
+# Between two numbers that a generator yields the line may change, and often does.
 
-    def choose() -> int:
-        count = len(line.numbers) - line.first
-        hot = min(max(round(count * objects), 1), count)
-        part = share()
+
+def _in_turn(line: Line) -> Iterator[int]:
+    while True:
+        slot = line.next
+        if not line.first <= slot < len(line.numbers):
+            slot = line.first
+        line.next = slot + 1
+        yield slot
+
+
+def _hotspot(popularity: Popularity, line: Line, parts: Iterator[float]) -> Iterator[int]:
+    numbers, objects, requests = line.numbers, popularity.objects, popularity.requests
+    known = hot = 0
+    for part in parts:
+        first = line.first
+        count = len(numbers) - first
+        if count != known:
+            known, hot = count, min(max(round(count * objects), 1), count)
         if hot == count:
-            return line.first + int(part * count)
-        if part < requests:
-            return line.first + int(part / requests * hot)
-        cold = int((part - requests) / (1 - requests) * (count - hot))
-        return line.first + min(hot + cold, count - 1)
+            yield first + int(part * count)
+        elif part < requests:
+            yield first + int(part / requests * hot)
+        else:
+            cold = int((part - requests) / (1 - requests) * (count - hot))
+            yield first + min(hot + cold, count - 1)
 
-    return choose
+
+def _by_rank(
+    line: Line,
+    random: np.random.Generator,
+    draw: Callable[[int, Shares], Ranks],
+    along: Sequence[array[int]],
+    *,
+    newest: bool = False,
+) -> Iterator[int]:
+    """Yield slots by the ranks of objects, of which the first is the oldest, or the ``newest``.
+
+    Ranks are drawn for a few more objects than there are, and those beyond the last object left out. That
+    leaves the others as likely as they are for the number of objects that there is.
+    """
+    numbers = line.numbers
+    while True:
+        most = len(line) + len(line) // 8 + 1
+        ranks = draw(most, random.random(min(max(most, _SMALL_BLOCK), BLOCK)))
+        _touch(line, len(numbers) - 1 - ranks if newest else ranks + line.first, along)
+        for rank in ranks.tolist():
+            first, end = line.first, len(numbers)
+            count = end - first
+            if rank < count <= most:
+                yield end - 1 - rank if newest else first + rank
+            elif count > most or 2 * count < most:
+                break
 
 
-def _ranks(exponent: float, share: Callable[[], float]) -> Callable[[int], int]:
-    """Return a function that draws a rank from 0 to below a count by Zipf's law, of any exponent above 0."""
-    sums = list(accumulate(rank**-exponent for rank in range(1, _EXACT + 1)))
+def _touch(line: Line, slots: Ranks, along: Sequence[array[int]]) -> None:
+    """Read what will be asked for soon, all at once.
+
+    Of millions of objects it is in no cache of the processor, and each read by itself waits for the memory.
+    """
+    if len(line.numbers) < _MANY:
+        return
+    found = np.frombuffer(line.numbers, np.uint32)[slots.clip(line.first, len(line.numbers) - 1)]
+    for each in along:
+        np.frombuffer(each, f"u{each.itemsize}")[found].sum()
+
+
+def _evenly(count: int, parts: Shares) -> Ranks:
+    return (parts * count).astype(np.int64)
+
+
+def ranks_of(exponent: float) -> Callable[[int, Shares], Ranks]:
+    """Return a function of a count and of numbers from 0 to 1 that returns ranks from 0 to below the count.
+
+    They are by Zipf's law, of any exponent above 0.
+    """
+    sums = (np.arange(1, _EXACT + 1, dtype=np.float64) ** -exponent).cumsum()
     power = 1 - exponent
-    log, exp, expm1, log1p = math.log, math.exp, math.expm1, math.log1p
 
     def integral(rank: float) -> float:
-        return expm1(power * log(rank)) / power if power else log(rank)
+        return math.expm1(power * math.log(rank)) / power if power else math.log(rank)
 
     start = integral(_EXACT + 0.5)
-    known, exact, total = 0, 0, 0.0
 
-    def draw(count: int) -> int:
-        nonlocal known, exact, total
-        if count != known:
-            known, exact = count, min(count, _EXACT)
-            total = sums[exact - 1]
-            if count > _EXACT:
-                total += integral(count + 0.5) - start
-        part = share() * total
-        if part < sums[exact - 1]:
-            return bisect_right(sums, part, 0, exact - 1)
-        place = part - sums[-1] + start
-        rank = exp(log1p(place * power) / power) if power else exp(place)
-        return min(max(int(rank - 0.5), _EXACT), count - 1)
+    def ranks(count: int, parts: Shares) -> Ranks:
+        exact = min(count, _EXACT)
+        total = sums[exact - 1] + (integral(count + 0.5) - start if count > _EXACT else 0.0)
+        weights = parts * total
+        found: Ranks = np.minimum(sums[:exact].searchsorted(weights, side="right"), exact - 1)
+        if count > _EXACT:
+            beyond = np.flatnonzero(weights >= sums[-1])
+            places = weights[beyond] - sums[-1] + start
+            far = np.exp(np.log1p(places * power) / power) if power else np.exp(places)
+            found[beyond] = np.clip((far - 0.5).astype(np.int64), _EXACT, count - 1)
+        return found
 
-    return draw
+    return ranks

@@ -9,7 +9,7 @@ on how many the caller takes. An operation without a weight does not change it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, repeat
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -72,10 +72,10 @@ class Workload:
         """
         return chain.from_iterable(self._blocks())
 
-    def shares(self) -> Iterator[float]:
-        """Yield numbers from 0 to 1, 1 excluded, by which objects are chosen, without end."""
-        random = np.random.Generator(np.random.PCG64(self._choice_seed))
-        return chain.from_iterable(random.random(BLOCK).tolist() for _ in repeat(None))
+    def generators(self) -> list[np.random.Generator]:
+        """Return what objects are chosen by: a generator for each size class, and one for all of them."""
+        seeds = self._choice_seed.spawn(len(self.scenario.size_classes) + 1)
+        return [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
 
     def _blocks(self) -> Iterator[Iterator[Draw]]:
         random = np.random.Generator(np.random.PCG64(self._run_seed))

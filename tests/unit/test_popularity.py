@@ -24,7 +24,8 @@ from ssbench.run_results.records import RECORD_HEADER, decode_run, run_record
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.popularity import POPULARITY, REUSE, Popularity, Reuse
 from ssbench.scenario.reading import check
-from ssbench.workload.choice import Line, chooser
+from ssbench.workload import choice
+from ssbench.workload.choice import Line, chooser, ranks_of
 from ssbench.workload.chosen import ChosenPopulation, population_of
 from ssbench.workload.draws import Workload
 from ssbench.workload.population import Population
@@ -121,14 +122,57 @@ def test_objects_are_chosen_as_often_as_asked(kind: object, objects: int) -> Non
 @pytest.mark.parametrize("objects", [1, 3, 1024, 1025, 100_000])
 def test_ranks_are_the_inverse_of_the_sum_of_weights(exponent: float, objects: int) -> None:
     """Of a share of the sum of all weights, the rank is the first one up to which the sum is larger."""
-    line = Line(aged=False)
-    line.numbers.extend(range(objects))
     sums = (np.arange(1, objects + 1, dtype=float) ** -exponent).cumsum()
-    shares = [0.0, *((np.arange(500) + 0.5) / 500), 1 - 2.0**-53]
-    choose = chooser(Popularity("zipf", exponent), line, iter(shares).__next__)
-    for share in shares:
-        expected = min(int(np.searchsorted(sums, share * sums[-1], side="right")), objects - 1)
-        assert abs(choose() - expected) <= (expected > 1000)
+    shares = np.array([0.0, *((np.arange(500) + 0.5) / 500), 1 - 2.0**-53])
+    expected = np.minimum(np.searchsorted(sums, shares * sums[-1], side="right"), objects - 1)
+    found = ranks_of(exponent)(objects, shares)
+    assert (abs(found - expected) <= (expected > 1000)).all()
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each != "sequential"], ids=str)
+def test_objects_that_come_and_go_are_chosen_as_often_as_the_others(kind: object) -> None:
+    """Each choice is for the number of objects at its time, though many are drawn at once."""
+    popularity = POPULARITY.read(kind)
+    assert isinstance(popularity, Popularity)
+    line = Line(aged=popularity.kind == "latest")
+    line.numbers.extend(range(1, 41))
+    choose = chooser(popularity, line, np.random.Generator(np.random.PCG64(7)))
+    found: dict[int, Counter[int]] = {count: Counter() for count in range(20, 81)}
+    step, count = 1, 40
+    for number in range(41, DRAWS):
+        slot = choose()
+        assert line.first <= slot < len(line.numbers)
+        rank = slot - line.first
+        found[len(line)][len(line) - 1 - rank if popularity.kind == "latest" else rank] += 1
+        if number % 8:
+            continue
+        step = -step if count in {20, 80} else step
+        count += step
+        if step > 0:
+            line.numbers.append(number)
+        else:
+            line.remove(line.first)
+    assert all(found.values())
+    # The first rank was chosen as often as the weights for each number of objects have it.
+    expected = 0.0
+    for size, counts in found.items():
+        if popularity.kind == "hotspot":
+            share = popularity.requests / round(size * popularity.objects)
+        else:
+            share = max(weights_of(kind, size))
+        expected += share * counts.total()
+    assert sum(counts[0] for counts in found.values()) == pytest.approx(expected, abs=4 * expected**0.5)
+
+
+def test_what_is_read_ahead_changes_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = {"read": 3, "create": 2, "update": 1, "delete": 2}
+
+    def chosen() -> list[list[int]]:
+        return [read(populated(scenario(weights, 50, kind)), 3000) for kind in KINDS]
+
+    usual = chosen()
+    monkeypatch.setattr(choice, "_MANY", 1)
+    assert chosen() == usual
 
 
 def test_the_order_is_kept_where_it_matters() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from chi_square import misfit
 from fault_server import FaultServer, Reply
 from runs import Store
 
@@ -184,3 +187,18 @@ def test_texts_of_the_server_are_cut_for_the_wire() -> None:
     result = as_result(5, outcome, 2)
     assert (result.job_id, result.storage_url) == (5, 2)
     assert (result.trans_id, result.detail) == ("t" * 500, "d" * 500)
+
+
+def test_lives_of_objects_are_drawn_evenly_between_their_ends(run: Run) -> None:
+    random.seed(11)
+
+    def drawn(least: int | None, most: int | None, times: int) -> Counter[int | None]:
+        parameters = RunParameters(1, delete_after=least, delete_after_most=most)
+        target = Target(CREATE, run.client, parameters, "", "c", "o", 1, 0, (0, None, None, False), None)
+        return Counter(target.delete_after for _ in range(times))
+
+    counts = drawn(60, 79, 20_000)
+    assert counts.keys() == set(range(60, 80))
+    assert misfit([*counts.values()], [1 / 20] * 20) < 1
+    assert drawn(60, None, 1).keys() == {60}
+    assert drawn(None, None, 1).keys() == {None}
