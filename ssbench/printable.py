@@ -12,11 +12,14 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO, cast
 
+from ssbench.colour import SEQUENCES
+
 #: Control characters, line and paragraph separators, and what overrides the direction of writing (Unicode's
 #: Technical Report 36, 2.5). Marks of a direction, which names in Arabic may hold, are not among them.
 _BEYOND_LINES = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 _IN_TEXT = re.compile(f"[{_BEYOND_LINES}]")
 _IN_LINE = re.compile(f"[{_BEYOND_LINES}\t\n\ud800-\udfff]")
+_BUT_COLOURS = re.compile(f"({'|'.join(map(re.escape, SEQUENCES))})|[{_BEYOND_LINES}]")
 
 #: What a spreadsheet takes for the beginning of a formula
 #: (https://owasp.org/www-community/attacks/CSV_Injection).
@@ -32,6 +35,11 @@ def printable(text: str) -> str:
 def shown(text: str) -> str:
     """Return a text of several lines with U+FFFD for each character that controls a terminal or a line."""
     return text if text.isprintable() else _IN_TEXT.sub("\ufffd", text)
+
+
+def painted(text: str) -> str:
+    """Return a text as :func:`shown` does, but with the colours of :func:`ssbench.colour.paint`."""
+    return text if text.isprintable() else _BUT_COLOURS.sub(lambda found: found[1] or "\ufffd", text)
 
 
 def in_json(text: str) -> str:
@@ -56,6 +64,11 @@ class PrintableStream:
     def __init__(self, stream: TextIO, clean: Callable[[str], str]) -> None:
         self._stream = stream
         self._clean = clean
+
+    def let_paint(self) -> None:
+        """Let colours pass from now on; for what is made of texts that are printable each by itself."""
+        if self._clean is shown:
+            self._clean = painted
 
     def write(self, text: str) -> int:
         """Write a text."""

@@ -6,8 +6,17 @@ import time
 from collections.abc import Sequence
 
 from ssbench.archive.entry import NO_P99, Entry
-from ssbench.document import Column, Detail, Document, Element, Note, Table, View
+from ssbench.document import Cell, Column, Detail, Document, Element, Note, Table, Tone, View
 from ssbench.figures import FIGURES
+from ssbench.verdict import Outcome
+
+#: What stands out in a list: verdicts that are not good.
+_TONES = {
+    Outcome.WARNED.value: Tone.DOUBTFUL,
+    Outcome.UNDECIDED.value: Tone.DOUBTFUL,
+    Outcome.NOT_DELIVERED.value: Tone.BAD,
+    Outcome.FAILED.value: Tone.BAD,
+}
 
 
 def document(entries: Sequence[tuple[str, Entry]], _view: View) -> Document:
@@ -35,7 +44,7 @@ def document(entries: Sequence[tuple[str, Entry]], _view: View) -> Document:
             str(entry.users),
             FIGURES["rate"].unit.text(entry.rate),
             FIGURES["p99"].unit.text(entry.p99),
-            entry.verdict,
+            Cell(entry.verdict, tone=_TONES.get(entry.verdict)),
             entry.file,
         )
         for name, entry in entries

@@ -63,6 +63,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if not json_output.alone(arguments):
         with output_file.standard_output(printable.of(arguments.format)) as out:
             view = output_file.view(out, verbose=arguments.verbose)
+            # A table is no text to read line by line: it may use all of a wide terminal.
+            view = replace(view, columns=max(output_file.terminal_columns(out) or 0, view.columns))
             if arguments.verbose and not arguments.trend:  # nothing is cut
                 view = replace(view, wide=True)
             out.writelines(products.parts(product, arguments.format, shown, view))

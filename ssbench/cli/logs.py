@@ -16,7 +16,7 @@ class _Handler(logging.Handler):
             if record.levelno <= logging.INFO and terminal.passes():
                 terminal.write_passing(text.partition("\n")[0])
             else:
-                terminal.write_line(text)
+                terminal.write_line(text, record.levelname)
         except Exception:  # noqa: BLE001 - as logging.StreamHandler does
             self.handleError(record)
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from ssbench import printable
+from ssbench import colour, printable
 from ssbench.document import View
 from ssbench.document.columns import WIDTH
 from ssbench.errors import UsageError
@@ -59,9 +59,12 @@ def view(out: TextIO, *, verbose: bool = False) -> View:
 
 
 def fitted(wanted: _View, out: TextIO) -> _View:
-    """Return a view with the columns and the encoding of a file."""
+    """Return a view with the columns and the encoding of a file, and with colours where they are wanted."""
     columns = min(max(terminal_columns(out) or 0, WIDTH), _MOST_COLUMNS)
-    return replace(wanted, columns=columns, encoding=out.encoding or "utf-8")
+    coloured = colour.wanted(out)
+    if coloured and isinstance(out, printable.PrintableStream):
+        out.let_paint()
+    return replace(wanted, columns=columns, encoding=out.encoding or "utf-8", coloured=coloured)
 
 
 def terminal_columns(out: TextIO) -> int | None:

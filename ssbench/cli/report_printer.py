@@ -82,7 +82,8 @@ class ReportPrinter:
             options = output_file.fitted(options, sys.stdout) if sys.stdout else options
             name, note = fitting(name, statistics, options, command)
             terminal.drain()  # both may go to one place, and are to be in order there
-            write_report(name, statistics, options, printable.stream(cast("TextIO", self._channel)))
+            clean = printable.painted if options.coloured else printable.shown
+            write_report(name, statistics, options, printable.stream(cast("TextIO", self._channel), clean))
             self._channel.write(note)
             if self._channel.drain(_AT_FIRST_SECONDS):
                 terminal.let_remain()

@@ -137,20 +137,22 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     add_undecided(group)
     report_files.add_arguments(group)
     web_options.add_arguments(group)
-    group.add_argument(
+    shown = group.add_mutually_exclusive_group()
+    shown.add_argument(
         "--progress",
         choices=("line", "characters", "none"),
         default="line",
         help="what to show of the benchmark on standard error: a line (redrawn on a terminal, one each 10 s"
         " elsewhere), a character for each result, or nothing (default: %(default)s)",
     )
-    group.add_argument(
+    shown.add_argument(
         "--live",
         dest="progress",
         action="store_const",
         const="live",
-        help="show operations and workers, with their CPU and lag, on a small screen that is redrawn; where"
-        " there is no terminal, the same as --progress line",
+        help="show operations and workers, with their CPU and lag, on a small screen that is redrawn, and how"
+        " they went in the last minute where it is wide; where there is no terminal, the same as --progress"
+        " line",
     )
     group.add_argument(
         "--profile", action="store_true", help="write profiles of the benchmark and of the local workers"

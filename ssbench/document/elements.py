@@ -38,13 +38,14 @@ class View:
     """What a document is written for.
 
     ``columns`` are those of text, 80 or more; tables of a ``wide`` text are as wide as their cells.
-    ``encoding`` is that of the output, which text keeps to.
+    ``encoding`` is that of the output, which text keeps to; ``coloured`` text shows tones by colours.
     Text and Markdown that are ``verbose`` have more. Pages depend on none of these.
     """
 
     columns: int = 80
     wide: bool = False
     encoding: str = "utf-8"
+    coloured: bool = False
     verbose: bool = False
 
     @property

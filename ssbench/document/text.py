@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import dropwhile, pairwise, product
 
+from ssbench.colour import Toned, paint
 from ssbench.document.columns import UNBROKEN, bar, bars, cut, paragraph, width, wrap
 from ssbench.document.elements import (
     Bars,
@@ -23,6 +24,7 @@ from ssbench.document.elements import (
     Section,
     Table,
     Tiles,
+    Tone,
     Verdict,
     View,
     Warnings,
@@ -57,7 +59,7 @@ def _document(document: Document, view: View) -> Iterator[Sequence[str]]:
     if document.facts:
         yield [*wrap(map(printable, document.facts), between="; ", columns=view.columns)]
     if document.verdict is not None:
-        yield [*_paragraph(document.verdict.title, view)]
+        yield _title(document.verdict, view)
     yield from elements(document.elements, view)
     if document.verdict is not None and document.verdict.sentences:
         yield ()
@@ -82,12 +84,16 @@ def elements(found: Iterable[Element], view: View) -> Iterator[Sequence[str]]:
     for each in found:
         match each:
             case Verdict():
-                yield [*_paragraph(each.title, view)]
+                yield _title(each, view)
                 yield [line for sentence in each.sentences for line in _paragraph(sentence, view)]
             case Note(text):
                 yield [*_paragraph(text, view)]
             case Warnings(texts) if texts:
-                yield [line for text in texts for line in _paragraph(f"! {text}", view)]
+                yield [
+                    _painted(line, Tone.DOUBTFUL, view)
+                    for text in texts
+                    for line in _paragraph(f"! {text}", view)
+                ]
             case Items(items):
                 yield [*_items(items, view, 2)]
             case Bars():
@@ -113,6 +119,14 @@ def _section(found: Section, view: View) -> Iterator[Sequence[str]]:
     inner = elements(found.elements, replace(view, columns=view.columns - _INDENT))
     for block in dropwhile(lambda lines: not lines, inner):
         yield [" " * _INDENT + line if line else line for line in block]
+
+
+def _title(verdict: Verdict, view: View) -> list[str]:
+    return [_painted(line, verdict.tone, view) for line in _paragraph(verdict.title, view)]
+
+
+def _painted(text: str, tone: Tone | None, view: View) -> str:
+    return paint(text, tone.value) if view.coloured and tone is not None else text
 
 
 def _paragraph(text: str, view: View, indent: int = 2) -> Iterator[str]:
@@ -194,7 +208,10 @@ def _head(*columns: Column) -> str:
 def _cell(cell: str | Cell, view: View) -> str:
     if isinstance(cell, str):
         return printable(cell)
-    return printable(cell.short or cell.text) if cell.bar is None else bar(cell.bar, _BAR, view.encoding)
+    if cell.bar is not None:
+        return bar(cell.bar, _BAR, view.encoding)
+    text = printable(cell.short or cell.text)
+    return Toned.of(text, cell.tone.value) if view.coloured and cell.tone is not None else text
 
 
 #: The width of a column, whether it is aligned to the right, and its cells.
@@ -254,9 +271,9 @@ def _lines(block: _Block, notes: dict[int, list[str]]) -> Iterator[str]:
     for place in range(len(columns[0][2])):
         yield from notes.get(place, ())
         cells = [
-            " " * (most - width(own[place])) + own[place]
+            " " * (most - width(own[place])) + _cell_painted(own[place])
             if is_number
-            else own[place] + " " * (most - width(own[place]))
+            else _cell_painted(own[place]) + " " * (most - width(own[place]))
             for most, is_number, own in columns
         ]
         if width(columns[0][2][place]) > room:
@@ -264,6 +281,10 @@ def _lines(block: _Block, notes: dict[int, list[str]]) -> Iterator[str]:
             cells[0] = " " * room
         yield (" " * gap).join(cells).rstrip()
     yield from notes.get(len(columns[0][2]), ())
+
+
+def _cell_painted(text: str) -> str:
+    return paint(text, text.tone) if isinstance(text, Toned) else text
 
 
 def _sentences(rows: Iterable[Sequence[str | Cell]], table: Table, view: View) -> Iterator[str]:

@@ -6,6 +6,7 @@ The summary comes last, so that it is what remains on the screen.
 from __future__ import annotations
 
 from ssbench.document import text
+from ssbench.printable import shown
 from ssbench.reports import old_table
 from ssbench.reports import sections as of_sections
 from ssbench.reports import summary as of_summary
@@ -16,14 +17,16 @@ from ssbench.statistics import RunStatistics
 def table(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the table of ssbench 0.3.9, and further percentiles after it."""
     return _after(
-        old_table.table(statistics, options), text.render(of_sections.further(statistics, options), options)
+        shown(old_table.table(statistics, options)),
+        text.render(of_sections.further(statistics, options), options),
     )
 
 
 def sections(statistics: RunStatistics, options: ReportOptions) -> str:
     """Return the table and all sections after it."""
     return _after(
-        old_table.table(statistics, options), text.render(of_sections.document(statistics, options), options)
+        shown(old_table.table(statistics, options)),
+        text.render(of_sections.document(statistics, options), options),
     )
 
 

@@ -18,7 +18,7 @@ from ssbench.operations import OPERATIONS
 from ssbench.results import ResultBlock
 from ssbench.scenario.model import Scenario
 from ssbench.screen import terminal
-from ssbench.screen.live_frame import OperationView, View, WorkerView, frame
+from ssbench.screen.live_frame import HISTORY_SECONDS, OperationView, View, WorkerView, frame
 from ssbench.screen.progress_line import ProgressLine
 
 #: Seconds that rates and latencies are of.
@@ -37,6 +37,14 @@ class _Of(NamedTuple):
     done: int
     moved: int
     latencies: npt.NDArray[np.float64]
+
+
+class _Second(NamedTuple):
+    """A second: successes by operation and by worker, failures by cause."""
+
+    operations: Counter[int]
+    workers: Counter[int]
+    causes: Counter[str]
 
 
 class _Part(NamedTuple):
@@ -65,6 +73,9 @@ class LiveScreen(ProgressLine):
         self._parts: deque[_Part] = deque()
         self._parts_begin: float | None = None
         self._failed: Counter[int] = Counter()
+        self._seconds: deque[_Second] = deque(maxlen=HISTORY_SECONDS)
+        self._second_ends = 0.0
+        self._second = _Second(Counter(), Counter(), Counter())
         self._seen: set[int] = set()
 
     def _gather(self, now: float) -> None:
@@ -75,11 +86,18 @@ class LiveScreen(ProgressLine):
     def _count(self, now: float) -> None:
         if self._parts_begin is None:
             self._parts_begin = now
+            self._second_ends = now + 1.0
         operations: dict[int, _Of] = {}
         workers: Counter[int] = Counter()
         for block in self._blocks:
             self._count_block(block, operations, workers)
         self._seen.update(operations)
+        self._second.operations.update({code: each.done for code, each in operations.items()})
+        self._second.workers.update(workers)
+        if now >= self._second_ends:
+            self._second_ends += max(int(now - self._second_ends), 0) + 1.0
+            self._seconds.append(self._second)
+            self._second = _Second(Counter(), Counter(), Counter())
         self._parts.append(_Part(now, operations, workers))
         while self._parts[0].until <= now - _WINDOW_SECONDS:
             self._parts_begin = self._parts.popleft().until
@@ -87,6 +105,7 @@ class LiveScreen(ProgressLine):
     def _count_block(self, block: ResultBlock, operations: dict[int, _Of], workers: Counter[int]) -> None:
         failed, codes = block.failed, block.operation
         self._failed.update(codes[failed].tolist())
+        self._second.causes.update(each.cause for each in block.failures.values() if each.cause is not None)
         for code in np.flatnonzero(np.bincount(codes)).tolist():
             rows = np.flatnonzero((codes == code) & ~failed)
             latencies = block.last_byte[rows]
@@ -115,7 +134,14 @@ class LiveScreen(ProgressLine):
             operations=[self._operation(code, seconds) for code in sorted(self._seen)],
             workers=self._views(),
             rates={worker: count / seconds for worker, count in workers.items()},
+            of_workers={worker: [each.workers[worker] for each in self._seconds] for worker in workers},
+            of_causes={
+                cause: [each.causes[cause] for each in self._seconds] for cause in self._causes_shown()
+            },
         )
+
+    def _causes_shown(self) -> list[str]:
+        return [cause for cause, _ in self._causes.most_common(_MOST_ROWS)]
 
     def _operation(self, code: int, seconds: float) -> OperationView:
         parts = [part.operations[code] for part in self._parts if code in part.operations]
@@ -131,9 +157,10 @@ class LiveScreen(ProgressLine):
             p99,
             longest,
             self._failed[code],
+            [each.operations[code] for each in self._seconds],
         )
 
     def _draw(self, now: float, width: int) -> None:
         # One line stays free, or the terminal would scroll.
         height = min((terminal.rows() or _ROWS) - 1, _MOST_ROWS)
-        terminal.redraw_lines(frame(self.view(now), width, height))
+        terminal.redraw_lines(frame(self.view(now), width, height, terminal.encoding()))

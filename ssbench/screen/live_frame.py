@@ -1,14 +1,29 @@
-"""The small screen of ``--live``: operations, workers, errors, in plain lines that fit a terminal."""
+"""The small screen of ``--live``: operations, workers, errors, in plain lines that fit a terminal.
+
+A wide terminal has beside each line a small picture of how it went, second by second.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ssbench.colour import Toned
+from ssbench.document.columns import bars
 from ssbench.figures.limits import BUSY_CPU
 from ssbench.figures.units import megabytes, milliseconds, rate
 from ssbench.screen.figures_line import Figures, compose
+
+#: Columns of the lines themselves; with so many more there is room for pictures, of a second in a column.
+_COLUMNS = 80
+_LEAST_PICTURE = 20
+HISTORY_SECONDS = 60
+
+_HEAD = "ops/s in each of the last seconds"
+
+#: The tones of what the user should look at.
+_WARNED, _FAILED = "doubtful", "bad"
 
 
 class WorkerView(NamedTuple):
@@ -26,7 +41,7 @@ class WorkerView(NamedTuple):
 class OperationView:
     """What an operation did lately: rates a second, and latencies in seconds, None where too few were seen.
 
-    ``failed`` is of the whole run.
+    ``failed`` is of the whole run, ``history`` its successes in each of the last seconds.
     """
 
     name: str
@@ -37,57 +52,93 @@ class OperationView:
     p99: float | None
     longest: float | None
     failed: int
+    history: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that is shown. ``rates`` are the operations a second of each worker id."""
+    """All that is shown. ``rates`` are the operations a second of each worker id.
+
+    ``of_workers`` and ``of_causes`` are successes, and failures, in each of the last seconds.
+    """
 
     title: str
     figures: Figures
     operations: Sequence[OperationView]
     workers: Sequence[WorkerView]
     rates: dict[int, float]
+    of_workers: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    of_causes: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
-def frame(view: View, width: int, height: int) -> list[str]:
-    """Return the lines, at most ``height`` of at most ``width`` characters, all of them printable ASCII."""
-    lines = [view.title, compose(view.figures, width)]
-    lines += ["", *_operations(view.operations)]
+class _Line(NamedTuple):
+    """A line: its text, its tone where it has one, and what is drawn beside it or written above that."""
+
+    text: str
+    tone: str = ""
+    history: Sequence[float] = ()
+    head: str = ""
+
+
+def frame(view: View, width: int, height: int, encoding: str = "ascii") -> list[str]:
+    """Return the lines, at most ``height`` of at most ``width`` characters, all of them printable.
+
+    They are ASCII but for pictures, which an ``encoding`` may have better characters for.
+    """
+    lines = [_Line(view.title), _Line(compose(view.figures, width))]
+    lines += [_Line(""), *_operations(view.operations)]
     room = height - len(lines) - 2
     if room > 1:
-        lines += ["", *_workers(view, room - 1)]
+        lines += [_Line(""), *_workers(view, room - 1)]
     causes = sorted(view.figures.causes.items(), key=lambda item: -item[1])
-    lines += [f"{times:>9,} x {cause}" for cause, times in causes[: max(height - len(lines), 0)]]
-    return ["".join(char if " " <= char <= "~" else "?" for char in line)[:width] for line in lines[:height]]
+    lines += [
+        _Line(f"{times:>9,} x {cause}", _FAILED, view.of_causes.get(cause, ()), "errors a second")
+        for cause, times in causes[: max(height - len(lines), 0)]
+    ]
+    return [_fit(line, width, encoding) for line in lines[:height]]
 
 
-def _operations(operations: Sequence[OperationView]) -> Iterator[str]:
-    yield f"{'':<10}{'ops/s':>10}{'MB/s':>10} |{'ms: p50':>9}{'p95':>8}{'p99':>8}{'max':>8}{'failed':>9}"
+def _fit(line: _Line, width: int, encoding: str) -> str:
+    """Return a line that is not wider than the terminal, with its picture where there is room."""
+    text = "".join(char if " " <= char <= "~" else "?" for char in line.text)
+    room = min(width - _COLUMNS - len("  "), HISTORY_SECONDS)
+    if room >= _LEAST_PICTURE and (line.history or line.head):
+        beside = bars(line.history[-room:], encoding) if line.history else line.head[:room]
+        text = f"{text[:_COLUMNS]:<{_COLUMNS}}  {beside}"
+    return Toned.of(text[:width], line.tone) if line.tone else text[:width]
+
+
+def _operations(operations: Sequence[OperationView]) -> Iterator[_Line]:
+    head = f"{'':<10}{'ops/s':>10}{'MB/s':>10} |{'ms: p50':>9}{'p95':>8}{'p99':>8}{'max':>8}{'failed':>9}"
+    yield _Line(head, head=_HEAD)
     for each in operations:
         times = [milliseconds(seconds) for seconds in (each.p50, each.p95, each.p99, each.longest)]
-        yield (
+        text = (
             f"{each.name.upper():<10.10}{rate(each.rate):>10}{megabytes(each.moved):>10} |"
             f"{times[0]:>9}{times[1]:>8}{times[2]:>8}{times[3]:>8}{each.failed:>9,}"
         )
+        yield _Line(text, _FAILED if each.failed else "", each.history)
 
 
-def _workers(view: View, room: int) -> Iterator[str]:
+def _workers(view: View, room: int) -> Iterator[_Line]:
     """Yield the workers by their ids; where there is little room, those that get no jobs and the busiest."""
     workers = sorted(view.workers, key=lambda worker: (worker.ready, -(worker.cpu_share or 0.0)))
     if len(workers) > room - 1:
         workers = workers[: max(room - 2, 0)]
     workers.sort()
-    yield f"{'worker':>10}{'ops/s':>10}{'jobs':>10} |{'CPU':>9}{'lag p99':>10}  host"
+    head = f"{'worker':>10}{'ops/s':>10}{'jobs':>10} |{'CPU':>9}{'lag p99':>10}  host"
+    yield _Line(head, head=_HEAD)
     for worker in workers:
         cpu = "-" if worker.cpu_share is None else f"{100 * worker.cpu_share:.0f} %"
         lag = milliseconds(worker.lag_p99) + (" ms" if worker.lag_p99 is not None else "")
-        yield (
+        remark = _remark(worker)
+        text = (
             f"{worker.worker_id:>10}{rate(view.rates.get(worker.worker_id, 0.0)):>10}{worker.jobs:>10,} |"
-            f"{cpu:>9}{lag:>10}  {worker.host}{_remark(worker)}"
+            f"{cpu:>9}{lag:>10}  {worker.host}{remark}"
         )
+        yield _Line(text, _WARNED if remark else "", view.of_workers.get(worker.worker_id, ()))
     if len(workers) < len(view.workers):
-        yield f"{'':>10} and {len(view.workers) - len(workers):,} less busy workers"
+        yield _Line(f"{'':>10} and {len(view.workers) - len(workers):,} less busy workers")
 
 
 def _remark(worker: WorkerView) -> str:

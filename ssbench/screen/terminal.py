@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from ssbench import colour
 from ssbench.printable import printable, shown
 from ssbench.screen.channel import Channel
 
@@ -26,6 +27,9 @@ _drawn = 0
 
 #: The width of a terminal that does not tell it.
 _COLUMNS = 80
+
+#: Levels of log lines, and their tones.
+_LEVELS = {"WARNING": "doubtful", "ERROR": "bad", "CRITICAL": "bad"}
 
 #: Erases the rest of a line of a terminal.
 _ERASE_REST = "\x1b[K"
@@ -73,9 +77,15 @@ def redraw(text: str) -> None:
 def redraw_lines(lines: Sequence[str]) -> None:
     """Write one line or more as :func:`redraw` does; there must be fewer than the terminal has."""
     global _drawn  # noqa: PLW0603 - there is one standard error
-    text = "\r\n".join(f"{printable(line)}{_ERASE_REST}" for line in lines)
+    text = "\r\n".join(f"{_painted(line)}{_ERASE_REST}" for line in lines)
     _write_if_read(_to_first_line() + text + (_ERASE_BELOW if _drawn > 1 else ""))
     _drawn = len(lines)
+
+
+def _painted(line: str) -> str:
+    """Return a printable line, in its colour where it has one."""
+    coloured = isinstance(line, colour.Toned) and colour.wanted(sys.stderr)
+    return colour.paint(printable(line), line.tone) if coloured else printable(line)
 
 
 def _to_first_line() -> str:
@@ -89,10 +99,16 @@ def _write_if_read(text: str) -> None:
         sys.stderr.write(text)
 
 
-def write_line(text: str) -> None:
-    """Write a line, or several, after ending the row of characters before it."""
+def write_line(text: str, level: str = "") -> None:
+    """Write a line, or several, after ending the row of characters before it.
+
+    ``level`` is a word of it, such as WARNING, that has a colour where there are colours.
+    """
     end_row()
-    sys.stderr.write(shown(text) + "\n")
+    text = shown(text)
+    if level in _LEVELS and colour.wanted(sys.stderr):
+        text = text.replace(level, colour.paint(level, _LEVELS[level]), 1)
+    sys.stderr.write(text + "\n")
 
 
 def end_row() -> None:
@@ -165,6 +181,11 @@ def rows() -> int | None:
         return os.get_terminal_size(sys.stderr.fileno()).lines or None
     except (OSError, ValueError):
         return None
+
+
+def encoding() -> str:
+    """Return the encoding of standard error."""
+    return getattr(sys.stderr, "encoding", None) or "ascii"
 
 
 def behind() -> bool:

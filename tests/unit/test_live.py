@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_rows import block, many, row
 
+from ssbench.colour import Toned
 from ssbench.results import NOT_MEASURED, Failure, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.screen import terminal
@@ -58,6 +60,35 @@ def test_the_busiest_and_those_that_get_no_jobs_are_shown_where_there_is_little_
     assert any("and 8 less busy workers" in line for line in lines)
     busy = frame(view(workers=[WorkerView(1, "h", True, 0.97, 0.1, 5)]), 80, 24)
     assert any("! its core is the limit" in line for line in busy)
+
+
+def test_a_wide_terminal_shows_how_it_went() -> None:
+    read = replace(READ, history=[0, 1, 2, 4])
+    shown = view(operations=[read], of_workers={3: [4.0, 0.0]}, of_causes={"HTTP 503": [0, 3]})
+    narrow = frame(shown, 100, 24)
+    assert narrow == frame(view(), 100, 24)
+    wide = frame(shown, 120, 24, "utf-8")
+    assert next(line for line in wide if line.startswith("READ")) == narrow[4].ljust(80) + "  " + "▁▃▅█"
+    assert "ops/s in each" in wide[3]
+    assert next(line for line in wide if line.split()[:1] == ["3"]).endswith(" █▁")
+    assert wide[-1].endswith("▁█")
+    assert all(len(line) <= 120 for line in wide)
+
+
+def test_what_the_user_should_look_at_has_a_tone() -> None:
+    lines = frame(view(workers=[WorkerView(0, "host-0", False, None, None, 0)]), 80, 24)
+    tones = {line.split()[0]: line.tone for line in lines if isinstance(line, Toned)}
+    assert tones == {"READ": "bad", "0": "doubtful", "3": "bad"}
+
+
+def test_the_history_is_of_whole_seconds(screen: LiveScreen) -> None:
+    screen.tick(0.0)
+    for now in np.arange(0.25, 5.1, 0.25):
+        screen.add(many(range(10), operation=1, worker=3, completed=1.0, last_byte=0.01))
+        screen.tick(float(now))
+    (read,) = screen.view(5.0).operations
+    assert read.history == [40] * 5
+    assert screen.view(5.0).of_workers == {3: [40] * 5}
 
 
 @settings(max_examples=30, deadline=None)
