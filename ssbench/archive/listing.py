@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from ssbench.archive.entry import NO_P99, Entry
-from ssbench.document import Cell, Column, Detail, Document, Element, Note, Table, Tone, View
+from ssbench.document import Cell, Column, Detail, Document, Element, Note, Row, Table, Tone, View
 from ssbench.figures import FIGURES
 from ssbench.verdict import Outcome
 
@@ -35,7 +35,7 @@ def document(entries: Sequence[tuple[str, Entry]], _view: View) -> Document:
         Column("verdict", is_number=False, is_whole=True),
         Column("file", is_number=False, detail=Detail.VERBOSE),
     ]
-    rows = [
+    rows: list[Row] = [
         (
             name,
             time.strftime("%Y-%m-%d %H:%M", time.gmtime(entry.started)),

@@ -84,8 +84,8 @@ def redraw_lines(lines: Sequence[str]) -> None:
 
 def _painted(line: str) -> str:
     """Return a printable line, in its colour where it has one."""
-    coloured = isinstance(line, colour.Toned) and colour.wanted(sys.stderr)
-    return colour.paint(printable(line), line.tone) if coloured else printable(line)
+    tone = line.tone if isinstance(line, colour.Toned) and colour.wanted(sys.stderr) else ""
+    return colour.paint(printable(line), tone)
 
 
 def _to_first_line() -> str:

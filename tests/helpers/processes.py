@@ -216,7 +216,8 @@ class Fleet:
         unless the arguments say otherwise.
         """
         self._runs += 1
-        report = () if {"--csv", "--report"} & set(map(str, arguments)) else FULL
+        given = set(map(str, arguments))
+        report = () if {"--csv", "--report"} & given else FULL
         return self.master(
             "run-scenario",
             "-f",
@@ -226,7 +227,7 @@ class Fleet:
             *self._ports(),
             "-s",
             self.stats,
-            *CHARACTERS,
+            *(() if "--live" in given else CHARACTERS),
             *report,
             *arguments,
             environment=environment,

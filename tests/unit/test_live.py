@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_rows import block, many, row
 
+from ssbench.cli import master
 from ssbench.colour import Toned
 from ssbench.results import NOT_MEASURED, Failure, RunSummary
 from ssbench.scenario.model import Scenario, SizeClass
@@ -168,3 +169,23 @@ def test_without_a_terminal_it_is_a_line_each_ten_seconds(caplog: pytest.LogCapt
             screen.tick(float(second))
     assert len(caplog.messages) == 2
     assert "left" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("progress", ["none", "characters"])
+def test_a_screen_and_another_progress_exclude_each_other(
+    progress: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = master.parser(["run-scenario"])
+    for arguments in (("--live", "--progress", progress), ("--progress", progress, "--live")):
+        with pytest.raises(SystemExit):
+            made.parse_known_args(["run-scenario", "-f", "x", *arguments])
+        assert "not allowed with argument --" in capsys.readouterr().err
+
+
+def test_a_screen_wins_over_a_progress_that_is_set_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSBENCH_PROGRESS", "none")
+    arguments = ["run-scenario", "-f", "x", "--live"]
+    made = master.parser(arguments)
+    master._use_settings(made, arguments)
+    assert made.parse_args(arguments).progress == "live"
+    assert made.parse_args(arguments[:-1]).progress == "none"

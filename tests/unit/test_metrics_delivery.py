@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import time
+from pathlib import Path
 
 import pytest
 from collector import Taken, taking
@@ -10,8 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from result_rows import block, row
 from runs import wait_until
 
-from ssbench.cli import metrics_options
+from ssbench.cli import attribute_requests, metrics_options
 from ssbench.cli.options import Parser
+from ssbench.errors import UsageError
 from ssbench.metrics import courier, pushgateway
 from ssbench.metrics.counting import Counting
 from ssbench.metrics.courier import Courier
@@ -125,3 +128,14 @@ def test_wrong_addresses(option: str, url: str, said: str, capsys: pytest.Captur
     with pytest.raises(SystemExit):
         parser.parse_args([option, url])
     assert said in capsys.readouterr().err
+
+
+def test_the_settings_of_a_run_do_not_make_attribute_write_to_a_url() -> None:
+    arguments = argparse.Namespace(
+        transaction=None, trace=None, json=None, html=None, otlp=Path("http://collector:4318"), compare=None
+    )
+    with pytest.raises(UsageError, match="it is run-scenario that sends metrics to a URL"):
+        attribute_requests.check(arguments)
+    arguments.set_elsewhere = {"otlp": (None, "SSBENCH_OTLP")}
+    attribute_requests.check(arguments)
+    assert arguments.otlp is None
