@@ -17,8 +17,9 @@ class History:
     ``began`` is when its first attempt began, ``ended`` when the last one ended (None: not known), ``due``
     when it was due (None in a closed loop), all by the master's monotonic clock. ``retries`` is the number
     of attempts that failed, ``retried`` their causes with counts. ``connecting`` and ``pausing`` are the
-    seconds spent on that. A task that has not begun has a history only where it has a due time, or where that
-    is in doubt, without retries.
+    seconds spent on that, ``connections`` and ``resumed`` are as in :class:`~ssbench.fleet.wire.Rare`. A task
+    that has not begun has a history only where it has a due time, or where that is in doubt, without
+    retries.
 
     ``in_doubt``: it may have been done, because an attempt got no answer, or because the worker that had it
     was lost before it could say whether it had begun it.
@@ -32,6 +33,8 @@ class History:
     ended: float | None = None
     due: float | None = None
     in_doubt: bool = False
+    connections: int = 0
+    resumed: int = 0
 
     def add_to(self, result: Result) -> Result:
         """Return the result with the causes and the parts of earlier attempts added to its own.
@@ -46,7 +49,11 @@ class History:
             retried[cause] = retried.get(cause, 0) + count
         rare = result.rare or Rare()
         rare = msgspec.structs.replace(
-            rare, connecting=rare.connecting + self.connecting, pausing=rare.pausing + self.pausing
+            rare,
+            connecting=rare.connecting + self.connecting,
+            pausing=rare.pausing + self.pausing,
+            connections=rare.connections + self.connections,
+            resumed=rare.resumed + self.resumed,
         )
         return msgspec.structs.replace(result, retried=retried, rare=rare)
 
@@ -69,7 +76,18 @@ def after_failure(result: Result, cause: str, history: History | None, ended: fl
     in_doubt = result.resent > 0 or not UNANSWERED.isdisjoint(retried)
     if history is not None:
         due, in_doubt = history.due, in_doubt or history.in_doubt
-    return History(result.retries + 1, began, retried, rare.connecting, rare.pausing, ended, due, in_doubt)
+    return History(
+        result.retries + 1,
+        began,
+        retried,
+        rare.connecting,
+        rare.pausing,
+        ended,
+        due,
+        in_doubt,
+        rare.connections,
+        rare.resumed,
+    )
 
 
 def tried(history: History | None) -> bool:

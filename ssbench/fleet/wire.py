@@ -17,11 +17,12 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from ssbench.body_files import BodyFiles
 from ssbench.operation import MOST_STEPS, Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 18
+PROTOCOL = 19
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -93,9 +94,12 @@ class RunParameters(Struct, array_like=True, frozen=True):
     each ``group`` of users, whose jobs follow them. ``operations`` are the settings of operations,
     ``most_requests`` is how many requests a job is at most. ``signed`` has the query of temporary URLs for
     each container. With ``every_etag`` the MD5 of all that is read is compared with its ETag, not that of a
-    sample. ``zeros`` is the share of bodies that is zeros. ``object_names`` is the template of names of
-    objects, None for the usual one. With several ``accounts`` the number of a job's container tells which of
-    them it is in (:func:`ssbench.names.in_account`).
+    sample. ``zeros`` is the share of bodies that is zeros, ``files`` are what bodies are of in place of
+    random bytes. ``object_names`` is the template of names of objects, None for the usual one. With several
+    ``accounts`` the number of a job's container tells which of them it is in
+    (:func:`ssbench.names.in_account`). ``metadata`` is how many items of metadata uploads have, and the bytes
+    of each. A share of jobs has ``new_connections``, which is drawn by the ``seed``; with ``tls_resume`` such
+    a connection continues an earlier TLS session.
     """
 
     run_id: Count
@@ -124,6 +128,11 @@ class RunParameters(Struct, array_like=True, frozen=True):
     zeros: Annotated[float, Meta(ge=0, le=1)] = 0.0
     object_names: Text | None = None
     accounts: list[Account] = []
+    metadata: tuple[Small, Small] = (0, 0)
+    new_connections: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    seed: Count = 0
+    tls_resume: bool = False
+    files: BodyFiles | None = None
 
 
 class JobBatch(Struct, array_like=True, frozen=True):
@@ -198,6 +207,7 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
     listings came, ``steps`` the seconds of each step. ``left`` is how many objects it may have left. Where a
     host has several addresses, ``address`` is the one that was used, ``unreached`` are those to which
     connections of the worker failed since its last such result.
+    ``connections`` is how many connections were made for it, of which so many ``resumed`` a TLS session.
     """
 
     connecting: Seconds = 0.0
@@ -209,6 +219,8 @@ class Rare(Struct, array_like=True, frozen=True, gc=False):
     left: Small = 0
     address: Name = ""
     unreached: Annotated[list[Name], Meta(max_length=1000)] = []
+    connections: Small = 0
+    resumed: Small = 0
 
 
 class Brief(Struct, array_like=True, frozen=True, gc=False):

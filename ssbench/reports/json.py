@@ -284,6 +284,9 @@ class _Maker:
             held_up=figures.held_up.count,
             last_attempt=self._latency(figures.last_attempt),
             connecting_times=self._latency(figures.connecting),
+            new_connections=figures.connections.made,
+            resumed_connections=figures.connections.resumed,
+            on_kept=figures.count + figures.failed - figures.connections.operations,
             entries=figures.entries,
             entries_per_second=operations * figures.entries / figures.count if figures.entries else None,
         )

@@ -100,7 +100,8 @@ class Figures(Record, frozen=True, kw_only=True):
     ``lateness`` the time of all until they began, ``late`` how many began over 1 ms late; of open loops only.
     ``held_up`` successes are in no latency, because their worker stalled. ``last_attempt`` is what last
     attempts took, without connecting, of all in ``last_byte``; ``connecting_times`` is of those that
-    connected.
+    connected. ``new_connections`` are those that were made; ``resumed_connections`` of them continued an
+    earlier TLS session; ``on_kept`` operations used connections that were there.
     """
 
     count: Count
@@ -126,6 +127,9 @@ class Figures(Record, frozen=True, kw_only=True):
     held_up: Count
     last_attempt: Latency
     connecting_times: Latency
+    new_connections: Count
+    resumed_connections: Count
+    on_kept: Count
     entries: Count
     entries_per_second: PerhapsPerSecond | None
 

@@ -48,8 +48,8 @@ class Scenario(Record, frozen=True, kw_only=True):
     """What the scenario asks for, with what the command line changed. ``file`` is the file's own content.
 
     ``containers`` are those in each of ``accounts``. ``popularity`` is how objects are chosen, ``reuse`` how
-    many reads are repeated, ``body`` what is in bodies, in words. ``object_names`` is the template of names
-    of objects.
+    many reads are repeated, ``body`` what is in bodies, ``metadata`` what uploads have besides (null: none),
+    ``connections`` those of requests, in words. ``object_names`` is the template of names of objects.
     ``rate`` is operations a second in an open loop, null in a closed one. ``plan`` has the stages, or one for
     the whole run. ``groups`` are what each group of users does, by its name; operations are weighted there,
     and have no weights in the whole.
@@ -66,6 +66,8 @@ class Scenario(Record, frozen=True, kw_only=True):
     popularity: str
     reuse: str | None
     body: str
+    metadata: str | None
+    connections: str
     plan: list[Stage]
     accounts: Count
     containers: Count
@@ -138,6 +140,8 @@ def scenario_of(scenario: model.Scenario) -> Scenario:
         think_time=scenario.think_time,
         popularity=str(scenario.popularity or "rotate"),
         body=str(scenario.body or "random"),
+        metadata=None if scenario.metadata is None else str(scenario.metadata),
+        connections=str(scenario.connections or "kept"),
         reuse=None if scenario.reuse is None else str(scenario.reuse),
         plan=[load_of(each) for each in scenario.plan],
         accounts=scenario.accounts,

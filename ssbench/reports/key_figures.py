@@ -44,6 +44,8 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
     yield from _stalls(course, statistics.generator.gaps)
     if total.resent:
         yield Note(f"Sent again because a kept connection had gone stale (reconnect): {total.resent}")
+    if total.connections.resumed or any(part.connections for part in statistics.run.scenario.parts):
+        yield Note(_connections(total))
     if found := total.parts.vanished:
         yield Note(f"Deletes that found nothing after an answer or a worker was lost (successes): {found}")
     yield latency_table(statistics)
@@ -54,6 +56,13 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
         )
     yield _parts(statistics)
     yield from load_generator(statistics.generator)
+
+
+def _connections(total: Section) -> str:
+    made = total.connections
+    kept = total.count + total.failed - made.operations
+    resumed = f", of which {made.resumed} resumed a TLS session" if made.resumed else ""
+    return f"New connections: {made.made} for {made.operations} operations{resumed}; on kept ones: {kept}"
 
 
 def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:

@@ -12,7 +12,7 @@ from ssbench.document.columns import plural
 from ssbench.figures.units import milliseconds
 from ssbench.operations import OPERATIONS
 from ssbench.reports.key_figures import RANKS, heads, percentiles
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import Group, Scenario
 from ssbench.statistics import RunStatistics
 from ssbench.statistics.due import LATE
 from ssbench.verdict.asked import delivered_of, mix_of
@@ -30,7 +30,20 @@ def asked(statistics: RunStatistics) -> Iterator[Note]:
     yield Note(f"Load: {kind}, {words(run.scenario)}{more}")
     if run.seed is not None:
         yield Note(f"Seed: {run.seed}")
+    yield from _requests(run.scenario)
     yield from _mix(statistics)
+
+
+def _requests(scenario: Scenario) -> Iterator[Note]:
+    """Yield what uploads consist of and which connections there are, where the scenario says so."""
+    if scenario.body is not None:
+        yield Note(f"Bodies: {scenario.body}")
+    if scenario.metadata is not None:
+        yield Note(f"Metadata of each upload: {scenario.metadata}")
+    for group, part in zip(scenario.groups or ("",), scenario.parts, strict=True):
+        if part.connections is not None:
+            of = f" of group {group.name}" if isinstance(group, Group) else ""
+            yield Note(f"Connections{of}: {part.connections}")
 
 
 def _mix(statistics: RunStatistics) -> Iterator[Note]:

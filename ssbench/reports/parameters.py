@@ -71,6 +71,8 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
         ("popularity", scenario.popularity),
         ("reuse of objects in use", scenario.reuse),
         ("contents of objects", scenario.body),
+        ("metadata", scenario.metadata),
+        ("connections", scenario.connections),
         ("containers", count(scenario.container_count)),
         ("accounts", count(scenario.accounts) if scenario.accounts > 1 else None),
         ("names of containers begin with", scenario.container_base),

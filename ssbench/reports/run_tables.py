@@ -139,14 +139,20 @@ def parts(statistics: RunStatistics) -> Table:
                 for part in (section.parts.connecting, section.parts.pausing)
                 for cell in (f"{part.count:,}", f"{part.seconds:.3f}", milliseconds(part.longest))
             ),
+            f"{section.connections.made:,}",
+            f"{section.connections.resumed:,}",
             f"{section.resent:,}",
             f"{section.parts.vanished:,}",
         ]
         for section in (*statistics.sections[1:], statistics.total)
-        if section.resent or section.parts != Parts()
+        if section.resent or section.connections.made or section.parts != Parts()
     ]
     heads = ("in the latencies of", "connected", "s in all", "longest ms", "paused", "s in all", "longest ms")
-    return Table(columns_of(*heads, "sent again", "found nothing"), rows, detail=Detail.PAGE)
+    return Table(
+        columns_of(*heads, "connections", "TLS resumed", "sent again", "found nothing"),
+        rows,
+        detail=Detail.PAGE,
+    )
 
 
 def workers(statistics: RunStatistics) -> Iterator[Table]:

@@ -102,6 +102,11 @@ def _only_attempt(block: ResultBlock) -> npt.NDArray[np.float64]:
     return np.asarray(np.maximum(block.last_byte - block.connecting - block.pausing, 0.0))
 
 
+def _connected(block: ResultBlock) -> npt.NDArray[np.int64]:
+    """Return 1 for operations that took time to connect: most of those made one connection."""
+    return np.asarray(block.connecting > 0, np.int64)
+
+
 def _size(block: ResultBlock) -> npt.NDArray[np.int64]:
     return np.asarray(block.size)
 
@@ -168,6 +173,11 @@ _TABLE = (
     Field("last_attempt", 27, _SECONDS, "seconds", 2, "last_attempt",
           "what the last attempt of a success took, without connecting; default: last byte less connecting"
           " and pausing", "d", default=None, derive=_only_attempt),
+    Field("connections", 28, _NUMBER, "count", 2, "connections",
+          "new connections that were made for it; derived: 1 where there is time for connecting", "I",
+          default=None, derive=_connected),
+    Field("resumed", 29, _NUMBER, "count", 2, "resumed",
+          "those of them that continued an earlier TLS session", "I"),
     Field("group", 40, _NUMBER, "index", 2, "group",
           "place in the ``groups`` of the scenario, or in the ``sides`` of a run with two, from 0", "B"),
     Field("entries", 45, _NUMBER, "count", 2, "entries", "entries of the listings that came", "q"),

@@ -14,7 +14,8 @@ from ssbench.run.options import RunOptions
 from ssbench.run.ownership import Ownership
 from ssbench.run.part import Part
 from ssbench.run.places import apart as places_apart
-from ssbench.run.preparation import make_containers, refuse_missing, upload_initial_objects
+from ssbench.run.preparation import make_containers, upload_initial_objects
+from ssbench.run.requirements import refuse_missing, resumes_in_vain
 from ssbench.run.signing import sign_reads
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
@@ -66,8 +67,10 @@ class Ground:
         WorkerError when all workers vanish, UsageError where the cluster lacks something, ClusterError when
         Swift takes no container or not one of the initial objects, or where they are not as prepared.
         """
-        if self._tokens is not None and not only:
-            refuse_missing(self._scenario, self._options, self._tokens)
+        if self._tokens is not None:
+            refuse_missing(self._scenario, self._options, self._tokens, uploads_only=only)
+            if resumes_in_vain(self._scenario, self._tokens):
+                self._loop.news.warn("tls_resume has no effect: the storage URL begins with http, not https")
         if self._existing is not None:
             for part in self._parts:
                 self._existing.fill(part.state)

@@ -23,11 +23,13 @@ def run_parameters(
     options: RunOptions,
     sessions: Sequence[Session],
     group: int = 0,
+    seed: int = 0,
     names: Sequence[str] | None = None,
 ) -> RunParameters:
     """Return the parameters of a run, or of one ``group`` of users in it.
 
-    ``names`` are what the names of objects begin with, where those are not the names of size classes.
+    ``seed`` is what the group draws by. ``names`` are what the names of objects begin with, where those are
+    not the names of size classes.
 
     ``sessions`` are those of its accounts; there are none in a no-op run.
     """
@@ -50,6 +52,11 @@ def run_parameters(
         owners=[owner_of(scenario, each) for each in scenario.size_classes],
         verify_seed=run_id if options.verify and session and not options.existing else None,
         zeros=0.0 if scenario.body is None else scenario.body.zeros,
+        files=None if scenario.body is None else scenario.body.files,
+        metadata=(0, 0) if scenario.metadata is None else (scenario.metadata.number, scenario.metadata.size),
+        new_connections=scenario.connections.new if scenario.connections else 0.0,
+        seed=seed % 2**63,
+        tls_resume=scenario.connections is not None and scenario.connections.tls_resume,
         every_etag=options.verify and options.existing is not None,
         group=group,
         operations=list(scenario.operations),

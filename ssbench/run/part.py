@@ -43,6 +43,7 @@ class Part:
         self.places = places or places_of(scenario)
         self._prefix = prefix
         self.scenario = scenario
+        self.seed = seed
         self.workload = Workload(scenario, seed, prepared=prepared)
         self.state = population_of(scenario, self.workload)
         closed = ClosedLoop(scenario.user_count, batch_size or MOST_IN_BATCH)

@@ -7,9 +7,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from urllib.parse import urlsplit
 
-from ssbench.errors import ClusterError, UsageError
+from ssbench.errors import ClusterError
 from ssbench.fleet.crew import Crew
 from ssbench.fleet.pace import Pace
 from ssbench.names import versioned_container
@@ -21,7 +20,6 @@ from ssbench.run.part import Part
 from ssbench.run.phases import InitialUploads
 from ssbench.run.places import Place, apart
 from ssbench.run.prepared import Found
-from ssbench.run.signing import refuse_many
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.forecast import BYTES_A_SECOND, SECONDS_A_REQUEST, forecast
 from ssbench.scenario.model import Scenario
@@ -45,30 +43,6 @@ _ADMIN = (
 
 class _InterruptedError(Exception):
     """Ends the making of containers."""
-
-
-def refuse_missing(scenario: Scenario, options: RunOptions, tokens: TokenSource) -> None:
-    """Raise UsageError where the store says that it lacks what an operation of the scenario needs.
-
-    A store that does not say what it has is not refused.
-    """
-    names = {name for part in scenario.parts for name in part.operation_names}
-    refuse_many(scenario)
-    needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
-    if not needed:
-        return
-    timeouts = options.requests.connect_timeout, options.requests.network_timeout
-    # What one server has is the same for all accounts.
-    for session in {urlsplit(each.storage_url).netloc: each for each in tokens.sessions}.values():
-        found = STORE.capabilities(session, timeouts)
-        lacking = [f"{name} needs {feature}" for name, feature in needed.items() if found.lacks(feature)]
-        if lacking:
-            raise UsageError(
-                f"{session.storage_urls[0]}: the cluster lacks what operations of the scenario need:"
-                f" {'; '.join(lacking)} (it has {', '.join(sorted(found.features))})"
-            )
-        if not found.known:
-            _log.info("The cluster does not say whether it has %s", ", ".join(needed.values()))
 
 
 def make_containers(

@@ -157,6 +157,9 @@ class RowMaker:
         rows = self._rows
         if rare.connecting:
             rows.note("connecting", rare.connecting)
+            rows.note("connections", rare.connections)
+        if rare.resumed:
+            rows.note("resumed", rare.resumed)
         if rare.pausing:
             rows.note("pausing", rare.pausing)
         if rare.last_attempt is not None:

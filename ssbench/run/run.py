@@ -155,7 +155,14 @@ class Run:
         for number, part in enumerate(self._parts):
             sessions = [place.session(tokens.sessions) for place in part.places] if tokens else []
             yield run_parameters(
-                self._run_id, self._mark, part.scenario, self._options, sessions, number, part.names
+                self._run_id,
+                self._mark,
+                part.scenario,
+                self._options,
+                sessions,
+                number,
+                part.seed,
+                part.names,
             )
 
     # -- interruption, from a signal handler or another thread ---------------------------------

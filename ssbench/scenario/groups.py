@@ -27,6 +27,7 @@ _SAME = (
     "policy",
     "popularity",
     "reuse",
+    "connections",
 )
 
 

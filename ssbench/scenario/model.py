@@ -9,6 +9,8 @@ from typing import Literal
 from ssbench.operation import Header, Operation, Settings
 from ssbench.operations import SEQUENCE
 from ssbench.scenario.bodies import Body
+from ssbench.scenario.connections import Connections
+from ssbench.scenario.metadata import Metadata
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.sizes import Shape
 
@@ -110,6 +112,7 @@ class Group:
     sequence: tuple[str, ...] = ()
     popularity: Popularity | None = None
     reuse: Reuse | None = None
+    connections: Connections | None = None
 
     def __str__(self) -> str:
         """Return all of the group in words: ``web 8 users, small x 20 (read 9, create 1)``."""
@@ -130,6 +133,7 @@ class Group:
             f"sequence {', '.join(self.sequence)}" if self.sequence else "",
             "" if self.popularity is None else f"popularity {self.popularity}",
             "" if self.reuse is None else f"reuse {self.reuse}",
+            "" if self.connections is None else f"connections {self.connections}",
         ]
         return ", ".join([f"{self.name} {load} user{'s' * (self.user_count != 1)}", *filter(None, others)])
 
@@ -145,8 +149,9 @@ class Scenario:
     A user of a closed loop pauses for ``think_time`` seconds after each operation.
     ``operations`` are the settings of operations, ``container_put_headers`` the header fields with which
     containers are made. ``popularity`` is how objects are chosen (None: in turn), ``reuse`` how many reads
-    are for what was read before. ``body`` is what is in bodies (None: random bytes). ``object_names`` is the
-    template of names of objects (:mod:`ssbench.naming`; None: the usual one).
+    are for what was read before. ``body`` is what is in bodies (None: random bytes), ``metadata``
+    what uploads have besides. ``connections`` are those of requests (None: kept ones). ``object_names`` is
+    the template of names of objects (:mod:`ssbench.naming`; None: the usual one).
     Objects expire after ``delete_after`` seconds, or after a time from that to ``delete_after_most``, drawn
     for each; none is used any more after the shorter time.
     ``data`` is the scenario file's own content, as plain data. ``fail_if`` are conditions
@@ -190,6 +195,8 @@ class Scenario:
     object_names: str | None = None
     accounts: int = 1
     account_base: str = "ssbench"
+    metadata: Metadata | None = None
+    connections: Connections | None = None
 
     @property
     def parts(self) -> tuple[Scenario, ...]:
@@ -249,6 +256,7 @@ class Scenario:
             operations=self._operations_of(group),
             popularity=self.popularity if group.popularity is None else group.popularity,
             reuse=self.reuse if group.reuse is None else group.reuse,
+            connections=self.connections if group.connections is None else group.connections,
             fail_if=(),
             groups=(),
         )

@@ -104,6 +104,10 @@ def _objects(scenario: Scenario) -> Iterator[Item]:
         yield Item(f"reads are repeated: {scenario.reuse}")
     if scenario.body is not None:
         yield Item(f"bodies are {_bodies(scenario.body)}")
+    if scenario.metadata is not None:
+        yield Item(f"each upload has metadata: {scenario.metadata}")
+    if scenario.connections is not None:
+        yield Item(f"connections: {scenario.connections}")
 
 
 def _each(objects: int, containers: int) -> str:
@@ -112,6 +116,9 @@ def _each(objects: int, containers: int) -> str:
 
 
 def _bodies(body: Body) -> str:
+    if body.files is not None:
+        others = f"; other entries of the folder, not used: {body.files.others}" if body.files.others else ""
+        return f"the bytes of {body.files}{others}"
     if body.zeros in {0, 1}:
         return "zeros" if body.zeros else "random bytes"
     return f"random bytes and zeros, of which a compressor saves about {body.zeros:.0%}"

@@ -18,14 +18,16 @@ _LONGEST = 200
 def owner_of(scenario: Scenario, size_class: SizeClass) -> str:
     """Return what the metadata of the objects of a size class says: a digest, and the scenario's name.
 
-    It is the same as long as the scenario, the class, its sizes and the bodies are; users, weights and the
-    number of objects do not matter.
+    It is the same as long as the scenario, the class, its sizes, the bodies and the metadata are; users,
+    weights and the number of objects do not matter.
     """
     parts = [scenario.name, size_class.name, str(size_class.size_min), str(size_class.size_max)]
     if size_class.shape is not None:
         parts.append(repr(size_class.shape))
-    if scenario.body is not None and scenario.body.zeros:
-        parts.append(repr(scenario.body))
+    if scenario.body is not None and scenario.body.identity:
+        parts.append(scenario.body.identity)
+    if scenario.metadata is not None:
+        parts.append(repr(scenario.metadata))
     digest = blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     return f"{digest} {quote(scenario.name, ' ', errors='replace')}"[:_LONGEST].rstrip()
 

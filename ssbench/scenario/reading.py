@@ -18,6 +18,7 @@ from ssbench.rule import MAX_BYTES, Rule, brief
 from ssbench.scenario import load as scenario_load
 from ssbench.scenario import operations, places, rules, sizes
 from ssbench.scenario import text as scenario_text
+from ssbench.scenario.bodies import with_files
 from ssbench.scenario.finding import text_of
 from ssbench.scenario.groups import GroupEntry, GroupReader, together
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST, Scenario, SizeClass, Stage, Weights
@@ -95,6 +96,7 @@ class _Checker:
         values = self._values(data, (), SCENARIO_RULES, structures=structures)
         reader = GroupReader(self._values, self._require, self._fault, self._stages, self._profile)
         groups = reader.groups(data)
+        self._read_files(values)
         stages = self._load(data, values, groups)
         classes = self._sizes(data)
         initial = self._initial_files(data, classes)
@@ -271,6 +273,14 @@ class _Checker:
             given = any(entry.get(key) is not None for key in _PROFILES)
             classes.append(values | {"has_profile": given} | ({"crud_profile": profile} if profile else {}))
         return classes
+
+    def _read_files(self, values: dict[str, Any]) -> None:
+        """Read the files that bodies are of."""
+        try:
+            if values.get("body") is not None:
+                values["body"] = with_files(values["body"], self._folder)
+        except ValueError as error:
+            self._fault(("body",), f"body: files: {error}")
 
     def _shape(self, entry: dict[str, Any], path: KeyPath, values: dict[str, Any]) -> Shape | None:
         """Add the ends of the sizes of a class to its values; return the distribution between them."""

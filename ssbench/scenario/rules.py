@@ -21,6 +21,8 @@ from ssbench.rule import (
     whole,
 )
 from ssbench.scenario.bodies import BODY
+from ssbench.scenario.connections import CONNECTIONS
+from ssbench.scenario.metadata import METADATA
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST
 from ssbench.scenario.popularity import POPULARITY, REUSE
 from ssbench.suggestions import did_you_mean
@@ -196,6 +198,8 @@ SCENARIO_RULES = {
     "popularity": POPULARITY,
     "reuse": REUSE,
     "body": BODY,
+    "metadata": METADATA,
+    "connections": CONNECTIONS,
     "fail_if": Rule(
         lambda value: isinstance(value, tuple),
         "a list of conditions, such as 'read.p99 > 200ms'",
@@ -240,6 +244,7 @@ GROUP_RULES = {
     "sequence": SEQUENCE_STEPS,
     "popularity": POPULARITY,
     "reuse": REUSE,
+    "connections": CONNECTIONS,
 }
 #: The share of a size class in the operations of a group.
 SHARE = Rule(
@@ -270,5 +275,7 @@ MAY_BE_NULL = {
     "body",
     "objects_per_container",
     "object_names",
+    "metadata",
+    "connections",
     "fail_if",
 }

@@ -17,6 +17,8 @@ from ssbench.statistics.confidence import Interval
 from ssbench.statistics.due import Censored, Due, DueCollector, merge_due
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
 from ssbench.statistics.latency_parts import NONE, Parts, parts_of, sum_of, vanished
+from ssbench.statistics.new_connections import NONE as NO_CONNECTIONS
+from ssbench.statistics.new_connections import NewConnections, new_connections_of
 from ssbench.statistics.timeline import Window
 from ssbench.statistics.within import Within, WithinCollector, merge_within
 
@@ -35,7 +37,7 @@ class Figures:
     ``held_up`` are the last-byte latencies of successes whose worker stalled, and not among the others.
     ``last_attempt`` is what the last attempts of those in ``last_byte`` took, without connecting;
     ``connecting`` is of those that connected. ``entries`` are those of the listings of all successes,
-    ``steps`` what each step of operations took that have some.
+    ``steps`` what each step of operations took that have some. ``connections`` are those that were made.
     """
 
     count: int
@@ -57,6 +59,7 @@ class Figures:
     connecting: Latencies
     entries: int
     steps: tuple[Latencies, ...]
+    connections: NewConnections
 
     @property
     def latency(self) -> Censored:
@@ -90,6 +93,7 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
         last_attempt=merge(part.last_attempt for part in parts),
         connecting=merge(part.connecting for part in parts),
         entries=sum(part.entries for part in parts),
+        connections=sum((part.connections for part in parts), NO_CONNECTIONS),
         steps=tuple(map(merge, zip_longest(*(part.steps for part in parts), fillvalue=merge(())))),
     )
 
@@ -115,6 +119,7 @@ class FiguresCollector:
     by_second: BySecond = field(default_factory=BySecond)
     due: DueCollector = field(default_factory=DueCollector)
     steps: tuple[LatencyCollector, ...] = ()
+    connections: NewConnections = NO_CONNECTIONS
 
     def add(self, block: ResultBlock, rows: npt.NDArray[np.intp], before: int) -> None:
         """Count some rows of a block that has ``before`` results before it."""
@@ -122,6 +127,8 @@ class FiguresCollector:
         self.retries += int(block.retries[rows].sum())
         if "attempts" in block.given:
             self.resent += int((block.attempts[rows] - block.retries[rows] - 1).sum())
+        if (made := new_connections_of(block, rows)) is not NO_CONNECTIONS:
+            self.connections += made
         self.end = max(self.end, float(completed.max()))
         if block.failures:
             failed = block.failed[rows]
@@ -187,6 +194,7 @@ class FiguresCollector:
             times.connecting,
             self.entries,
             tuple(each.finish() for each in self.steps),
+            self.connections,
         )
 
 

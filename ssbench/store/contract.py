@@ -100,6 +100,7 @@ class Outcome(Struct, frozen=True, gc=False):
     the seconds of each step of an operation of several requests. ``left`` is how many deletions failed of
     what an operation had made that went wrong. ``address`` is where the last request went, if its host has
     several addresses; ``unreached`` are those of such hosts to which connections failed meanwhile.
+    ``connections`` is how many connections were made for it, of which so many ``resumed`` a TLS session.
     """
 
     first_byte: float | None
@@ -126,6 +127,8 @@ class Outcome(Struct, frozen=True, gc=False):
     left: int = 0
     address: str = ""
     unreached: tuple[str, ...] = ()
+    connections: int = 0
+    resumed: int = 0
 
 
 class Client(Protocol):

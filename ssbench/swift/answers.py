@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from msgspec import structs
 
 from ssbench.store.contract import Outcome, Reply, Request
-from ssbench.swift.causes import WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE, AttemptError, status_cause
+from ssbench.swift.causes import (
+    WRONG_CONTENT,
+    WRONG_ETAG,
+    WRONG_METADATA,
+    WRONG_SIZE,
+    AttemptError,
+    status_cause,
+)
 from ssbench.swift.http_response import Answer, BodyCheck, Kept, field_value, fields_in
+from ssbench.swift.metadata import Shape, wrong_metadata
 
 _WHOLE = 200
 _PARTIAL = 206
 _MISSING = 404
+
+#: Methods of requests whose answers have the metadata of the object.
+_READING = frozenset({"GET", "HEAD"})
 
 
 def is_success(status: int, request: Request) -> bool:
@@ -55,6 +68,27 @@ def wrong_body(answer: Answer, request: Request, check: BodyCheck | None) -> Att
     if answer.wrong_etag is not None:
         return _fault(WRONG_ETAG, answer.wrong_etag, answer)
     return None
+
+
+def other_metadata(
+    answer: Answer, request: Request, seed: int, shapes: Collection[Shape]
+) -> AttemptError | None:
+    """Return the fault of an answer that has other metadata than the object was written with; else None.
+
+    These follow from a ``seed`` and have one of ``shapes``. Temporary URLs, which have a query, return none.
+    """
+    if (
+        request.method not in _READING
+        or not 200 <= answer.status < 300
+        or not request.name
+        or request.path
+        or request.query
+        or request.content == ""
+    ):
+        return None
+    path = f"{request.container}/{request.content or request.name}"
+    wrong = wrong_metadata(seed, path, answer.head, shapes)
+    return None if wrong is None else _fault(WRONG_METADATA, wrong, answer)
 
 
 def _other_part(answer: Answer, part: tuple[int, int]) -> str | None:

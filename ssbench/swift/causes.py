@@ -21,6 +21,7 @@ CLOSED = "closed"  # by the server, before the whole head of a response was rece
 SHORT_BODY = "short body"
 BAD_RESPONSE = "bad response"
 WRONG_CONTENT = "wrong content"  # with --verify: a whole answer of other bytes than were written
+WRONG_METADATA = "wrong metadata"  # with --verify: other X-Object-Meta-Ssbench-* than were written
 WRONG_ETAG = "wrong ETag"  # the ETag is the MD5 of other bytes than were sent or received
 WRONG_LISTING = "wrong listing"  # a whole answer, but no listing in order, or of too many entries
 WRONG_VERDICT = "wrong verdict"  # a success, but its body does not say that all was done

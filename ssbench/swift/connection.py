@@ -54,6 +54,9 @@ class Connection(Sender):
 
     __slots__ = ("_fault", "_received", "idle")
 
+    #: Whether it continues the TLS session of an earlier connection.
+    resumed = False
+
     def __init__(self, sock: socket.socket, shared: Shared, idle: list[Connection]) -> None:
         super().__init__(sock, shared)
         self.idle = idle

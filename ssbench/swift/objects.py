@@ -18,10 +18,12 @@ from __future__ import annotations
 import math
 import ssl
 from collections.abc import Callable
+from copy import copy
 from time import monotonic
 
 import gevent
 
+from ssbench.body_files import BodyFiles, load
 from ssbench.operation import Header
 from ssbench.store.contract import NOTHING_BEFORE, Outcome, Prior, Request
 from ssbench.swift import answers
@@ -35,7 +37,9 @@ from ssbench.swift.causes import (
 )
 from ssbench.swift.connection import Connection
 from ssbench.swift.etags import Received, Sample
+from ssbench.swift.file_payload import FilePayload
 from ssbench.swift.http_response import Answer, Kept
+from ssbench.swift.metadata import Shape
 from ssbench.swift.outcome import Effort
 from ssbench.swift.payload import Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
@@ -62,7 +66,9 @@ class ClientSettings(RequestOptions, frozen=True, kw_only=True):
     ``max_connections`` is the limit for each server. ``trans_id_extra`` is what Swift is asked to let its
     transaction ids end in. With ``verify_seed`` bodies follow from the names of their objects, and those of
     reads are checked. With ``every_etag`` so is the ETag of each read, not only of a sample.
-    A share of bodies is ``zeros``.
+    A share of bodies is ``zeros``, or all are the bytes of ``files``. With ``verify_seed`` the metadata of
+    what is read has to have one of ``shapes``, where there are some. With ``tls_resume`` new connections
+    continue earlier TLS sessions.
     """
 
     max_connections: int = 64
@@ -72,10 +78,16 @@ class ClientSettings(RequestOptions, frozen=True, kw_only=True):
     verify_seed: int | None = None
     every_etag: bool = False
     zeros: float = 0.0
+    files: BodyFiles | None = None
+    shapes: frozenset[Shape] = frozenset()
+    tls_resume: bool = False
 
 
 class Client:
-    """Requests to any number of storage URLs, from any number of greenlets of one thread."""
+    """Requests to any number of storage URLs, from any number of greenlets of one thread.
+
+    Raises UsageError where the files of bodies are not those of the settings.
+    """
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
@@ -83,7 +95,8 @@ class Client:
         shortest = min(settings.connect_timeout, settings.network_timeout, request_timeout)
         interval = min(max(shortest / 20, 0.01), 0.5)
         seed = settings.verify_seed
-        payload = Payload(seed, settings.zeros)
+        files = settings.files
+        payload = Payload(seed, settings.zeros) if files is None else FilePayload(load(files))
         self._shared = Shared(
             hub=gevent.get_hub(),
             payload=payload,
@@ -99,8 +112,19 @@ class Client:
         self.sample = Sample(1) if settings.every_etag else Sample()
         self._sweeper = Sweeper(self._shared, interval)
         self._tls: ssl.SSLContext | None = None
-        self._pools: dict[Endpoint, Pool] = {}
+        self._pools: dict[tuple[Endpoint, bool], Pool] = {}
+        #: Whether connections are kept for later requests.
+        self._keeps = True
         self._targets: dict[str, Target] = {}
+
+    def without_keeping(self) -> Client:
+        """Return a client that makes a connection for each request, and closes it after the answer.
+
+        It has all else in common with this one, and is closed with it.
+        """
+        other = copy(self)
+        other._keeps, other._targets = False, {}
+        return other
 
     def request(
         self,
@@ -171,7 +195,9 @@ class Client:
                     status, request, effort.unanswered, prior[-1]
                 ):
                     fault, asked = answers.refused(answer, request), answer.retry_after
-                elif (wrong := answers.wrong_body(answer, request, effort.check)) is not None:
+                elif (wrong := answers.wrong_body(answer, request, effort.check)) is not None or (
+                    self.settings.shapes and (wrong := self._wrong_metadata(answer, request)) is not None
+                ):
                     fault = wrong
                 else:
                     outcome = effort.success(answer, size if method in _SENDING else None)
@@ -200,6 +226,10 @@ class Client:
             effort.checked = self._shared.verifier is not None or (begun is None and self.sample())
         if self._shared.verifier is not None and request.name:
             effort.name = f"{request.container}/{request.content or request.name}".encode()
+
+    def _wrong_metadata(self, answer: Answer, request: Request) -> AttemptError | None:
+        settings = self.settings
+        return answers.other_metadata(answer, request, settings.verify_seed or 0, settings.shapes)
 
     def template(
         self,
@@ -294,12 +324,17 @@ class Client:
             connection = pool.connect()
         finally:
             effort.connecting += monotonic() - began
+        effort.connections += 1
+        effort.resumed += connection.resumed
         self._begin_check(connection, effort)
         try:
             return connection.exchange(head, method, size)
         except AttemptError as fault:
             effort.unanswered |= fault.cause in UNANSWERED
             raise
+        finally:
+            if not self._keeps:
+                pool.close_idle()
 
     def _begin_check(self, connection: Connection, effort: Effort) -> None:
         connection.name, connection.etag = effort.name, effort.etag
@@ -321,18 +356,19 @@ class Client:
 
     def _open_target(self, storage_url: str) -> Target:
         endpoint, host, path = parse_storage_url(storage_url)
-        pool = self._pools.get(endpoint)
+        pool = self._pools.get((endpoint, self._keeps))
         if pool is None:
             settings = self.settings
             if endpoint.scheme == "https" and self._tls is None:
                 self._tls = tls_context(settings.insecure, settings.ca_certificates)
-            pool = self._pools[endpoint] = Pool(
+            pool = self._pools[endpoint, self._keeps] = Pool(
                 endpoint,
                 self._shared,
                 settings.max_connections,
                 settings.connect_timeout,
                 self._tls if endpoint.scheme == "https" else None,
                 parse_addresses(settings.resolve).get(endpoint.host, ()) if settings.resolve else (),
+                resumes=settings.tls_resume,
             )
         extra = self.settings.trans_id_extra
         fields = f"X-Trans-Id-Extra: {extra}\r\n" if extra else ""

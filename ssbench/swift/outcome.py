@@ -30,6 +30,8 @@ class Effort(Struct, gc=False):
     resent: int = 0
     connecting: float = 0.0
     pausing: float = 0.0
+    connections: int = 0
+    resumed: int = 0
     unanswered: bool = False
     name: bytes = b""
     checked: bool = False
@@ -78,6 +80,8 @@ class Effort(Struct, gc=False):
             last_attempt=answer.last_byte_at - answer.sent_at if self.retries or self.resent else None,
             owner=answer.owner,
             address=self.address,
+            connections=self.connections,
+            resumed=self.resumed,
         )
 
     def failure(self, fault: AttemptError) -> Outcome:
@@ -102,4 +106,6 @@ class Effort(Struct, gc=False):
             connecting=self.connecting,
             pausing=self.pausing,
             address=self.address,
+            connections=self.connections,
+            resumed=self.resumed,
         )

@@ -44,17 +44,21 @@ _TELLING_BYTES = 24
 _ZEROS_EACH = 256
 
 #: Coprime to the block: the offsets visit each place once before they come back.
-_STRIDE = 2654435761 % BLOCK_BYTES
+_PRIME = 2654435761
+_STRIDE = _PRIME % BLOCK_BYTES
 
 
 class Payload:
     """Source of bodies for one process; every process has random bytes of its own, unless there is a seed.
 
     A share of them may be ``zeros``, which a store that compresses saves; where all are, there is no stamp.
+    ``block`` is what is read round and round in place of random bytes, PIECE_BYTES or more.
     """
 
-    def __init__(self, seed: int | None = None, zeros: float = 0.0) -> None:
-        block = os.urandom(BLOCK_BYTES) if seed is None else random.Random(seed).randbytes(BLOCK_BYTES)
+    def __init__(self, seed: int | None = None, zeros: float = 0.0, *, block: bytes | None = None) -> None:
+        if block is None:
+            block = os.urandom(BLOCK_BYTES) if seed is None else random.Random(seed).randbytes(BLOCK_BYTES)
+        self.block_bytes = len(block)
         #: So many bytes are at one place of the block only, as far as that can be.
         self.telling = _TELLING_BYTES
         self._stamped = zeros < 1
@@ -96,8 +100,9 @@ class Payload:
 
     def pieces(self, offset: int, left: int) -> list[memoryview]:
         """Return as many of the ``left`` bytes from ``offset`` on as one call may send."""
-        first = self._block[offset : min(offset + left, BLOCK_BYTES)]
-        second = self._block[: min(left - len(first), BLOCK_BYTES - len(first))]
+        size = self.block_bytes
+        first = self._block[offset : min(offset + left, size)]
+        second = self._block[: min(left - len(first), size - len(first))]
         return [first, second] if second else [first]
 
     def add_to(self, digest: HASH, offset: int, count: int) -> None:
@@ -106,17 +111,35 @@ class Payload:
             piece = self.piece(offset, count)
             digest.update(piece)
             count -= len(piece)
-            offset = (offset + len(piece)) % BLOCK_BYTES
+            offset = (offset + len(piece)) % self.block_bytes
 
     def piece(self, offset: int, limit: int) -> memoryview:
-        """Return the bytes from ``offset`` (below BLOCK_BYTES), at most ``limit`` and PIECE_BYTES of them."""
+        """Return the bytes from ``offset`` (below the block's length), at most ``limit`` and PIECE_BYTES."""
         return self._block[offset : offset + min(limit, PIECE_BYTES)]
 
-    def find(self, data: bytes) -> int | None:
-        """Return the offset from which on the bytes are as in ``data``; None where there is none."""
+    def offset_of(self, stamp: bytes) -> int:
+        """Return where in the block the bytes after a stamp begin, in a body that can be verified."""
+        return int.from_bytes(stamp, "little") * _PRIME % self.block_bytes
+
+    def places(self, data: bytes, at: int) -> list[int]:
+        """Return the offset from which on the bytes are as in ``data``; nothing where there is none.
+
+        ``data`` is what a verified body has from ``at`` on, behind its stamp.
+        """
         whole: bytes = self._block.obj  # type: ignore[assignment]
-        place = whole.find(data)
-        return None if place < 0 else place % BLOCK_BYTES
+        place = whole.find(data[: self.telling])
+        return [] if place < 0 else [place % self.block_bytes]
+
+    def difference(self, offset: int, data: bytes) -> int | None:
+        """Return where ``data`` first differs from the bytes from an offset on; None where it does not."""
+        left = data
+        while left:
+            piece = bytes(self.piece(offset, len(left)))
+            if not left.startswith(piece):
+                return len(data) - len(left) + _first_difference(left, piece)
+            left = left[len(piece) :]
+            offset = (offset + len(piece)) % self.block_bytes
+        return None
 
     def file(self) -> int | None:
         """Return the descriptor of a memory file that holds the block, for ``sendfile``; None without one."""
@@ -134,6 +157,11 @@ class Payload:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _first_difference(data: bytes, piece: bytes) -> int:
+    step = min(len(data), len(piece), PIECE_BYTES)
+    return next((place for place in range(step) if data[place] != piece[place]), step)
 
 
 def _with_zeros(block: bytes, share: float) -> bytes:

@@ -26,7 +26,7 @@ from ssbench.swift.causes import NAME_RESOLUTION, AttemptError, connect_fault
 from ssbench.swift.connection import Connection
 from ssbench.swift.sender import TIMED_OUT, cancelled
 from ssbench.swift.shared import Shared
-from ssbench.swift.tls import TlsConnection
+from ssbench.swift.tls import LastSession, TlsConnection
 from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
 
 Address = tuple[socket.AddressFamily, Any]
@@ -67,6 +67,8 @@ class Pool:
         connect_timeout: float,
         tls: ssl.SSLContext | None,
         given: Sequence[str] = (),
+        *,
+        resumes: bool = False,
     ) -> None:
         self.idle: list[Connection] = []
         #: One place for each request in flight; a request holds one from beginning to end.
@@ -75,6 +77,8 @@ class Pool:
         self._shared = shared
         self._connect_timeout = connect_timeout
         self._tls = tls
+        #: The TLS session that the next connection continues; None where each begins its own.
+        self._session = LastSession() if resumes else None
         self._given = given
         #: Those that were given, or that the host is itself; empty where it is a name, None: not known yet.
         self._numeric: list[Address] | None = None
@@ -92,6 +96,11 @@ class Pool:
         self.idle.clear()
         # Connecting fails from now on, so each greenlet that gets this place releases it at once.
         self.places.release()
+
+    def close_idle(self) -> None:
+        """Close the connections that are not in use."""
+        while self.idle:
+            self.idle.pop().close()
 
     def connect(self) -> Connection:
         """Return a new connection for this greenlet; raises AttemptError."""
@@ -127,7 +136,7 @@ class Pool:
                 connection = self._start(family, place)
                 connection.establish(share)
                 if isinstance(connection, TlsConnection) and self._tls:
-                    connection.handshake(self._tls, self._endpoint.host, max(2, ticks))
+                    connection.handshake(self._tls, self._endpoint.host, max(2, ticks), self._session)
             except OSError as error:
                 last = connect_fault(error, f"{self._endpoint.host} ({place[0]}) port {place[1]}")
                 self._failed[address] = monotonic() + _AVOIDED_FOR

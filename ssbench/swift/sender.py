@@ -26,7 +26,7 @@ from gevent import getcurrent
 from ssbench.swift.causes import CLOSED, READ_TIMEOUT, REQUEST_TIMEOUT, AttemptError
 from ssbench.swift.etags import md5
 from ssbench.swift.http_response import BodyCheck
-from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES
+from ssbench.swift.payload import PIECE_BYTES
 from ssbench.swift.shared import Shared
 
 if TYPE_CHECKING:
@@ -219,10 +219,11 @@ class Sender:
         return min(sent, len(message))
 
     def _advance(self, sent: int) -> None:
+        payload = self._shared.payload
         if self.digest is not None:
-            self._shared.payload.add_to(self.digest, self._offset, sent)
+            payload.add_to(self.digest, self._offset, sent)
         self._left -= sent
-        self._offset = (self._offset + sent) % BLOCK_BYTES
+        self._offset = (self._offset + sent) % payload.block_bytes
 
     def _send_rest(self) -> None:
         """Send the rest, piece by piece; return early when the server responds early."""

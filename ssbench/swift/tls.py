@@ -10,7 +10,7 @@ from time import monotonic
 from ssbench.errors import UsageError
 from ssbench.swift.causes import CONNECT_TIMEOUT, TLS_ERROR, AttemptError, transfer_fault
 from ssbench.swift.connection import Connection
-from ssbench.swift.http_response import HEAD_LIMIT
+from ssbench.swift.http_response import HEAD_LIMIT, Answer
 from ssbench.swift.sender import CANCELLED, READABLE, TIMED_OUT, cancelled
 from ssbench.swift.shared import Shared
 
@@ -37,10 +37,16 @@ def tls_context(insecure: bool, ca_certificates: str | None) -> ssl.SSLContext:
     return context
 
 
+class LastSession:
+    """The TLS session of the last connection to a server that had an answer; None before that."""
+
+    latest: ssl.SSLSession | None = None
+
+
 class TlsConnection(Connection):
     """Asks OpenSSL before it waits, because bytes in the buffer of OpenSSL wake no watcher."""
 
-    __slots__ = ("_early", "_records")
+    __slots__ = ("_early", "_kept", "_records", "resumed")
 
     _sock: ssl.SSLSocket
     _more = 0
@@ -49,15 +55,28 @@ class TlsConnection(Connection):
         super().__init__(sock, shared, idle)
         self._early = 0
         self._records = 0
+        self.resumed = False
+        #: Where the session is put after the first answer: with TLS 1.3 it comes after the handshake.
+        self._kept: LastSession | None = None
 
-    def handshake(self, context: ssl.SSLContext, host: str, ticks: int) -> None:
-        """Do the TLS handshake on the connected socket; raises AttemptError."""
+    def handshake(
+        self, context: ssl.SSLContext, host: str, ticks: int, last: LastSession | None = None
+    ) -> None:
+        """Do the TLS handshake on the connected socket; raises AttemptError.
+
+        It continues the ``last`` session, and makes its own that one, where sessions are resumed.
+        """
         self.ticks_left = ticks
+        self._kept = last
+        session = None if last is None else last.latest
         try:
-            self._sock = context.wrap_socket(self._sock, server_hostname=host, do_handshake_on_connect=False)
+            self._sock = context.wrap_socket(
+                self._sock, server_hostname=host, do_handshake_on_connect=False, session=session
+            )
             while True:
                 try:
                     self._sock.do_handshake()
+                    self.resumed = bool(self._sock.session_reused)
                     return
                 except ssl.SSLWantReadError:
                     event = self._hub.switch()
@@ -68,12 +87,19 @@ class TlsConnection(Connection):
                 if event == CANCELLED:
                     raise cancelled()
         except OSError as error:
+            if last is not None:
+                last.latest = None  # it may be what the server does not take
             raise transfer_fault(error) from None
         except ValueError as error:  # a name that no certificate can have
             raise AttemptError(TLS_ERROR, f"{host}: {error}") from None
 
+    def _end(self, answer: Answer) -> Answer:
+        if self._kept is not None:
+            self._kept.latest, self._kept = self._sock.session, None
+        return super()._end(answer)
+
     def _speaks_at_rest(self) -> bool:
-        # The server may send session tickets at any time. They are not used.
+        # The server may send session tickets at any time. Those that come here are not used.
         try:
             self._sock.recv_into(self._shared.buffer)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):

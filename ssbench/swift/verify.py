@@ -1,8 +1,8 @@
 """Bodies that can be checked by anyone who knows their object's name (``--verify``).
 
-The block of a :class:`~ssbench.swift.payload.Payload` then follows from a seed, so that all workers have the
-same. A body's stamp is 8 bytes that follow from the seed and the name of its object, and 8 that are its
-version; the offset at which the block is read follows from both.
+The block of a :class:`~ssbench.swift.payload.Payload` then follows from a seed, or is of files, so that all
+workers have the same. A body's stamp is 8 bytes that follow from the seed and the name of its object, and 8
+that are its version; the offset at which the block is read follows from both.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from ssbench.swift.etags import md5
-from ssbench.swift.payload import BLOCK_BYTES, PIECE_BYTES, STAMP_BYTES, Payload
+from ssbench.swift.payload import STAMP_BYTES, Payload
 
 if TYPE_CHECKING:
     from _hashlib import HASH
 
 _NAME_BYTES = 8
-
-_PRIME = 2654435761
 
 
 class Verifier:
@@ -38,7 +36,7 @@ class Verifier:
         """
         self._count = (self._count + 1) % 2**64
         stamp = self.of_name(name) + struct.pack("<Q", self._count)
-        return stamp[:size], offset_of(stamp), md5(stamp[:size])
+        return stamp[:size], self.payload.offset_of(stamp), md5(stamp[:size])
 
     def of_name(self, name: bytes) -> bytes:
         """Return what every body of an object begins with."""
@@ -51,11 +49,6 @@ class Verifier:
     def check_part(self, name: bytes, first: int) -> PartCheck:
         """Return a check of the bytes of a body from ``first`` on. The ETag says nothing of a part."""
         return PartCheck(self.payload, self.of_name(name), first)
-
-
-def offset_of(stamp: bytes) -> int:
-    """Return where in the block the bytes after a stamp begin."""
-    return int.from_bytes(stamp, "little") * _PRIME % BLOCK_BYTES
 
 
 class Check:
@@ -81,14 +74,11 @@ class Check:
         if self._seen < STAMP_BYTES:
             part, data = data[: STAMP_BYTES - self._seen], data[STAMP_BYTES - self._seen :]
             self._take_stamp(part)
-        while data and self.wrong is None:
-            piece = bytes(self._payload.piece(self._offset, len(data)))
-            if not data.startswith(piece):
-                self.wrong = self._seen + _first_difference(data, piece)
-                return
-            data = data[len(piece) :]
-            self._seen += len(piece)
-            self._offset = (self._offset + len(piece)) % BLOCK_BYTES
+        if data and self.wrong is None:
+            place = self._payload.difference(self._offset, data)
+            self.wrong = None if place is None else self._seen + place
+            self._seen += len(data)
+            self._offset = (self._offset + len(data)) % self._payload.block_bytes
 
     def _take_stamp(self, part: bytes) -> None:
         self._stamp += part
@@ -96,14 +86,14 @@ class Check:
         if self._stamp[:_NAME_BYTES] != self._of_name[: len(self._stamp)]:
             self.wrong = 0
         elif self._seen == STAMP_BYTES:
-            self._offset = offset_of(self._stamp)
+            self._offset = self._payload.offset_of(self._stamp)
 
 
 class PartCheck:
     """Compares a part of a body, piece by piece, with what was written.
 
-    What comes after the stamp has to be in the block, which follows from the seed, from some place on and
-    without a break. That place follows from a version, of which the part says nothing.
+    What comes after the stamp has to be in the block from some place on and without a break. That place
+    follows from a version, of which the part says nothing.
     """
 
     md5 = None
@@ -113,13 +103,14 @@ class PartCheck:
         self._of_name = of_name
         self._at = first
         self._begin = b""
-        self._offset: int | None = None
+        #: Where in the block the next bytes may be; None before that is known.
+        self._offsets: list[int] | None = None
         self._wrong: int | None = None
 
     @property
     def wrong(self) -> int | None:
         """Where it differed first."""
-        if self._wrong is None and self._offset is None and self._begin:
+        if self._wrong is None and self._offsets is None and self._begin:
             self._look()
         return self._wrong
 
@@ -131,27 +122,21 @@ class PartCheck:
             if not stamp.startswith(expected):
                 self._wrong = self._at
             self._at += len(stamp)
-        if self._offset is None:
+        if self._offsets is None:
             self._begin += data
             if len(self._begin) < self._payload.telling:
                 return
             data = self._begin
             self._look()
-        while data and self._wrong is None and self._offset is not None:
-            piece = bytes(self._payload.piece(self._offset, len(data)))
-            if not data.startswith(piece):
-                self._wrong = self._at + _first_difference(data, piece)
-                return
-            data = data[len(piece) :]
-            self._at += len(piece)
-            self._offset = (self._offset + len(piece)) % BLOCK_BYTES
+        if data and self._wrong is None and self._offsets:
+            found = {offset: self._payload.difference(offset, data) for offset in self._offsets}
+            size = self._payload.block_bytes
+            self._offsets = [(each + len(data)) % size for each, place in found.items() if place is None]
+            if not self._offsets:
+                self._wrong = self._at + max(place for place in found.values() if place is not None)
+            self._at += len(data)
 
     def _look(self) -> None:
-        self._offset = self._payload.find(self._begin[: self._payload.telling])
-        if self._offset is None and self._wrong is None:
+        self._offsets = self._payload.places(self._begin, self._at)
+        if not self._offsets and self._wrong is None:
             self._wrong = self._at
-
-
-def _first_difference(data: bytes, piece: bytes) -> int:
-    step = min(len(data), len(piece), PIECE_BYTES)
-    return next((place for place in range(step) if data[place] != piece[place]), step)

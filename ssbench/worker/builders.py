@@ -7,7 +7,6 @@ for all others the method decides.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,19 +15,17 @@ from msgspec import Struct, structs
 
 from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.naming import name_of
-from ssbench.operation import PART_LENGTH, On, Operation, Settings
+from ssbench.operation import PART_LENGTH, Header, On, Operation, Settings
 from ssbench.operations import OPERATIONS
 from ssbench.store.contract import Outcome, Request
 from ssbench.swift.causes import NOT_FOUND, OF_OTHERS, WRONG_SIZE
+from ssbench.swift.metadata import Shape, fields, posted
 
 if TYPE_CHECKING:
     from ssbench.swift.connection import Connection
     from ssbench.swift.objects import Client
 
 NO_SETTINGS = Settings("")
-
-#: Bytes of an item of metadata, unless a scenario says another number.
-_METADATA_BYTES = 16
 
 
 class Target(Struct, frozen=True, gc=False):
@@ -85,6 +82,12 @@ class Target(Struct, frozen=True, gc=False):
         owners = self.parameters.owners
         return owners[self.size_class] if owners else None
 
+    def with_metadata(self, shape: Shape) -> tuple[Header, ...]:
+        """Return the header fields of a request that gives the object so much metadata."""
+        path = f"{self.container}/{self.name}"
+        of_object = fields(self.parameters.run_id, path, shape)
+        return self.operation.headers + of_object + self.settings.headers
+
 
 Builder = Callable[[Target], Outcome]
 
@@ -102,15 +105,23 @@ def builds(*names: str) -> Callable[[Builder], Builder]:
     return register
 
 
+def _body(target: Target) -> dict[str, Any]:
+    """Return the body of a request that writes an object, whose it is, and its metadata."""
+    found: dict[str, Any] = {"size": target.size, "owner": target.owner}
+    if target.parameters.metadata[0]:
+        found["headers"] = target.with_metadata(target.parameters.metadata)
+    return found
+
+
 def _written(target: Target) -> dict[str, Any]:
     """Return what a request has besides that writes an object."""
     etag = bool(target.settings.values.get("etag"))
-    return {"delete_after": target.delete_after, "owner": target.owner, "etag": etag}
+    return {"delete_after": target.delete_after, "etag": etag, **_body(target)}
 
 
 def send(target: Target) -> Outcome:
     """PUT the object."""
-    return target.ask(size=target.size, **_written(target))
+    return target.ask(**_written(target))
 
 
 def ask(target: Target) -> Outcome:
@@ -171,19 +182,13 @@ def part(target: Target) -> Outcome:
 @builds("create_only")
 def create_only(target: Target) -> Outcome:
     """PUT an object that does not exist; 412 is a success where an earlier attempt may have written it."""
-    return target.ask(size=target.size, done_before=frozenset({412}), **_written(target))
+    return target.ask(done_before=frozenset({412}), **_written(target))
 
 
 @builds("post")
 def post(target: Target) -> Outcome:
     """POST new metadata, which replace all others: whose the object is and when it expires go with them."""
-    values = target.settings.values
-    digits, rest = divmod(values.get("metadata_bytes", _METADATA_BYTES), 2)
-    fields = tuple(
-        (f"X-Object-Meta-Ssbench-{number}", os.urandom(digits + rest).hex()[rest:])
-        for number in range(values.get("metadata", 1))
-    )
-    headers = (*fields, *target.settings.headers)
+    headers = target.with_metadata(posted(target.settings, target.parameters.metadata))
     return target.ask(headers=headers, delete_after=target.delete_after, owner=target.owner)
 
 
@@ -195,7 +200,8 @@ def upload_if_missing(target: Target) -> Outcome:
     scenario's.
     """
     found, others = None, ""
-    looked = target.request(method="HEAD")
+    # What it finds may be of an earlier run, and is not checked.
+    looked = target.request(method="HEAD", content="")
     outcome = target.client.perform(target.url, looked, target.token)
     if outcome.cause is None:
         found = outcome.size
@@ -207,7 +213,7 @@ def upload_if_missing(target: Target) -> Outcome:
     elif outcome.cause != NOT_FOUND:
         return outcome
     # Initial objects never expire: no X-Delete-After.
-    request = target.request(size=target.size, owner=target.owner)
+    request = target.request(**_body(target))
     outcome = target.client.perform(target.url, request, target.token, target.spent)
     return structs.replace(outcome, found=found, detail=outcome.detail or others)
 

@@ -18,13 +18,15 @@ from ssbench.errors import SsbenchError, WireError
 from ssbench.fleet.wire import Account, Job, JobBatch, Rare, Result, RunParameters, Spent
 from ssbench.names import container_name, in_account, object_stem
 from ssbench.naming import name_of
-from ssbench.operation import On, Operation, Settings
-from ssbench.operations import OPERATIONS
+from ssbench.operation import Effect, On, Operation, Settings
+from ssbench.operations import OPERATIONS, POST
 from ssbench.store.contract import Outcome
 from ssbench.swift.connection import Connection
+from ssbench.swift.metadata import Shape, posted
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.pool import Pool
 from ssbench.swift.target import quoted
+from ssbench.worker.apart import Apart
 from ssbench.worker.builders import NO_SETTINGS, Target, ask, builder, send
 
 _log = logging.getLogger(__name__)
@@ -61,7 +63,8 @@ class Plan(Struct, frozen=True, gc=False):
 class Run:
     """The parameters of a run, its client, and what is derived from them once.
 
-    At most ``concurrency`` requests are in flight at once.
+    At most ``concurrency`` requests are in flight at once. Raises UsageError where this host lacks the files
+    that bodies are to be of.
     """
 
     def __init__(self, parameters: RunParameters, concurrency: int) -> None:
@@ -77,8 +80,13 @@ class Run:
                 verify_seed=parameters.verify_seed,
                 every_etag=parameters.every_etag,
                 zeros=parameters.zeros,
+                files=parameters.files,
+                shapes=_shapes(parameters),
+                tls_resume=parameters.tls_resume,
             )
         )
+        #: What carries out a share of the jobs; None where all use kept connections.
+        self.apart = Apart(parameters, self.client) if parameters.new_connections else None
         #: The names of objects that cannot be derived, by the ids of the jobs that are for them.
         self.named: dict[int, str] = {}
         #: By operation, size class and container; None for those that are carried out carefully.
@@ -150,11 +158,12 @@ class Run:
         operation, build, settings = self._operations[code]
         container = self._containers.get(container_number) or self._name_container(container_number)
         name = self.named[job[0]] if self.named else self._derived(job)
+        client = self.client if self.apart is None or not self.apart.has(job) else self.apart.client
         spent = history or _NOTHING
         return build(
             Target(
                 operation,
-                self.client,
+                client,
                 parameters,
                 url,
                 container,
@@ -184,7 +193,7 @@ class Run:
             or not _is_plain(operation, settings)
             or len(account[0]) != 1
             or parameters.verify_seed is not None
-            or (build is send and parameters.delete_after_most is not None)
+            or (build is send and (parameters.delete_after_most is not None or parameters.metadata[0]))
         ):
             return None
         try:
@@ -230,6 +239,15 @@ class Run:
         return name
 
 
+def _shapes(parameters: RunParameters) -> frozenset[Shape]:
+    """Return which metadata objects may have, where they are verified: as written, or as posted later."""
+    settings = next((each for each in parameters.operations if each.name == POST.name), NO_SETTINGS)
+    shapes = {parameters.metadata, posted(settings, parameters.metadata)}
+    if any(each.defined and OPERATIONS.of(each).effect is Effect.CHANGES for each in parameters.operations):
+        shapes.add((0, 0))  # a POST of the scenario's own replaces them
+    return frozenset(shapes if parameters.verify_seed is not None else ())
+
+
 def _is_plain(operation: Operation, settings: Settings) -> bool:
     """Whether an operation asks for a whole object, or sends one, and takes the usual statuses."""
     return (
@@ -268,6 +286,8 @@ def as_result(job_id: int, outcome: Outcome, storage_url: int, due: float | None
             left=outcome.left,
             address=outcome.address,
             unreached=list(outcome.unreached[:_MOST_UNREACHED]),
+            connections=outcome.connections,
+            resumed=outcome.resumed,
         )
     return Result(
         job_id,

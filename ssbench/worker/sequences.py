@@ -112,6 +112,8 @@ class Sequence:
             # Of requests at once they add up to more than there was.
             connecting=min(took, sum(each.connecting for each in self._done)),
             pausing=min(took, sum(each.pausing for each in self._done)),
+            connections=sum(each.connections for each in self._done),
+            resumed=sum(each.resumed for each in self._done),
             last_attempt=None,
             reply=None,
             entries=self.entries,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ssbench.fleet.wire import Job, Rare, Result
 from ssbench.swift.connection import Connection
 from ssbench.swift.payload import SMALL_BYTES
+from ssbench.worker.apart import Apart
 from ssbench.worker.requests import LONGEST_TEXT, Run
 
 
@@ -97,3 +98,21 @@ class ShortWay:
         self._connection = connection = idle.pop()
         connection.claim()
         return True
+
+
+class _OfKept(ShortWay):
+    """A short way of those jobs alone that use kept connections."""
+
+    __slots__ = ("_apart",)
+
+    def __init__(self, run: Run, apart: Apart) -> None:
+        super().__init__(run)
+        self._apart = apart
+
+    def perform(self, job: Job, due: float | None) -> Result | None:
+        return None if self._apart.has(job) else super().perform(job, due)
+
+
+def short_way_of(run: Run) -> ShortWay:
+    """Return a short way for one slot of a run."""
+    return ShortWay(run) if run.apart is None else _OfKept(run, run.apart)

@@ -27,7 +27,7 @@ import zmq
 from msgspec.structs import replace
 
 from ssbench import __version__
-from ssbench.errors import ExitCode, ProtocolError, WireError
+from ssbench.errors import ExitCode, ProtocolError, UsageError, WireError
 from ssbench.fleet import packing, wire
 from ssbench.fleet.ahead import MOST_AHEAD
 from ssbench.fleet.sockets import WorkerSockets, has_message
@@ -52,6 +52,9 @@ _MESSAGES_A_TURN = 200
 
 #: A flag of the sockets as a plain number: the enumeration costs as much as the call.
 _AT_ONCE = int(zmq.NOBLOCK)
+
+#: After it has handed back jobs that it cannot do, a worker gets more within this time (seconds), if any.
+_LAST_JOBS_SECONDS = 0.02
 
 #: A heartbeat that could not be sent although the socket is connected is tried again so soon (seconds).
 _HEARTBEAT_RETRY = 0.05
@@ -90,6 +93,8 @@ class Worker:
         self._options = options
         self._sockets = sockets
         self._instance = sockets.instance
+        #: Why it does no jobs of this master; empty where it does.
+        self._refusal = ""
         #: What the last message with jobs began with; nothing between two runs.
         self._header = b""
         self._done = gevent.event.AsyncResult()
@@ -275,7 +280,12 @@ class Worker:
                 if parts is None:
                     continue
                 header, batch = parts
-                service = self._services.of(header) or self._take_parameters(header)
+                try:
+                    service = self._services.of(header) or self._take_parameters(header)
+                except UsageError as error:
+                    self._refuse(str(error))
+                    self._handbacks.message(header, batch)
+                    continue
                 self._header = header
                 if self._done.ready():
                     self._handbacks.message(header, batch)
@@ -331,7 +341,16 @@ class Worker:
         service = self._services.in_group(notice.group) if notice.run_id == self._services.run_id else None
         return service.engine if service is not None else None
 
+    def _refuse(self, reason: str) -> None:
+        """End soon: jobs that are on their way are handed back before."""
+        if not self._refusal:
+            self._refusal = reason
+            gevent.spawn_later(_LAST_JOBS_SECONDS, self.stop, reason, ExitCode.USAGE)
+
     def _take_parameters(self, header: bytes) -> Service:
+        """Begin to serve a run, or a group of it; raises UsageError where this host lacks what that needs."""
+        if self._refusal:
+            raise UsageError(self._refusal)
         parameters = packing.unpack_parameters(header)
         if self._services.run_id != parameters.run_id:
             self._forget_run()

@@ -110,7 +110,8 @@ class FaultServer:
     """The server; ``keep_bodies`` keeps what was uploaded, else only its length is kept as zeros.
 
     ``tls`` makes it an HTTPS server. ``requests`` lists what came, ``connections`` how many were
-    made, ``ignored`` the bytes of bodies that came after an early answer.
+    made, ``resumed`` those that continued a TLS session, ``ignored`` the
+    bytes of bodies that came after an early answer.
     """
 
     host: str = "127.0.0.1"
@@ -121,6 +122,7 @@ class FaultServer:
     keep_bodies: bool = True
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
+    resumed: int = 0
     ignored: int = 0
 
     def __post_init__(self) -> None:
@@ -206,6 +208,7 @@ class FaultServer:
             if self.tls is not None:
                 connection = self.tls.wrap_socket(connection, server_side=True)
             with self._lock:
+                self.resumed += bool(getattr(connection, "session_reused", False))
                 self._open.add(connection)
             with connection.makefile("rb") as stream:
                 while not self._stopping.is_set():

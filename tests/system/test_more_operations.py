@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +18,13 @@ from processes import Fleet
 
 from ssbench.errors import UsageError
 from ssbench.local_swift import LocalSwift
+from ssbench.operation import Settings
 from ssbench.operations import OPERATIONS
 from ssbench.run.options import RunOptions
-from ssbench.run.preparation import refuse_missing
+from ssbench.run.requirements import refuse_missing
 from ssbench.run.tokens import TokenSource
 from ssbench.run_results import open_results
+from ssbench.scenario.metadata import Metadata
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.store.contract import Capabilities
 from ssbench.stores import STORE
@@ -346,6 +349,47 @@ def test_versions_go_with_their_containers(
     assert account.head_account()["x-account-container-count"] == before
 
 
+def test_uploads_have_the_metadata_and_the_bodies_that_the_scenario_asks_for(
+    ran: Any, account: swiftclient.Connection, container_base: str, tmp_path: Path
+) -> None:
+    (tmp_path / "files").mkdir()
+    words = [b"one ", b"two, " * 300]
+    for number, word in enumerate(words):
+        (tmp_path / "files" / str(number)).write_bytes(word)
+    whole = b"".join(words)
+    run = ran(
+        "--verify",
+        "--keep-objects",
+        metadata={"number": 3, "size": 40},
+        body={"files": "files"},
+        connections={"new": 0.3},
+        profile={"create": 2, "create_only": 1, "update": 1, "post": 2, "copy": 1}
+        | {"read": 2, "head": 2, "range": 1, "symlink": 1, "sequence": 1, "tempurl": 1, "conditional": 1},
+        operations=[
+            {"name": "post", "metadata": 2},
+            {"name": "sequence", "steps": ["create", "read", "post", "head", "update", "range"]},
+        ],
+    )
+    assert run.code == 0, run.program.err
+    assert not run.errors
+    for line in ("Metadata of each upload: 3 items of 40 bytes", "Bodies: 2 files of", "New connections: "):
+        assert line in run.program.out
+    found: Counter[int] = Counter()
+    for name in containers(container_base):
+        for row in account.get_container(name, full_listing=True)[1]:
+            if not row["name"].startswith("tiny_"):
+                continue  # the mark of the run, which stays with what is kept
+            fields = account.head_object(name, row["name"])
+            values = [value for key, value in fields.items() if re.search("-meta-ssbench-[0-9]+$", key)]
+            assert {len(value) for value in values} == {40}
+            found[len(values)] += 1
+            body = account.get_object(name, row["name"])[1][16:]
+            assert body in [(whole * 3)[first : first + len(body)] for first in (0, len(words[0]))]
+    # Those that were posted last have two.
+    assert found.keys() == {2, 3}
+    assert sum(found.values()) >= INITIAL
+
+
 def test_a_cluster_that_lacks_a_feature_is_refused(
     ran: Any, account: swiftclient.Connection, container_base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +401,21 @@ def test_a_cluster_that_lacks_a_feature_is_refused(
     sessions = SimpleNamespace(sessions=[Session(("http://x/v1/a",))])
     with pytest.raises(UsageError, match=r"slo needs slo.*it has swift"):
         refuse_missing(scenario(slo=1), RunOptions(), cast("TokenSource", sessions))
+
+
+def test_more_metadata_than_the_cluster_takes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = {"max_meta_count": 5, "max_meta_value_length": 256, "max_meta_overall_size": 300}
+    monkeypatch.setattr(type(STORE), "capabilities", lambda *_: Capabilities({"swift": limits}, known=True))
+    sessions = cast("TokenSource", SimpleNamespace(sessions=[Session(("http://x/v1/a",))]))
+    refuse_missing(replace(scenario(create=1), metadata=Metadata(4, 50)), RunOptions(), sessions)
+    # So are those of uploads alone, and of POSTs.
+    with pytest.raises(UsageError, match=r"more than the cluster takes: max_meta_count 6 \(at most 5\)$"):
+        refuse_missing(
+            replace(scenario(create=1), metadata=Metadata(5, 9)), RunOptions(), sessions, uploads_only=True
+        )
+    posts = (Settings("post", values={"metadata_bytes": 299}),)
+    with pytest.raises(UsageError, match=r"max_meta_value_length 299 .*, max_meta_overall_size \d+ "):
+        refuse_missing(replace(scenario(post=1), operations=posts), RunOptions(), sessions)
 
 
 def test_what_cannot_be_is_refused_before_anything_is_made() -> None:

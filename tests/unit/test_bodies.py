@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import zlib
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -11,6 +13,7 @@ from ssbench.document import View, text
 from ssbench.errors import ScenarioError
 from ssbench.scenario import outlook
 from ssbench.scenario.bodies import Body
+from ssbench.scenario.metadata import Metadata
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import owner_of
 from ssbench.scenario.reading import check
@@ -62,6 +65,32 @@ def test_random_bodies_are_those_of_before() -> None:
     assert body(Payload(7), 1000)[:-8] == body(Payload(7, 0.0), 1000)[:-8]
 
 
+def test_metadata_of_uploads() -> None:
+    found = check(f"{FILE}metadata: {{number: 2, size: 1kB}}\n", "file")
+    assert found.metadata == Metadata(2, 1000)
+    plain = scenario("null")
+    assert plain.metadata is None
+    assert owner_of(found, found.size_classes[0]) != owner_of(plain, plain.size_classes[0])
+    view = View(columns=100)
+    said = text.render(outlook.document(found, view), view)
+    assert "each upload has metadata: 2 items of 1,000 bytes" in said
+    for wrong in (
+        "5",
+        "{number: 2}",
+        "{number: 0, size: 1}",
+        "{number: 1, size: 0}",
+        "{number: true, size: 1}",
+    ):
+        with pytest.raises(ScenarioError, match=r"file:8: metadata: expected a mapping with number, a whole"):
+            check(f"{FILE}metadata: {wrong}\n", "file")
+
+
+def test_the_example_of_metadata_in_the_documentation() -> None:
+    doc = (Path(__file__).parents[2] / "doc" / "scenarios.rst").read_text("utf-8")
+    example = doc.partition("\nMetadata\n---")[2].partition("yaml\n")[2].partition("\nEach")[0]
+    assert check(FILE + dedent(example), "file").metadata == Metadata(5, 100)
+
+
 def test_what_a_scenario_says() -> None:
     assert [scenario(each).body for each in ("random", "zero", "{compressible: 0.6}", "null")] == [
         Body(0.0),
@@ -83,7 +112,7 @@ def test_what_a_scenario_says() -> None:
         "[zero]",
     ):
         with pytest.raises(
-            ScenarioError, match=re.escape("body: expected random, zero, or {compressible: 0.6}")
+            ScenarioError, match=re.escape("body: expected random, zero, {compressible: 0.6}")
         ):
             scenario(wrong)
     said = text.render(

@@ -19,6 +19,8 @@ from ssbench.run.error_limit import ErrorLimit
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
 from ssbench.run_results import RunResultsWriter, open_results
 from ssbench.scenario.bodies import Body
+from ssbench.scenario.connections import Connections
+from ssbench.scenario.metadata import Metadata
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.portions import Portion
@@ -88,6 +90,8 @@ SETTINGS = {
     "phase": 0.25,
     "body": Body(0.6),
     "object_names": "{class}/{number}",
+    "metadata": Metadata(5, 100),
+    "connections": Connections(0.1),
     "operations": (Settings("read", (("X-Newest", "true"),)),),
     "container_put_headers": (("X-Container-Sharding", "on"),),
     "groups": (Group("web", SCENARIO.size_classes, 3),),
@@ -140,6 +144,7 @@ GROUP = {
     "sequence": ("create", "read"),
     "popularity": Popularity("zipf", 0.9),
     "reuse": Reuse(0.5, 1, 2),
+    "connections": Connections(0.1, tls_resume=True),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from fault_server import FaultServer, Reply
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssbench.fleet.wire import RunParameters
+from ssbench.operation import Header
 from ssbench.operations import UPLOAD_IF_MISSING
-from ssbench.store.contract import Outcome
+from ssbench.store.contract import Outcome, Request
+from ssbench.swift.metadata import fields
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.payload import BLOCK_BYTES, STAMP_BYTES, Payload
 from ssbench.swift.verify import Check, PartCheck, Verifier
@@ -172,3 +175,26 @@ def _fed(check: Check | PartCheck, *pieces: bytes) -> int | None:
     for piece in pieces:
         check.feed(piece)
     return check.wrong
+
+
+def test_other_metadata_than_were_written_are_a_failure(fault_server: FaultServer) -> None:
+    seed = 41
+    right = fields(seed, "c/o", (2, 20))
+    client = Client(ClientSettings(verify_seed=seed, shapes=frozenset({(2, 20)})))
+
+    def read(method: str, headers: tuple[Header, ...], **more: Any) -> str | None:
+        fault_server.script(Reply(headers=headers))
+        return client.perform(fault_server.url, Request(method=method, container="c", name="o", **more)).cause
+
+    try:
+        for method in ("GET", "HEAD"):
+            assert read(method, right) is None
+            assert read(method, right[:1]) == "wrong metadata"
+            assert read(method, fields(seed, "c/p", (2, 20))) == "wrong metadata"
+        # These have none, or those of another object.
+        assert read("GET", (), query="temp_url_sig=1", content="o") is None
+        assert read("GET", (), content="") is None
+        assert read("DELETE", ()) is None
+        assert read("GET", fields(seed, "c/p", (2, 20)), content="p") is None
+    finally:
+        client.close()

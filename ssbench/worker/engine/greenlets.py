@@ -26,7 +26,7 @@ from ssbench.worker.engine.contract import Ended, Engine
 from ssbench.worker.engine.due import DueJobs, Work
 from ssbench.worker.engine.noop import NoopEngine
 from ssbench.worker.requests import Run, as_result
-from ssbench.worker.short_way import ShortWay
+from ssbench.worker.short_way import ShortWay, short_way_of
 
 #: A job that has ended: the id of its batch, its result, and the generation of the parameters with which it
 #: began where its token was refused.
@@ -122,7 +122,7 @@ class GreenletEngine:
         run, idle, finished, queue = self._run, self._idle, self._finished, self._queue
         run_callback = self._hub.loop.run_callback
         switch_to_hub = self._hub.switch
-        short_way = ShortWay(run)
+        short_way = short_way_of(run)
         try:
             while not self._closed:
                 batch_id, job, history, due = work

@@ -1,0 +1,105 @@
+"""The files of a folder whose bytes are uploaded: ``files`` of the key ``body`` of a scenario.
+
+The master reads them with the scenario. Each worker reads the folder at the same path, and refuses to work
+where that has other files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from ssbench.errors import UsageError
+from ssbench.quantities import amount
+
+#: All files are held in memory, in each process of a worker.
+MOST_BYTES = 100_000_000
+MOST_FILES = 10_000
+
+
+class BodyFiles(Struct, frozen=True):
+    """So many files of a folder, of ``size`` bytes in all; ``others`` are its other entries, not used.
+
+    ``digest`` is of their names and their bytes. Before they have been read, ``folder`` is as the scenario
+    has it, and the rest is empty.
+    """
+
+    folder: str
+    count: int = 0
+    size: int = 0
+    digest: str = ""
+    others: int = 0
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        files = f"{self.count:,} file{'s' * (self.count != 1)} of {self.folder}"
+        return f"{files} ({amount(self.size)}, digest {self.digest[:8]})"
+
+
+class Content(NamedTuple):
+    """The bytes of all files, one after the other by their names, and where each begins."""
+
+    data: bytes
+    starts: tuple[int, ...]
+
+
+def find(folder: Path) -> BodyFiles:
+    """Read the files of a folder; raises ValueError where they cannot be bodies.
+
+    Hidden ones, empty ones and sub-folders are not used.
+    """
+    return _read(folder)[0]
+
+
+@lru_cache(maxsize=1)  # groups of users have the same ones
+def load(files: BodyFiles) -> Content:
+    """Return the content of files that the master has read; raises UsageError where they are others here."""
+    try:
+        found, content = _read(Path(files.folder))
+    except ValueError as error:
+        raise UsageError(f"body: {error}; the folder has to be on the hosts of all workers") from None
+    if found.digest != files.digest:
+        raise UsageError(
+            f"body: other files than the master has: here {found}, there {files}; copy the folder to this"
+            " host"
+        )
+    return content
+
+
+def _read(folder: Path) -> tuple[BodyFiles, Content]:
+    try:
+        entries = sorted(folder.iterdir(), key=lambda each: each.name)
+        used = [each for each in entries if _is_used(each)]
+        size = sum(each.stat().st_size for each in used)
+        if not used:
+            raise ValueError(f"{folder}: expected a file that is not empty")
+        if len(used) > MOST_FILES or size > MOST_BYTES:
+            raise ValueError(
+                f"{folder}: expected at most {MOST_FILES:,} files of {amount(MOST_BYTES)} in all,"
+                f" not {len(used):,} of {amount(size)}"
+            )
+        parts = [each.read_bytes() for each in used]
+    except OSError as error:
+        raise ValueError(f"{error.filename or folder} cannot be read: {error.strerror}") from None
+    sizes = [*map(len, parts)]
+    digest = blake2b(b"".join(_headers(used, sizes)), digest_size=16)
+    for part in parts:
+        digest.update(part)
+    found = BodyFiles(str(folder), len(used), sum(sizes), digest.hexdigest(), len(entries) - len(used))
+    return found, Content(b"".join(parts), tuple(accumulate(sizes, initial=0))[:-1])
+
+
+def _is_used(path: Path) -> bool:
+    return not path.name.startswith(".") and path.is_file() and path.stat().st_size > 0
+
+
+def _headers(paths: list[Path], sizes: list[int]) -> Iterator[bytes]:
+    for path, size in zip(paths, sizes, strict=True):
+        name = path.name.encode("utf-8", "surrogateescape")
+        yield b"%d %d %b" % (len(name), size, name)

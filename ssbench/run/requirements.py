@@ -1,0 +1,81 @@
+"""Whether a cluster has what a scenario needs, which is looked at before a run begins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from ssbench.errors import UsageError
+from ssbench.operation import Settings
+from ssbench.operations import OPERATIONS, POST, SEQUENCE
+from ssbench.run.options import RunOptions
+from ssbench.run.signing import refuse_many
+from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.owner import owner_of
+from ssbench.stores import STORE
+from ssbench.swift.metadata import Shape, beyond_limits, posted
+
+_log = logging.getLogger(__name__)
+
+
+def refuse_missing(
+    scenario: Scenario, options: RunOptions, tokens: TokenSource, *, uploads_only: bool = False
+) -> None:
+    """Raise UsageError where the store says that it lacks what an operation of the scenario needs.
+
+    So it is where the scenario has more metadata than the store takes. A store that does not say what it has
+    is not refused. ``uploads_only``: no operations follow the initial uploads.
+    """
+    names: set[str] = set()
+    if not uploads_only:
+        names = {name for part in scenario.parts for name in part.operation_names}
+        refuse_many(scenario)
+    needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
+    metadata = [*_metadata(scenario)]
+    if not needed and not metadata:
+        return
+    timeouts = options.requests.connect_timeout, options.requests.network_timeout
+    # What one server has is the same for all accounts.
+    for session in {urlsplit(each.storage_url).netloc: each for each in tokens.sessions}.values():
+        found = STORE.capabilities(session, timeouts)
+        lacking = [f"{name} needs {feature}" for name, feature in needed.items() if found.lacks(feature)]
+        if lacking:
+            raise UsageError(
+                f"{session.storage_urls[0]}: the cluster lacks what operations of the scenario need:"
+                f" {'; '.join(lacking)} (it has {', '.join(sorted(found.features))})"
+            )
+        limits = found.features.get("swift", {})
+        beyond = dict.fromkeys(
+            each for shape, owner in metadata for each in beyond_limits(limits, shape, owner)
+        )
+        if beyond:
+            raise UsageError(
+                f"{session.storage_urls[0]}: the metadata of the scenario are more than the cluster takes:"
+                f" {', '.join(beyond)}"
+            )
+        if not found.known:
+            lacking = [*needed.values(), *["room for the metadata of the scenario"] * bool(metadata)]
+            _log.info("The cluster does not say whether it has %s", ", ".join(lacking))
+
+
+def resumes_in_vain(scenario: Scenario, tokens: TokenSource) -> bool:
+    """Return whether TLS sessions are to be resumed where there is no TLS."""
+    asked = any(part.connections is not None and part.connections.tls_resume for part in scenario.parts)
+    urls = (url for session in tokens.sessions for url in session.storage_urls)
+    return asked and not any(url.startswith("https:") for url in urls)
+
+
+def _metadata(scenario: Scenario) -> Iterator[tuple[Shape, str]]:
+    """Yield how much metadata objects get from a scenario, with what they say of whose they are."""
+    for part in scenario.parts:
+        written = (0, 0) if part.metadata is None else (part.metadata.number, part.metadata.size)
+        own = next((each for each in part.operations if each.name == POST.name), Settings(POST.name))
+        posts = {POST.name, SEQUENCE.name} & part.operation_names and (own.values or written[0])
+        for size_class in part.size_classes:
+            owner = owner_of(part, size_class)
+            if written[0]:
+                yield written, owner
+            if posts:
+                yield posted(own, written), owner

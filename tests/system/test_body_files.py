@@ -1,0 +1,37 @@
+"""A worker that finds other files than the master has says so and ends, and others do its work."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from processes import Fleet
+from runs import outcome, store, wait_for_results_of, write_scenario
+
+from ssbench.errors import ExitCode
+
+
+def test_a_worker_with_other_files_ends_and_the_run_goes_on(fleet: Fleet, tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    (folder / "one").write_bytes(b"one photo")
+    scenario = write_scenario(tmp_path, crud_profile=[1, 1, 0, 0], body={"files": "photos"})
+    with store(0.02) as (rule, options):
+        rule.hold(150)
+        run = fleet.run(scenario, "-o", 300, "--expect-workers", 1, *options)
+        fleet.worker(1, "-c", 4)
+        wait_for_results_of(1, 3, fleet.stats)
+        (folder / "one").write_bytes(b"another photo")
+        other = fleet.worker(2, "-c", 4)
+        assert other.end() == ExitCode.USAGE, other.err
+        said = re.findall("body: other files than the master has.*", other.err)
+        assert len(said) == 1
+        assert f"here 1 file of {folder} (13 bytes" in said[0]
+        assert f"there 1 file of {folder} (9 bytes" in said[0]
+        assert "Traceback" not in other.err
+        run.wait_for("orker 2 on .* has ended: body: other files than the master has")
+        rule.release()
+        assert run.end() == ExitCode.OK, run.err
+    found = outcome(fleet.stats)
+    assert (set(found.workers), found.count) == ({1}, 300)
+    assert set(found.causes) == {None}
