@@ -84,7 +84,10 @@ def _read(folder: Path) -> tuple[BodyFiles, Content]:
                 f"{folder}: expected at most {MOST_FILES:,} files of {amount(MOST_BYTES)} in all,"
                 f" not {len(used):,} of {amount(size)}"
             )
-        parts = [each.read_bytes() for each in used]
+        parts = [*_contents(used)]
+        str(folder).encode()  # which is how it gets to workers
+    except UnicodeEncodeError:
+        raise ValueError(f"{str(folder)!a}: expected a path in UTF-8") from None
     except OSError as error:
         raise ValueError(f"{error.filename or folder} cannot be read: {error.strerror}") from None
     sizes = [*map(len, parts)]
@@ -93,6 +96,17 @@ def _read(folder: Path) -> tuple[BodyFiles, Content]:
         digest.update(part)
     found = BodyFiles(str(folder), len(used), sum(sizes), digest.hexdigest(), len(entries) - len(used))
     return found, Content(b"".join(parts), tuple(accumulate(sizes, initial=0))[:-1])
+
+
+def _contents(paths: list[Path]) -> Iterator[bytes]:
+    """Yield the bytes of files; raises ValueError for those that are not of the size that they had."""
+    for path in paths:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            content = file.read(size + 1)
+        if len(content) != size or size > MOST_BYTES:
+            raise ValueError(f"{path}: is no plain file, or changes while it is read")
+        yield content
 
 
 def _is_used(path: Path) -> bool:

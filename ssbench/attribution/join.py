@@ -105,6 +105,8 @@ class Join:
                     np.where(block.failed, np.nan, block.first_byte),
                 ],
             )
+        if not taken.seen:
+            taken.add(np.zeros(0), [np.zeros(0, kind) for kind in ("u1", "i8", "u8", "i8", "?", "f8", "f8")])
         self._results = taken.seen
         rows_taken, latency, code, size, *others = taken.columns()
         places = np.full(taken.seen, Ids.LEFT_OUT, np.uint32)

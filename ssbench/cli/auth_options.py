@@ -23,7 +23,9 @@ from ssbench.swift.urls import parse_http_url, refuse_user_info, shown
 _TRUE = frozenset({"true", "1", "yes", "on", "t", "y"})
 
 
-class _Option(NamedTuple):
+class Option(NamedTuple):
+    """An option of authentication, and the environment variable that has the same."""
+
     flags: tuple[str, ...]
     variable: str
     metavar: str
@@ -40,8 +42,8 @@ class _Option(NamedTuple):
         return self.flags[-1].removeprefix("--").replace("-", "_")
 
 
-def _keystone(flag: str, metavar: str, text: str) -> _Option:
-    return _Option((flag,), flag.removeprefix("--").upper().replace("-", "_"), metavar, text)
+def _keystone(flag: str, metavar: str, text: str) -> Option:
+    return Option((flag,), flag.removeprefix("--").upper().replace("-", "_"), metavar, text)
 
 
 _INTRODUCTION = (
@@ -55,10 +57,10 @@ _WHERE_HELP_IS = (
 )
 
 _SWIFT = (
-    _Option(("-A", "--auth-url"), "ST_AUTH", "URL", "URL to authenticate at"),
-    _Option(("-U", "--user"), "ST_USER", "USER", "account and user, as ACCOUNT:USER"),
-    _Option(("-K", "--key"), "ST_KEY", "KEY", "key of the user"),
-    _Option(
+    Option(("-A", "--auth-url"), "ST_AUTH", "URL", "URL to authenticate at"),
+    Option(("-U", "--user"), "ST_USER", "USER", "account and user, as ACCOUNT:USER"),
+    Option(("-K", "--key"), "ST_KEY", "KEY", "key of the user"),
+    Option(
         ("-V", "--auth-version"),
         "ST_AUTH_VERSION",
         "VERSION",
@@ -151,7 +153,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False) -> 
         _add(group, option, in_help)
 
 
-def _add(group: argparse._ArgumentGroup, option: _Option, in_help: bool) -> None:
+def _add(group: argparse._ArgumentGroup, option: Option, in_help: bool) -> None:
     group.add_argument(
         *option.flags,
         metavar=option.metavar,

@@ -70,8 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--account-base",
         metavar="NAME",
-        default="ssbench",
-        help="what the names of these accounts begin with (default: %(default)s)",
+        help="what the names of these accounts begin with (default: ssbench)",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     parser.add_argument(
@@ -104,6 +103,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     auth_options.add_arguments(parser)
 
 
+def _account_names(arguments: argparse.Namespace) -> Sequence[str]:
+    """Return the names of the accounts to clean, none for that of the credentials; raises UsageError."""
+    from ssbench.scenario.rules import ACCOUNT_NAME, MOST_ACCOUNTS
+
+    base, count = arguments.account_base, arguments.accounts
+    if count is None:
+        if base is not None:
+            raise UsageError("--account-base: expected --accounts beside it")
+        return []
+    if count > MOST_ACCOUNTS:
+        raise UsageError(f"--accounts: expected at most {MOST_ACCOUNTS:,}, not {count:,}")
+    if base is not None and not ACCOUNT_NAME.match(base):  # a slash would make it a container of another one
+        raise UsageError(
+            f"--account-base: expected 1 to 64 letters, digits, hyphens and underscores, not {base!r:.80}"
+        )
+    return account_names("ssbench" if base is None else base, count)
+
+
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete the containers; raises SsbenchError when authentication or listing an account fails."""
     from ssbench.cli import credentials_file
@@ -113,7 +130,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
     json_output.check(arguments)
     credentials = credentials_file.accounts_of(arguments, os.environ)
-    names = account_names(arguments.account_base, arguments.accounts) if arguments.accounts else []
+    names = _account_names(arguments)
     if names and credentials:
         raise UsageError("--credentials names the accounts: leave out --accounts")
     credentials = credentials or [auth_options.from_arguments(arguments, os.environ)]
@@ -125,7 +142,11 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         arguments.give_up_after,
     )
     accounts = []
+    seen = set[str]()
     for number, session in enumerate(tokens.sessions):
+        if session.storage_urls[0] in seen:  # of two users of one account
+            continue
+        seen.update(session.storage_urls)
         found = dict(find_containers(session, arguments.container_base, arguments.policy, settings))
         used = {} if arguments.in_use or not found else _in_use(session, list(found), settings)
         free = {name: count for name, count in found.items() if name not in used}

@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import copy
 import logging
+import os
+import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +27,18 @@ _log = logging.getLogger(__name__)
 
 #: How the key of a value ends that is in an environment variable.
 _IN_VARIABLE = "_env"
+
+#: Under which name the same may come from the command line or the environment, where an entry wins over it.
+_ALSO = {
+    "OS_AUTH_URL": "ST_AUTH",
+    "OS_USERNAME": "ST_USER",
+    "OS_USER_ID": "ST_USER",
+    "OS_PASSWORD": "ST_KEY",
+    "OS_IDENTITY_API_VERSION": "ST_AUTH_VERSION",
+}
+
+#: Keys of which a message shows the text: others may hold a value.
+_SHOWN = re.compile(r"[a-z_]{1,40}\Z", re.ASCII)
 
 #: What would hold for one account only.
 _OF_ONE = ("OS_STORAGE_URL", "OS_AUTH_TOKEN", "OS_CLOUD")
@@ -60,14 +74,9 @@ def accounts_of(arguments: argparse.Namespace, environ: Mapping[str, str]) -> li
         faults += [scenario_text.Fault(line, f"entry {number + 1}: {each}") for each in wrong]
         if wrong:
             continue
-        own = copy.copy(arguments)
-        for key, value in entry.items():
-            name = key.removesuffix(_IN_VARIABLE) if key not in options else key
-            secret |= name == key and options[name].variable in SECRET_VARIABLES
-            setattr(own, options[name].destination, value if name == key else environ[value])
-        others = {name: value for name, value in environ.items() if name not in _OF_ONE}
+        secret |= any(key in options and options[key].variable in SECRET_VARIABLES for key in entry)
         try:
-            made = auth_options.from_arguments(own, others)
+            made = _credentials(entry, options, arguments, environ)
         except UsageError as error:
             faults.append(scenario_text.Fault(line, f"entry {number + 1}: {error}"))
             continue
@@ -78,9 +87,41 @@ def accounts_of(arguments: argparse.Namespace, environ: Mapping[str, str]) -> li
         raise UsageError("\n".join(f"{path}{f':{line}' if line else ''}: {text}" for line, text in faults))
     if secret and path.stat().st_mode & _OTHERS_READ:
         _log.warning("%s holds secrets, and other users of this machine can read it (chmod 600)", path)
+    if environ is os.environ and isinstance(entries, list):
+        _forget(entries)
     if len(found) == 1:
         return [*found.values()]
     return [replace(each, name=f"credentials {number}") for number, each in found.items()]
+
+
+def _credentials(
+    entry: Mapping[str, str],
+    options: Mapping[str, auth_options.Option],
+    arguments: argparse.Namespace,
+    environ: Mapping[str, str],
+) -> Credentials:
+    """Return the credentials of an entry; raises UsageError where something is missing."""
+    own = copy.copy(arguments)
+    names = {key: key if key in options else key.removesuffix(_IN_VARIABLE) for key in entry}
+    variables = {options[name].variable for name in names.values()}
+    hidden = {_ALSO[variable] for variable in variables & _ALSO.keys()}
+    for option in auth_options.OPTIONS:
+        if option.variable in hidden:
+            setattr(own, option.destination, None)
+    for key, value in entry.items():
+        setattr(own, options[names[key]].destination, value if key in options else environ[value])
+    unused = hidden.union(_OF_ONE)
+    return auth_options.from_arguments(
+        own, {name: value for name, value in environ.items() if name not in unused}
+    )
+
+
+def _forget(entries: Sequence[Mapping[str, str]]) -> None:
+    """Remove the variables that entries name from the environment, which child processes inherit."""
+    for entry in entries:
+        for key, name in entry.items():
+            if key.endswith(_IN_VARIABLE):
+                os.environ.pop(name, None)
 
 
 def _read(path: Path) -> str:
@@ -104,11 +145,12 @@ def _wrong(entry: object, options: Mapping[str, object], environ: Mapping[str, s
     for key, value in entry.items():
         name = str(key).removesuffix(_IN_VARIABLE)
         if key not in options and (name == key or name not in options):
-            yield f"unknown key {key!r:.60}{did_you_mean(str(key), options)}"
+            shown = repr(key) if _SHOWN.match(str(key)) else "that is not shown, as it may hold a value"
+            yield f"unknown key {shown}{did_you_mean(str(key), options)}"
         elif not isinstance(value, str) or not value:
             yield f"{key}: expected a text, in quotes where it is a number"
         elif key in options:
             if f"{key}{_IN_VARIABLE}" in entry:
                 yield f"{key}: expected this or {key}{_IN_VARIABLE}, not both"
         elif not environ.get(value):
-            yield f"{key}: the environment has no variable {value!r:.60}"
+            yield f"{key}: the environment has no variable of the name that it gives"

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from threading import Condition, Thread
 
+from ssbench.printable import printable
+
 _log = logging.getLogger(__name__)
 
 #: Seconds that deliveries have at the end of the program, and those that they have after a line has said what
@@ -102,9 +104,9 @@ class Courier:
                 self._deliver()
                 failure = ""
             except DeliveryError as error:
-                failure = str(error)
+                failure = printable(str(error))
             except Exception as error:  # noqa: BLE001 - of a library; the run goes on whatever it is
-                failure = f"{type(error).__name__}: {error}"
+                failure = printable(f"{type(error).__name__}: {error}")
             with self._has_changed:
                 self._under_way = False
                 first = bool(failure) and not self.lost
@@ -129,7 +131,7 @@ class Courier:
             lost = self.lost + open_
             if not lost or (self._said and self.asked == 1):
                 return
-            reason = (self._trouble() or "no answer in time") if open_ else self.reason
+            reason = printable(self._trouble() or "no answer in time") if open_ else self.reason
             last = (
                 "the last one too, so the server does not know how the run ended"
                 if open_ or self._failing

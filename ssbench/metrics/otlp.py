@@ -28,7 +28,7 @@ from opentelemetry.sdk.metrics.export import (
     Sum,
 )
 from opentelemetry.sdk.metrics.export import Histogram as HistogramData
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from ssbench import __version__
@@ -53,7 +53,7 @@ _CUMULATIVE = AggregationTemporality.CUMULATIVE
 def courier(counting: Counting, url: str) -> Courier:
     """Return what delivers all metrics to a collector each :data:`EVERY` seconds, and at the end of a run."""
     reasons = _Reasons()
-    url = url if url.endswith(_PATH) else url.rstrip("/") + _PATH
+    url = url.rstrip("/").removesuffix(_PATH) + _PATH
     # It tries again by itself until then, and the next delivery has all counts anyway.
     seconds = None if any(name in os.environ for name in _TIMEOUTS) else EVERY
     exporter = OTLPMetricExporter(endpoint=url, timeout=seconds)
@@ -64,7 +64,7 @@ def courier(counting: Counting, url: str) -> Courier:
             "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
             "host.name": socket.gethostname(),
         }
-    )
+    ).merge(OTELResourceDetector().detect())
 
     def export() -> None:
         reasons.of_this = ""

@@ -32,9 +32,10 @@ def _elements(
     if not found:
         return
     ordered = sorted(found, key=_median, reverse=True)
+    found = [each for each in found if each.number >= 0] or found  # those that are known
     counts = [each.figures.count for each in found]
     texts = [f"{min(counts):,} to {max(counts):,} successes each"]
-    known = [each for each in ordered if _median(each) >= 0]
+    known = [each for each in ordered if each in found and _median(each) >= 0]
     if known:
         slow, fast = known[0], known[-1]
         texts.append(

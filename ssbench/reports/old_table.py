@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 
 from ssbench.operations import OPERATIONS
 from ssbench.printable import printable
@@ -22,7 +23,11 @@ def table(statistics: RunStatistics, options: ReportOptions) -> str:
 
 def _table(statistics: RunStatistics, options: ReportOptions) -> Iterator[str]:
     yield from _head(statistics)
-    yield from _scenario(statistics.run.scenario)
+    scenario = statistics.run.scenario
+    for part, group in zip_longest(scenario.parts, scenario.groups):
+        if group:  # which ssbench 0.x did not have: one has other operations than the next
+            yield f"Group of users: {group.name}"
+        yield from _scenario(part)
     for section in statistics.sections:
         yield from _section(section, options.percentile)
     spread = statistics.workers

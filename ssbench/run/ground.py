@@ -15,7 +15,7 @@ from ssbench.run.ownership import Ownership
 from ssbench.run.part import Part
 from ssbench.run.places import apart as places_apart
 from ssbench.run.preparation import make_containers, upload_initial_objects
-from ssbench.run.requirements import refuse_missing, resumes_in_vain
+from ssbench.run.requirements import refuse_missing, refuse_other_host, resumes_in_vain
 from ssbench.run.signing import sign_reads
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
@@ -69,6 +69,7 @@ class Ground:
         """
         if self._tokens is not None:
             refuse_missing(self._scenario, self._options, self._tokens, uploads_only=only)
+            refuse_other_host(self._options, self._tokens)
             if resumes_in_vain(self._scenario, self._tokens):
                 self._loop.news.warn("tls_resume has no effect: the storage URL begins with http, not https")
         if self._existing is not None:

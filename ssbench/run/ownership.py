@@ -18,12 +18,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from ssbench.at_once import at_once
 from ssbench.errors import SsbenchError
 from ssbench.names import tagged
 from ssbench.naming import name_of
@@ -319,11 +319,7 @@ class Ownership:
         stores = self._stores()
         if len(stores) == 1:
             return [call(stores[0])]
-        pool = ThreadPoolExecutor(_AT_ONCE, "marks")
-        try:
-            return [*pool.map(call, stores)]
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        return at_once(call, stores, _AT_ONCE, "marks")
 
     def _put(self) -> None:
         self._each(lambda store: store.put(self._mark))

@@ -16,6 +16,7 @@ from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import owner_of
 from ssbench.stores import STORE
 from ssbench.swift.metadata import Shape, beyond_limits, posted
+from ssbench.swift.request_options import parse_addresses
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +59,18 @@ def refuse_missing(
         if not found.known:
             lacking = [*needed.values(), *["room for the metadata of the scenario"] * bool(metadata)]
             _log.info("The cluster does not say whether it has %s", ", ".join(lacking))
+
+
+def refuse_other_host(options: RunOptions, tokens: TokenSource) -> None:
+    """Raise UsageError where ``--resolve`` names a host that is in no storage URL."""
+    if options.requests.resolve is None:
+        return
+    hosts = {urlsplit(url).hostname or "" for session in tokens.sessions for url in session.storage_urls}
+    for host in parse_addresses(options.requests.resolve):
+        if host not in hosts:
+            raise UsageError(
+                f"--resolve: no storage URL has the host {host} (but {', '.join(sorted(hosts))})"
+            )
 
 
 def resumes_in_vain(scenario: Scenario, tokens: TokenSource) -> bool:

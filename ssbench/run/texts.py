@@ -250,6 +250,6 @@ def at_storage_url(result: Result, urls: Sequence[str]) -> str:
 def unreached(addresses: Counter[str]) -> list[str]:
     """Return what the user should know of connections that failed, to hosts that have other addresses."""
     return [
-        f"{count:,} connections to {address} failed; other addresses of the host that answered were used"
+        f"{count:,} connections to {address} failed; those of the host that answered, if any, were used"
         for address, count in sorted(addresses.items())
     ]

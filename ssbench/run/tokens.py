@@ -9,10 +9,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
+from ssbench.at_once import at_once
 from ssbench.errors import SsbenchError
 from ssbench.fleet.history import History, after_failure
 from ssbench.fleet.wire import Result
@@ -57,11 +57,7 @@ class TokenSource:
         if len(credentials) == 1:
             self.sessions = [authenticate(credentials[0])]
         else:
-            pool = ThreadPoolExecutor(_AT_ONCE, "authenticate")
-            try:
-                self.sessions = [*pool.map(authenticate, credentials)]
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+            self.sessions = at_once(authenticate, credentials, _AT_ONCE, "authenticate")
         for each, session in zip(credentials, self.sessions, strict=True):
             warn_of_proxy(each, session)
         if names:

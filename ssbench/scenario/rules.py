@@ -34,7 +34,7 @@ _MAX_RATE = 10_000_000
 #: Each message to a worker holds the storage URLs of all accounts, and tokens.
 MOST_ACCOUNTS = 1000
 
-_ACCOUNT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z", re.ASCII)
+ACCOUNT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z", re.ASCII)
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}\Z", re.ASCII)
 
 
@@ -140,7 +140,7 @@ def _conditions(value: object) -> object:
 
 
 _ACCOUNT_BASE = Rule(
-    lambda value: isinstance(value, str) and _ACCOUNT_NAME.match(value) is not None,
+    lambda value: isinstance(value, str) and ACCOUNT_NAME.match(value) is not None,
     "1 to 64 letters, digits, hyphens and underscores",
 )
 _CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")

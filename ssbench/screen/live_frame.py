@@ -102,7 +102,7 @@ def _fit(line: _Line, width: int, encoding: str) -> str:
     """Return a line that is not wider than the terminal, with its picture where there is room."""
     text = "".join(char if " " <= char <= "~" else "?" for char in line.text)
     room = min(width - _COLUMNS - len("  "), HISTORY_SECONDS)
-    if room >= _LEAST_PICTURE and (line.history or line.head):
+    if room >= _LEAST_PICTURE and len(text) <= _COLUMNS and (line.history or line.head):
         beside = bars(line.history[-room:], encoding) if line.history else line.head[:room]
         text = f"{text[:_COLUMNS]:<{_COLUMNS}}  {beside}"
     return Toned.of(text[:width], line.tone) if line.tone else text[:width]

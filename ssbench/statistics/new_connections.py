@@ -41,4 +41,5 @@ def new_connections_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> NewCon
         return NONE
     made = block.connections[rows]
     resumed = int(block.resumed[rows].sum()) if "resumed" in block.given else 0
-    return NewConnections(int(np.count_nonzero(made)), int(made.sum()), resumed)
+    tried = (made > 0) | (block.connecting[rows] > 0)
+    return NewConnections(int(np.count_nonzero(tried)), int(made.sum()), resumed)

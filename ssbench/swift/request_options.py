@@ -6,6 +6,7 @@ workers, the client's settings and the stat file follow from the field.
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from typing import Annotated
 
@@ -17,6 +18,10 @@ Time = Annotated[float, Meta(gt=0, le=1e9)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
+#: A name or an address, without the port and what else a URL has.
+_HOST = re.compile(r"[^\s:/@\[\]]+\Z")
+
+
 def parse_addresses(text: str) -> dict[str, list[str]]:
     """Read ``HOST=IP,IP``; raises ValueError."""
     host, _, listed = text.partition("=")
@@ -25,7 +30,7 @@ def parse_addresses(text: str) -> dict[str, list[str]]:
         known = [str(ip_address(each.strip().strip("[]"))) for each in addresses]
     except ValueError:
         known = []
-    if not host or len({*known}) != len(addresses):
+    if not _HOST.match(host) or len({*known}) != len(addresses):
         raise ValueError(
             f"{text!r} is not a host and its addresses, as in swift.example.com=10.0.0.1,10.0.0.2"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 from collections import Counter
 from itertools import islice
 from pathlib import Path
@@ -13,10 +14,10 @@ import pytest
 from chi_square import misfit
 from result_rows import many
 
-from ssbench.cli import auth_options, credentials_file
+from ssbench.cli import auth_options, credentials_file, master
 from ssbench.document import View
 from ssbench.document.text import render
-from ssbench.errors import ScenarioError, UsageError
+from ssbench.errors import ExitCode, ScenarioError, UsageError
 from ssbench.names import account_names, in_account
 from ssbench.reports import members
 from ssbench.results import UNKNOWN, Failure, ResultBlock, RunDescription, RunSummary, join
@@ -143,6 +144,49 @@ def test_a_list_has_what_differs_and_variables_hold_secrets(
     assert "holds secrets, and other users of this machine can read it" in caplog.text
 
 
+def test_an_entry_wins_over_what_the_command_line_calls_by_another_name(tmp_path: Path) -> None:
+    same = "os_auth_url: http://k/v3, os_project_name: p, os_user_domain_id: d, os_project_domain_id: d"
+    text = (
+        f"- {{os_username: ann, os_password: pa, {same}}}\n- {{os_username: bob, os_password: pb, {same}}}\n"
+    )
+    found = read(tmp_path, text, "-A", "http://auth/v1.0", "-U", "test:tester", "-K", "testing")
+    assert [(each.user, each.key) for each in found] == [("ann", "pa"), ("bob", "pb")]
+    assert {each.auth_url for each in found} == {"http://k/v3"}
+
+
+def test_child_processes_do_not_inherit_the_variables_that_a_list_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENANT_KEY", "secret")
+    path = tmp_path / "list.yaml"
+    path.write_text("- {user: 'a:x', key_env: TENANT_KEY}\n")
+    arguments = _arguments("--credentials", str(path), "-A", "http://a/v1.0")
+    assert [each.key for each in credentials_file.accounts_of(arguments, os.environ)] == ["secret"]
+    assert "TENANT_KEY" not in os.environ
+
+
+def test_a_key_that_may_hold_a_secret_is_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, "- {user: 'a:x', key:Hidden-1}\n", "-A", "http://auth/v1.0")
+    assert "Hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--account-base", "x"], "--account-base: expected --accounts beside it"),
+        (["--accounts", "1", "--account-base", "test/backups"], "letters, digits, hyphens and underscores"),
+        (["--accounts", "1001"], "--accounts: expected at most 1,000"),
+    ],
+)
+def test_names_of_accounts_to_clean_are_checked(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ["-S", "http://127.0.0.1:9/v1/AUTH_test", "-T", "t"]
+    assert master.main(["cleanup-containers", *store, "--yes", *words]) == ExitCode.USAGE
+    assert said in capsys.readouterr().err
+
+
 def _arguments(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     auth_options.add_arguments(parser)
@@ -162,7 +206,7 @@ def test_all_faults_of_a_list_are_reported_together_without_values(tmp_path: Pat
     for part in (
         "unknown key 'usr'; did you mean user?",
         "key: expected a text, in quotes where it is a number",
-        "key_env: the environment has no variable 'NONE'",
+        "key_env: the environment has no variable of the name that it gives",
         "key: expected this or key_env, not both",
         "expected a mapping such as {user: ..., key_env: ...}",
         "no way to authenticate",
@@ -249,6 +293,9 @@ def test_addresses_are_read_with_their_host() -> None:
         "swift=name",
         "swift=10.0.0.1,10.0.0.1",
         "swift=10.0.0.256",
+        "swift:8080=10.0.0.1",
+        "http://swift=10.0.0.1",
+        " swift =10.0.0.1",
     ):
         with pytest.raises(ValueError, match="is not a host and its addresses"):
             parse_addresses(wrong)

@@ -76,6 +76,12 @@ def test_a_wide_terminal_shows_how_it_went() -> None:
     assert all(len(line) <= 120 for line in wide)
 
 
+def test_a_picture_hides_no_warning() -> None:
+    lost = WorkerView(3, "bench-host-07.example.com", False, None, None, 0)
+    wide = frame(view(workers=[lost], of_workers={3: [1.0, 2.0]}), 140, 24, "utf-8")
+    assert any("bench-host-07.example.com  ! gets no jobs" in line for line in wide)
+
+
 def test_what_the_user_should_look_at_has_a_tone() -> None:
     lines = frame(view(workers=[WorkerView(0, "host-0", False, None, None, 0)]), 80, 24)
     tones = {line.split()[0]: line.tone for line in lines if isinstance(line, Toned)}

@@ -67,3 +67,8 @@ def test_lines_and_errors_of_results_outside_the_sample_are_counted(tmp_path: Pa
     assert len(joined.operations.code) <= 100 + SLOWEST
     assert joined.results == join.identified == count
     assert joined.files[0].of_run == joined.errors.total() == count
+
+
+def test_a_run_without_results_has_nothing_to_join() -> None:
+    joined = Join(Memory()).joined()
+    assert (joined.results, len(joined.operations.code)) == (0, 0)
