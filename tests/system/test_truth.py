@@ -226,5 +226,6 @@ def test_a_worker_that_is_stopped_is_not_taken_for_a_slow_store(fleet: Fleet, tm
     assert found["READ last n"] + found.get("left out", 0) == found["TOTAL count"]
     assert found["READ last max"] < 900 * stood_still
     seconds = re.findall(r"worker 1 on \S+ for ([\d.]+) s from", " ".join(run.out.split()))
+    assert seconds, run.out
     assert stood_still - 0.3 <= max(map(float, seconds)) <= stood_still + 2.0
     assert max(found.stalls("own")) > 0.6 * stood_still
