@@ -36,6 +36,10 @@ def in_account(number: _Number, accounts: int) -> tuple[_Number, _Number]:
     return number % accounts, number // accounts
 
 
+#: How the names of accounts of our own begin, unless the user names them.
+OWN_ACCOUNTS = "ssbench"
+
+
 def account_names(base: str, count: int) -> list[str]:
     """Return the names of accounts, from 1 on, without the prefix of the reseller."""
     return [f"{base}{number}" for number in range(1, count + 1)]

@@ -14,7 +14,7 @@ from ssbench.cli import auth_options, json_output
 from ssbench.cli.options import add_renamed, positive_int, seconds, seconds_or_0
 from ssbench.errors import ExitCode, UsageError
 from ssbench.gates import worst
-from ssbench.names import account_names, container_name
+from ssbench.names import OWN_ACCOUNTS, account_names, container_name
 from ssbench.run.interrupts import Interrupts
 from ssbench.screen import terminal
 from ssbench.screen.bars import Bar
@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _account_names(arguments: argparse.Namespace) -> Sequence[str]:
     """Return the names of the accounts to clean, none for that of the credentials; raises UsageError."""
-    from ssbench.scenario.rules import ACCOUNT_NAME, MOST_ACCOUNTS
+    from ssbench.scenario.rules import ACCOUNT_BASE, MOST_ACCOUNTS
 
     base, count = arguments.account_base, arguments.accounts
     if count is None:
@@ -114,11 +114,11 @@ def _account_names(arguments: argparse.Namespace) -> Sequence[str]:
         return []
     if count > MOST_ACCOUNTS:
         raise UsageError(f"--accounts: expected at most {MOST_ACCOUNTS:,}, not {count:,}")
-    if base is not None and not ACCOUNT_NAME.match(base):  # a slash would make it a container of another one
-        raise UsageError(
-            f"--account-base: expected 1 to 64 letters, digits, hyphens and underscores, not {base!r:.80}"
-        )
-    return account_names("ssbench" if base is None else base, count)
+    if base is None:
+        base = OWN_ACCOUNTS
+    if not ACCOUNT_BASE.accepts(base):  # a slash would make it a container of another account
+        raise UsageError(f"--account-base: expected {ACCOUNT_BASE.expected}, not {base!r:.80}")
+    return account_names(base, count)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

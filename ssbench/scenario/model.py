@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ssbench.names import OWN_ACCOUNTS
 from ssbench.operation import Header, Operation, Settings
 from ssbench.operations import SEQUENCE
 from ssbench.scenario.bodies import Body
@@ -194,7 +195,7 @@ class Scenario:
     body: Body | None = None
     object_names: str | None = None
     accounts: int = 1
-    account_base: str = "ssbench"
+    account_base: str = OWN_ACCOUNTS
     metadata: Metadata | None = None
     connections: Connections | None = None
 

@@ -34,7 +34,7 @@ _MAX_RATE = 10_000_000
 #: Each message to a worker holds the storage URLs of all accounts, and tokens.
 MOST_ACCOUNTS = 1000
 
-ACCOUNT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z", re.ASCII)
+_ACCOUNT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z", re.ASCII)
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}\Z", re.ASCII)
 
 
@@ -139,8 +139,8 @@ def _conditions(value: object) -> object:
     return tuple(conditions.parse(text, grouped=True).text for text in texts)
 
 
-_ACCOUNT_BASE = Rule(
-    lambda value: isinstance(value, str) and ACCOUNT_NAME.match(value) is not None,
+ACCOUNT_BASE = Rule(
+    lambda value: isinstance(value, str) and _ACCOUNT_NAME.match(value) is not None,
     "1 to 64 letters, digits, hyphens and underscores",
 )
 _CONTAINER_PART = Rule(_is_container_part, "a string of 1 to 200 printable characters without '/'")
@@ -184,7 +184,7 @@ SCENARIO_RULES = {
     "object_names": OBJECT_NAMES,
     "container_concurrency": whole(1, 10_000),
     "accounts": whole(1, MOST_ACCOUNTS),
-    "account_base": _ACCOUNT_BASE,
+    "account_base": ACCOUNT_BASE,
     "delete_after": Rule(
         _is_life,
         f"a whole number from 0 to {2**62} of seconds, or two as in 1m..1h, for each object one between them",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 
 import pytest
 from collector import Taken, taking
+from counted_metrics import check_that_silence_holds_nothing_up, hasten, made, run
 from prometheus_client.parser import text_string_to_metric_families
-from result_rows import block, row
 from runs import wait_until
 
 from ssbench.cli import attribute_requests, metrics_options
@@ -18,51 +17,25 @@ from ssbench.errors import UsageError
 from ssbench.metrics import courier, pushgateway
 from ssbench.metrics.counting import Counting
 from ssbench.metrics.courier import Courier
-from ssbench.metrics.gathering import Source
-from ssbench.results import Failure, MasterFacts, RunSummary, WorkerFacts
-from ssbench.scenario.model import Scenario, SizeClass
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
 
-SCENARIO = Scenario("night", (SizeClass("small", 1, 1, 1, (1, 1, 0, 0)),), user_count=4, run_seconds=9.0)
-SUMMARY = RunSummary(
-    ended=1234.5, workers=(WorkerFacts(3, "a", cpu_share=0.5),), master=MasterFacts(0.25, 0.125)
-)
-
-
 @pytest.fixture
 def counting() -> Counting:
-    return Counting(SCENARIO, Source(lambda: (1, 1)), "new disks")
-
-
-def run(counting: Counting) -> None:
-    """Ten reads of 20 ms, and one that failed."""
-    counting.tick(0.0)
-    rows = [row(operation=1, size=10, last_byte=0.02, completed=1e9, status=200) for _ in range(11)]
-    counting.add(block(rows, failures={10: Failure("HTTP 503", "", {})}))
-    counting.end(SUMMARY)
+    return made()
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_SAY_AFTER", "_LAST_SECONDS"):
-        monkeypatch.setattr(courier, name, 0.2)
+    hasten(monkeypatch)
 
 
 @pytest.mark.usefixtures("impatient")
 def test_a_server_that_does_not_answer_holds_nothing_up(
     counting: Counting, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with taking(held=True) as server:
-        began = time.monotonic()
-        with pushgateway.courier(counting, server.url):
-            run(counting)
-            assert time.monotonic() - began < 5
-        assert time.monotonic() - began < 10
-    assert caplog.messages[-1].endswith(
-        "(no answer in time); the last one too, so the server does not know how the run ended"
-    )
+    check_that_silence_holds_nothing_up(pushgateway.courier, counting, caplog)
 
 
 def test_a_server_that_refuses_is_named_with_its_reason(

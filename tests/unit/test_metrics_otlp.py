@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator
 
 import pytest
 from collector import taking
-from result_rows import block, row
+from counted_metrics import check_that_silence_holds_nothing_up, hasten, made, run
 from runs import wait_until
 
-from ssbench.metrics import courier
 from ssbench.metrics.counting import BUCKETS, Counting
-from ssbench.metrics.gathering import Source
-from ssbench.results import Failure, MasterFacts, RunSummary, WorkerFacts
-from ssbench.scenario.model import Scenario, SizeClass
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="pip install '.[otlp]'")
 
@@ -25,11 +20,6 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, Metric
 
 from ssbench.metrics import otlp
-
-SCENARIO = Scenario("night", (SizeClass("small", 1, 1, 1, (1, 1, 0, 0)),), user_count=4, run_seconds=9.0)
-SUMMARY = RunSummary(
-    ended=1234.5, workers=(WorkerFacts(3, "a", cpu_share=0.5),), master=MasterFacts(0.25, 0.125)
-)
 
 
 @pytest.fixture(autouse=True)
@@ -42,21 +32,12 @@ def logging_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def counting() -> Counting:
-    return Counting(SCENARIO, Source(lambda: (1, 1)), "new disks")
+    return made()
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_SAY_AFTER", "_LAST_SECONDS"):
-        monkeypatch.setattr(courier, name, 0.2)
-
-
-def run(counting: Counting) -> None:
-    """Ten reads of 20 ms, and one that failed."""
-    counting.tick(0.0)
-    rows = [row(operation=1, size=10, last_byte=0.02, completed=1e9, status=200) for _ in range(11)]
-    counting.add(block(rows, failures={10: Failure("HTTP 503", "", {})}))
-    counting.end(SUMMARY)
+    hasten(monkeypatch)
 
 
 def read(body: bytes) -> tuple[dict[str, str], dict[str, Metric]]:
@@ -145,12 +126,4 @@ def test_a_collector_that_is_dead_is_not_waited_for_while_it_is_tried_again(
 def test_a_collector_that_does_not_answer_holds_nothing_up(
     counting: Counting, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with taking(held=True) as server:
-        began = time.monotonic()
-        with otlp.courier(counting, server.url):
-            run(counting)
-            assert time.monotonic() - began < 5
-        assert time.monotonic() - began < 10
-    assert caplog.messages[-1].endswith(
-        "(no answer in time); the last one too, so the server does not know how the run ended"
-    )
+    check_that_silence_holds_nothing_up(otlp.courier, counting, caplog)
