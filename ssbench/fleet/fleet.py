@@ -152,6 +152,8 @@ class Fleet(Crew):
                 continue
             now = self._clock()
             worker.clock.offset.observe(message.clock, now)
+            if message.gaps:
+                self.roster.keep_gaps(worker, message.gaps, now)
             arrival = crew.settle(message, crew.account.seat(worker), now)
             if arrival is not None:
                 arrivals.append(arrival)

@@ -153,8 +153,7 @@ class Roster:
         )
         if not worker.presence.ready and now - worker.presence.reached <= LOST_AFTER:
             self._admit(worker, beat.capacity)
-        if worker.presence.used and beat.gaps:
-            self._keep_gaps(worker, beat.gaps, now)
+        self.keep_gaps(worker, beat.gaps, now)
         return worker
 
     def _number(self, beat: Heartbeat) -> int:
@@ -164,8 +163,10 @@ class Roster:
         self._numbered += 1
         return FIRST_NUMBER + self._numbered - 1
 
-    def _keep_gaps(self, worker: WorkerState, gaps: Sequence[tuple[float, float]], now: float) -> None:
-        """Keep the times in which a worker stalled, by its own clock, as far as they are in this run."""
+    def keep_gaps(self, worker: WorkerState, gaps: Sequence[tuple[float, float]], now: float) -> None:
+        """Keep the times in which a worker stalled, by its own clock, as far as it is used in this run."""
+        if not worker.presence.used:
+            return
         to_master = worker.clock.offset.seconds
         for began, ended in gaps:
             gap = (max(began + to_master, worker.presence.known_since), min(ended + to_master, now))

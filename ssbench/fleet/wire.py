@@ -22,7 +22,7 @@ from ssbench.operation import MOST_STEPS, Settings
 from ssbench.swift.request_options import RequestOptions
 
 #: Goes up whenever any structure below changes; both sides refuse another one's.
-PROTOCOL = 19
+PROTOCOL = 20
 
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -57,7 +57,7 @@ GATHERING_SECONDS = 0.004
 LAG_BUCKETS = 40
 LAG_UNIT = 5e-5
 
-#: Most gaps in a heartbeat; there is one each time that the loop of a worker is blocked.
+#: Most gaps in a message; there is one each time that the loop of a worker is blocked.
 MAX_GAPS = 64
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -307,7 +307,8 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
 
     ``generation`` is that of the parameters now, or an earlier one under which a job began whose token
     was refused. ``begun`` is the number of the last job that has begun. ``received`` is the last batch that
-    came, ``held`` seconds before this was sent. All are of one ``group``.
+    came, ``held`` seconds before this was sent. All are of one ``group``. ``gaps`` are as in a
+    :class:`Heartbeat`, none of them told before: a run may end with these results and await no heartbeat.
     """
 
     run_id: Count
@@ -320,6 +321,7 @@ class Results(Struct, array_like=True, frozen=True, tag=2):
     received: Count = 0
     held: Seconds = 0.0
     group: Small = 0
+    gaps: Annotated[list[tuple[Clock, Clock]], Meta(max_length=MAX_GAPS)] = []
 
 
 class Handback(Struct, array_like=True, frozen=True, tag=3):

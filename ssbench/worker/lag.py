@@ -80,6 +80,11 @@ class LagMeter:
         self._note_gap(now)
         self._due = self._due + ticks * TICK if self._timer is not None else now + TICK
 
+    def _look(self) -> None:
+        """Note a gap before the loop calls for the tick that is late."""
+        if self._watcher is not None:
+            self._note_gap(time.monotonic())
+
     def _note_gap(self, now: float) -> None:
         """Keep a gap that is there, or that goes on: its tick may be called back after those of sockets."""
         begin = self._due
@@ -94,10 +99,16 @@ class LagMeter:
             self._untold.append((begin, now))
 
     def take(self) -> tuple[list[int], float, list[tuple[float, float]]]:
-        """Return, since the last call, how often ticks were how late, the most, and gaps as (begin, end)."""
-        taken = self._counts, self._longest, self._untold
-        self._counts, self._longest, self._untold = [0] * LAG_BUCKETS, 0.0, []
+        """Return, since the last call, how often ticks were how late, the most, and :meth:`take_gaps`."""
+        taken = self._counts, self._longest, self.take_gaps()
+        self._counts, self._longest = [0] * LAG_BUCKETS, 0.0
         return taken
+
+    def take_gaps(self) -> list[tuple[float, float]]:
+        """Return the gaps since the last call as (begin, end), also one that is going on."""
+        self._look()
+        gaps, self._untold = self._untold, []
+        return gaps
 
     def put_back(self, taken: tuple[list[int], float, list[tuple[float, float]]]) -> None:
         """Take back what :meth:`take` has just returned, because it could not be told."""
@@ -108,8 +119,7 @@ class LagMeter:
 
     def mark(self, results: Sequence[Brief]) -> list[Brief]:
         """Return results that have just ended, each with how much of its time the loop stalled."""
-        if self._watcher is not None:
-            self._note_gap(time.monotonic())
+        self._look()
         return [self._marked(result) for result in results] if self._gaps else list(results)
 
     def _marked(self, result: Brief) -> Brief:

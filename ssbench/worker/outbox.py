@@ -73,7 +73,8 @@ class Outbox:
         if len(packed) > wire.MAX_WORKER_MESSAGE_BYTES and isinstance(message, wire.Results):
             middle = len(message.results) // 2
             halves = (message.results[:middle], message.results[middle:])
-            return all(self.send(replace(message, results=half)) for half in halves)
+            first, second = (replace(message, results=half) for half in halves)
+            return self.send(first) and self.send(replace(second, gaps=[]))
         try:
             self._socket.send(packed, _AT_ONCE)
         except zmq.Again:
@@ -153,6 +154,7 @@ class Outbox:
         if not self._results or engine is None:
             return
         results, self._results = self._lag.mark(self._results), []
+        gaps = self._lag.take_gaps()
         if self._after_jobs is not None:
             left, callback = self._after_jobs
             self._after_jobs = (left - len(results), callback) if left > len(results) else None
@@ -176,5 +178,6 @@ class Outbox:
                     received,
                     now - since,
                     self.group,
+                    [] if start else gaps,
                 )
             )

@@ -58,6 +58,8 @@ class SimulatedWorker:
         self._ping = (0, 0.0)
         self._waiting: deque[tuple[int, Job, RunParameters]] = deque()
         self.users = self.busy = self.most_busy = self.begun = 0
+        #: Times in which it stalled, of which its results tell.
+        self.gaps: list[tuple[float, float]] = []
         self._received = (0, 0.0)
 
     def heartbeat(self) -> None:
@@ -170,6 +172,7 @@ class SimulatedWorker:
                 self._received[0],
                 now - self._received[1],
                 parameters.group,
+                self.gaps,
             )
         )
 

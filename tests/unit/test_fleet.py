@@ -73,6 +73,15 @@ def test_tasks_go_out_and_come_back_as_results(network: Network) -> None:
     assert not fleet.ledger.in_flight
 
 
+def test_results_tell_in_which_times_their_worker_stalled(network: Network) -> None:
+    fleet = ready(network, 1)
+    network.now += 3.0
+    stalled = (network.now - 2.0, network.now - 1.0)
+    network.workers[wire.work_address(1)].gaps = [stalled]
+    run_jobs(fleet, network, tasks(1), [])
+    assert state(fleet).load.gaps == [stalled]
+
+
 def test_failures_and_jobs_sent_again_are_marked(network: Network) -> None:
     fleet = ready(network, 1)
     worker = network.workers[wire.work_address(1)]

@@ -65,7 +65,8 @@ class Bench:
         self._socket = self._context.socket(zmq.PUSH)
         self.loop = Loop()
         self.engine = Jobs()
-        self.outbox = Outbox(self._socket, 7, 70, self.loop, LagMeter(cast(Any, self.loop)), after_jobs)
+        self.lag = LagMeter(cast(Any, self.loop))
+        self.outbox = Outbox(self._socket, 7, 70, self.loop, self.lag, after_jobs)
         self.outbox.begin(cast(Engine, self.engine), RunParameters(5, generation=1))
 
     def connect(self) -> None:
@@ -200,6 +201,22 @@ def test_results_that_are_too_long_for_a_message_go_in_several(bench: Bench) -> 
     numbers = bench.results()
     assert len(numbers) > 1
     assert [job for each in numbers for job in each] == list(range(1000))
+
+
+def test_the_first_results_after_a_gap_tell_of_it(bench: Bench) -> None:
+    # No heartbeat may come before the end of the run.
+    detail = "\u20ac" * 500
+    for first, count in ((0, 1000), (1000, 1)):
+        bench.outbox.expect(batch(first, count))
+        if not first:
+            bench.lag._due = 1.0
+            bench.lag._note_gap(3.5)
+        jobs = range(first, first + count)
+        bench.outbox.ended(first, [Result(job, None, None, 4.0, cause="c", detail=detail) for job in jobs])
+        bench.outbox.flush()
+    gaps = [message.gaps for message in bench.sent() if isinstance(message, Results)]
+    assert len(gaps) > 2
+    assert gaps == [[(1.0, 3.5)], *([] for _ in gaps[1:])]
 
 
 def test_results_are_gathered_for_as_long_as_the_master_says(bench: Bench) -> None:
