@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -45,14 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--metrics-push",
         metavar="URL",
-        type=_url,
+        type=_url("http://10.0.0.4:9091"),
         help="push the metrics of --metrics-port to this Prometheus Pushgateway when a benchmark has ended,"
         " for where nothing can scrape this host (default: none)",
     )
     group.add_argument(
         "--otlp",
         metavar="URL",
-        type=_url,
+        type=_url("http://10.0.0.4:4318"),
         help="send the same metrics to this OpenTelemetry collector every 5 s, as in http://10.0.0.4:4318"
         " (OTLP over HTTP; needs: pip install opentelemetry-exporter-otlp-proto-http; default: none)",
     )
@@ -64,7 +64,7 @@ def listen(text: str) -> tuple[str, int]:
         return "127.0.0.1", port(text)
     found = _ADDRESS.match(text)
     if found is None or not found[3]:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port or ADDRESS:PORT, such as 9102")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port or ADDRESS:PORT, such as 127.0.0.1:8080")
     return found[1] or found[2], port(found[3])
 
 
@@ -75,17 +75,22 @@ def _server(text: str) -> tuple[str, int]:
     return found[1] or found[2], port(found[3]) if found[3] else _STATSD_PORT
 
 
-def _url(text: str) -> str:
-    try:
-        found = urlsplit(text)
-        right = found.scheme in {"http", "https"} and bool(found.hostname) and found.port != 0
-    except ValueError:
-        right = False
-    if not right or found.query or found.fragment or not text.isprintable() or " " in text:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a URL such as http://10.0.0.4:4318")
-    if found.username is not None:
-        raise argparse.ArgumentTypeError("a URL with a user name or a password is logged: leave them out")
-    return text
+def _url(example: str) -> Callable[[str], str]:
+    """Return what reads a URL of http or https, and names ``example`` where a text is none."""
+
+    def read(text: str) -> str:
+        try:
+            found = urlsplit(text)
+            right = found.scheme in {"http", "https"} and bool(found.hostname) and found.port != 0
+        except ValueError:
+            right = False
+        if not right or found.query or found.fragment or not text.isprintable() or " " in text:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a URL such as {example}")
+        if found.username is not None:
+            raise argparse.ArgumentTypeError("a URL with a user name or a password is logged: leave them out")
+        return text
+
+    return read
 
 
 @contextmanager

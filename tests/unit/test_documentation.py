@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import docutils.core
+import docutils.nodes
 import pytest
 
 from ssbench.cli import master
@@ -29,6 +30,26 @@ def test_links_lead_to_files(path: Path) -> None:
     links = re.findall(r"<([^<>:\s]+)>`_|\]\(([^():\s]+)\)", path.read_text())
     targets = [(first or second).partition("#")[0] for first, second in links]
     assert [each for each in targets if not (path.parent / each).exists()] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_sections(path: Path) -> None:
+    links = re.findall(r"<([^<>:\s]+\.rst)#([^<>\s]+)>`_", path.read_text())
+    assert [each for each in links if each[1] not in sections((path.parent / each[0]).read_text())] == []
+
+
+def sections(text: str) -> set[str]:
+    """The anchors of the sections of a page: what docutils and Sphinx make of their titles."""
+    return {
+        docutils.nodes.make_id(title) for title in re.findall(r"^(\S.*)\n(?:=+|-+|~+)$", text, re.MULTILINE)
+    }
+
+
+def test_the_program_names_pages_that_exist() -> None:
+    sources = [*ROOT.glob("ssbench/**/*.py"), *ROOT.glob("bench/*.py"), *ROOT.glob("deploy/**/*.rst")]
+    named = {name for path in sources for name in re.findall(r"doc/[\w-]+\.(?:rst|json)", path.read_text())}
+    assert "doc/numbers.rst" in named
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
 
 
 def test_each_page_stands_in_the_index_once() -> None:

@@ -103,6 +103,19 @@ def test_wrong_addresses(option: str, url: str, said: str, capsys: pytest.Captur
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "example"), [("--otlp", "http://10.0.0.4:4318"), ("--metrics-push", "http://10.0.0.4:9091")]
+)
+def test_a_wrong_address_is_answered_with_one_of_that_server(
+    option: str, example: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = Parser()
+    metrics_options.add_arguments(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args([option, "collector"])
+    assert f"argument {option}: 'collector' is not a URL such as {example} " in capsys.readouterr().err
+
+
 def test_the_settings_of_a_run_do_not_make_attribute_write_to_a_url() -> None:
     arguments = argparse.Namespace(
         transaction=None, trace=None, json=None, html=None, otlp=Path("http://collector:4318"), compare=None
