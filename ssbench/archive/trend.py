@@ -14,6 +14,7 @@ from ssbench.archive.levels import ENOUGH_RUNS, MOST_RUNS, level_changes
 from ssbench.document import Cell, Column, Document, Note, Row, Section, Table, View
 from ssbench.document.columns import cut, plural
 from ssbench.figures import FIGURES
+from ssbench.figures.units import extent
 from ssbench.measures import Share
 from ssbench.record import Record
 
@@ -133,7 +134,7 @@ _TITLES = {"ops_per_second": "ops/s", "p99": "p99"}
 def _in_words(change: FactChange | Level) -> str:
     if isinstance(change, FactChange):
         return f"! {change.name}: {_shown(change.before)} -> {_shown(change.after)}"
-    words = f"{abs(change.change):.1%} {'higher' if change.change > 0 else 'lower'}"
+    words = f"{extent(abs(change.change))} % {'higher' if change.change > 0 else 'lower'}"
     return f"* {_TITLES[change.figure]} {words} from here on"
 
 

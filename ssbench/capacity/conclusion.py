@@ -13,7 +13,7 @@ from ssbench.capacity.steps import Step
 from ssbench.capacity.sweep import find_knee, first_of_the_best, knee_in_words, limits, too_short
 from ssbench.capacity.variables import OfGroup, Varied
 from ssbench.errors import ExitCode
-from ssbench.figures.units import rate
+from ssbench.figures.units import number
 from ssbench.gates import Result
 
 
@@ -60,7 +60,7 @@ def of_sweep(name: str, variable: Varied, steps: Sequence[Step], ended: str | No
         best, first = max(steps, key=lambda step: step.rate), first_of_the_best(steps)
         same = f", and no fewer for certain from {variable.words(first.value)} on"
         conclusion += (
-            f" Most operations a second: {rate(best.rate)}, at {variable.words(best.value)}"
+            f" Most operations a second: {number(best.rate)}, at {variable.words(best.value)}"
             f"{'' if first is best else same}."
         )
     notes = limits(variable, steps) + (too_short(steps) if variable.is_load else [])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ssbench.capacity.steps import GroupStep, Step
 from ssbench.capacity.variables import OfGroup
-from ssbench.figures.units import milliseconds, rate
+from ssbench.figures.units import change, duration, number
 
 
 def of_each(step: Step) -> str:
@@ -39,11 +39,11 @@ def _value(step: Step) -> float:
 
 def _words(group: GroupStep) -> str:
     known = [
-        f"{name} {milliseconds(seconds)} ms"
+        f"{name} {duration(seconds)}"
         for name, seconds in (("p50", group.p50), ("p99", group.p99))
         if not math.isnan(seconds)
     ]
-    return ", ".join([f"{rate(group.rate)} ops/s", *known])
+    return ", ".join([f"{number(group.rate)} ops/s", *known])
 
 
 def _difference(before: GroupStep, now: GroupStep) -> str:
@@ -51,4 +51,4 @@ def _difference(before: GroupStep, now: GroupStep) -> str:
         return "the steps were too short for an interval of the rate"
     if before.interval.low <= now.interval.high and now.interval.low <= before.interval.high:
         return "no difference of the rates is shown"
-    return f"the rate changed by {now.rate / before.rate - 1:+.1%}"
+    return f"the rate changed by {change(now.rate / before.rate - 1)} %"

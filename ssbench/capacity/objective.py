@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ssbench.capacity.limit import FAILS, HOLDS, Evidence
 from ssbench.conditions import Condition, parse, unknown_subject
 from ssbench.figures import Unit
+from ssbench.figures.units import count
 from ssbench.gates import Result
 from ssbench.scenario.model import Scenario
 from ssbench.statistics import Latencies, Line, RunStatistics
@@ -114,7 +115,7 @@ def _within(condition: Condition, statistics: RunStatistics, line: Line, came: f
     return Finding(
         condition,
         verdict,
-        f"{words}, {share:.3%} within {condition.spell(condition.limit)}{_sure(low, high)}",
+        f"{words}, {Unit.SHARE.spell(share)} within {condition.spell(condition.limit)}{_sure(low, high)}",
         came,
         Evidence(share, size, wanted),
     )
@@ -132,7 +133,7 @@ def _error_share(condition: Condition, statistics: RunStatistics, line: Line, ca
 
 
 def _never_begun(missed: float) -> str:
-    return f", {missed:,.0f} never begun" if missed >= 0.5 else ""
+    return f", {count(round(missed))} never begun" if missed >= 0.5 else ""
 
 
 def _not_begun(statistics: RunStatistics, line: Line) -> float:
@@ -142,7 +143,7 @@ def _not_begun(statistics: RunStatistics, line: Line) -> float:
 
 
 def _sure(low: float, high: float) -> str:
-    return f" (95 % sure: {100 * low:.3f} to {100 * high:.3f} %)"
+    return f" (95 % sure: {Unit.SHARE.spell(low)} to {Unit.SHARE.spell(high)})"
 
 
 def _verdict(low_holds: bool, high_holds: bool) -> Result:

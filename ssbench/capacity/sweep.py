@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from ssbench.capacity.knee import LEAST_STEPS, Knee, knee
 from ssbench.capacity.steps import BUSY_SHARE, Step, gain
 from ssbench.capacity.variables import Varied
+from ssbench.figures.units import change, count, extent
 
 #: A sweep ends where doubling the load brings less than this for certain; less where it was not doubled.
 LEAST_GAIN = 0.05
@@ -19,7 +20,7 @@ def why_stop(variable: Varied, steps: Sequence[Step]) -> str | None:
         return None
     last = steps[-1]
     if last.failed:
-        return f"{last.failed:,} operations failed at {variable.words(last.value)}"
+        return f"{count(last.failed)} operations failed at {variable.words(last.value)}"
     # The knee is found from some steps on.
     return no_gain(variable, *steps[-2:]) if len(steps) >= LEAST_STEPS else None
 
@@ -34,7 +35,7 @@ def no_gain(variable: Varied, before: Step, after: Step) -> str | None:
         return None
     return (
         f"from {before.value:g} to {variable.words(after.value)} the rate rose by less than"
-        f" {100 * least:.2g}% (95 % sure: by {most:+.1%} at most)"
+        f" {extent(least)} % (95 % sure: by {change(most)} % at most)"
     )
 
 
@@ -59,7 +60,7 @@ def _may_be(step: Step, rate: float) -> bool:
 def knee_in_words(variable: Varied, found: Knee) -> str:
     """Return a sentence on the knee."""
     words = variable.words
-    fit = f"{found.model} model, steps {found.error:.1%} off"
+    fit = f"{found.model} model, steps {extent(found.error)} % off"
     if found.reached:
         return (
             f"The knee is at {words(_short(found.value))} (95 % sure: {_short(found.low):g} to"
@@ -81,7 +82,7 @@ def limits(variable: Varied, steps: Sequence[Step]) -> list[str]:
     if busy := _values(step for step in steps if step.is_busy):
         found.append(
             f"The load generator rather than Swift was full at {busy} {unit}: a worker used over"
-            f" {BUSY_SHARE:.0%} of its core. Start more workers."
+            f" {100 * BUSY_SHARE:g} % of its core. Start more workers."
         )
     if small := [step for step in steps if step.lacks_room]:
         room = min(step.room or 0 for step in small)

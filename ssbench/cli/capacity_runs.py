@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ssbench.capacity.steps import Step, scenario_with, step_of
 from ssbench.capacity.variables import Variable, Varied
 from ssbench.errors import ExitCode, TooManyErrorsError
-from ssbench.figures.units import rate
+from ssbench.figures.units import number
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run.series import Series
@@ -94,7 +94,7 @@ class Runs:
             len(self.steps),
             self._variable.words(step.value),
             step.seconds,
-            rate(step.rate),
+            number(step.rate),
             step.failed,
             f"; {verdict}" if verdict else "",
         )

@@ -32,6 +32,7 @@ from ssbench.document import (
 )
 from ssbench.document.columns import plural
 from ssbench.figures import DASH
+from ssbench.figures.units import extent
 
 _COLUMNS = (
     Column("operation", is_number=False),
@@ -143,7 +144,7 @@ def intervals(comparison: Comparison) -> Intervals:
     step = next(each * power for each in (0.2, 0.5, 1.0, 2.0, 5.0) if reach / (each * power) < 4)
     most = int(0.95 * reach / step)  # the text of one at the very end would be cut off
     places = range(-most, most + 1)
-    band = f"Shaded: changes up to {comparison.noise:.1%}, which differences between runs explain. "
+    band = f"Shaded: changes up to {extent(comparison.noise)} %, which differences between runs explain. "
     return Intervals(
         "change, 95 % interval",
         rows,

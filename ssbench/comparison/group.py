@@ -9,6 +9,7 @@ from statistics import fmean, median, stdev
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
 from ssbench.document import Column, Document, Note, Table, View, Warnings, without
 from ssbench.figures import Figure
+from ssbench.figures.units import extent
 from ssbench.statistics.confidence import t_quantile
 
 #: A run is named where it is further from the median than this many typical distances (1.4826 times their
@@ -84,7 +85,7 @@ def _cells(figure: Figure, values: list[float]) -> list[str]:
         logs = [math.log(value) for value in values]
         middle, half = fmean(logs), _half(logs)
         mean, low, high = math.exp(middle), math.exp(middle - half), math.exp(middle + half)
-        differ = f"{100 * stdev(logs):.1f} %"
+        differ = f"{extent(stdev(logs))} %"
     shown = [figure.compared_in.text(value) for value in (mean, low, high, min(values), max(values))]
     return [shown[0], f"{shown[1]} to {shown[2]}", *shown[3:], differ]
 
@@ -100,7 +101,7 @@ def _notes(runs: Sequence[RunFigures]) -> Iterator[str]:
         differ = stdev(math.log(sample.value) for sample in samples)
         within = math.sqrt(fmean(half**2 for half in halves)) / _ERRORS
         yield (
-            f"Rates differ by {100 * differ:.1f} % from run to run; by {100 * within:.1f} % they would"
+            f"Rates differ by {extent(differ)} % from run to run; by {extent(within)} % they would"
             " by what is seen within a run alone. "
             + (
                 "More runs say more than longer ones."

@@ -10,6 +10,7 @@ from ssbench.comparison.figures import FIGURES, RunFigures
 from ssbench.comparison.texts import NOT_KNOWN
 from ssbench.document import Column, Document, Note, Table, View
 from ssbench.figures import DASH
+from ssbench.figures.units import extent
 
 #: Operations as they are called in such tables.
 _TITLES = {"CREATE": "PUT/s", "READ": "GET/s", "UPDATE": "update/s", "DELETE": "DELETE/s", "ALL": "all/s"}
@@ -60,4 +61,4 @@ def _mean(runs: Sequence[RunFigures], operation: str, figure: str) -> str:
     text = FIGURES[figure].unit.text(mean)
     if len(values) == 1 or not mean:
         return text
-    return f"{text} +-{100 * stdev(values) / math.sqrt(len(values)) / mean:.1f} %"
+    return f"{text} +-{extent(stdev(values) / math.sqrt(len(values)) / mean)} %"

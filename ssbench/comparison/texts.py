@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssbench.comparison.change import Change
-from ssbench.figures import DASH, Figure, needed
+from ssbench.figures import DASH, Figure, needed, units
 
 #: What a dash in a table means.
 NOT_KNOWN = (
@@ -19,7 +19,7 @@ def cells(figure: Figure, change: Change) -> list[str]:
     """Return before, after, change, interval, what is detectable, the word."""
     interval = ""
     if change.low is not None and change.high is not None:
-        interval = f"{percent(change.low)} to {percent(change.high)}"
+        interval = f"{units.change(change.low)} to {units.change(change.high)}"
         if not figure.is_share and change.low < -_SAYS_NOTHING and change.high > _SAYS_NOTHING:
             interval = DASH
     return [
@@ -27,7 +27,7 @@ def cells(figure: Figure, change: Change) -> list[str]:
         _value(figure, change.after),
         signed(figure, change),
         interval,
-        "" if change.detectable is None else f"{100 * change.detectable:.1f} %",
+        "" if change.detectable is None else f"{units.extent(change.detectable)} %",
         change.word or "",
     ]
 
@@ -36,12 +36,7 @@ def signed(figure: Figure, change: Change) -> str:
     """Return a change in per cent; of shares, in percentage points."""
     if change.change is None:
         return "-"
-    return f"{percent(change.change)}{'' if figure.is_share else ' %'}"
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent with its sign, without the unit."""
-    return f"{100 * share:+.1f}" if abs(share) < 10 else f"{100 * share:+.0f}"
+    return f"{units.change(change.change)}{'' if figure.is_share else ' %'}"
 
 
 def _value(figure: Figure, value: float | None) -> str:

@@ -10,10 +10,12 @@ from enum import StrEnum
 from ssbench.comparison.change import Change
 from ssbench.comparison.compare import Comparison, Row
 from ssbench.comparison.figures import FIGURES
-from ssbench.comparison.texts import percent, signed
+from ssbench.comparison.texts import signed
 from ssbench.document import Tone
 from ssbench.document.columns import plural
 from ssbench.errors import ExitCode
+from ssbench.figures.units import change as in_percent
+from ssbench.figures.units import extent
 from ssbench.gates import Result, exit_code
 from ssbench.reports.verdict import tone_of
 from ssbench.verdict import Outcome
@@ -110,7 +112,7 @@ def _of_changes(comparison: Comparison, word: Word, shown: Sequence[tuple[Row, s
     heads = comparison.heads()
     if word is Word.SAME:
         detectable = _detectable(comparison)
-        limit = "" if detectable is None else f" (detectable: {100 * detectable:.1f} % or more)"
+        limit = "" if detectable is None else f" (detectable: {extent(detectable)} % or more)"
         return f"{word}{limit}"
     of_heads = [each for each in heads if each[2].differs]
     others = sorted(
@@ -175,11 +177,11 @@ def _reasons(comparison: Comparison, coarse: bool) -> Iterator[str]:
         detectable = _detectable(comparison)
         if coarse and detectable is not None:
             yield (
-                f"This comparison is too coarse to be good news: only changes of {100 * detectable:.0f} % or"
+                f"This comparison is too coarse to be good news: only changes of {extent(detectable)} % or"
                 f" more of {' or '.join(heads)} would have been shown. More or longer runs show smaller ones."
             )
     if comparison.drifts:
         drifts = ", ".join(
-            f"{FIGURES[name].title} {percent(value)} %" for name, value in comparison.drifts.items()
+            f"{FIGURES[name].title} {in_percent(value)} %" for name, value in comparison.drifts.items()
         )
         yield f"Drift from the first run to the last, besides the change: {drifts}."

@@ -17,6 +17,13 @@ _MEGABYTE = 1e6
 _SECONDS_FROM = 99_999.5e-3
 _HOURS_FROM = 9999.5
 
+#: Numbers below a limit have this many decimals; those that are less than the least are only said to be so.
+_DECIMALS = ((0.001, 6), (0.01, 5), (0.1, 4), (1, 3), (10, 2), (1000, 1))
+_LEAST = 1e-6
+
+#: Runs that are shorter than this have no tenths of seconds to speak of.
+_TENTHS_FROM = 0.05
+
 
 class Unit(Enum):
     """What a value, or the limit of a condition, is a number of."""
@@ -43,7 +50,7 @@ class Unit(Enum):
             return count(round(value))
         if self is Unit.SHARE:
             return percent(value)
-        return f"{100 * value:+.1f}" if self is Unit.CHANGE else rate(value)
+        return change(value) if self is Unit.CHANGE else number(value)
 
     def spell(self, value: float) -> str:
         """Return a value with its unit as conditions have it, in up to 6 digits."""
@@ -76,21 +83,46 @@ def milliseconds(seconds: float | None) -> str:
     return f"{value:.0f}"
 
 
-def rate(number: float | None, columns: int = 99) -> str:
-    """Return a number a second, with decimals below 1,000, in this many columns; a dash for none."""
-    if number is None or math.isnan(number):
+def duration(seconds: float | None) -> str:
+    """Return a latency with its unit: ``6.34 ms``, ``100 s``, ``3 h``; a dash for none."""
+    text = milliseconds(seconds)
+    if text[-1] in "sh":
+        return f"{text[:-1]} {text[-1]}"
+    return text if text in {DASH, "inf"} else f"{text} ms"
+
+
+def seconds(value: float | None) -> str:
+    """Return a moment of a run, or how long something of it lasted, in seconds to the millisecond."""
+    return DASH if value is None or math.isnan(value) else f"{value:.3f}"
+
+
+def run_length(value: float) -> str:
+    """Return how long a run lasted, in seconds; with tenths, so that whole seconds that are cut off agree."""
+    return number(value) if 0 < value < _TENTHS_FROM else f"{value:,.1f}".removesuffix(".0")
+
+
+def number(value: float | None, columns: int = 99) -> str:
+    """Return a rate or a mean in three significant digits or more, in this many columns; a dash for none.
+
+    What is not zero never looks like it. From 1,000 on there are no decimals.
+    """
+    if value is None or math.isnan(value):
         return DASH
-    if math.isinf(number):
-        return "inf"
-    for limit, decimals in ((10, 2), (1000, 1)):
-        if round(number, decimals) < limit:
-            return f"{number:.{decimals}f}"
-    return count(round(number), columns)
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if value < 0:  # a difference, or the end of an interval
+        return f"-{number(-value, columns - 1)}"
+    if 0 < value < _LEAST:
+        return f"<{_LEAST:f}"
+    for limit, decimals in _DECIMALS:
+        if 0 < round(value, decimals) < limit:
+            return f"{value:.{decimals}f}"
+    return count(round(value), columns) if value else "0.00"
 
 
 def megabytes(bytes_per_second: float | None, columns: int = 99) -> str:
-    """Return bytes a second as megabytes a second, as :func:`rate` does."""
-    return rate(None if bytes_per_second is None else bytes_per_second / _MEGABYTE, columns)
+    """Return bytes a second as megabytes a second, as :func:`number` does."""
+    return number(None if bytes_per_second is None else bytes_per_second / _MEGABYTE, columns)
 
 
 def count(number: int, columns: int = 99) -> str:
@@ -108,15 +140,31 @@ def count(number: int, columns: int = 99) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share of 1 in per cent; one that is not zero never looks like it."""
+    """Return a share of 1 in per cent, without the sign; one that is not zero never looks like it."""
     if share is None or math.isnan(share):
         return DASH
     value = 100 * share
     if 0 < value < 0.01:
-        return "under 0.01"
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+        return "<0.01"
+    return f"{value:.2f}" if round(value, 2) < 10 else f"{value:.1f}"
 
 
 def share(part: float, whole: float) -> str:
     """Return a part of a whole in per cent, with the sign."""
     return f"{percent(part / whole if whole else 0.0)} %"
+
+
+def change(share: float | None) -> str:
+    """Return a relative change, or a difference of shares, in per cent: ``+5.0``, ``-0.04``, ``+1200``."""
+    if share is None or math.isnan(share):
+        return DASH
+    sign = "-" if share < 0 else "+"
+    return f"{sign}{extent(abs(share))}"
+
+
+def extent(share: float) -> str:
+    """Return in per cent how large a change is, or how far values are apart, whichever way."""
+    value = 100 * share
+    if 0 < value < 0.05:
+        return f"{value:.1g}" if value >= 0.01 else "<0.01"
+    return f"{value:.1f}" if value < 1000 else f"{value:.0f}"

@@ -31,7 +31,7 @@ from ssbench.document import (
 )
 from ssbench.document.colours import GREY, SLATE
 from ssbench.figures import MIN_BEYOND
-from ssbench.figures.units import megabytes, milliseconds, rate
+from ssbench.figures.units import count, megabytes, milliseconds, number, percent, run_length
 from ssbench.gates import Result
 
 _MEGABYTE = 1e6
@@ -39,21 +39,21 @@ _MEGABYTE = 1e6
 
 _TONES = {Result.PASSED: Tone.GOOD, Result.FAILED: Tone.BAD, Result.UNDECIDED: Tone.DOUBTFUL}
 
-HEADS = ("s", "ops/s", "95 %", "MB/s", "p50 ms", "p99 ms", "errors", "flight", "CPU")
+HEADS = ("s", "ops/s", "95 %", "MB/s", "p50 ms", "p99 ms", "errors", "flight", "CPU %")
 
 
 def cells(step: Step) -> list[str]:
     """Return what a row says of a step, after its value; the order is that of :data:`HEADS`."""
     interval = step.interval
     return [
-        f"{step.seconds:.0f}",
-        rate(step.rate),
-        f"{rate(max(0.0, interval.low))}-{rate(interval.high)}" if interval else "-",
+        run_length(step.seconds),
+        number(step.rate),
+        f"{number(max(0.0, interval.low))}-{number(interval.high)}" if interval else "-",
         megabytes(step.moved),
         *(milliseconds(seconds) for seconds in _percentiles(step)),
-        f"{step.failed:,}",
-        rate(step.in_flight),
-        "-" if step.generator is None else f"{step.generator:.0%}{' !' if step.generator_limited else ''}",
+        count(step.failed),
+        number(step.in_flight),
+        percent(step.generator) + " !" * step.generator_limited,
     ]
 
 
@@ -189,7 +189,7 @@ def _of_knee(found: Capacity) -> str:
         return "Beyond the knee more load brings latency alone."
     if not knee.reached:
         return "It is not certain that the steps went beyond the knee."
-    return f"The knee is at {knee.value:.3g} {unit} (95 %: {knee.low:.3g} to {knee.high:.3g})."
+    return f"The knee is at {number(knee.value)} {unit} (95 %: {number(knee.low)} to {number(knee.high)})."
 
 
 def _charts(found: Capacity) -> list[Chart]:
@@ -249,4 +249,6 @@ def _knee_in(found: Capacity, steps: Sequence[Step], median: Curve) -> Iterator[
         return
     x = np.exp(np.interp(at, loads, np.log(median.y[known])))
     y = np.interp(at, loads, [steps[place].rate for place in known.tolist()])
-    yield Curve("knee", np.array([x]), np.array([y]), GREY, markers=True, labels=(f"knee: {knee.value:.3g}",))
+    yield Curve(
+        "knee", np.array([x]), np.array([y]), GREY, markers=True, labels=(f"knee: {number(knee.value)}",)
+    )

@@ -11,6 +11,7 @@ from ssbench.cluster.judgments import Node, judge, nodes, sentences
 from ssbench.cluster.observation import Observation, State
 from ssbench.document import Chart, Curve, Element, Item, Items, Table, columns_of
 from ssbench.document.colours import GREY
+from ssbench.figures.units import count
 from ssbench.reports.cluster import device_of, tables
 from ssbench.reports.curves import DASHES
 from ssbench.statistics import RunStatistics
@@ -128,8 +129,8 @@ def _versions(observation: Observation) -> Table:
             server.url,
             server.kind,
             (server.last.version if server.last else None) or "",
-            f"{server.asked:,}",
-            f"{server.unanswered:,}",
+            count(server.asked),
+            count(server.unanswered),
         ]
         for server in observation.servers
     ]

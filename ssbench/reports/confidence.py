@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ssbench.document import Element, Note, Section, Table, columns_of
-from ssbench.figures.units import milliseconds
+from ssbench.figures.units import change, extent, megabytes, milliseconds, number
 from ssbench.reports.figures import name_of
 from ssbench.reports.key_figures import heads, lines_of
 from ssbench.statistics import Course, Interval, Latencies, Line, RunStatistics, Steadiness
@@ -21,7 +21,6 @@ _COLUMNS = (
     columns_of("Rates", "ops/s", "from", "to", "+- %", "MB/s", "from", "to"),
     columns_of("Latency in ms", *heads(_RANKS)),
 )
-_MEGABYTE = 1e6
 
 
 def elements(statistics: RunStatistics) -> Iterator[Element]:
@@ -48,8 +47,8 @@ def _steadiness(found: Steadiness) -> Iterator[str]:
     if found.drift is not None:
         middle = (found.drift.low + found.drift.high) / 2
         yield (
-            f"Drift of the rate: {100 * middle:+.1f} % a minute"
-            f" ({100 * found.drift.low:+.1f} to {100 * found.drift.high:+.1f})"
+            f"Drift of the rate: {change(middle)} % a minute"
+            f" ({change(found.drift.low)} to {change(found.drift.high)})"
             + ("" if found.steady else ": the run was not steady by its end")
         )
     if found.warm_up:
@@ -59,16 +58,13 @@ def _steadiness(found: Steadiness) -> Iterator[str]:
 def _rates(statistics: RunStatistics) -> Iterator[list[str]]:
     for name, line in _lines(statistics):
         rate, interval = line.requests_per_second, line.rate_interval
-        part = f"{100 * (interval.high / rate - 1):.1f}" if interval and rate else "-"
-        moved = f"{line.moved_per_second / _MEGABYTE:.3f}"
-        bounds = _bounds(line.moved_interval, _MEGABYTE, 3)
-        yield [name, f"{rate:.1f}", *_bounds(interval, 1, 1), part, moved, *bounds]
+        part = extent(interval.high / rate - 1) if interval and rate else "-"
+        moved = megabytes(line.moved_per_second), *_bounds(line.moved_interval, megabytes)
+        yield [name, number(rate), *_bounds(interval, number), part, *moved]
 
 
-def _bounds(interval: Interval | None, unit: float, decimals: int) -> list[str]:
-    if interval is None:
-        return ["-", "-"]
-    return [f"{each / unit:.{decimals}f}" for each in (interval.low, interval.high)]
+def _bounds(interval: Interval | None, text: Callable[[float | None], str]) -> list[str]:
+    return [*map(text, (interval.low, interval.high) if interval else (None, None))]
 
 
 def _latencies(statistics: RunStatistics) -> Iterator[list[str]]:

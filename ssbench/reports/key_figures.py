@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ssbench.document import Element, Item, Items, Note, Table, columns_of
-from ssbench.figures.units import milliseconds
+from ssbench.figures.units import count, duration, megabytes, milliseconds, number, percent, seconds
 from ssbench.reports.figures import name_of
 from ssbench.results import Gap
 from ssbench.statistics import Course, EachSecond, Generator, Latencies, Line, RunStatistics, Section, Stall
@@ -29,8 +29,6 @@ _MUCH = 0.01
 #: Workers with a row of their own: those whose loops are latest.
 _MOST_WORKERS = 8
 
-_MEGABYTE = 1e6
-
 
 def elements(statistics: RunStatistics) -> Iterator[Element]:
     """Yield the elements; none where no operation is known to have been sent."""
@@ -43,16 +41,18 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
     yield from _seconds(course)
     yield from _stalls(course, statistics.generator.gaps)
     if total.resent:
-        yield Note(f"Sent again because a kept connection had gone stale (reconnect): {total.resent}")
+        yield Note(f"Sent again because a kept connection had gone stale (reconnect): {count(total.resent)}")
     if total.connections.resumed or any(part.connections for part in statistics.run.scenario.parts):
         yield Note(_connections(total))
     if found := total.parts.vanished:
-        yield Note(f"Deletes that found nothing after an answer or a worker was lost (successes): {found}")
+        yield Note(
+            f"Deletes that found nothing after an answer or a worker was lost (successes): {count(found)}"
+        )
     yield latency_table(statistics)
     if total.held_up.count:
-        median, most = (milliseconds(total.held_up.supported_percentile(rank)) for rank in (50, 100))
+        median, most = (duration(total.held_up.supported_percentile(rank)) for rank in (50, 100))
         yield Note(
-            f"Left out, because a worker stalled: {total.held_up.count} (median {median} ms, max {most} ms)"
+            f"Left out, because a worker stalled: {count(total.held_up.count)} (median {median}, max {most})"
         )
     yield _parts(statistics)
     yield from load_generator(statistics.generator)
@@ -61,32 +61,35 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
 def _connections(total: Section) -> str:
     made = total.connections
     kept = total.count + total.failed - made.operations
-    resumed = f", of which {made.resumed} resumed a TLS session" if made.resumed else ""
-    return f"New connections: {made.made} for {made.operations} operations{resumed}; on kept ones: {kept}"
+    resumed = f", of which {count(made.resumed)} resumed a TLS session" if made.resumed else ""
+    return (
+        f"New connections: {count(made.made)} for {count(made.operations)} operations{resumed};"
+        f" on kept ones: {count(kept)}"
+    )
 
 
 def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
     total, window = statistics.total, course.window
     if window.whole:
         yield (
-            f"Window: {window.seconds:.3f} s from the first send to the last completion:"
+            f"Window: {seconds(window.seconds)} s from the first send to the last completion:"
             " all was sent before anything ended"
         )
     else:
         done = total.count - total.within.count
         failed = total.failed - total.within.failed
-        yield f"Window: {window.seconds:.3f} s from the first send to the last moment of sending"
-        yield f"Drain: {course.drain:.3f} s after it (succeeded: {done}, failed: {failed})"
+        yield f"Window: {seconds(window.seconds)} s from the first send to the last moment of sending"
+        yield f"Drain: {seconds(course.drain)} s after it (succeeded: {count(done)}, failed: {count(failed)})"
     if statistics.warmed_up:
-        yield f"Warm-up: its results are left out ({statistics.warmed_up})"
+        yield f"Warm-up: its results are left out ({count(statistics.warmed_up)})"
     if not course.busy:  # a no-op run
         return
     scenario = statistics.run.scenario
     # In an open loop, and where users think, they are meant to be idle.
     expected = course.busy >= _BUSY_ENOUGH or scenario.is_open or scenario.think_time
-    idle = "" if expected else f" (under {_BUSY_ENOUGH:.0%}: they were idle otherwise)"
+    idle = "" if expected else f" (under {100 * _BUSY_ENOUGH:g} %: they were idle otherwise)"
     most = "at most " if scenario.stages else ""
-    yield f"Users: {most}{scenario.user_count}, busy {course.busy:.1%} of the window{idle}"
+    yield f"Users: {most}{count(scenario.user_count)}, busy {percent(course.busy)} % of the window{idle}"
 
 
 def _rates(statistics: RunStatistics, course: Course) -> Table:
@@ -97,12 +100,12 @@ def _rates(statistics: RunStatistics, course: Course) -> Table:
         rows.append(
             [
                 name_of(each),
-                str(within.count),
-                f"{per_second(within.count):.2f}",
-                f"{per_second(within.moved / _MEGABYTE):.3f}",
-                str(within.failed),
-                f"{100 * within.failed / ended if ended else 0:.2f}",
-                f"{per_second(within.failed):.2f}",
+                count(within.count),
+                number(per_second(within.count)),
+                megabytes(per_second(within.moved)),
+                count(within.failed),
+                percent(within.failed / ended if ended else 0.0),
+                number(per_second(within.failed)),
             ]
         )
     heads = ("Within the window", "ops", "ops/s", "MB/s", "failed", "in %", "failed/s")
@@ -113,14 +116,12 @@ def _seconds(course: Course) -> Iterator[Table]:
     if course.operations is None or course.moved is None:
         return
     heads = (f"Whole seconds: {int(course.window.seconds)}", "median", "slowest", "at s", "fastest", "at s")
-    rows = [_each_second("ops", course.operations, 1, 1), _each_second("MB", course.moved, _MEGABYTE, 3)]
+    rows = [_each_second("ops", course.operations, number), _each_second("MB", course.moved, megabytes)]
     yield Table(columns_of(*heads), rows)
 
 
-def _each_second(name: str, each: EachSecond, unit: float, decimals: int) -> list[str]:
-    median, slowest, fastest = (
-        f"{value / unit:.{decimals}f}" for value in (each.median, each.slowest, each.fastest)
-    )
+def _each_second(name: str, each: EachSecond, text: Callable[[float], str]) -> list[str]:
+    median, slowest, fastest = map(text, (each.median, each.slowest, each.fastest))
     return [name, median, slowest, str(each.slowest_at), fastest, str(each.fastest_at)]
 
 
@@ -129,12 +130,12 @@ def _stalls(course: Course, gaps: Sequence[Gap]) -> Iterator[Element]:
     if not stalls:
         return
     longest = sorted(sorted(stalls, key=lambda stall: -stall.seconds)[:_STALLS_SHOWN], key=lambda s: s.start)
+    lasted = seconds(sum(stall.seconds for stall in stalls))
     more = f"; the {_STALLS_SHOWN} longest:" if len(stalls) > _STALLS_SHOWN else ":"
-    yield Note(
-        f"Stalls: {len(stalls)}, {sum(stall.seconds for stall in stalls):.3f} s without a completion{more}"
-    )
+    yield Note(f"Stalls: {len(stalls)}, {lasted} s without a completion{more}")
     texts = (
-        f"{stall.seconds:.3f} s from {stall.start:.3f} s on{_who_stalled(stall, course.window.start, gaps)}"
+        f"{seconds(stall.seconds)} s from {seconds(stall.start)} s on"
+        f"{_who_stalled(stall, course.window.start, gaps)}"
         for stall in longest
     )
     yield Items([*map(Item, texts)])
@@ -145,11 +146,11 @@ def _who_stalled(stall: Stall, start: float, gaps: Sequence[Gap]) -> str:
     begin, end = start + stall.start, start + stall.start + stall.seconds
     parts: dict[str, float] = {}
     for gap in gaps:
-        seconds = min(end, gap.start + gap.seconds) - max(begin, gap.start)
-        if seconds > 0:
+        shared = min(end, gap.start + gap.seconds) - max(begin, gap.start)
+        if shared > 0:
             who = "the master" if gap.worker_id is None else f"worker {gap.worker_id}"
-            parts[who] = parts.get(who, 0.0) + seconds
-    return "".join(f"; {who} stalled for {seconds:.3f} s of it" for who, seconds in parts.items())
+            parts[who] = parts.get(who, 0.0) + shared
+    return "".join(f"; {who} stalled for {seconds(lasted)} s of it" for who, lasted in parts.items())
 
 
 def latency_table(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> Table:
@@ -162,7 +163,7 @@ def latency_table(statistics: RunStatistics, ranks: Sequence[float] = RANKS) -> 
             for which, latencies in times.items():
                 if latencies.count:
                     name = " ".join(filter(None, (name_of(each), which, line.size_class)))
-                    rows.append([name, str(latencies.count), *percentiles(latencies, ranks)])
+                    rows.append([name, count(latencies.count), *percentiles(latencies, ranks)])
     return Table(columns_of("Latency in ms", "n", *heads(ranks)), rows)
 
 
@@ -196,9 +197,9 @@ def _parts(statistics: RunStatistics) -> Table:
                 rows.append(
                     [
                         f"{name_of(each)} {name}",
-                        str(part.count),
-                        f"{100 * part.count / max(1, latencies.count):.2f}",
-                        f"{100 * part.seconds / whole:.2f}",
+                        count(part.count),
+                        percent(part.count / max(1, latencies.count)),
+                        percent(part.seconds / whole),
                         milliseconds(part.seconds / part.count),
                         milliseconds(part.longest),
                     ]
@@ -218,11 +219,10 @@ def load_generator(own: Generator) -> Iterator[Element]:
     columns = columns_of("Load generator", "CPU %", "lag in ms: p50", "p99", "max")
     yield Table(columns, rows, most=_MOST_WORKERS + (own.master is not None))
     if own.master is not None and own.master.unread:
-        yield Note(f"Standard error was not read for {own.master.unread:.1f} s; nothing waited for it")
+        yield Note(f"Standard error was not read for {seconds(own.master.unread)} s; nothing waited for it")
 
 
 def _process(
     name: str, cpu: float | None, p50: float | None, p99: float | None, longest: float | None
 ) -> list[str]:
-    share = "-" if cpu is None else f"{100 * cpu:.1f}"
-    return [name, share, *map(milliseconds, (p50, p99, longest))]
+    return [name, percent(cpu), *map(milliseconds, (p50, p99, longest))]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ssbench.document import Element, Note, Table, columns_of
 from ssbench.document.columns import plural
-from ssbench.figures.units import milliseconds
+from ssbench.figures.units import count, duration, milliseconds, percent, run_length, share
 from ssbench.operations import OPERATIONS
 from ssbench.reports.key_figures import RANKS, heads, percentiles
 from ssbench.scenario.model import Group, Scenario
@@ -22,11 +22,13 @@ def asked(statistics: RunStatistics) -> Iterator[Note]:
     """Yield what was asked for: load, seed, capacity, and the mix beside what was done."""
     run = statistics.run
     if statistics.interrupted:
-        yield Note(f"Interrupted after {statistics.duration:.0f} s: figures are of what was done until then")
+        yield Note(
+            f"Interrupted after {run_length(statistics.duration)} s: figures are of what was done until then"
+        )
     kind = "open loop" if run.scenario.is_open else "closed loop"
     kind = "both" if run.scenario.is_mixed and run.scenario.groups else kind
     capacity = statistics.counters.get("capacity")
-    more = f"; the workers run {capacity:.0f} operations at once" if capacity else ""
+    more = f"; the workers run {count(round(capacity))} operations at once" if capacity else ""
     yield Note(f"Load: {kind}, {words(run.scenario)}{more}")
     if run.seed is not None:
         yield Note(f"Seed: {run.seed}")
@@ -52,7 +54,7 @@ def _mix(statistics: RunStatistics) -> Iterator[Note]:
     if done and not statistics.by_group:
         names = [each.name for each in OPERATIONS.drawn if wanted.get(each.name) or done.get(each.name)]
         shares = (
-            f"{name.upper()} {100 * wanted.get(name, 0.0):.1f}/{100 * done.get(name, 0.0):.1f}"
+            f"{name.upper()} {percent(wanted.get(name, 0.0))}/{percent(done.get(name, 0.0))}"
             for name in names
         )
         yield Note(f"Mix in %, asked for/done: {', '.join(shares)}")
@@ -67,13 +69,13 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
         return
     began = due.lateness.count
     yield Note(f"Open loop: {words(scenario)}" + (f"; due: {statistics.due}" if statistics.due else ""))
-    most = (
-        f" ({100 * due.late / began:.2f} %), at most {milliseconds(due.lateness.maximum)} ms" if began else ""
-    )
-    yield Note(f"Began more than {LATE * 1000:g} ms late: {due.late}{most}")
+    most = f" ({share(due.late, began)}), at most {duration(due.lateness.maximum)}" if began else ""
+    yield Note(f"Began more than {LATE * 1000:g} ms late: {count(due.late)}{most}")
     if statistics.not_begun:
-        yield Note(f"Due, but not begun by the end: {statistics.not_begun} (in response times as at least)")
-    rows = [["ALL", str(began), *percentiles(due.lateness, RANKS)]] if began else []
+        yield Note(
+            f"Due, but not begun by the end: {count(statistics.not_begun)} (in response times as at least)"
+        )
+    rows = [["ALL", count(began), *percentiles(due.lateness, RANKS)]] if began else []
     yield Table(columns_of("Lateness in ms", "n", *heads(RANKS)), rows)
 
 
@@ -85,11 +87,11 @@ def words(scenario: Scenario) -> str:
         )
         return f"{plural(len(scenario.groups), 'group')} of users: {names}"
     if scenario.stages:
-        return f"{plural(len(scenario.stages), 'stage')}, at most {scenario.user_count:,} in flight"
+        return f"{plural(len(scenario.stages), 'stage')}, at most {count(scenario.user_count)} in flight"
     if scenario.rate is None:
         return plural(scenario.user_count, "user")
     how = {"even": "evenly", "poisson": "Poisson"}[scenario.arrivals]
-    return f"{scenario.rate:g} operations a second, {how}, at most {scenario.user_count:,} in flight"
+    return f"{scenario.rate:g} operations a second, {how}, at most {count(scenario.user_count)} in flight"
 
 
 def brief(statistics: RunStatistics) -> Iterator[Note]:
@@ -104,8 +106,8 @@ def brief(statistics: RunStatistics) -> Iterator[Note]:
         if (seconds := service.supported_percentile(rank)) is not None
     ]
     if service.count:
-        parts.append(f"max {milliseconds(service.maximum)} ms")
-    late = f"{due.late:,} began late (max {milliseconds(due.lateness.maximum)} ms)"
-    not_begun = f", {statistics.not_begun:,} never" if statistics.not_begun else ""
+        parts.append(f"max {duration(service.maximum)}")
+    late = f"{count(due.late)} began late (max {duration(due.lateness.maximum)})"
+    not_begun = f", {count(statistics.not_begun)} never" if statistics.not_begun else ""
     sent = f" From when they were sent: {' '.join(parts)}." if parts else ""
     yield Note(f"Latency counts from when operations were due.{sent} {late}{not_begun}")

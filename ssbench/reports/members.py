@@ -7,7 +7,7 @@ from itertools import islice
 
 from ssbench.document import Column, Detail, Element, Note, Table, columns_of
 from ssbench.document.columns import unbroken
-from ssbench.figures.units import milliseconds
+from ssbench.figures.units import duration
 from ssbench.reports import run_tables
 from ssbench.statistics import Member, RunStatistics
 
@@ -39,7 +39,7 @@ def _elements(
     if known:
         slow, fast = known[0], known[-1]
         texts.append(
-            f"median {milliseconds(_median(fast))} to {milliseconds(_median(slow))} ms (slowest"
+            f"median {duration(_median(fast))} to {duration(_median(slow))} (slowest"
             f" {_name(what, slow, names)})"
         )
     if failing := [each for each in found if each.figures.failed]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ssbench.document import Cell, Column, Element, Item, Items, Table, columns_of, without
 from ssbench.document.columns import plural
-from ssbench.figures.units import count, milliseconds, percent
+from ssbench.figures.units import count, milliseconds, percent, run_length, seconds
 from ssbench.operations import OPERATIONS
 from ssbench.reports import load
 from ssbench.reports.figures import object_path, utc
@@ -56,8 +56,8 @@ def facts(statistics: RunStatistics) -> list[str]:
 
 
 def seconds_of(statistics: RunStatistics) -> str:
-    """Return how long the run took; with tenths, so that the table's whole seconds, cut off, agree."""
-    return f"{statistics.duration:,.1f}".removesuffix(".0") + " s"
+    """Return how long the run took; with its unit."""
+    return f"{run_length(statistics.duration)} s"
 
 
 def warnings_of(statistics: RunStatistics) -> list[str]:
@@ -132,7 +132,7 @@ def _slow(statistics: RunStatistics, slow: Slowest) -> list[str | Cell]:
     return [
         milliseconds(slow.latency),
         operation.name.upper() if operation else str(slow.operation),
-        f"{begun:.3f}",
+        seconds(begun),
         milliseconds(slow.first_byte),
         count(slow.size) if slow.size >= 0 else "-",
         str(slow.retries),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ssbench.document import Cell, Column, Detail, Element, Item, Items, Note, Table, Tone, columns_of
 from ssbench.document.columns import plural, too_few, unbroken
 from ssbench.figures import FIGURES
-from ssbench.figures.units import AT_LEAST, DASH, megabytes, milliseconds, percent, rate
+from ssbench.figures.units import AT_LEAST, DASH, count, megabytes, milliseconds, number, percent, seconds
 from ssbench.operations import OPERATIONS
 from ssbench.reports.figures import bounded, name_of
 from ssbench.reports.verdict import delivered
@@ -115,10 +115,10 @@ def _latency_columns() -> Iterator[Column]:
 def _of_line(line: Line, statistics: RunStatistics) -> list[str | Cell]:
     everything = statistics.total.count + statistics.total.failed
     return [
-        f"{line.count:,}",
+        count(line.count),
         percent((line.count + line.failed) / everything if everything else 0.0),
         _errors(line.failed),
-        rate(line.requests_per_second),
+        number(line.requests_per_second),
         _interval(line.rate_interval),
         FIGURES["mb_per_s"].text(line, statistics),
         *_percentiles(line.latency),
@@ -126,7 +126,7 @@ def _of_line(line: Line, statistics: RunStatistics) -> list[str | Cell]:
 
 
 def _interval(interval: Interval | None) -> str:
-    return DASH if interval is None else f"{rate(max(0.0, interval.low))} to {rate(interval.high)}"
+    return DASH if interval is None else f"{number(max(0.0, interval.low))} to {number(interval.high)}"
 
 
 def parts(statistics: RunStatistics) -> Table:
@@ -137,12 +137,12 @@ def parts(statistics: RunStatistics) -> Table:
             *(
                 cell
                 for part in (section.parts.connecting, section.parts.pausing)
-                for cell in (f"{part.count:,}", f"{part.seconds:.3f}", milliseconds(part.longest))
+                for cell in (count(part.count), seconds(part.seconds), milliseconds(part.longest))
             ),
-            f"{section.connections.made:,}",
-            f"{section.connections.resumed:,}",
-            f"{section.resent:,}",
-            f"{section.parts.vanished:,}",
+            count(section.connections.made),
+            count(section.connections.resumed),
+            count(section.resent),
+            count(section.parts.vanished),
         ]
         for section in (*statistics.sections[1:], statistics.total)
         if section.resent or section.connections.made or section.parts != Parts()
@@ -166,7 +166,7 @@ def workers(statistics: RunStatistics) -> Iterator[Table]:
                 "unknown" if worker_id == NO_WORKER else str(worker_id),
                 fact.host if fact else "",
                 *figures_of(statistics, figures),
-                _cpu(fact.cpu_share if fact else None),
+                percent(fact.cpu_share if fact else None),
                 *((milliseconds(fact.lag_p99), milliseconds(fact.lag_max)) if fact else ("-", "-")),
             ]
         )
@@ -177,7 +177,7 @@ def workers(statistics: RunStatistics) -> Iterator[Table]:
             each.host,
             "0",
             *("-" for _ in _FIGURES[1:]),
-            _cpu(each.cpu_share),
+            percent(each.cpu_share),
             milliseconds(each.lag_p99),
             milliseconds(each.lag_max),
         ]
@@ -186,10 +186,10 @@ def workers(statistics: RunStatistics) -> Iterator[Table]:
     ]
     master = statistics.generator.master
     if master is not None and rows:
-        own = [_cpu(master.cpu_share), "-", milliseconds(master.lag_max)]
+        own = [percent(master.cpu_share), "-", milliseconds(master.lag_max)]
         rows.append(["master", statistics.run.host, *("" for _ in _FIGURES), *own])
     load = [
-        Column("CPU of a core", short="CPU"),
+        Column("CPU % of a core", short="CPU"),
         Column("lag p99 ms", short="lag:p99"),
         Column("lag max ms", short="max"),
     ]
@@ -200,17 +200,13 @@ def workers(statistics: RunStatistics) -> Iterator[Table]:
         yield _gaps(statistics)
 
 
-def _cpu(share_: float | None) -> str:
-    return "-" if share_ is None else f"{share_:.0%}"
-
-
 def _gaps(statistics: RunStatistics) -> Table:
     """Return when the load generator itself stalled; none where it did not."""
     rows = [
         [
             "master" if gap.worker_id is None else str(gap.worker_id),
-            f"{gap.start - (statistics.start or 0.0):.3f}",
-            f"{gap.seconds:.3f}",
+            seconds(gap.start - (statistics.start or 0.0)),
+            seconds(gap.seconds),
         ]
         for gap in statistics.generator.gaps
     ]
@@ -238,14 +234,14 @@ def stages(statistics: RunStatistics) -> Table:
             [
                 stage.name,
                 str(stage.plan[0]),
-                f"{course.window.seconds:.2f}" if course else "-",
-                f"{total.count:,}",
-                rate(total.requests_per_second),
+                number(course.window.seconds if course else None),
+                count(total.count),
+                number(total.requests_per_second),
                 FIGURES["mb_per_s"].text(total, statistics),
                 _errors(total.failed),
                 *_percentiles(total.lines[0].latency),
-                f"{total.due.late:,}" if stage.plan[0].rate else "-",
-                "-" if stage.numbers.not_begun is None else f"{stage.numbers.not_begun:,}",
+                count(total.due.late) if stage.plan[0].rate else "-",
+                "-" if stage.numbers.not_begun is None else count(stage.numbers.not_begun),
             ]
         )
     load = Column("load", is_number=False, detail=Detail.PAGE)
@@ -318,8 +314,8 @@ def figure_columns() -> list[Column]:
 def figures_of(statistics: RunStatistics, figures: Figures) -> Iterator[str | Cell]:
     """Yield the cells of figures."""
     operations_, moved = rates(figures, statistics.course.window if statistics.course else None)
-    yield f"{figures.count:,}"
-    yield rate(operations_)
+    yield count(figures.count)
+    yield number(operations_)
     yield megabytes(moved if figures.moved else None)
     yield _errors(figures.failed)
     yield from _percentiles(figures.latency)
@@ -330,5 +326,5 @@ def _percentiles(latencies: Censored) -> Iterator[str]:
         yield bounded(latencies, rank)
 
 
-def _errors(number: int) -> str | Cell:
-    return Cell(f"{number:,}", Tone.BAD) if number else "0"
+def _errors(failed: int) -> str | Cell:
+    return Cell(count(failed), Tone.BAD) if failed else "0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ssbench.document import Column, Note, Table, columns_of
-from ssbench.figures.units import milliseconds
+from ssbench.figures.units import count, milliseconds
 from ssbench.reports.figures import name_of
 from ssbench.statistics import RunStatistics, Section
 from ssbench.statistics.latencies import Latencies
@@ -38,7 +38,7 @@ def table(statistics: RunStatistics) -> Table:
             for name, each in {**found, "in all": section.last_byte}.items():
                 ranks = [each.percentile(rank) if each.supports(rank) else None for rank in _RANKS]
                 ends = (milliseconds(value) for value in (*ranks, each.maximum))
-                rows.append([name_of(section), name, f"{each.count:,}", _mean(each), *ends])
+                rows.append([name_of(section), name, count(each.count), _mean(each), *ends])
     heads = columns_of("ops", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms", texts=0)
     steps = [Column("operation", is_number=False), Column("step", is_number=False)]
     return Table([*steps, *heads], rows, title="By step", keys=2)

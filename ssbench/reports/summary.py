@@ -9,7 +9,7 @@ import numpy as np
 from ssbench.document import Bars, Document, Element, Note, Verdict, Warnings
 from ssbench.document.columns import clock, cut, plural, unbroken, width
 from ssbench.figures import FIGURES
-from ssbench.figures.units import milliseconds, rate
+from ssbench.figures.units import count, duration, milliseconds, number, seconds
 from ssbench.operations import OPERATIONS
 from ssbench.reports import load, members, run_facts, run_tables, steps
 from ssbench.reports.figures import name_of, object_path
@@ -92,7 +92,11 @@ def _ending(statistics: RunStatistics) -> str:
     else:
         return ""
     scenario, ended = statistics.run.scenario, statistics.total.count + statistics.total.failed
-    whole = f", {ended:,} of {scenario.operation_count:,} operations" if scenario.operation_count else ""
+    whole = (
+        f", {count(ended)} of {count(scenario.operation_count)} operations"
+        if scenario.operation_count
+        else ""
+    )
     whole = whole if scenario.run_seconds is None else f" of {scenario.run_seconds:g} s"
     return f" - {word} after {run_facts.seconds_of(statistics)}{whole}"
 
@@ -103,7 +107,7 @@ def _listings(statistics: RunStatistics) -> Iterator[Note]:
     for section in statistics.sections[1:]:
         if section.entries:
             each = section.entries / section.count
-            words = f"{figure.text(section, statistics)} {figure.title}, {each:,.1f} entries an operation"
+            words = f"{figure.text(section, statistics)} {figure.title}, {number(each)} entries an operation"
             yield Note(f"{name_of(section)}: {words}")
 
 
@@ -118,7 +122,7 @@ def _sizes(statistics: RunStatistics) -> Iterator[Note]:
     if len(busiest) < 2:
         return
     texts = [
-        f"{cut(name, 20)} {name_of(each)} {_percentiles(line)}{rate(line.requests_per_second)}/s"
+        f"{cut(name, 20)} {name_of(each)} {_percentiles(line)}{number(line.requests_per_second)}/s"
         for name, (each, line) in busiest.items()
     ]
     if len(texts) > _MOST_CLASSES:
@@ -133,9 +137,9 @@ def _listed(name: str, texts: Sequence[str], between: str = ", ") -> Note:
 
 def _percentiles(line: Line) -> str:
     known = [
-        f"p{rank} {milliseconds(seconds)} "
+        f"p{rank} {milliseconds(found)} "
         for rank in (50, 99)
-        if (seconds := line.last_byte.supported_percentile(rank)) is not None
+        if (found := line.last_byte.supported_percentile(rank)) is not None
     ]
     return f"{''.join(known)}ms, " if known else ""
 
@@ -150,7 +154,8 @@ def _over_time(statistics: RunStatistics, columns: int) -> Iterator[Bars]:
     heading, note = "ops/s over time", ""
     if course and course.operations:
         each = course.operations
-        note = f"median second {each.median:,.0f}, slowest {each.slowest:,.0f} at {clock(each.slowest_at)}"
+        median, slowest = (count(round(ended)) for ended in (each.median, each.slowest))
+        note = f"median second {median}, slowest {slowest} at {clock(each.slowest_at)}"
     room = max(min(columns - width(f"{heading}:  ({note})"), _MOST_BARS), _LEAST_BARS)
     yield Bars(heading, _buckets(rows, whole, min(room, whole)), note)
 
@@ -158,9 +163,9 @@ def _over_time(statistics: RunStatistics, columns: int) -> Iterator[Bars]:
 def _buckets(rows: Mapping[int, int], whole: int, buckets: int) -> list[float]:
     """Return the mean of this many parts of the seconds 1 to ``whole``; seconds not in ``rows`` have 0."""
     sums = np.zeros(buckets)
-    for second, number in rows.items():
+    for second, ended in rows.items():
         if second <= whole:
-            sums[(second - 1) * buckets // whole] += number
+            sums[(second - 1) * buckets // whole] += ended
     edges = -(-np.arange(buckets + 1) * whole // buckets)
     means: list[float] = (sums / np.diff(edges)).tolist()
     return means
@@ -171,13 +176,13 @@ def _stalls(statistics: RunStatistics) -> Iterator[Note]:
     if stalls:
         longest = sorted(stalls, key=lambda each: -each.seconds)[:_MOST_STALLS]
         texts = [
-            f"{each.seconds:.2f} s at {clock(each.start)}"
+            f"{seconds(each.seconds)} s at {clock(each.start)}"
             for each in sorted(longest, key=lambda each: each.start)
         ]
         if len(stalls) > _MOST_STALLS:
             texts.append(f"{len(stalls) - _MOST_STALLS} more: --report full")
-        seconds = sum(each.seconds for each in stalls)
-        yield _listed(f"stalls: {len(stalls)}, {seconds:.2f} s without a completion", texts)
+        lasted = sum(each.seconds for each in stalls)
+        yield _listed(f"stalls: {len(stalls)}, {seconds(lasted)} s without a completion", texts)
 
 
 def _failures(statistics: RunStatistics) -> Iterator[Note]:
@@ -187,9 +192,9 @@ def _failures(statistics: RunStatistics) -> Iterator[Note]:
     if len(causes) > _MOST_CAUSES:
         rest = sum(cause.count for _, cause in causes[_MOST_CAUSES:])
         more = plural(len(causes) - _MOST_CAUSES, "more cause")
-        yield Note(f"errors: {rest:,} of {more}: --report full")
+        yield Note(f"errors: {count(rest)} of {more}: --report full")
     if statistics.retries:
-        texts = [f"{times:,} x {name}" for name, times in statistics.retries.items()]
+        texts = [f"{count(times)} x {name}" for name, times in statistics.retries.items()]
         yield _listed("retries", texts[:_MOST_CAUSES])
     if statistics.warmed_up:
         yield Note(f"left out: {plural(statistics.warmed_up, 'result')} of the warm-up")
@@ -198,9 +203,9 @@ def _failures(statistics: RunStatistics) -> Iterator[Note]:
 def _cause(name: str, cause: Cause) -> str:
     counts = sorted(cause.operations.items(), key=lambda item: -item[1])
     names = {operation.name.upper(): times for code, times in counts if (operation := OPERATIONS.get(code))}
-    texts = [f"{text} {times:,}" if len(names) > 1 else text for text, times in names.items()]
+    texts = [f"{text} {count(times)}" if len(names) > 1 else text for text, times in names.items()]
     first = f", first {cause.trans_id}" if cause.trans_id else ""
-    return f"{cause.count:,} x {name} {', '.join(texts)}{first}"
+    return f"{count(cause.count)} x {name} {', '.join(texts)}{first}"
 
 
 def _slowest(statistics: RunStatistics) -> Iterator[Note]:
@@ -215,4 +220,4 @@ def _slowest(statistics: RunStatistics) -> Iterator[Note]:
         texts.append(f"worker {slowest.worker}")
     texts.append(object_path(statistics.run, slowest))
     name = operation.name.upper() if operation else "operation"
-    yield _listed(f"slowest {name} {milliseconds(slowest.latency)} ms", texts)
+    yield _listed(f"slowest {name} {duration(slowest.latency)}", texts)

@@ -9,7 +9,7 @@ import numpy as np
 from ssbench.document import Tile, Tiles, Tone
 from ssbench.figures import FIGURES
 from ssbench.figures.limits import BUSY_CPU
-from ssbench.figures.units import percent, rate
+from ssbench.figures.units import number, percent, seconds
 from ssbench.statistics import RunStatistics
 from ssbench.verdict.asked import asked_of, delivered_of
 
@@ -23,19 +23,19 @@ def _tiles(statistics: RunStatistics) -> Iterator[Tile]:
     total, over_time = statistics.total, statistics.over_time
     asked, delivered = asked_of(statistics), delivered_of(statistics)
     everything = over_time.operations[None] if over_time else None
-    seconds = np.maximum(over_time.seconds, 1e-9) if over_time else np.empty(0)
+    lasted = np.maximum(over_time.seconds, 1e-9) if over_time else np.empty(0)
     courses: dict[str, Sequence[float]] = {}
     if everything is not None and over_time is not None:
         courses = {
-            "rate": (everything.count / seconds).tolist(),
-            "mb_per_s": (everything.moved / seconds).tolist(),
+            "rate": (everything.count / lasted).tolist(),
+            "mb_per_s": (everything.moved / lasted).tolist(),
             "p50": everything.p50.tolist(),
             "p99": everything.p99.tolist(),
             "errors": everything.failed.tolist() if total.failed else [],
             "users": over_time.under_way.tolist(),
         }
     notes = {
-        "rate": f"of {rate(asked.rate)} asked for" if asked.rate else "",
+        "rate": f"of {number(asked.rate)} asked for" if asked.rate else "",
         "errors": f"{percent(FIGURES['errors'].share(total, statistics))} % of all" if total.failed else "",
     }
     for key in ("rate", "mb_per_s", "p50", "p99", "errors"):
@@ -51,7 +51,7 @@ def _tiles(statistics: RunStatistics) -> Iterator[Tile]:
     if delivered.users is not None:
         yield Tile(
             "users busy",
-            f"{delivered.users:.3g}",
+            number(delivered.users),
             f"of {asked.users:g}" if asked.users else "",
             values=courses.get("users", ()),
         )
@@ -68,10 +68,10 @@ def _generator(statistics: RunStatistics) -> Iterator[Tile]:
         return
     share, who = max(known)
     stalled = sum(gap.seconds for gap in own.gaps)
-    note = f"stalled for {stalled:.2f} s" if stalled else f"CPU of {who}"
+    note = f"stalled for {seconds(stalled)} s" if stalled else f"CPU of {who}"
     yield Tile(
         "generator",
-        f"{100 * share:.0f}",
+        percent(share),
         "% of a core",
         note,
         _tone(share, limited=bool(own.limits or stalled)),

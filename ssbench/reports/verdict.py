@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ssbench import verdict as verdicts
 from ssbench.document import Tone, Verdict
 from ssbench.document.columns import plural
-from ssbench.figures.units import AT_LEAST, megabytes, milliseconds, rate
+from ssbench.figures.units import AT_LEAST, count, duration, megabytes, number, percent, run_length
 from ssbench.reports.options import ReportOptions
 from ssbench.statistics import RunStatistics, Section
 from ssbench.statistics.due import Censored
@@ -45,7 +45,9 @@ def verdict(statistics: RunStatistics, options: ReportOptions) -> Verdict:
     reasons = [_sentence(reason.text) for reason in found.reasons]
     met = [f"fail-if {each.text}." for each in found.judgments if not each.failed and not each.undecided]
     begun = " that began" if statistics.not_begun else ""
-    good = () if total.failed or not total.count else (f"All {total.count:,} operations{begun} succeeded.",)
+    good = (
+        () if total.failed or not total.count else (f"All {count(total.count)} operations{begun} succeeded.",)
+    )
     sentences = (*reasons, *good, *_sides(statistics), *met, *_latencies(statistics))
     return Verdict(_OUTCOMES[found.outcome][1], title(found, statistics), sentences)
 
@@ -76,17 +78,17 @@ def delivered(asked: Load, done: Load, statistics: RunStatistics) -> Iterator[st
 
 def _beside(asked: Load, delivered: Load) -> Iterator[str]:
     if delivered.rate is not None:
-        yield f"{_of(rate(delivered.rate), asked.rate and rate(asked.rate))} ops/s"
-    operations = f"{delivered.operations or 0:,}"
+        yield f"{_of(number(delivered.rate), asked.rate and number(asked.rate))} ops/s"
+    operations = count(delivered.operations or 0)
     if asked.operations is not None:
         yield f"{operations} of {plural(asked.operations, 'operation')}"
     else:
         yield plural(delivered.operations or 0, "operation")
     if asked.users is not None:
         users = f"{asked.users:g} user{'' if asked.users == 1 else 's'}"
-        yield f"{delivered.users:.3g} of {users}" if delivered.users else f"up to {users}"
+        yield f"{number(delivered.users)} of {users}" if delivered.users else f"up to {users}"
     if delivered.seconds is not None:
-        yield f"{_of(f'{delivered.seconds:,.3g}', asked.seconds and f'{asked.seconds:,.6g}')} s"
+        yield f"{_of(run_length(delivered.seconds), asked.seconds and run_length(asked.seconds))} s"
     if delivered.mix and asked.mix:
         yield from _mix(asked, delivered)
 
@@ -102,7 +104,7 @@ def _mix(asked: Load, delivered: Load) -> Iterator[str]:
         yield "mix as asked"
     else:
         for name, came, wanted in shares:
-            yield f"{name.upper()} {100 * came:.0f} of {100 * wanted:.0f} %"
+            yield f"{name.upper()} {percent(came)} of {percent(wanted)} %"
 
 
 def _sentence(text: str) -> str:
@@ -111,7 +113,7 @@ def _sentence(text: str) -> str:
 
 def rates(section: Section) -> str:
     """Return operations and megabytes a second, with units."""
-    return f"{rate(section.requests_per_second)} ops/s, {megabytes(section.moved_per_second)} MB/s"
+    return f"{number(section.requests_per_second)} ops/s, {megabytes(section.moved_per_second)} MB/s"
 
 
 def _sides(statistics: RunStatistics) -> Iterator[str]:
@@ -129,20 +131,20 @@ def _latencies(statistics: RunStatistics) -> Iterator[str]:
 
 def _typical(latencies: Censored) -> str:
     if not latencies.supports(50):
-        return f"the slowest took {_milliseconds(latencies, 100)}"
+        return f"the slowest took {_longest(latencies, 100)}"
     text = f"half took {_bound(latencies, 50)}"
     for rank in (99, 95, 90):
         if latencies.supports(rank):
             share = 100 - rank if _is_least(latencies, rank) else rank
             return f"{text}, {share} % {_bound(latencies, rank)}"
-    return f"{text}, the slowest {_milliseconds(latencies, 100)}"
+    return f"{text}, the slowest {_longest(latencies, 100)}"
 
 
 def _bound(latencies: Censored, rank: float) -> str:
     """Return what the fastest took at most; where only the least of that is known, what the others took."""
     if _is_least(latencies, rank):
-        return f"{milliseconds(latencies.percentile(rank))} ms or more"
-    return f"at most {milliseconds(latencies.percentile(rank))} ms"
+        return f"{duration(latencies.percentile(rank))} or more"
+    return f"at most {duration(latencies.percentile(rank))}"
 
 
 def _is_least(latencies: Censored, rank: float) -> bool:
@@ -150,6 +152,6 @@ def _is_least(latencies: Censored, rank: float) -> bool:
     return latencies.most(rank) > latencies.percentile(rank)
 
 
-def _milliseconds(latencies: Censored, rank: float) -> str:
+def _longest(latencies: Censored, rank: float) -> str:
     least = AT_LEAST if _is_least(latencies, rank) else ""
-    return f"{least}{milliseconds(latencies.percentile(rank))} ms"
+    return f"{least}{duration(latencies.percentile(rank))}"

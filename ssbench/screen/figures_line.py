@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ssbench.figures.units import megabytes, milliseconds, rate
+from ssbench.figures.units import megabytes, milliseconds, number
 
 #: Narrower bars than this say nothing; wider ones than this say no more.
 _LEAST_BAR, _MOST_BAR = 10, 32
@@ -41,7 +41,7 @@ def compose(figures: Figures, width: int) -> str:
     fields = {
         "percent": [f"{int(100 * done)} %"],
         "left": [""] if figures.left is None else [f"{_clock(figures.left)} left", ""],
-        "rate": [f"{rate(figures.rate)} ops/s", f"{rate(figures.rate)}/s"],
+        "rate": [f"{number(figures.rate)} ops/s", f"{number(figures.rate)}/s"],
         "moved": [f"{megabytes(figures.moved)} MB/s", ""],
         "latency": _latency(figures),
         "errors": _errors(figures.causes),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ssbench.colour import Toned
 from ssbench.document.columns import bars
 from ssbench.figures.limits import BUSY_CPU
-from ssbench.figures.units import megabytes, milliseconds, rate
+from ssbench.figures.units import duration, megabytes, milliseconds, number, percent
 from ssbench.screen.figures_line import Figures, compose
 
 #: Columns of the lines themselves; with so many more there is room for pictures, of a second in a column.
@@ -114,7 +114,7 @@ def _operations(operations: Sequence[OperationView]) -> Iterator[_Line]:
     for each in operations:
         times = [milliseconds(seconds) for seconds in (each.p50, each.p95, each.p99, each.longest)]
         text = (
-            f"{each.name.upper():<10.10}{rate(each.rate):>10}{megabytes(each.moved):>10} |"
+            f"{each.name.upper():<10.10}{number(each.rate):>10}{megabytes(each.moved):>10} |"
             f"{times[0]:>9}{times[1]:>8}{times[2]:>8}{times[3]:>8}{each.failed:>9,}"
         )
         yield _Line(text, _FAILED if each.failed else "", each.history)
@@ -126,14 +126,14 @@ def _workers(view: View, room: int) -> Iterator[_Line]:
     if len(workers) > room - 1:
         workers = workers[: max(room - 2, 0)]
     workers.sort()
-    head = f"{'worker':>10}{'ops/s':>10}{'jobs':>10} |{'CPU':>9}{'lag p99':>10}  host"
+    head = f"{'worker':>10}{'ops/s':>10}{'jobs':>10} |{'CPU %':>9}{'lag p99':>10}  host"
     yield _Line(head, head=_HEAD)
     for worker in workers:
-        cpu = "-" if worker.cpu_share is None else f"{100 * worker.cpu_share:.0f} %"
-        lag = milliseconds(worker.lag_p99) + (" ms" if worker.lag_p99 is not None else "")
+        cpu = percent(worker.cpu_share)
+        lag = duration(worker.lag_p99)
         remark = _remark(worker)
         text = (
-            f"{worker.worker_id:>10}{rate(view.rates.get(worker.worker_id, 0.0)):>10}{worker.jobs:>10,} |"
+            f"{worker.worker_id:>10}{number(view.rates.get(worker.worker_id, 0.0)):>10}{worker.jobs:>10,} |"
             f"{cpu:>9}{lag:>10}  {worker.host}{remark}"
         )
         yield _Line(text, _WARNED if remark else "", view.of_workers.get(worker.worker_id, ()))

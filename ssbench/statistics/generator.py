@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ssbench.figures.limits import BUSY_CPU
+from ssbench.figures.units import duration, milliseconds, percent, seconds, share
 from ssbench.results import Gap, LoadSample, MasterFacts, RunSummary, WorkerFacts
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
@@ -97,7 +98,7 @@ def _stood_still(own: Generator, measured: Measured) -> Iterator[str]:
     names = {worker.worker_id: _name(worker) for worker in own.workers}
     longest = sorted(sorted(own.gaps, key=lambda gap: -gap.seconds)[:_GAPS_NAMED], key=lambda gap: gap.start)
     listed = "; ".join(
-        f"{_who(gap, names)} for {gap.seconds:.3f} s from {gap.start - measured.start:.3f} s on"
+        f"{_who(gap, names)} for {seconds(gap.seconds)} s from {seconds(gap.start - measured.start)} s on"
         for gap in longest
     )
     more = f"; {len(own.gaps) - len(longest)} more" if len(own.gaps) > len(longest) else ""
@@ -116,15 +117,14 @@ def _who(gap: Gap, names: dict[int, str]) -> str:
 
 def _was_the_limit(own: Generator, measured: Measured) -> Iterator[str]:
     if own.workers and measured.busy is not None and measured.busy < _BUSY_USERS:
-        yield f"The load generator was the limit: users were busy for {measured.busy:.1%} of the window. " + (
-            _cause_of_idling(own)
-        )
+        busy = f"users were busy for {percent(measured.busy)} % of the window"
+        yield f"The load generator was the limit: {busy}. {_cause_of_idling(own)}"
     late = [each for each in own.workers if (each.lag_p50 or 0.0) > _LAG_SHARE * measured.median]
     for worker in sorted(late, key=lambda each: -(each.lag_p50 or 0.0))[:_WORKERS_NAMED]:
         lag = worker.lag_p50 or 0.0
         yield (
-            f"The load generator was the limit: the event loop of {_name(worker)} was {1000 * lag:.2f} ms"
-            f" late in half of the cases, {lag / measured.median:.0%} of the median latency. Start more"
+            f"The load generator was the limit: the event loop of {_name(worker)} was {duration(lag)}"
+            f" late in half of the cases, {share(lag, measured.median)} of the median latency. Start more"
             " workers, on more cores, or use fewer users"
         )
     if len(late) > _WORKERS_NAMED:
@@ -144,8 +144,8 @@ def _added_to_the_tail(workers: Sequence[WorkerFacts], p99: float) -> Iterator[s
         more = f"{more}, by less" if others else ""
         yield (
             f"The load generator was the limit of the tail: the event loop of {_name(worker)} was"
-            f" {1000 * _LEAST_OF_LAG * lag:.3g} to {1000 * lag:.3g} ms late in 1 of 100 cases,"
-            f" {_LEAST_OF_LAG * lag / p99:.0%} or more of the 99th percentile of latency{more}. Start more"
+            f" {milliseconds(_LEAST_OF_LAG * lag)} to {duration(lag)} late in 1 of 100 cases,"
+            f" {share(_LEAST_OF_LAG * lag, p99)} or more of the 99th percentile of latency{more}. Start more"
             " workers, on more cores, or use fewer users"
         )
 
@@ -154,9 +154,9 @@ def _cause_of_idling(own: Generator) -> str:
     """Return what to change so that users are idle no longer."""
     busiest = max(own.workers, key=lambda each: each.cpu_share or 0.0, default=None)
     if own.master is not None and (own.master.cpu_share or 0.0) > BUSY_CPU:
-        return f"The master used {own.master.cpu_share:.0%} of a core: use a larger --batch-size"
+        return f"The master used {percent(own.master.cpu_share)} % of a core: use a larger --batch-size"
     if busiest is not None and (busiest.cpu_share or 0.0) > BUSY_CPU:
-        return f"W{_name(busiest)[1:]} used {busiest.cpu_share:.0%} of its core: start more workers"
+        return f"W{_name(busiest)[1:]} used {percent(busiest.cpu_share)} % of its core: start more workers"
     if own.gaps:
         return "It stalled meanwhile"
     return (
@@ -175,7 +175,7 @@ def _clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:
         if worker.wall_offset is not None and abs(worker.wall_offset) > _WALL_OFFSET:
             behind = "behind" if worker.wall_offset > 0 else "ahead of"
             yield (
-                f"Clocks: the time of day of {_name(worker)} is at least {abs(worker.wall_offset):.3f} s"
+                f"Clocks: the time of day of {_name(worker)} is at least {seconds(abs(worker.wall_offset))} s"
                 f" {behind} the master's. No figure uses it, but its logs show other times. Check NTP there"
             )
 

@@ -10,7 +10,7 @@ from enum import Enum
 import msgspec
 
 from ssbench.errors import ExitCode
-from ssbench.figures.units import share
+from ssbench.figures.units import percent, run_length, share
 from ssbench.gates import SEVERITY, Undecided
 from ssbench.statistics import Judgment, RunPart, RunStatistics
 from ssbench.statistics.due import LATE
@@ -71,7 +71,7 @@ def of_ending(statistics: RunStatistics) -> Iterator[Reason]:
     """Yield why the run did not go on to its end, and what failed besides operations."""
     if statistics.start is None:
         yield Reason(Kind.ENDING, "there is no result", ExitCode.FAILED)
-    lasted = f"after {statistics.duration:,.0f} s"
+    lasted = f"after {run_length(statistics.duration)} s"
     if not statistics.complete:
         yield Reason(
             Kind.ENDING,
@@ -160,7 +160,7 @@ def _other_mix(statistics: RunStatistics) -> str:
         wanted, came = asked.get(name, 0.0), delivered.get(name, 0.0)
         chance = _CHANCE * math.sqrt(wanted * (1 - wanted) / ended) if ended else 1.0
         if abs(came - wanted) > max(_OTHER_SHARE, chance):
-            found.append(f"{name} {100 * came:.0f} of {100 * wanted:.0f} %")
+            found.append(f"{name} {percent(came)} of {percent(wanted)} %")
     return ", ".join(found)
 
 

@@ -175,7 +175,7 @@ def _window(text_: str) -> dict[str, float]:
         "drain": r"Drain: ([\d.]+)",
         "drained": r"succeeded: (\d+)",
         "drained failed": r"failed: (\d+)",
-        "busy %": r"busy ([\d.]+)%",
+        "busy %": r"busy ([\d.]+) %",
     }
     return _numbers(patterns, text_)
 

@@ -263,7 +263,7 @@ def test_a_report_says_how_accounts_differ(count: int) -> None:
     assert sum(each.figures.count for each in statistics.accounts) == statistics.total.count == 40 * count - 1
     note, table = members.accounts(statistics)
     text = note.text.replace("\N{NO-BREAK SPACE}", " ")
-    assert f"median 10.0 to {10 * count:.1f} ms (slowest AUTH_t{count})" in text
+    assert f"median 10.0 ms to {10 * count:.1f} ms (slowest AUTH_t{count})" in text
     assert "errors in 1, 1 of them in AUTH_t2" in text
     assert len(table.rows) == min(count, 10)
     assert table.rows[0][0] == f"AUTH_t{count}"

@@ -519,8 +519,8 @@ def test_a_trend_tells_what_changed_where():
     assert lines[1].split() == ["begun", "(UTC)", "ops/s", "p99", "ms", "verdict"]
     assert lines[10:13] == [
         "! ssbench: 1.0 -> 1.1",
-        "* ops/s 50.2% lower from here on",
-        "* p99 100.7% higher from here on",
+        "* ops/s 50.2 % lower from here on",
+        "* p99 100.7 % higher from here on",
     ]
     assert [lines[place].split()[3] for place in (3, 8, 14)] == ["████████████▉", "█████████████", "██████▍"]
     assert "differs from run to run: seed." in " ".join(lines)
@@ -532,7 +532,7 @@ def test_a_level_is_not_compared_with_runs_that_are_not_looked_at(monkeypatch):
     monkeypatch.setattr("ssbench.archive.trend.MOST_RUNS", 30)
     found = trends(history([1000.0] * 20 + [100.0] * 18 + [50.0] * 12))
     lines = [line.strip() for line in found.splitlines()]
-    assert [line for line in lines if line.startswith("* ops/s")] == ["* ops/s 50.0% lower from here on"]
+    assert [line for line in lines if line.startswith("* ops/s")] == ["* ops/s 50.0 % lower from here on"]
 
 
 def test_a_trend_of_few_runs_has_no_levels_and_leaves_out_what_was_cut_short():

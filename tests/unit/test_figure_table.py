@@ -158,12 +158,12 @@ def test_times_fit_five_characters(seconds: float) -> None:
     ],
 )
 def test_rates(number: float | None, text: str) -> None:
-    assert units.rate(number) == text == Unit.PER_SECOND.text(number)
+    assert units.number(number) == text == Unit.PER_SECOND.text(number)
     assert units.megabytes(None if number is None else number * 1e6) == text
 
 
 def test_rates_in_few_columns() -> None:
-    assert units.rate(123_456_789.0, 8) == "123M"
+    assert units.number(123_456_789.0, 8) == "123M"
     assert units.count(1_234_567, 9) == "1,234,567"
     assert units.count(12_345_678, 9) == "12M"
     assert units.count(147_097, 6) == "147k"
@@ -173,7 +173,7 @@ def test_rates_in_few_columns() -> None:
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(None, "-"), (0.0, "0.00"), (0.00001, "under 0.01"), (0.0123, "1.23"), (0.25, "25.0"), (1.0, "100.0")],
+    [(None, "-"), (0.0, "0.00"), (0.00001, "<0.01"), (0.0123, "1.23"), (0.25, "25.0"), (1.0, "100.0")],
 )
 def test_shares_in_per_cent(share: float | None, text: str) -> None:
     assert units.percent(share) == text == Unit.SHARE.text(share)
@@ -184,3 +184,64 @@ def test_other_units() -> None:
     assert Unit.CHANGE.text(-0.0123) == "-1.2"
     assert Unit.CHANGE.text(None) == "-"
     assert Unit.SECONDS.shown == "ms"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.5, "0.500"),
+        (0.0999, "0.0999"),
+        (0.003, "0.00300"),
+        (0.000_42, "0.000420"),
+        (0.000_001, "0.000001"),
+        (1e-9, "<0.000001"),
+        (-0.003, "-0.00300"),
+        (-math.inf, "-inf"),
+    ],
+)
+def test_a_number_that_is_not_zero_does_not_look_like_it(value: float, text: str) -> None:
+    assert units.number(value) == text
+    assert float(text.lstrip("<")) == pytest.approx(value, rel=0.005, abs=1e-6)
+
+
+@given(st.floats(1e-12, 1e12))
+def test_three_digits_of_a_number_are_right(value: float) -> None:
+    text = units.number(value).replace(",", "")
+    assert text.startswith("<") == (value < 1e-6)
+    if value >= 1e-4:  # below there are fewer digits
+        assert float(text) == pytest.approx(value, rel=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.05, "+5.0"), (-0.00042, "-0.04"), (0.00001, "+<0.01"), (12.3, "+1230"), (0, "+0.0"), (None, "-")],
+)
+def test_changes_in_per_cent(share: float | None, text: str) -> None:
+    assert units.change(share) == text == Unit.CHANGE.text(share)
+    assert share is None or units.extent(abs(share)) == text[1:]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.00634, "6.34 ms"), (123.0, "123 s"), (36_000, "10 h"), (math.inf, "inf"), (None, "-")],
+)
+def test_latencies_with_their_units(seconds: float | None, text: str) -> None:
+    assert units.duration(seconds) == text
+
+
+def test_seconds_of_runs() -> None:
+    assert [units.seconds(each) for each in (0, 1.0004, 1234.5, None, math.nan)] == [
+        "0.000",
+        "1.000",
+        "1234.500",
+        "-",
+        "-",
+    ]
+    assert [units.run_length(each) for each in (0, 0.02, 0.5, 12.0, 12.34, 3600.06)] == [
+        "0",
+        "0.0200",
+        "0.5",
+        "12",
+        "12.3",
+        "3,600.1",
+    ]

@@ -39,11 +39,11 @@ def test_nothing_is_said_of_a_generator_that_keeps_up() -> None:
 @pytest.mark.parametrize(
     ("worker", "master", "what"),
     [
-        (WORKER, MasterFacts(0.95), "The master used 95% of a core: use a larger --batch-size"),
+        (WORKER, MasterFacts(0.95), "The master used 95.0 % of a core: use a larger --batch-size"),
         (
             changed(cpu_share=0.97),
             MasterFacts(0.5),
-            "Worker 1 on box used 97% of its core: start",
+            "Worker 1 on box used 97.0 % of its core: start",
         ),
         (WORKER, None, "They waited for the master: use a larger --batch-size, or bring"),
     ],
@@ -53,7 +53,7 @@ def test_where_users_were_idle_it_says_what_to_change(
 ) -> None:
     (sentence,) = said(worker, master=master, busy=0.9)
     assert sentence.startswith(
-        f"The load generator was the limit: users were busy for 90.0% of the window. {what}"
+        f"The load generator was the limit: users were busy for 90.0 % of the window. {what}"
     )
 
 
@@ -62,7 +62,7 @@ def test_a_loop_is_the_limit_when_it_is_late_by_a_tenth_of_the_median_latency() 
     (sentence,) = said(changed(lag_p50=0.0012))
     assert sentence == (
         "The load generator was the limit: the event loop of worker 1 on box was 1.20 ms late in half of the"
-        " cases, 12% of the median latency. Start more workers, on more cores, or use fewer users"
+        " cases, 12.0 % of the median latency. Start more workers, on more cores, or use fewer users"
     )
     many = said(*(changed(worker_id=number, lag_p50=0.002 * number) for number in range(1, 9)))
     assert len(many) == 4
@@ -74,9 +74,9 @@ def test_a_loop_that_is_late_by_a_tenth_of_the_99th_percentile_is_the_limit_of_t
     assert said(changed(lag_p99=0.013), p99=math.nan) == []
     (sentence,) = said(changed(lag_p99=0.013), p99=0.02)
     assert sentence == (
-        "The load generator was the limit of the tail: the event loop of worker 1 on box was 9.19 to 13 ms"
-        " late in 1 of 100 cases, 46% or more of the 99th percentile of latency. Start more workers, on more"
-        " cores, or use fewer users"
+        "The load generator was the limit of the tail: the event loop of worker 1 on box was 9.19 to 13.0 ms"
+        " late in 1 of 100 cases, 46.0 % or more of the 99th percentile of latency. Start more workers, on"
+        " more cores, or use fewer users"
     )
     (sentence,) = said(*(changed(worker_id=number, lag_p99=0.01 * number) for number in range(1, 4)))
     assert "worker 3 on box" in sentence
@@ -124,6 +124,6 @@ def test_the_report_shows_those_whose_loops_are_latest() -> None:
     assert lines[-3:] == [
         "and 12 more",
         "",
-        "Standard error was not read for 2.5 s; nothing waited for it",
+        "Standard error was not read for 2.500 s; nothing waited for it",
     ]
     assert section_lines(Section("", [*key_figures.load_generator(Generator())])) == []

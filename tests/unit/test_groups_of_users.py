@@ -358,7 +358,7 @@ def test_a_sweep_over_a_group(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("interval", "expected"),
     [
-        (Interval(80, 95, 9), "the rate changed by -10.0%"),
+        (Interval(80, 95, 9), "the rate changed by -10.0 %"),
         (Interval(80, 99.5, 9), "no difference of the rates is shown"),
         (None, "too short for an interval"),
     ],

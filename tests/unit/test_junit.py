@@ -72,7 +72,7 @@ def test_failed_operations_and_an_undecided_condition(capsys: pytest.CaptureFixt
 def test_names_of_a_stat_file_stay_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, found = suite(capsys, write_full_run(tmp_path / "run.stat.gz", interrupted=True))
     assert found.get("name") == "Füll <b>&|"
-    assert failures(found)["the run went on to its end"] == "the run was interrupted after 2 s"
+    assert failures(found)["the run went on to its end"] == "the run was interrupted after 2.2 s"
     path = tmp_path / "old.stat"
     path.write_bytes(msgpack_file([[success()]], name="a\ufffe\x01b"))
     _, found = suite(capsys, path)

@@ -47,7 +47,7 @@ def test_what_is_shown() -> None:
     read = next(line for line in lines if line.startswith("READ")).split()
     assert read == ["READ", "450.0", "61.2", "|", "12.1", "17.3", "30.0", "1500", "3"]
     third = next(line for line in lines if line.split()[:1] == ["3"])
-    assert third.split() == ["3", "50.0", "3", "|", "30", "%", "70.7", "ms", "host-1"]
+    assert third.split() == ["3", "50.0", "3", "|", "30.0", "70.7", "ms", "host-1"]
     assert lines[-1].split() == ["3", "x", "HTTP", "503"]
 
 

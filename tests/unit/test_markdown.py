@@ -10,7 +10,7 @@ from old_formats import msgpack_file, success
 
 from ssbench.cli.master import main
 from ssbench.document import Tone
-from ssbench.figures.units import rate, share
+from ssbench.figures.units import number, share
 from ssbench.reports import ReportOptions, report
 from ssbench.reports.verdict import verdict
 from ssbench.run_results import open_results
@@ -29,12 +29,12 @@ def test_the_report_of_known_results(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["-q", "report-scenario", "-s", str(KNOWN), "--summary-md", "-"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == (
-        "### \u274c Known results: FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;"
-        " CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %; 2 errors"
+        "### \u274c Known results: FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;"
+        " CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %; DELETE 20.0 of 18.8 %; 2 errors"
     )
     assert lines[2].startswith("policy gold; 100 containers; 4 users; 2 workers; 4 s from 2001-09-09")
-    assert "| CREATE | 1 | 20.0 | 0 | 1.00 | 0.00 | - | - | - | - | 250.0 |" in lines
-    assert "| **ALL** | 3 | 100.0 | 2 | 2.00 | 0.01 | - | - | - | - | 1500 |" in lines
+    assert "| CREATE | 1 | 20.0 | 0 | 1.00 | 0.00250 | - | - | - | - | 250.0 |" in lines
+    assert "| **ALL** | 3 | 100.0 | 2 | 2.00 | 0.00500 | - | - | - | - | 1500 |" in lines
     assert "- 2 of 5 operations failed (40.0 %): 1 x lost worker, 1 x short body." in lines
     assert "| short body | 1 | 20.0 | - | - |  | READ 1 | `tx3` |" in lines
     assert "- worker 1 was busy" in lines
@@ -54,8 +54,8 @@ def test_verdicts(tmp_path: Path) -> None:
     good = verdict(old(tmp_path, *(success(completed=1e9 + number) for number in range(100))), options)
     assert good.tone is Tone.GOOD
     assert good.title == (
-        "GOOD: 1.01 ops/s; 100 of 100 operations; up to 8 users; 99 s; CREATE 0 of 22 %; READ 100 of 56 %;"
-        " UPDATE 0 of 12 %; DELETE 0 of 9 %; 0 errors"
+        "GOOD: 1.01 ops/s; 100 of 100 operations; up to 8 users; 99 s; CREATE 0.00 of 22.5 %; READ 100.0 of"
+        " 56.2 %; UPDATE 0.00 of 12.5 %; DELETE 0.00 of 8.75 %; 0 errors"
     )
     assert good.sentences == (
         "All 100 operations succeeded.",
@@ -66,19 +66,19 @@ def test_verdicts(tmp_path: Path) -> None:
     found = verdict(summarize(open_results(interrupted)), options)
     assert found.tone is Tone.BAD
     assert found.title.startswith("INTERRUPTED: ")
-    assert found.sentences[0] == "The run was interrupted after 2 s."
+    assert found.sentences[0] == "The run was interrupted after 2.2 s."
 
 
 def test_numbers() -> None:
-    assert [rate(value) for value in (0.5, 12.34, 1234.5, float("inf"))] == [
-        "0.50",
+    assert [number(value) for value in (0.5, 12.34, 1234.5, float("inf"))] == [
+        "0.500",
         "12.3",
         "1,234",
         "inf",
     ]
     assert [share(*each) for each in ((0, 0), (1, 10**6), (1, 3), (0, 5))] == [
         "0.00 %",
-        "under 0.01 %",
+        "<0.01 %",
         "33.3 %",
         "0.00 %",
     ]

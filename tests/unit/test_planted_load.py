@@ -65,7 +65,7 @@ def test_what_begins_late_for_want_of_users_is_counted() -> None:
     assert (numbers.due, numbers.not_begun) == (13_000, 0)
     section = shown(numbers)
     assert "Open loop: 500 operations a second, evenly, at most 100 in flight; due: 13000" in section
-    assert f"Began more than 1 ms late: {late} (9." in section
+    assert f"Began more than 1 ms late: {late:,} (9." in section
     assert "not begun" not in section
     # Service time sees nothing of those that waited for a user, response time does.
     found = report(numbers)
@@ -103,7 +103,7 @@ def test_stages_are_reported_each_by_itself() -> None:
     lines = section.splitlines()
     assert max(map(len, lines)) <= 80
     row = next(line.split() for line in lines if line.strip().startswith("2: 100/s"))
-    assert row[2:7] == ["9.99", "1,000", "100.0", "0.10", "0"]
+    assert row[2:7] == ["9.99", "1,000", "100.0", "0.100", "0"]
     assert row[-2:] == ["1", "0"]
     assert sum(line.strip().startswith("READ resp") for line in lines) == 2
     assert sum(line.strip().startswith("READ last") for line in lines) == 3

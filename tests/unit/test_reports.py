@@ -101,23 +101,23 @@ Distribution of requests per worker-ID:  1.000 -   2.000 (avg:   1.500; stddev: 
 NEW_SECTIONS = """
 Run
   Load: closed loop, 4 users
-  Mix in %, asked for/done: CREATE 18.8/20.0, READ 43.8/60.0, UPDATE 18.8/0.0,
+  Mix in %, asked for/done: CREATE 18.8/20.0, READ 43.8/60.0, UPDATE 18.8/0.00,
     DELETE 18.8/20.0
 
 Figures
   Window: 1.000 s from the first send to the last moment of sending
   Drain: 3.000 s after it (succeeded: 1, failed: 2)
-  Users: 4, busy 18.8% of the window (under 95%: they were idle otherwise)
+  Users: 4, busy 18.8 % of the window (under 95 %: they were idle otherwise)
 
-  Within the window  ops  ops/s   MB/s  failed  in %  failed/s
-  CREATE               1   1.00  0.003       0  0.00      0.00
-  READ                 1   1.00  0.003       0  0.00      0.00
-  DELETE               0   0.00  0.000       0  0.00      0.00
-  ALL                  2   2.00  0.005       0  0.00      0.00
+  Within the window  ops  ops/s     MB/s  failed  in %  failed/s
+  CREATE               1   1.00  0.00250       0  0.00      0.00
+  READ                 1   1.00  0.00250       0  0.00      0.00
+  DELETE               0   0.00     0.00       0  0.00      0.00
+  ALL                  2   2.00  0.00500       0  0.00      0.00
 
-  Whole seconds: 1  median  slowest  at s  fastest  at s
-  ops                  2.0      2.0     0      2.0     0
-  MB                 0.005    0.005     0    0.005     0
+  Whole seconds: 1   median  slowest  at s  fastest  at s
+  ops                  2.00     2.00     0     2.00     0
+  MB                0.00500  0.00500     0  0.00500     0
 
   Latency in ms    n  p50  p75  p90  p95  p99  p99.9  p99.99    max
   CREATE last      1    -    -    -    -    -      -       -  250.0
@@ -154,17 +154,17 @@ SUMMARY_TEXT = """\
 Known results
 http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
   4 s from 2001-09-09 01:46:40 UTC; ssbench 1.0
-FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
-  CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %;
-  2 errors
+FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;
+  CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %;
+  DELETE 20.0 of 18.8 %; 2 errors
 ! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
   DELETE
 
-        ops      %  errors  ops/s  MB/s  ms:p50  p95  p99  p99.9    max
-CREATE    1   20.0       0   1.00  0.00       -    -    -      -  250.0
-READ      2   60.0       1   1.00  0.00       -    -    -      -   1500
-DELETE    0   20.0       1   0.00     -       -    -    -      -      -
-ALL       3  100.0       2   2.00  0.01       -    -    -      -   1500
+        ops      %  errors  ops/s     MB/s  ms:p50  p95  p99  p99.9    max
+CREATE    1   20.0       0   1.00  0.00250       -    -    -      -  250.0
+READ      2   60.0       1   1.00  0.00250       -    -    -      -   1500
+DELETE    0   20.0       1   0.00        -       -    -    -      -      -
+ALL       3  100.0       2   2.00  0.00500       -    -    -      -   1500
 
 -: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
 by size: tiny CREATE 1.00/s | huge READ 0.00/s
@@ -178,32 +178,32 @@ LONG_SUMMARY = """\
 Known results
 http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
   4 s from 2001-09-09 01:46:40 UTC; ssbench 1.0
-FAILED: 2.00 ops/s; 5 operations; 0.75 of 4 users; 4 of 1.5 s;
-  CREATE 20 of 19 %; READ 60 of 44 %; UPDATE 0 of 19 %; DELETE 20 of 19 %;
-  2 errors
+FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;
+  CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %;
+  DELETE 20.0 of 18.8 %; 2 errors
 ! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
   DELETE
 
-        ops      %  errors  ops/s  MB/s  ms:p50  p95  p99  p99.9    max
-CREATE    1   20.0       0   1.00  0.00       -    -    -      -  250.0
-READ      2   60.0       1   1.00  0.00       -    -    -      -   1500
-DELETE    0   20.0       1   0.00     -       -    -    -      -      -
-ALL       3  100.0       2   2.00  0.01       -    -    -      -   1500
+        ops      %  errors  ops/s     MB/s  ms:p50  p95  p99  p99.9    max
+CREATE    1   20.0       0   1.00  0.00250       -    -    -      -  250.0
+READ      2   60.0       1   1.00  0.00250       -    -    -      -   1500
+DELETE    0   20.0       1   0.00        -       -    -    -      -      -
+ALL       3  100.0       2   2.00  0.00500       -    -    -      -   1500
 
 -: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
 
 By size class
-size class  ops     %  errors  ops/s  MB/s  ms:p50  p95  p99  p99.9    max
-READ tiny     1  40.0       1   1.00  0.00       -    -    -      -  500.0
-  huge        1  20.0       0   0.00  0.00       -    -    -      -   1500
+size class  ops     %  errors  ops/s     MB/s  ms:p50  p95  p99  p99.9    max
+READ tiny     1  40.0       1   1.00  0.00250       -    -    -      -  500.0
+  huge        1  20.0       0   0.00     0.00       -    -    -      -   1500
 
-worker host ops ops/s MB/s errors ms:p50 p95 p99 p99.9   max CPU lag:p99 max
-1             2  2.00 0.01      0      -   -   -     - 500.0   -       -   -
-2             1  0.00 0.00      1      -   -   -     -  1500   -       -   -
-unknown       0  0.00    -      1      -   -   -     -     -   -       -   -
+worker host ops ops/s    MB/s errors ms:p50 p95 p99 p99.9   max CPU lag:p99 max
+1             2  2.00 0.00500      0      -   -   -     - 500.0   -       -   -
+2             1  0.00    0.00      1      -   -   -     -  1500   -       -   -
+unknown       0  0.00       -      1      -   -   -     -     -   -       -   -
 
-storage URL    ops  ops/s  MB/s  errors  ms:p50  p95  p99  p99.9   max
-http://a/v1/x    3   2.00  0.01       2       -    -    -      -  1500
+storage URL    ops  ops/s     MB/s  errors  ms:p50  p95  p99  p99.9   max
+http://a/v1/x    3   2.00  0.00500       2       -    -    -      -  1500
 
 errors: 1 x lost worker DELETE, first tx4
 errors: 1 x short body READ, first tx3

@@ -108,7 +108,7 @@ def test_the_first_line_sets_what_was_delivered_beside_what_was_asked_for() -> N
         text,
     )
     text = " ".join(report("summary", closed(), ReportOptions()).split())
-    assert "GOOD: 400.0 ops/s; 4,804 operations; 4 of 4 users; 12 of 12 s; mix as asked; 0 errors" in text
+    assert "GOOD: 400.0 ops/s; 4,804 operations; 4.00 of 4 users; 12 of 12 s; mix as asked; 0 errors" in text
 
 
 def test_percentiles_are_of_response_times_and_say_at_least() -> None:
@@ -173,7 +173,7 @@ def test_a_mix_that_is_clearly_another_one_is_a_warning() -> None:
     found = verdict_of(replace(numbers, run=replace(numbers.run, scenario=scenario)))
     assert found.outcome is Outcome.WARNED
     assert [each.text for each in found.reasons] == [
-        "the mix was not as asked: create 0 of 25 %, read 100 of 75 %"
+        "the mix was not as asked: create 0.00 of 25.0 %, read 100.0 of 75.0 %"
     ]
     assert found.asked.mix == {"create": 0.25, "read": 0.75}
 
