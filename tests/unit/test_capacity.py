@@ -509,6 +509,28 @@ def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     assert "<div class=long>it held</div>" in judged
 
 
+def test_the_page_of_a_sweep_marks_the_knee() -> None:
+    steps = tuple(step(load, 46.0 * min(load, 4), p50=max(0.02, load / 200)) for load in (1, 2, 4, 8, 16))
+    found = find_knee(Variable.USERS, steps)
+    assert found is not None
+    assert found.reached
+    text = page(Capacity("t", Variable.USERS, steps, (), "c", Result.PASSED, knee=found))
+    figures = re.findall(r'<figure data-chart="([^"]*)"><figcaption>([^<]*)', text)
+    charts = {title.strip(): json.loads(html.unescape(data)) for data, title in figures}
+    against = charts["Throughput against latency"]
+    assert against["curves"][-1]["labels"] == [f"knee: {found.value:.3g}"]
+    # On the curve, between the steps beside it.
+    (x,), (y,) = against["tables"][-1]
+    assert 15 < x < 25
+    assert y == pytest.approx(184, rel=0.1)
+    assert charts["Rate"]["marks"] == [[pytest.approx(found.value), "knee"]]
+    rising = page(
+        Capacity("t", Variable.USERS, steps, (), "c", Result.PASSED, knee=replace(found, high=math.inf))
+    )
+    assert "knee: " not in rising
+    assert "It is not certain that the steps went beyond the knee." in rising
+
+
 # -- a search over a simulated store --------------------------------------------------------------------
 
 #: The store answers in 10 ms, and does 400 operations a second at most.
