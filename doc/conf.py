@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(Path(__file__).parent))
 
 import command_pages  # noqa: E402  # beside this file
+import figure_page  # noqa: E402
 
 from ssbench import __version__  # noqa: E402
 
@@ -30,14 +32,14 @@ html_copy_source = False
 man_pages = [(f"commands/{page.file}", page.file, page.summary, author, 1) for page in command_pages.pages()]
 
 
-def write_command_pages(app: Sphinx) -> None:
-    """Write the pages of the commands, and leave those alone that have not changed."""
-    folder = Path(app.srcdir) / "commands"
-    folder.mkdir(exist_ok=True)
-    for page in command_pages.pages():
-        path = folder / f"{page.file}.rst"
-        if not path.exists() or path.read_text(encoding="utf-8") != page.text:
-            path.write_text(page.text, encoding="utf-8")
+def write_pages(app: Sphinx) -> None:
+    """Write the pages of the commands and of the figures, and leave those alone that have not changed."""
+    texts = {f"commands/{page.file}.rst": page.text for page in command_pages.pages()}
+    for name, text in {**texts, "generated/figures.rst": figure_page.text()}.items():
+        path = Path(app.srcdir) / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
 
 
 def link_pages(app: Sphinx, doctree: nodes.document) -> None:
@@ -49,10 +51,10 @@ def link_pages(app: Sphinx, doctree: nodes.document) -> None:
         file, _, anchor = link.get("refuri", "").partition("#")
         if ":" in file or not file.endswith(".rst"):
             continue
-        name = file.removesuffix(".rst")
+        name = posixpath.normpath(posixpath.join(app.env.docname, "..", file.removesuffix(".rst")))
         if name not in app.env.found_docs:
             _log.warning("no page %s", file, location=link)
-        link["refuri"] = f"{name}.html" + (f"#{anchor}" if anchor else "")
+        link["refuri"] = f"{file.removesuffix('.rst')}.html" + (f"#{anchor}" if anchor else "")
 
 
 def write_llms_txt(app: Sphinx, error: Exception | None) -> None:
@@ -65,6 +67,6 @@ def write_llms_txt(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Register what this file adds to Sphinx."""
-    app.connect("builder-inited", write_command_pages)
+    app.connect("builder-inited", write_pages)
     app.connect("doctree-read", link_pages)
     app.connect("build-finished", write_llms_txt)

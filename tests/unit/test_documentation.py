@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from textwrap import dedent
 
 import docutils.core
 import docutils.nodes
 import pytest
 
 from ssbench.cli import master
+from ssbench.figures.table import FIGURES, find
 from ssbench.scenario.reading import load
 
 ROOT = Path(__file__).parents[2]
@@ -72,12 +72,32 @@ def test_a_command_has_a_page_with_all_its_options(monkeypatch: pytest.MonkeyPat
     assert ".. option:: --zmq-host" in pages["ssbench-worker"]
 
 
-def test_the_scenario_for_glance(tmp_path: Path) -> None:
-    text = (ROOT / "doc" / "how-glance.rst").read_text("utf-8")
-    example = text.partition(".. code-block:: yaml\n")[2].partition("\n::\n")[0]
-    path = tmp_path / "glance.yaml"
-    path.write_text(dedent(example))
-    assert [each.name for each in load(str(path)).size_classes] == ["small image", "large image"]
+def test_scenarios_of_examples_are_shipped() -> None:
+    texts = [path.read_text("utf-8") for path in (*DOCUMENTS, INDEX)]
+    named = {name for text in texts for name in re.findall(r"run-scenario -f (\w+)(?![\w.])", text)}
+    assert {"glance", "very_small"} <= named
+    assert all(load(name).size_classes for name in named)
+
+
+def test_reports_names_the_figures_of_the_table() -> None:
+    table = (ROOT / "doc" / "reports.rst").read_text("utf-8").partition("\nThresholds\n")[2]
+    named = {
+        name
+        for line in re.findall(r"^``.*?  ", table, re.MULTILINE)
+        for name in re.findall(r"``(\w[\w.]*)``", line)
+    }
+    assert {name for name in named if find(name) is None} == set()
+    assert set(FIGURES) - named == {"p95", "p99"}
+
+
+def test_the_page_of_figures_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "doc")
+    import figure_page  # noqa: PLC0415
+
+    text = figure_page.text()
+    docutils.core.publish_doctree(text, settings_overrides={"halt_level": 2, "report_level": 5})
+    assert re.findall(r"\* - ``(\w+)``", text) == [*FIGURES]
+    assert "   * - ``p99``\n     - p99 ms\n     - 1,000\n     - less\n     - size class\n     - yes\n" in text
 
 
 def test_the_tutorial_has_a_picture_for_each_of_its_steps() -> None:
