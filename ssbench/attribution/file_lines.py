@@ -16,7 +16,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution import ids, rows
+from ssbench.attribution import daemons, ids, rows
+from ssbench.attribution.background import FileBackground, Line, near, zone
 from ssbench.attribution.files import LogFile, Reader
 from ssbench.attribution.ids import Ids, Numbers
 from ssbench.attribution.joined import OBJECT, OTHER, UPDATE, FileCount
@@ -32,6 +33,7 @@ from ssbench.attribution.lines import (
     parse,
     template_parser,
 )
+from ssbench.attribution.stamps import access_time, stamp
 
 Thing = TypeVar("Thing", bound=Hashable)
 
@@ -47,6 +49,8 @@ _TELLING = 10
 _POLICIES = 1 << 15
 #: No more lines of requests that are shown one by one are kept of a file.
 _MOST_KEPT = 20_000
+#: So many lines of a node tell how its clock differs from the master's.
+_CLOCKS = 100
 
 
 @dataclass(slots=True)
@@ -69,6 +73,7 @@ class FileLines:
     errors: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     other_errors: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     kept: list[bytes] = field(default_factory=list)
+    background: FileBackground = field(default_factory=FileBackground)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,9 @@ class Wanted:
     """What is looked for: ids of the run, the marks at the end of its other ids, the proxies' template.
 
     ``shown`` are the places of the operations that are shown one by one, ``other`` the id of one that need
-    not be a result.
+    not be a result. ``window`` are the seconds since 1970 between which lines of background daemons are
+    taken; None for no such lines. With ``marked`` ids of the run have its mark, so that those of others are
+    told from what the run does besides its results, and are counted.
     """
 
     ids: Ids
@@ -84,6 +91,8 @@ class Wanted:
     template: str | None
     shown: frozenset[int] = frozenset()
     other: bytes | None = None
+    window: tuple[int, int] | None = None
+    marked: bool = False
 
 
 def read(file: LogFile, wanted: Wanted) -> FileLines:
@@ -104,6 +113,9 @@ class _Taking:
         self._errors: Counter[tuple[str, str, str, str]] = Counter()
         self._other_errors: Counter[tuple[str, str, str, str]] = Counter()
         self._kept: list[bytes] = []
+        self._others: Counter[tuple[Name, bytes, bytes, bytes, int]] = Counter()
+        self._clocks: Counter[Name] = Counter()
+        self._background = FileBackground()
         self._total = self._of_run = self._cut = self._without = 0
         self._moments: list[tuple[int, int]] = []
 
@@ -112,6 +124,10 @@ class _Taking:
         for place, chunk in enumerate(reader.chunks()):
             self._chunk(chunk, first=not place)
         began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
+        for (node, server, device, asker, second), count in self._others.items():
+            self._background.requests[(_text(node), _text(server), _text(device), _text(asker), second)] += (
+                count
+            )
         return FileLines(
             FileCount(
                 str(self._file.path),
@@ -135,6 +151,7 @@ class _Taking:
             self._errors,
             self._other_errors,
             self._kept,
+            self._background,
         )
 
     def _chunk(self, chunk: bytes, *, first: bool) -> None:
@@ -143,12 +160,15 @@ class _Taking:
         if first:
             access = len(_ACCESS.findall(chunk))
             self._without = access - len(starts) if access > _TELLING and len(starts) < access / 2 else 0
-        if not len(starts) and _CUT not in chunk:
+        of_daemons = [match.start() for match in daemons.MAY_BE.finditer(chunk)]
+        if not len(starts) and not of_daemons and _CUT not in chunk:
             self._total += chunk.count(b"\n")
             return
         buffer = np.frombuffer(chunk, np.uint8)
         ends = np.flatnonzero(buffer == 10)
         self._total += len(ends)
+        if of_daemons:
+            self._take_daemons(chunk, ends, np.array(of_daemons, np.int64))
         if _CUT in chunk:
             self._cut += _cut_without_id(chunk, ends, starts)
         if not len(starts):
@@ -165,10 +185,8 @@ class _Taking:
         for place, begin, end in zip(places[mine].tolist(), begins, ends[line[mine]].tolist(), strict=True):
             self._take(place, chunk[begin:end])
         self._take_unused(chunk, ends, line[places == ids.UNUSED])
-        if self._wanted.marks:
-            others = (places == ids.UNKNOWN) & _marked(buffer, starts, self._wanted.marks)
-            for at in np.flatnonzero(others).tolist():
-                self._take_other(_line(chunk, ends, int(line[at])))
+        unknown = np.flatnonzero(places == ids.UNKNOWN)
+        self._take_unknown(chunk, ends, line[unknown], found[unknown], starts[unknown])
         if self._wanted.other and self._wanted.other in chunk:
             self._kept += [
                 _line(chunk, ends, int(each))
@@ -176,12 +194,28 @@ class _Taking:
                 if row.tobytes() == self._wanted.other
             ]
 
+    def _take_unknown(
+        self, chunk: bytes, ends: Numbers, line: Numbers, found: ids.Bytes, starts: Numbers
+    ) -> None:
+        """Take errors of what the run does besides its results, and count what others do."""
+        of_run = np.zeros(len(line), np.bool_)
+        if self._wanted.marks:
+            of_run = _marked(np.frombuffer(chunk, np.uint8), starts, self._wanted.marks)
+            for number in line[of_run].tolist():
+                self._take_other(_line(chunk, ends, number))
+        if self._wanted.window and self._wanted.marked:
+            begin, end = self._wanted.window
+            moment = ids.seconds(found)
+            for number in line[~of_run & (moment >= begin) & (moment <= end)].tolist():
+                self._take_of_others(_line(chunk, ends, number))
+
     def _take(self, place: int, line: bytes) -> None:
         """Take a line of an operation."""
         self._of_run += 1
         record = parse(line, self._proxy)
         if type(record) is BackendLine:
             self._take_backend(place, record)
+            self._take_clock(place, self._node(record.host), line)
         elif type(record) is ProxyLine:
             if record.own:
                 self._proxy_rows += rows.PROXY_ROW.pack(
@@ -236,6 +270,38 @@ class _Taking:
         record = parse(line, self._proxy)
         if type(record) is ErrorLine:
             self._other_errors[_error_key(record)] += 1
+
+    def _take_clock(self, place: int, node: Name, line: bytes) -> None:
+        """Take the time of a line, while too few of the node's are known."""
+        if self._wanted.window is None or self._clocks[node] >= _CLOCKS:
+            return
+        self._clocks[node] += 1
+        second = access_time(line)
+        if second is not None:
+            self._background.clocks.append((_text(node), place, second))
+            written = stamp(line, second)
+            if written and not written.zoned:
+                self._background.zones[zone(written.seconds, second)] += 1
+
+    def _take_of_others(self, line: bytes) -> None:
+        """Count a request of somebody else that a storage server did."""
+        record = parse(line) if BACKEND_LINE in line else None
+        second = access_time(line)
+        if type(record) is BackendLine and second is not None:
+            who = (self._node(record.host), record.server, record.device, record.asker, second)
+            self._others[who] += 1
+
+    def _take_daemons(self, chunk: bytes, ends: Numbers, at: Numbers) -> None:
+        """Take lines of background daemons, near the seconds of the run."""
+        if self._wanted.window is None:
+            return
+        for number in np.unique(np.searchsorted(ends, at)).tolist():
+            line = _line(chunk, ends, number)
+            said = None if BACKEND_LINE in line else daemons.parse(line)
+            written = stamp(line, self._wanted.window[0]) if said else None
+            if said and written and near(written.seconds, self._wanted.window, zoned=written.zoned):
+                words = (_text(self._node(said.host)), _text(said.program), _text(said.device))
+                self._background.add(Line(*words, *written, said.seconds, said.begins))
 
     def _node(self, host: bytes) -> Name:
         return host if host and not self._file.named else self._file.node

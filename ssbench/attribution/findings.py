@@ -9,6 +9,7 @@ import numpy as np
 
 from ssbench.attribution import beside, culprits, evidence, kinds, parts, tables, troubles
 from ssbench.attribution.addresses import Addresses
+from ssbench.attribution.at_work import AtWork
 from ssbench.attribution.culprits import POOLED, Family, Suspect, Verdict
 from ssbench.attribution.detectable import detectable
 from ssbench.attribution.joined import NOBODY, Joined
@@ -24,6 +25,8 @@ from ssbench.attribution.standings import standings
 _FEW = 5
 #: Slow by its own clock, but not felt: so large a share of its answers came after the proxy's.
 _UNFELT = 0.5
+#: Findings of who is slow, of which it is asked what else was at work there.
+_SLOW = ("slow", "unfelt", "late")
 
 
 def attribute(joined: Joined, facts: RunFacts | None = None) -> Attribution:
@@ -119,12 +122,16 @@ class _Conclusions:
         found += troubles.late(self._joined)
         found += troubles.broken(self._joined, self._addresses)
         found += troubles.missing(self._joined, self._usable, self._complete)
-        return [self._with_recon(each) for each in found] + self._untold(verdict)
+        at_work = AtWork(self._joined, self._run)
+        return [self._with_surroundings(each, at_work) for each in found] + self._untold(verdict)
 
-    def _with_recon(self, finding: Finding) -> Finding:
-        """Add what recon saw of the node of a finding."""
+    def _with_surroundings(self, finding: Finding, at_work: AtWork) -> Finding:
+        """Add what recon saw of the node of a finding, and what else was at work there."""
         node = finding.name if finding.level == "node" else finding.name.rpartition(" on ")[2]
-        return replace(finding, beside=self._beside.get(node, []))
+        finding = replace(finding, beside=self._beside.get(node, []))
+        if finding.kind not in _SLOW:
+            return finding
+        return replace(finding, work=at_work.beside(finding), daemons=at_work.logs(finding))
 
     def _suspect(self, suspect: Suspect) -> Finding:
         family = suspect.family

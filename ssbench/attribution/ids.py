@@ -90,10 +90,16 @@ def number(ids: Bytes) -> npt.NDArray[np.uint64]:
     return mixed
 
 
+def seconds(ids: Bytes) -> Numbers:
+    """Return the seconds since 1970 in ids; 0 for those that have none."""
+    timed = ids[:, 23] == ord("-")
+    return np.where(timed, np.maximum(_DIGITS[ids[:, _TIME_AT:]], 0).astype(np.int64) @ _POWERS, 0)
+
+
 def moments(ids: Bytes) -> tuple[int, int] | None:
     """Return the first and the last second since 1970 in ids; None where none has a time."""
-    timed = ids[ids[:, 23] == ord("-"), _TIME_AT:]
+    timed = ids[ids[:, 23] == ord("-")]
     if not len(timed):
         return None
-    seconds = _DIGITS[timed].astype(np.int64) @ _POWERS
-    return int(seconds.min()), int(seconds.max())
+    found = seconds(timed)
+    return int(found.min()), int(found.max())

@@ -1,7 +1,7 @@
 """Joins the results of a run with lines of Swift's logs by transaction id, into columns.
 
-Only what has an id of the run is kept, so that ten million lines fit in memory. No clock is read: what is
-kept of a line are durations.
+Only what has an id of the run is kept, so that ten million lines fit in memory, and counts of what others
+did (:mod:`~ssbench.attribution.background`). What is kept of a line of the run are durations.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution import ids, rows, sample
+from ssbench.attribution import background, ids, rows, sample
+from ssbench.attribution.background import FileBackground
 from ssbench.attribution.file_lines import FileLines, Wanted
 from ssbench.attribution.files import LogFile
 from ssbench.attribution.ids import Ids
@@ -48,6 +49,7 @@ class Join:
         self._candidates: dict[int, str] = {}
         self._moments: list[tuple[int, int]] = []
         self._results = 0
+        self._marked = False
         self._operations, found = self._read(results, most)
         shown, other = set(slowest(self._operations.latency).tolist()), None
         if transaction:
@@ -57,7 +59,9 @@ class Join:
                 self._candidates[place] = other.decode()
                 shown.add(place)
                 other = None
-        self._wanted = Wanted(found, self.run_marks, template, frozenset(shown), other)
+        seconds = [second for pair in self._moments for second in pair]
+        window = background.window(min(seconds), max(seconds)) if seconds else None
+        self._wanted = Wanted(found, self.run_marks, template, frozenset(shown), other, window, self._marked)
         count = len(self._operations.code)
         self._proxy = np.full(count, NOBODY, np.int64)
         self._worker = np.full(count, NOBODY, np.int64)
@@ -74,6 +78,7 @@ class Join:
         self._other_errors: Counter[tuple[str, str, str, str]] = Counter()
         self._files: list[FileCount] = []
         self._kept: list[tuple[str, bool, bytes]] = []
+        self._backgrounds: list[FileBackground] = []
 
     @property
     def identified(self) -> int:
@@ -122,6 +127,7 @@ class Join:
         for row in slowest(latency).tolist():
             text = block.trans_id[row]
             if text:
+                self._marked |= text.endswith(tuple(mark.decode() for mark in self.run_marks))
                 self._candidates[before + row] = text[: ids.LENGTH]
 
     def read(self, files: Sequence[LogFile]) -> None:
@@ -134,6 +140,7 @@ class Join:
         self._files.append(found.count)
         self._errors += found.errors
         self._other_errors += found.other_errors
+        self._backgrounds.append(found.background)
         self._kept += [(file.node, file.named, line) for line in found.kept]
         np.add.at(self._handoffs, np.array(found.handoffs, np.int64), 1)
         lines = rows.fields(found.rows)
@@ -189,6 +196,7 @@ class Join:
                 place: text for place, text in self._candidates.items() if place in self._wanted.shown
             },
             kept=self._kept,
+            background=background.together(self._backgrounds, self._operations.ended),
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.attribution.background import Background
 from ssbench.attribution.ranks import Places
 
 #: What a storage server's line is of: an object server asked by a proxy; a container server told by an
@@ -111,7 +112,7 @@ class Joined:
     (kind, server, address, device), of operations that are results; ``other_errors`` of the other
     requests of the run: initial uploads, attempts that were repeated, clean-up. ``trans_ids`` has the ids of
     the slowest operations, without what their end may have in addition; ``kept`` their lines, each with the
-    node of its file and whether the user named that.
+    node of its file and whether the user named that. ``background`` is what is not of the run.
     """
 
     operations: Operations
@@ -136,3 +137,4 @@ class Joined:
     results: int
     trans_ids: dict[int, str] = field(default_factory=dict)
     kept: list[tuple[str, bool, bytes]] = field(default_factory=list)
+    background: Background = field(default_factory=Background)

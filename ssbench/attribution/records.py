@@ -26,6 +26,24 @@ class RunFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """What was at work on who is slow besides the run, in the seconds in which it was slow.
+
+    ``who`` is a background daemon of Swift or ``other clients``, ``on`` is ``device`` or ``node``: what it
+    worked on. ``during`` is in requests a second on a device where ``unit`` is ``requests``, and else a share
+    of the ``time``; so are ``before``, of as many seconds before the run, and ``others``, the median of the
+    other devices or nodes. They are None where the logs do not tell.
+    """
+
+    who: str
+    unit: str
+    on: str
+    during: float
+    before: float | None = None
+    others: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A sentence's facts; seconds, and shares of 1.
 
@@ -47,7 +65,8 @@ class Finding:
     that of this time, with its 95 % ``interval``, and ``request`` the median of the requests concerned;
     ``share`` says in how many of the run's requests it took part.
     ``own`` has the differences of the times that are its own, by part; ``felt`` those of the client's, for
-    reads and writes. ``beside`` is what recon saw of its node.
+    reads and writes. ``beside`` is what recon saw of its node, ``work`` what else was at work there, and
+    ``daemons`` are those of which lines are given of its node: None where none are of any node.
     """
 
     kind: str
@@ -70,6 +89,8 @@ class Finding:
     detail: str = ""
     course: Course | None = None
     beside: list[str] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)
+    daemons: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ssbench.attribution.ranks import Difference
-from ssbench.attribution.records import Finding
+from ssbench.attribution.records import Finding, Work
 
 #: A server's own time shows a delay if it shows this share of it.
 _SHOWN = 0.25
@@ -81,7 +81,13 @@ def _text(finding: Finding, head: str) -> str:
     if finding.share is not None and not math.isnan(finding.share):
         text += f"; in {_per_cent(finding.share)} of all requests"
     text += f"{_when(finding)}; {_probability(finding.probability)}."
-    for more in (_legs(finding), _ruled_out(finding), _recon(finding), f"Next: {_next(finding)}."):
+    for more in (
+        _legs(finding),
+        _ruled_out(finding),
+        _recon(finding),
+        _work(finding),
+        f"Next: {_next(finding)}.",
+    ):
         text += f" {more}" if more else ""
     return text
 
@@ -158,6 +164,41 @@ def _recon(finding: Finding) -> str:
     return f"Recon saw on its node: {', '.join(finding.beside)}." if finding.beside else ""
 
 
+def _work(finding: Finding) -> str:
+    """Return what else was at work on who is slow; nothing where no log would tell of it."""
+    if finding.work:
+        return f"In the same seconds: {'; '.join(map(_of_work, finding.work))}."
+    if finding.daemons is None:
+        return ""
+    if not finding.daemons:
+        return "No line of a background daemon names its node."
+    return f"No line of {_any(finding.daemons)} on its node tells of work in the same seconds."
+
+
+def _any(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _of_work(work: Work) -> str:
+    show = _rate if work.unit == "requests" else _whole
+    if work.unit == "requests":
+        text = f"{work.who} {show(work.during)} requests/s"
+    else:
+        where = "" if work.on == "device" else " on its node"
+        text = f"{work.who} at work{where} {show(work.during)} of the time"
+    beside = [] if work.before is None else [f"before the run {show(work.before)}"]
+    beside += [] if work.others is None else [f"other {work.on}s {show(work.others)}"]
+    return f"{text} ({', '.join(beside)})" if beside else text
+
+
+def _rate(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _whole(share: float) -> str:
+    return f"{share:.0%}"
+
+
 def _ruled_out(finding: Finding) -> str:
     if not finding.ties:
         return ""
@@ -181,9 +222,10 @@ def _together(finding: Finding) -> str:
 
 
 def _late(finding: Finding) -> str:
+    work = f" {text}" if (text := _work(finding)) else ""
     return (
         f"{finding.name} has late replicas: {count(finding.requests, 'write')} answered without it, after"
-        f" {seconds(finding.seconds)} (median). Next: post_quorum_timeout of the proxies; {_DISK}"
+        f" {seconds(finding.seconds)} (median).{work} Next: post_quorum_timeout of the proxies; {_DISK}"
     )
 
 

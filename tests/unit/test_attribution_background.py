@@ -1,0 +1,205 @@
+"""What else was at work on who is slow: requests of other clients, and passes of background daemons."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from counted import SCENARIO, Memory, row
+from result_rows import block
+from simulated_cluster import Cause, Shape, simulate
+
+from ssbench.attribution import texts
+from ssbench.attribution.background import Background, Pass
+from ssbench.attribution.files import LogFile
+from ssbench.attribution.findings import attribute
+from ssbench.attribution.join import Join
+from ssbench.attribution.joined import Joined
+from ssbench.attribution.records import Finding, Work
+from ssbench.names import run_mark
+from ssbench.results import RunDescription
+
+#: The second in which the simulated run's first result ends; it has 500 results, 50 a second.
+BEGAN = 1_795_300_893
+SHAPE = Shape(devices=4, nodes=3, requests=500)
+SLOW = Cause(devices=(1,), seconds=0.06)
+#: In this part of the run only: from 3 s to 6 s.
+SLOW_FOR_A_TIME = replace(SLOW, part=(0.3, 0.6))
+
+
+def with_background(background: Background, cause: Cause = SLOW) -> Joined:
+    return replace(simulate(1, cause, SHAPE), background=background)
+
+
+def suspect(joined: Joined) -> Finding:
+    (found,) = (each for each in attribute(joined).findings if each.kind == "slow")
+    assert found.name == "d1 on n1"
+    return found
+
+
+def asked(
+    device: str, node: str, rates: tuple[int, int], ahead: int = 0
+) -> Counter[tuple[str, str, str, str, int]]:
+    """So many requests of others in each second before the run, and in each of it."""
+    found: Counter[tuple[str, str, str, str, int]] = Counter()
+    for second in range(-10, 10):
+        found[(node, "object", device, "proxy-server", BEGAN + ahead + second)] = rates[second >= 0]
+    return found
+
+
+def test_requests_of_other_clients_stand_beside_who_is_slow() -> None:
+    requests = asked("d1", "n1", (2, 40))
+    for name, node in (("d0", "n0"), ("d2", "n2"), ("d3", "n0")):
+        requests += asked(name, node, (2, 3))
+    joined = with_background(Background(requests))
+    assert suspect(joined).work == [
+        Work(
+            "other clients",
+            "requests",
+            "device",
+            pytest.approx(40, rel=0.1),
+            pytest.approx(2, rel=0.1),
+            pytest.approx(3, rel=0.1),
+        )
+    ]
+    assert (
+        "In the same seconds: other clients 40 requests/s (before the run 2, other devices 3)"
+        in texts.answer(attribute(joined))[0].replace("41 requests", "40 requests")
+    )
+
+
+def test_before_the_run_is_told_only_where_logs_reach_so_far() -> None:
+    requests = asked("d1", "n1", (2, 40))
+    late = Counter({key: count for key, count in requests.items() if key[-1] >= BEGAN - 4})
+    (work,) = suspect(with_background(Background(late))).work
+    assert (work.before, work.during) == (None, pytest.approx(40, rel=0.1))
+
+
+def test_a_clock_that_is_ahead_changes_nothing() -> None:
+    requests = asked("d1", "n1", (2, 40), ahead=3600)
+    (work,) = suspect(with_background(Background(requests, ahead={"n1": 3600.0}))).work
+    assert work.during == pytest.approx(40, rel=0.1)
+    assert suspect(with_background(Background(requests))).work == []
+
+
+def test_a_daemon_that_was_at_work_while_a_device_was_slow() -> None:
+    programs = {node: {"object-auditor"} for node in ("n0", "n1", "n2")}
+    passes = [
+        Pass("n1", "object-auditor ALL", "", BEGAN + 3.0, BEGAN + 6.0),
+        Pass("n1", "object-auditor ALL", "", BEGAN + 4.0, BEGAN + 5.0),  # told twice, counted once
+        Pass("n2", "object-auditor ALL", "", BEGAN - 9.0, BEGAN - 1.0),
+    ]
+    found = suspect(with_background(Background(Counter(), passes, programs), SLOW_FOR_A_TIME))
+    assert found.course
+    assert found.course.begins == pytest.approx(3, abs=0.5)
+    (work,) = found.work
+    assert (work.who, work.on, work.before, work.others) == ("object-auditor ALL", "node", 0.0, 0.0)
+    assert work.during > 0.9
+    # Where it was at work on the device itself, the other devices are compared.
+    of_device = [each._replace(device="d1") for each in passes]
+    (work,) = suspect(with_background(Background(Counter(), of_device, programs), SLOW_FOR_A_TIME)).work
+    assert work.on == "device"
+    # Passes on other devices of the node are not those of this one.
+    of_other = [each._replace(device="d4") for each in passes]
+    assert suspect(with_background(Background(Counter(), of_other, programs), SLOW_FOR_A_TIME)).work == []
+
+
+@pytest.mark.parametrize(
+    ("programs", "said"),
+    [
+        ({}, None),
+        ({"n0": {"object-auditor"}}, "No line of a background daemon names its node."),
+        (
+            {"n1": {"object-auditor", "object-updater"}},
+            "No line of object-auditor or object-updater on its node tells of work in the same seconds.",
+        ),
+    ],
+)
+def test_nothing_is_claimed_of_daemons_without_their_logs(
+    programs: dict[str, set[str]], said: str | None
+) -> None:
+    joined = with_background(Background(programs=programs))
+    (first, *_) = texts.answer(attribute(joined))
+    assert ("background daemon" in first or "tells of work" in first) == (said is not None)
+    assert said is None or said in first
+
+
+def test_a_proxy_on_a_node_is_not_that_node() -> None:
+    joined = with_background(Background(asked("d1", "n1", (2, 40))), Cause(proxy=1, seconds=0.03))
+    found = attribute(replace(joined, proxies=["n0", "n1"])).findings
+    assert [(each.level, each.work) for each in found if each.kind == "slow"] == [("proxy", [])]
+
+
+MARK = f"-{run_mark(0x1234)}"
+
+
+def access(second: int, server: str, device: str, end: str, asker: str = "proxy-server") -> str:
+    """A line of a storage server in the hour from 22:41 UTC, which is two hours later in local time."""
+    return (
+        f"Nov 22 00:41:{second:02} stor1 {server}-server: 10.0.0.1 - - [21/Nov/2026:22:41:{second:02} +0000]"
+        f' "PUT /{device}/4/AUTH_a/c/o" 201 - "PUT http://x/v1/a/c/o" "{end}" "{asker} 1" 0.0100 "-" 9 0\n'
+    )
+
+
+LINES = "".join(
+    [
+        access(3, "object", "d1", "txaaaaaaaaaaaaaaaaaaaaa-006b021dff"),
+        access(33, "object", "d1", f"tx0123456789abcdef01234-006b021e1d{MARK}"),
+        access(33, "object", "d1", f"txbbbbbbbbbbbbbbbbbbbbb-006b021e1d{MARK}"),
+        access(34, "object", "d1", "txccccccccccccccccccccc-006b021e1e"),
+        access(34, "object", "d1", f"txddddddddddddddddddddd-006b021e1e-{run_mark(0x99)}"),
+        access(34, "object", "c1", "txeeeeeeeeeeeeeeeeeeeee-006b021e1e", "object-updater"),
+        "Nov 22 00:41:35 stor1 object-updater: Object update sweep of d1 completed: 1.50s, 1 successes\n",
+        "Nov 22 00:41:35 stor1 object-replicator: Starting object replication pass.\n",
+        'Nov 22 00:41:40 stor1 object-auditor: Begin object audit "forever" mode (ALL)\n',
+        "Nov 22 03:41:40 stor1 object-replicator: 5/10 (50.00%) partitions replicated in 10805.00s (2/sec\n",
+    ]
+)
+
+
+def join(path: Path, text: str, mark: str = MARK) -> Background:
+    path.write_text(text)
+    trans_id = f"tx0123456789abcdef01234-006b021e1d{mark}"
+    results = Memory(
+        block([row(completed=1795300894.0)], [trans_id]), run=RunDescription(SCENARIO, run_id=0x1234)
+    )
+    join = Join(results)
+    join.read([LogFile(path, "file")])
+    return join.joined().background
+
+
+def test_lines_of_others_are_counted_by_the_clock_of_the_node(tmp_path: Path) -> None:
+    found = join(tmp_path / "log", LINES)
+    utc = 1795300893
+    # The run's first object is its own; another run is somebody else.
+    assert found.requests == {
+        ("stor1", "object", "d1", "proxy-server", utc - 30): 1,
+        ("stor1", "object", "d1", "proxy-server", utc + 1): 2,
+        ("stor1", "object", "c1", "object-updater", utc + 1): 1,
+    }
+    assert found.ahead == {"stor1": pytest.approx(-0.5)}
+    assert found.programs == {"stor1": {"object-updater", "object-replicator", "object-auditor"}}
+    assert sorted(found.passes) == [
+        # The auditor's has no end: it lasts as long as the log does.
+        Pass("stor1", "object-auditor ALL", "", utc + 7, utc + 10807),
+        Pass("stor1", "object-replicator", "", utc + 2, utc + 10807),
+        Pass("stor1", "object-updater", "d1", utc + 0.5, utc + 2),
+    ]
+
+
+def test_without_a_mark_others_are_not_told_from_the_run(tmp_path: Path) -> None:
+    found = join(tmp_path / "log", LINES.replace(MARK, ""), mark="")
+    assert found.requests == {}
+    assert found.programs["stor1"]
+
+
+def test_local_time_without_a_zone_is_no_time(tmp_path: Path) -> None:
+    daemons = "".join(line for line in LINES.splitlines(keepends=True) if "-server" not in line)
+    assert join(tmp_path / "log", daemons).passes == []
+    zoned = daemons.replace("Nov 22 00:41:35", "2026-11-22T00:41:35+02:00")
+    assert {each.program for each in join(tmp_path / "log", zoned).passes} == {
+        "object-updater",
+        "object-replicator",
+    }
