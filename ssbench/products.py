@@ -39,7 +39,7 @@ class Product(Enum):
 
 
 #: The fields by which the statistics of a complete report are grouped, as pages need them.
-GROUPS = ("worker", "storage_url", "group")
+GROUPS = ("worker", "storage_url")
 
 #: What makes the document of each product, given the product and a view: module and function.
 _DOCUMENTS = {

@@ -80,7 +80,7 @@ def _figures(statistics: RunStatistics) -> dict[str, list[tuple[str, str | None,
             if is_ratio((key, name)) and sample.value > 0
         ]
     }
-    if len(statistics.run.sides) == 2 and "group" in statistics.groups.keys:
+    if statistics.sides:
         found["sides"] = [
             (*key, name, each.middle)
             for (key, name), each in differences_of_sides(statistics).items()

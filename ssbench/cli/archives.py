@@ -130,7 +130,7 @@ def _read(path: Path) -> Entry:
     except OSError as error:
         raise StatFileError(f"{path}: {error.strerror}") from None
     with reading(path) as results:
-        statistics = summarize(results, ("group",) if results.run.sides else ())
+        statistics = summarize(results)
         return entry_of(statistics, path.name, status.st_size, status.st_mtime_ns)
 
 

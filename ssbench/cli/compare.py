@@ -229,7 +229,7 @@ def _sides_of(name: str, arguments: argparse.Namespace, curves: _Curves | None) 
                 f"{Path(name).name}: this run has no two sides (--ab): compare needs two stat files, as in"
                 " 'ssbench-master compare last-1 last'"
             )
-        statistics = summarize(results, ("group",))
+        statistics = summarize(results)
     if curves is not None:
         from ssbench.comparison.curves import curves_of_sides
 
@@ -250,7 +250,7 @@ def _sides_of_all(names: Sequence[str], noise: float) -> Comparison:
     for name in names:
         with reading(Path(name)) as results:
             try:
-                runs.append(sided_run(summarize(results, ("group",)), _called(name)))
+                runs.append(sided_run(summarize(results), _called(name)))
             except ValueError as error:
                 raise UsageError(f"--sides: {Path(name).name}: {error} (--ab)") from None
     try:

@@ -42,7 +42,6 @@ class Reduction(Generic[_Reduced]):
     ``summary`` gets what was kept by the numbers of the runs.
     """
 
-    by: tuple[str, ...]
     keep: Callable[[RunStatistics, str], _Reduced]
     summary: Callable[[Mapping[int, _Reduced], View], str]
 
@@ -50,13 +49,13 @@ class Reduction(Generic[_Reduced]):
 def group() -> Reduction[RunFigures]:
     """Return the reduction for runs of one kind: by how much they differ."""
     write = products.find(Product.REPEATED, "text")
-    return Reduction((), figures_of, lambda found, view: write([*found.values()], view))
+    return Reduction(figures_of, lambda found, view: write([*found.values()], view))
 
 
 def sided() -> Reduction[SidedRun]:
     """Return the reduction for runs with two sides: how the sides compare."""
     write = products.find(Product.COMPARISON, "text")
-    return Reduction(("group",), sided_run, lambda found, view: write(compare_sided([*found.values()]), view))
+    return Reduction(sided_run, lambda found, view: write(compare_sided([*found.values()]), view))
 
 
 def carry_out(
@@ -96,7 +95,7 @@ def _take(
         return None
     _log.info("Results saved to %s", outcome.path)
     try:
-        statistics = summarize(open_results(outcome.path), reduction.by)
+        statistics = summarize(open_results(outcome.path))
     except StatFileError as error:
         _log.warning("%s", error)
         return None

@@ -115,7 +115,7 @@ def comparison_printer(arguments: argparse.Namespace) -> Callable[[Path], None]:
 
     def print_comparison(path: Path) -> None:
         try:
-            statistics = summarize(open_results(path), ("group",))
+            statistics = summarize(open_results(path))
             floors = archives.floors(arguments, [facts_of(statistics)], [str(path)])
             comparison = compare_sides(statistics, floors=floors)
         except StatFileError as error:

@@ -151,4 +151,4 @@ def _of_both_sides() -> Reduction[RunFigures]:
         )
         return write(compare(before, after), view) if before and after else ""
 
-    return Reduction((), figures_of, summary)
+    return Reduction(figures_of, summary)

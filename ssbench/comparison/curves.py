@@ -46,22 +46,9 @@ def curves_of(statistics: RunStatistics, name: str) -> RunCurves:
     )
 
 
-def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], list[RunCurves]]:
-    """Return the curves of the two sides of a run, whose statistics were kept apart by ``side``."""
-    found = statistics.groups.by("operation", "group")
-    before, after = (
-        RunCurves(
-            None,
-            {
-                curves.name_of(code): curve
-                for (code, side), figures in found.items()
-                if side == place
-                and (curve := curves.by_percentile(name, figures.last_byte, curves.colour_of(code)))
-            },
-        )
-        for place, name in enumerate(statistics.run.sides)
-    )
-    return [before], [after]
+def curves_of_sides(statistics: RunStatistics) -> tuple[list[RunCurves], ...]:
+    """Return the curves of each of the two sides of a run."""
+    return tuple([curves_of(side.numbers, side.name)] for side in statistics.sides)
 
 
 def charts(before: Sequence[RunCurves], after: Sequence[RunCurves]) -> list[Chart]:

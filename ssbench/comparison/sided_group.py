@@ -16,7 +16,7 @@ from ssbench.comparison.compare import Comparison, rows_of
 from ssbench.comparison.family import Place, judge_all
 from ssbench.comparison.figures import FIGURES
 from ssbench.comparison.order import order_of
-from ssbench.comparison.sides import differences_of_sides
+from ssbench.comparison.sides import both_sides, differences_of_sides
 from ssbench.statistics import RunStatistics
 
 _JUDGMENT = (
@@ -37,10 +37,8 @@ class SidedRun:
 
 
 def sided_run(statistics: RunStatistics, name: str) -> SidedRun:
-    """Reduce a run, whose statistics were kept apart by ``side``; raises ValueError without two sides."""
-    sides = statistics.run.sides
-    if len(sides) != 2 or "group" not in statistics.groups.keys:
-        raise ValueError("the run has no two sides")
+    """Reduce a run; raises ValueError without two sides."""
+    sides = tuple(each.name for each in both_sides(statistics))
     values = {
         place: (each.before, each.after)
         for place, each in differences_of_sides(statistics).items()

@@ -18,8 +18,7 @@ from ssbench.comparison.compare import Comparison, rows_of
 from ssbench.comparison.family import Place, judge_all
 from ssbench.comparison.figures import Key
 from ssbench.comparison.floor import PLACEMENT, Floors, with_floor_of_sides
-from ssbench.operations import OPERATIONS
-from ssbench.statistics import Figures, Latencies, RunStatistics
+from ssbench.statistics import Figures, Latencies, RunPart, RunStatistics
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
 from ssbench.statistics.figures import merge_figures
 
@@ -41,21 +40,19 @@ _TOO_SHORT = (
 def compare_sides(
     statistics: RunStatistics, noise: float = NOISE, floors: Floors | None = None
 ) -> Comparison:
-    """Compare the sides of a run, whose statistics were kept apart by ``side``; raises ValueError.
+    """Compare the sides of a run; raises ValueError where it has none.
 
     ``floors`` say what differs from run to run.
     """
-    names = statistics.run.sides
-    if len(names) != 2 or "group" not in statistics.groups.keys:
-        raise ValueError("the run has no two sides")
+    before, after = both_sides(statistics)
     found = {
         place: with_floor_of_sides(each, floors.of_sides(place) if floors else None)
         for place, each in differences_of_sides(statistics).items()
     }
     sure = any(each.sure for each in found.values())
     return Comparison(
-        before=names[0],
-        after=names[1],
+        before=before.name,
+        after=after.name,
         runs=(0, 0),
         rows=tuple(rows_of(judge_all(found, noise))),
         repeated=sure,
@@ -64,6 +61,14 @@ def compare_sides(
         warnings=statistics.warnings,
         seconds=statistics.duration,
     )
+
+
+def both_sides(statistics: RunStatistics) -> tuple[RunPart, RunPart]:
+    """Return the sides of a run; raises ValueError where it has none."""
+    if len(statistics.sides) != 2:
+        raise ValueError("the run has no two sides")
+    before, after = statistics.sides
+    return before, after
 
 
 def _floor_in_words(floors: Floors | None) -> str:
@@ -79,7 +84,7 @@ def _floor_in_words(floors: Floors | None) -> str:
 def differences_of_sides(statistics: RunStatistics) -> dict[Place, Difference]:
     """Return what a run says of the difference of its sides, for each operation, size class and figure."""
     found: dict[Place, Difference] = {}
-    for key, sides in _groups(statistics).items():
+    for key, sides in _pairs(statistics).items():
         for name, share in _SHARES.items():
             if (difference := _difference(sides, share)) is not None:
                 found[key, name] = difference
@@ -88,26 +93,23 @@ def differences_of_sides(statistics: RunStatistics) -> dict[Place, Difference]:
     return found
 
 
-def _groups(statistics: RunStatistics) -> dict[Key, tuple[Figures, Figures]]:
+def _pairs(statistics: RunStatistics) -> dict[Key, tuple[Figures, Figures]]:
     """Return the figures of both sides by operation and size class, those of all operations last."""
-    found = statistics.groups.by("operation", "size_class", "group")
-    classes = [each.name for each in statistics.run.scenario.size_classes]
-    groups: dict[Key, tuple[list[Figures], list[Figures]]] = {}
-    several = len({size_class for _, size_class, _ in found}) > 1
-    for code in dict.fromkeys(code for code, _, _ in found):
-        operation = OPERATIONS.get(code)
-        if operation is None:
-            continue
-        name = operation.name.upper()
-        groups[name, None] = ([], [])
-        for (other, size_class, side), figures in found.items():
-            if other == code and side in {0, 1}:
-                groups[name, None][side].append(figures)
-                if several and size_class < len(classes):
-                    groups.setdefault((name, classes[size_class]), ([], []))[side].append(figures)
-    everything = [[figures for (*_, side), figures in found.items() if side == each] for each in (0, 1)]
-    groups["ALL", None] = everything[0], everything[1]
-    return {key: (merge_figures(first), merge_figures(second)) for key, (first, second) in groups.items()}
+    several = len(statistics.total.lines) > 2
+    before, after = (_figures(side.numbers, several=several) for side in both_sides(statistics))
+    nothing, everything = merge_figures(()), ("ALL", None)
+    keys = [*dict.fromkeys(key for key in (*before, *after) if key != everything), everything]
+    return {key: (before.get(key, nothing), after.get(key, nothing)) for key in keys}
+
+
+def _figures(side: RunStatistics, *, several: bool) -> dict[Key, Figures]:
+    """Return the figures of a side; those of size classes where the run has ``several``."""
+    found: dict[Key, Figures] = {}
+    for section in side.sections:
+        name = section.operation.name.upper() if section.operation else "ALL"
+        for line in section.lines if several and section.operation else section.lines[:1]:
+            found[name, line.size_class] = line
+    return found
 
 
 def _difference(sides: tuple[Figures, Figures], share: float) -> Difference | None:

@@ -32,7 +32,7 @@ from ssbench.statistics import (
     Slowest,
 )
 from ssbench.statistics.due import Censored
-from ssbench.statistics.figures import intervals, merge_figures, rates
+from ssbench.statistics.figures import intervals, rates
 from ssbench.verdict import Verdict
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
@@ -72,7 +72,10 @@ def make(statistics: RunStatistics, options: ReportOptions) -> records.Report:
         accounts=list(maker.members(statistics.accounts, statistics.run.accounts)),
         addresses=list(maker.members(statistics.addresses, statistics.address_names)),
         sites=list(maker.sites()),
-        sides=list(maker.sides()),
+        sides=[
+            records.Side(side=side.name, operations=list(_Maker(side.numbers, options).operations()))
+            for side in statistics.sides
+        ],
         groups=list(_groups(statistics, found, options)),
         errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
         retries=[records.RetryCause(cause=name, count=count) for name, count in statistics.retries.items()],
@@ -218,27 +221,6 @@ class _Maker:
         for each in found:
             name = names[each.number] if 0 <= each.number < len(names) else None
             yield records.Member(name=name, figures=self._figures(each.figures), errors=dict(each.errors))
-
-    def sides(self) -> Iterator[records.Side]:
-        groups = self._statistics.groups
-        if "group" not in groups.keys:
-            return
-        found = groups.by("group", "operation")
-        for place, name in enumerate(self._statistics.run.sides):
-            own = {code: figures for (side, code), figures in found.items() if side == place}
-            yield records.Side(
-                side=name,
-                operations=[
-                    records.OperationFigures(
-                        operation="all", figures=self._figures(merge_figures(own.values()))
-                    ),
-                    *(
-                        records.OperationFigures(operation=operation.name, figures=self._figures(figures))
-                        for code, figures in own.items()
-                        if (operation := OPERATIONS.get(code))
-                    ),
-                ],
-            )
 
     def error(self, name: str, cause: Cause) -> records.ErrorCause:
         return records.ErrorCause(

@@ -141,19 +141,14 @@ class ClassFigures(Record, frozen=True, kw_only=True):
     figures: Figures
 
 
-class OperationFigures(Record, frozen=True, kw_only=True):
-    """The figures of an operation, or of ``all``, without size classes."""
-
-    operation: str
-    figures: Figures
-
-
-class Operation(OperationFigures, frozen=True, kw_only=True):
+class Operation(Record, frozen=True, kw_only=True):
     """The figures of an operation, or of ``all`` together.
 
     ``steps`` are the times of its steps by their names, in order, where it has some.
     """
 
+    operation: str
+    figures: Figures
     size_classes: list[ClassFigures]
     steps: dict[str, Latency]
 
@@ -244,10 +239,10 @@ class OverTime(Record, frozen=True, kw_only=True):
 
 
 class Side(Record, frozen=True, kw_only=True):
-    """The figures of one side of a run with two (--ab), all operations first; they share the window."""
+    """The figures of one side of a run with two (--ab), all operations first."""
 
     side: str
-    operations: list[OperationFigures]
+    operations: list[Operation]
 
 
 class ErrorCause(Record, frozen=True, kw_only=True):

@@ -44,8 +44,7 @@ def document(
         *section_of("Operations", _operations(statistics)),
         *section_of("Latency", run_charts.latencies(statistics), page),
         *section_of("Load", _load(statistics), page),
-        *section_of("Sides", run_tables.sides(statistics), page),
-        *section_of("Groups of users", run_tables.by_group(statistics)),
+        *run_tables.part_sections(statistics),
         *section_of("Accounts", members.accounts(statistics)),
         *section_of("Addresses", members.addresses(statistics)),
         *section_of(waits.TITLE, run_facts.waits_of(statistics)),
@@ -73,4 +72,3 @@ def _operations(statistics: RunStatistics) -> Iterator[Element]:
 def _load(statistics: RunStatistics) -> Iterator[Element]:
     yield from run_charts.load(statistics)
     yield from load.elements(statistics)
-    yield run_tables.stages(statistics)

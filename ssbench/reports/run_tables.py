@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
-from ssbench.document import Cell, Column, Detail, Element, Item, Items, Note, Table, Tone, columns_of
+from ssbench.document import (
+    Cell,
+    Column,
+    Detail,
+    Element,
+    Item,
+    Items,
+    Note,
+    Section,
+    Table,
+    Tone,
+    columns_of,
+    section_of,
+)
 from ssbench.document.columns import plural, too_few, unbroken
 from ssbench.figures import FIGURES
 from ssbench.figures.units import AT_LEAST, DASH, count, megabytes, milliseconds, number, percent, seconds
-from ssbench.operations import OPERATIONS
 from ssbench.reports.figures import bounded, name_of
 from ssbench.reports.verdict import delivered
 from ssbench.results import NO_WORKER
-from ssbench.statistics import Figures, Interval, Line, RunStatistics
+from ssbench.statistics import Figures, Interval, Line, RunPart, RunStatistics
 from ssbench.statistics.due import Censored, known
 from ssbench.statistics.figures import rates
 from ssbench.statistics.latency_parts import Parts
@@ -225,8 +238,7 @@ def sites(statistics: RunStatistics) -> Iterator[Table]:
     yield Table([*columns_of("site", "workers"), *figure_columns()], rows)
 
 
-def stages(statistics: RunStatistics) -> Table:
-    """Return a row for each stage; none of a run without stages."""
+def _stages(statistics: RunStatistics) -> Iterator[Element]:
     rows = []
     for stage in statistics.stages:
         total, course = stage.numbers.total, stage.numbers.course
@@ -246,7 +258,7 @@ def stages(statistics: RunStatistics) -> Table:
         )
     load = Column("load", is_number=False, detail=Detail.PAGE)
     heads = [*columns_of("stage"), load, Column("seconds", short="s"), *figure_columns()]
-    return Table([*heads, Column("late"), Column("not begun", short="never")], rows)
+    yield Table([*heads, Column("late"), Column("not begun", short="never")], rows)
 
 
 def storage_urls(statistics: RunStatistics) -> Iterator[Table]:
@@ -265,40 +277,55 @@ def storage_urls(statistics: RunStatistics) -> Iterator[Table]:
     yield Table([*columns_of("storage URL"), *figure_columns()], rows)
 
 
-def sides(statistics: RunStatistics) -> Iterator[Element]:
-    """Yield a table with a row for each side and operation; none of a run without two sides."""
-    names, groups = statistics.run.sides, statistics.groups
-    if not names or "group" not in groups.keys:
-        return
-    rows = [
-        [
-            operation.name.upper() if operation else str(code),
-            names[side] if side < len(names) else "unknown",
-            *figures_of(statistics, figures),
-        ]
-        for (code, side), figures in groups.by("operation", "group").items()
-        for operation in (OPERATIONS.get(code),)
-    ]
-    yield Table([*columns_of("operation", "side", texts=2), *figure_columns()], rows, keys=2)
+@dataclass(frozen=True, slots=True)
+class PartKind:
+    """A way in which runs have parts: what one is called, which there are, how their section begins.
+
+    ``title`` is that of the section, ``detail`` says which reports have it.
+    """
+
+    one: str
+    title: str
+    parts: Callable[[RunStatistics], Sequence[RunPart]]
+    elements: Callable[[RunStatistics], Iterator[Element]]
+    detail: Detail = Detail.BRIEF
+
+
+def part_sections(statistics: RunStatistics) -> Iterator[Section]:
+    """Yield a section for each kind of parts that a run has."""
+    for kind in PART_KINDS:
+        if kind.parts(statistics):
+            yield from section_of(kind.title, kind.elements(statistics), kind.detail)
+
+
+def _sides(statistics: RunStatistics) -> Iterator[Element]:
+    yield _by_part("side", statistics.sides)
     yield Note("compare with this stat file alone says whether the sides differ.")
 
 
-def by_group(statistics: RunStatistics) -> Iterator[Element]:
+def groups(statistics: RunStatistics) -> Iterator[Element]:
     """Yield what each group of users was asked for beside what it delivered, and a row for each operation."""
+    if statistics.by_group:
+        yield _delivered(statistics)
+        yield _by_part("group", statistics.by_group)
+
+
+def _delivered(statistics: RunStatistics) -> Items:
+    """Return what each group of users was asked for beside what it delivered."""
     loads = zip(statistics.by_group, loads_by_group(statistics), strict=True)
     shown = [(group.name, delivered(each.asked, each.delivered, group.numbers)) for group, each in loads]
-    yield Items([Item(f"{name}: {'; '.join(map(unbroken, parts))}") for name, parts in shown])
+    return Items([Item(f"{name}: {'; '.join(map(unbroken, parts))}") for name, parts in shown])
+
+
+def _by_part(kind: str, parts: Sequence[RunPart]) -> Table:
+    """Return a row for each part and operation, and one for all operations of each."""
     rows = [
-        (
-            group.name,
-            name_of(section),
-            *_of_line(section.lines[0], group.numbers),
-        )
-        for group in statistics.by_group
-        for section in (*group.numbers.sections[1:], group.numbers.total)
+        (part.name, name_of(section), *_of_line(section.lines[0], part.numbers))
+        for part in parts
+        for section in (*part.numbers.sections[1:], part.numbers.total)
     ]
-    heads = [*columns_of("group"), Column("operation", is_number=False, short=""), *_columns()]
-    yield Table(heads, rows, keys=2)
+    heads = [*columns_of(kind), Column("operation", is_number=False, short=""), *_columns()]
+    return Table(heads, rows, keys=2)
 
 
 def _by(statistics: RunStatistics, key: str) -> list[tuple[int, Figures]]:
@@ -328,3 +355,11 @@ def _percentiles(latencies: Censored) -> Iterator[str]:
 
 def _errors(failed: int) -> str | Cell:
     return Cell(count(failed), Tone.BAD) if failed else "0"
+
+
+STAGES = PartKind("Stage", "Stages", lambda run: run.stages, _stages, Detail.PAGE)
+SIDES = PartKind("Side", "Sides", lambda run: run.sides, _sides, Detail.PAGE)
+GROUPS = PartKind("Group", "Groups of users", lambda run: run.by_group, groups)
+
+#: In the order of reports.
+PART_KINDS = (STAGES, SIDES, GROUPS)

@@ -24,7 +24,7 @@ _COUNTED = {
     "expired": "{} objects were no longer used: their delete_after had passed",
 }
 
-#: Causes of failures that are named for a stage.
+#: Causes of failures that are named for a part.
 _MOST_CAUSES = 3
 
 
@@ -36,8 +36,7 @@ def document(statistics: RunStatistics, options: ReportOptions) -> Document:
             *section_of("Run", load.asked(statistics)),
             *section_of("Figures", key_figures.elements(statistics)),
             *section_of("Load", load.elements(statistics)),
-            *section_of("Stages", _stages(statistics)),
-            *section_of("Groups of users", _groups(statistics)),
+            *(each for kind in run_tables.PART_KINDS for each in _parts(kind, kind.title, statistics)),
             *section_of("Confidence (95 % intervals)", confidence.elements(statistics)),
             *section_of("Errors", run_facts.errors(statistics)),
             *section_of(waits.TITLE, run_facts.waits_of(statistics)),
@@ -60,26 +59,26 @@ def further(statistics: RunStatistics, options: ReportOptions) -> Document:
     return Document("", [Section("Further percentiles", [found])], untitled=True)
 
 
-def _stages(statistics: RunStatistics) -> Iterator[Element]:
-    yield run_tables.stages(statistics)
-    for stage in statistics.stages:
-        yield from section_of(f"Stage {stage.name}", _stage(stage.numbers))
+def _parts(kind: run_tables.PartKind, title: str, statistics: RunStatistics) -> Iterator[Section]:
+    """Yield the section of the parts of a kind, with each by itself; nothing of a run without such parts."""
+    parts = kind.parts(statistics)
+    if parts:
+        elements = [*kind.elements(statistics)]
+        for part in parts:
+            name = f"{kind.one} {part.name}"
+            elements += section_of(name, _part(part.numbers))
+            elements += _parts(run_tables.STAGES, f"Stages of {name[:1].lower()}{name[1:]}", part.numbers)
+        yield Section(title, elements)
 
 
-def _stage(numbers: RunStatistics) -> Iterator[Element]:
-    """Yield latencies of each operation of a stage, and why some failed."""
+def _part(numbers: RunStatistics) -> Iterator[Element]:
+    """Yield latencies of each operation of a part, and why some failed."""
     yield key_figures.latency_table(numbers)
     if numbers.errors:
         named = [f"{name} x {cause.count}" for name, cause in numbers.errors.items()]
         if len(named) > _MOST_CAUSES:
             named[_MOST_CAUSES:] = [f"{len(named) - _MOST_CAUSES} more causes"]
         yield Note(f"Failures: {', '.join(named)}")
-
-
-def _groups(statistics: RunStatistics) -> Iterator[Element]:
-    yield from run_tables.by_group(statistics)
-    for group in statistics.by_group:
-        yield from section_of(f"Stages of group {group.name}", _stages(group.numbers))
 
 
 def _request_options(options: Mapping[str, object]) -> Iterator[str]:

@@ -54,7 +54,7 @@ def document(statistics: RunStatistics, options: ReportOptions) -> Document:
 
 def _elements(statistics: RunStatistics, options: ReportOptions) -> Iterator[Element]:
     yield run_tables.operations(statistics)
-    yield from run_tables.by_group(statistics)
+    yield from run_tables.groups(statistics)
     yield from members.accounts(statistics)
     yield from members.addresses(statistics)
     yield from run_tables.marks(statistics)

@@ -32,7 +32,7 @@ _MOST_TOGETHER = 1 << 20
 #: What results are always kept apart by.
 ALWAYS = ("operation", "size_class")
 
-#: A run without stages and groups.
+#: A run without stages, groups and sides.
 NO_PARTS: Mapping[str, Sequence[Collector]] = {}
 
 
@@ -40,7 +40,7 @@ class Collector:
     """Counts results as they come; what was counted can be asked for after :meth:`settle`, at any time.
 
     Results are kept apart by :data:`ALWAYS` and by the fields named in ``by``, which must be
-    numbers (stage, side, worker, storage_url, ...); raises ValueError for others. Results of the
+    numbers (stage, worker, storage_url, ...); raises ValueError for others. Results of the
     warm-up are only counted, in ``warmed_up``; so are those sent before ``begin``. ``due`` counts
     those that were due in an open loop, in the warm-up too. ``current`` tells that
     the results are of today's format; without it there is no ``timeline``, and ``seconds`` counts the

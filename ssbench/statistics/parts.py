@@ -1,4 +1,4 @@
-"""The numbers of each part of a run by itself: its stages, and its groups of users.
+"""The numbers of each part of a run by itself: its stages, its groups of users, its sides.
 
 A group is known as if it were a run. A stage is one of the paces of a run: how long its operations waited
 that never began follows from all of them together.
@@ -99,6 +99,24 @@ def facts_of_groups(facts: RunFacts) -> list[RunFacts]:
             )
         found.append(OwnFacts(own_run, facts.size_classes, own_summary))
     return found
+
+
+def side_statistics(collector: Collector, facts: RunFacts) -> tuple[RunPart, ...]:
+    """Return the numbers of each of the two sides; none of a run without sides.
+
+    Each has half of the users, and as long as the run. What was due is not known by side.
+    """
+    run, summary = facts.run, facts.summary
+    own_run = replace(run, sides=(), stages=())
+    if summary is not None:
+        summary = replace(
+            summary, stages=(), groups=(), not_sendable=(), counters={}, warnings=(), cluster=None
+        )
+    own, users = OwnFacts(own_run, facts.size_classes, summary), mean_users(run.scenario.plan)
+    return tuple(
+        RunPart(name, run.scenario.plan, numbers_of(each, own, users / len(run.sides)))
+        for name, each in zip(run.sides, collector.parts.get("group", ()), strict=False)
+    )
 
 
 def with_waits(

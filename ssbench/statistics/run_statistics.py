@@ -81,7 +81,7 @@ class RunStatistics:
     ``accounts`` and ``addresses`` have the figures of each, in runs that use several.
     ``sending`` is for how many seconds operations were sent. ``waits`` are those that are as long as a
     constant of the system. ``stages`` are the stages of the run, each by itself, ``by_group`` its groups of
-    users.
+    users, ``sides`` the two of a run with ``--ab``.
     """
 
     run: RunDescription
@@ -115,6 +115,7 @@ class RunStatistics:
     waits: tuple[Wait, ...] = ()
     stages: tuple[RunPart, ...] = ()
     by_group: tuple[RunPart, ...] = ()
+    sides: tuple[RunPart, ...] = ()
     accounts: tuple[Member, ...] = ()
     addresses: tuple[Member, ...] = ()
     address_names: tuple[str, ...] = ()
@@ -146,7 +147,7 @@ class RunStatistics:
 
 @dataclass(frozen=True, slots=True)
 class RunPart:
-    """A part of a run by itself: a stage, or a group of users.
+    """A part of a run by itself: a stage, a group of users, or a side.
 
     ``plan`` is its pace as the scenario asks for it, a stage or several. ``numbers`` are those of a run that
     has only the results of this part. ``facts`` is how a stage went, None of a run that was killed.

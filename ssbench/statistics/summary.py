@@ -1,4 +1,4 @@
-"""From the results of a run to its numbers, and to those of each of its stages."""
+"""From the results of a run to its numbers, and to those of each of its parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ import numpy as np
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.delivery import spread, together, waits
 from ssbench.statistics.facts import Results, RunFacts
-from ssbench.statistics.parts import delivery, facts_of_groups, mean_users, stage_statistics, with_waits
+from ssbench.statistics.parts import (
+    delivery,
+    facts_of_groups,
+    mean_users,
+    side_statistics,
+    stage_statistics,
+    with_waits,
+)
 from ssbench.statistics.run_statistics import RunPart, RunStatistics, numbers_of
 from ssbench.statistics.steadiness import AUTOMATIC, find_cut
 
@@ -42,13 +49,14 @@ def summarize(results: Results, by: Sequence[str] = (), *, over_time: bool = Fal
 def collector_of(
     facts: RunFacts, by: Sequence[str] = (), *, begin: float | None = None, over_time: bool = False
 ) -> Collector:
-    """Return what counts the results of a run, with its stages and its groups of users each by itself."""
-    own = partial(Collector, by, current=facts.current, begin=begin, mixed=facts.run.scenario.is_mixed)
+    """Return what counts the results of a run, and those of each of its stages, groups of users and sides."""
+    own = partial(Collector, current=facts.current, begin=begin, mixed=facts.run.scenario.is_mixed)
+    groups = [collector_of(group, begin=begin) for group in facts_of_groups(facts)]
     parts = {
-        "stage": [own(whole=False) for _ in facts.run.stages],
-        "group": [collector_of(group, begin=begin) for group in facts_of_groups(facts)],
+        "stage": [own(by, whole=False) for _ in facts.run.stages],
+        "group": groups or [own(whole=False) for _ in facts.run.sides],
     }
-    return own(over_time=over_time, parts=parts)
+    return own(by, over_time=over_time, parts=parts)
 
 
 def _cut(results: Results) -> float | None:
@@ -58,7 +66,7 @@ def _cut(results: Results) -> float | None:
 
 def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     """Return the numbers of what was collected so far."""
-    if "group" in collector.parts:
+    if facts.run.scenario.groups and "group" in collector.parts:
         return _with_groups(collector, facts)
     known = facts.summary.stages if facts.summary else ()
     own = collector.parts.get("stage", (collector,))
@@ -77,7 +85,7 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
         found = delivery(numbers, facts.run.scenario.plan[0], known[0], known[0].begins, not_begun[0])
     else:
         found = None
-    return replace(numbers, delivery=found, stages=stages)
+    return replace(numbers, delivery=found, stages=stages, sides=side_statistics(collector, facts))
 
 
 def _with_groups(collector: Collector, facts: RunFacts) -> RunStatistics:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ssbench.results import ResultBlock, RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.statistics import Collector, RunStatistics, make_statistics
+from ssbench.statistics import RunStatistics, make_statistics
+from ssbench.statistics.summary import collector_of
 
 SCENARIO = Scenario("simulated", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=20)
 MIXED = Scenario(
@@ -83,6 +84,7 @@ def reads(
     latency = 0.01 * np.exp(levels[side * (places - 1), second] + random.normal(0, EACH_REQUEST, count))
     latency *= np.exp(random.normal(0, store.placement, 2))[side]
     latency[side == (1 if sides else 0)] *= change
-    collector = Collector(("group",) if sides else ())
+    facts = _Facts(MIXED if mixed else SCENARIO, sides)
+    collector = collector_of(facts)
     collector.add(ResultBlock(count, {**columns, "first_byte": latency, "last_byte": latency}))
-    return make_statistics(collector, _Facts(MIXED if mixed else SCENARIO, sides))
+    return make_statistics(collector, facts)

@@ -141,7 +141,7 @@ def test_think_time_is_not_idleness() -> None:
 
 def test_a_closed_loop_has_no_section() -> None:
     numbers = play(lambda sent: sent + 10 * MS, [Stage(2, (4, 4))])
-    assert [*load.elements(numbers), *load.brief(numbers), *run_tables.stages(numbers).rows] == []
+    assert [*load.elements(numbers), *load.brief(numbers), *run_tables.part_sections(numbers)] == []
     assert (numbers.due, numbers.not_begun, numbers.stages) == (None, None, ())
     assert math.isnan(numbers.total.due.response.percentile(50))
 

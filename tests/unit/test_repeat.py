@@ -48,7 +48,7 @@ def outcomes(monkeypatch, *given):
     """Let runs end so, and return what runs one and the numbers of those."""
     seen, left = [], list(given)
     monkeypatch.setattr(repeat, "open_results", lambda path: path)
-    monkeypatch.setattr(repeat, "summarize", lambda path, _by: SimpleNamespace(path=path))
+    monkeypatch.setattr(repeat, "summarize", lambda path: SimpleNamespace(path=path))
     codes = {each.path: each.exit_code for each in given if isinstance(each, RunOutcome)}
 
     def verdict(statistics):

@@ -22,6 +22,7 @@ from ssbench.comparison.sides import _difference, compare_sides, differences_of_
 from ssbench.errors import ClusterError, UsageError
 from ssbench.export import write_csv
 from ssbench.products import Product
+from ssbench.reports import run_tables
 from ssbench.reports.figures import object_path
 from ssbench.results import Rows, RunDescription, RunSummary
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
@@ -90,10 +91,25 @@ def test_percentiles_that_are_lower_bounds_are_not_compared():
     found = differences_of_sides(reads(np.random.default_rng(3), 12, sides=NAMES))
     assert (("ALL", None), "p50") in found
     bounded = reads(np.random.default_rng(3), 12, sides=NAMES)
-    waited = bounded.groups.by("operation", "size_class", "group")
-    some = next(iter(waited.values()))
+    some = bounded.sides[0].numbers.total
     kept = replace(some, due=replace(some.due, waited=some.last_byte))
     assert _difference((kept, kept), 0.5) is None
+
+
+def test_sides_are_parts_of_a_run():
+    numbers = reads(np.random.default_rng(3), 12, sides=NAMES, mixed=True)
+    assert tuple(side.name for side in numbers.sides) == NAMES
+    assert not numbers.by_group
+    before, after = (side.numbers for side in numbers.sides)
+    assert before.total.count + after.total.count == numbers.total.count
+    for whole, *parts in zip(numbers.sections, before.sections, after.sections, strict=True):
+        assert {each.operation for each in parts} == {whole.operation}
+        assert sum(each.count for each in parts) == whole.count
+        shares = [each.requests_per_second for each in parts]
+        assert sum(shares) == pytest.approx(whole.requests_per_second, rel=0.01)
+    titles = [section.title for section in run_tables.part_sections(numbers)]
+    assert titles == ["Sides"]
+    assert not reads(np.random.default_rng(3), 12).sides
 
 
 def test_every_figure_of_both_sides_stands_in_a_row():

@@ -86,7 +86,7 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
         return RunFigures(name, row, {}, started=float(len(done)))
 
     monkeypatch.setattr(repeat, "open_results", lambda path: path)
-    monkeypatch.setattr(repeat, "summarize", lambda path, _by: SimpleNamespace(path=path))
+    monkeypatch.setattr(repeat, "summarize", lambda path: SimpleNamespace(path=path))
     good = SimpleNamespace(exit_code=ExitCode.OK, judgments=(), reasons=(), undelivered=[])
     monkeypatch.setattr(repeat, "verdict_of", lambda _statistics: good)
     monkeypatch.setattr(turns, "figures_of", figures)
