@@ -25,6 +25,10 @@ def test_it_is_valid(path: Path) -> None:
     docutils.core.publish_doctree(path.read_text(), str(path), settings_overrides=settings)
 
 
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.rst").read_text("utf-8").split()) <= 900
+
+
 @pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "llms.txt"], ids=lambda path: path.name)
 def test_links_lead_to_files(path: Path) -> None:
     links = re.findall(r"<([^<>:\s]+)>`_|\]\(([^():\s]+)\)", path.read_text())
