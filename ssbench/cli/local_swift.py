@@ -88,7 +88,7 @@ def _add_layout(parser: argparse.ArgumentParser) -> None:
         metavar="TARGET:DELAY[:SHARE[:WHERE]]",
         help="delay a share of the requests to a device, an object server or a proxy, as in d3:30ms:0.33; "
         "WHERE is request (before the application), open (where the object is opened), block (the same, and "
-        "its process stands still) or commit; may be repeated",
+        "its whole process is blocked) or commit; may be repeated",
     )
     group.add_argument(
         "--fail",
