@@ -87,7 +87,8 @@ def messages(batch: int) -> tuple[bytes, bytes]:
     parameters = wire.RunParameters(run_id=2**61, noop=True, size_classes=["tiny", "small"])
     answer = wire.Results(2**61, 1, 2**61, 12345.678, 0, results)
     batch_packed = packing.pack(wire.JobBatch(first, jobs))
-    return packing.pack_parameters(parameters) + batch_packed, packing.pack(answer)
+    reference = packing.refer(packing.pack_parameters(parameters), parameters)
+    return reference + batch_packed, packing.pack(answer)
 
 
 def _echo(work: int, back: int, answer: bytes) -> None:

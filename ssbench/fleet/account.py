@@ -56,7 +56,9 @@ class Account:
 
     def admit(self, worker: WorkerState) -> None:
         """Let a worker have jobs from now on."""
-        self.allocation.add(self.seat(worker))
+        seat = self.seat(worker)
+        seat.held.parameters = b""
+        self.allocation.add(seat)
 
     def withdraw(self, worker: WorkerState) -> int:
         """Let a worker have no jobs any more; return how many are lost with it."""
@@ -91,7 +93,10 @@ class Account:
 
     def unsend(self, first: int) -> None:
         """Take back the last batch of a worker that is not connected now (:meth:`Ledger.unsend`)."""
-        self.ledger.unsend(first).allowance.away = True
+        worker = self.ledger.unsend(first)
+        worker.allowance.away = True
+        # With its connection it drops the run.
+        worker.held.parameters = b""
 
     def hand_back(
         self, job_ids: Sequence[int], worker: WorkerState, capacity: int, *, asked: bool = False
@@ -104,6 +109,8 @@ class Account:
         if not asked:
             # Whatever it says: one that hands back all it gets is tried no more than ten times a second.
             worker.allowance.away = True
+            # It may have handed them back because it does not know the parameters.
+            worker.held.parameters = b""
         self.ledger.hand_back(job_ids, worker, asked=asked)
         self.allocation.note_room(worker)
 

@@ -70,7 +70,8 @@ class Crew:
         #: The generation of the parameters that brought the token of an account, or of all (None).
         self._token_since: dict[int | None, int] = {}
         self._sockets = sockets
-        self._header = b""
+        #: How messages with jobs begin: for a worker that has not had these parameters, and for others.
+        self._whole = self._reference = b""
         #: The first due time of the run, from which those that workers get count.
         self._start: float | None = None
         #: Returns where the objects of tasks are, where their names cannot be derived.
@@ -92,7 +93,7 @@ class Crew:
         self.paths = None
         self.unreached.clear()
         self._token_since = {}
-        self._header = packing.pack_parameters(parameters)
+        self._pack()
         retries = parameters.requests.retries + parameters.requests.retry_404
         most = parameters.most_requests
         self._bounds = Bounds(tuple(largest_objects), retries * (most if most > _UPLOAD_REQUESTS else 1))
@@ -104,8 +105,12 @@ class Crew:
         self.parameters = msgspec.structs.replace(
             self.parameters, generation=self.parameters.generation + 1, **changes
         )
-        self._header = packing.pack_parameters(self.parameters)
+        self._pack()
         self._set_longest_job()
+
+    def _pack(self) -> None:
+        self._whole = packing.pack_parameters(self.parameters)
+        self._reference = packing.refer(self._whole, self.parameters)
 
     def renew(self, account: int | None, token: str) -> None:
         """Use a new token: in one of several accounts, or in all (None)."""
@@ -170,7 +175,10 @@ class Crew:
             self.allocation.gathering,
             [] if self.paths is None else self.paths(tasks),
         )
-        if self._send_message(worker, self._header + packing.pack(batch)):
+        known = worker.held.parameters == self._reference
+        beginning = self._reference if known else self._whole
+        if self._send_message(worker, beginning + packing.pack(batch)):
+            worker.held.parameters = self._reference
             return True
         account.unsend(first)
         return False

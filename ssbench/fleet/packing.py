@@ -6,9 +6,12 @@ three:
 
 1. The version of the protocol, which comes first in every version.
 2. :class:`~ssbench.fleet.wire.RunParameters`, packed into a byte string: what is the same for a whole run.
-   All up to here is packed once (:func:`pack_parameters`); a worker that sees the bytes it saw last does not
-   decode them again, so a worker may join at any time.
+   With many accounts or body files these are tens of kilobytes. So a worker gets them with its first jobs;
+   later messages have a short byte string that refers to them (:func:`refer`). A worker that does not know
+   what a message refers to, because it has lost its connection meanwhile, hands its jobs back.
 3. :class:`~ssbench.fleet.wire.JobBatch`: the jobs.
+
+All before the jobs is the *beginning* of a message.
 
 A notice is an array of two: the version, and one of :data:`~ssbench.fleet.wire.Notice`.
 
@@ -21,6 +24,7 @@ Decoding checks every type and range in C, so that an invalid message raises a
 
 from __future__ import annotations
 
+import hashlib
 import struct
 
 import msgspec
@@ -40,6 +44,10 @@ pack = _encoder.encode
 #: How a work message begins: an array of three, the version, a byte string whose length follows.
 _MARK = b"\x93%b\xc6" % pack(PROTOCOL)
 _BEGINNING = struct.Struct(f">{len(_MARK)}sI")
+
+#: How one begins that refers to parameters: a byte string of their run, their group and a digest of them.
+_REFERENCE_MARK = b"\x93%b\xc4\x1c" % pack(PROTOCOL)
+_REFERENCE = struct.Struct(f">{len(_REFERENCE_MARK)}sQI16s")
 
 #: How a notice begins: an array of two, the version.
 _NOTICE = b"\x92" + pack(PROTOCOL)
@@ -62,9 +70,23 @@ def _generic(frame: bytes) -> list[object]:
 
 
 def pack_parameters(parameters: RunParameters) -> bytes:
-    """Return the beginning of a work message; the packed batch follows it."""
+    """Return the beginning of a work message that has these parameters; the packed batch follows it."""
     packed = pack(parameters)
     return _BEGINNING.pack(_MARK, len(packed)) + packed
+
+
+def refer(beginning: bytes, parameters: RunParameters) -> bytes:
+    """Return the beginning of work messages that refer to those parameters, which a message began with."""
+    digest = hashlib.blake2b(beginning, digest_size=16).digest()
+    return _REFERENCE.pack(_REFERENCE_MARK, parameters.run_id, parameters.group, digest)
+
+
+def referred(beginning: bytes) -> tuple[int, int] | None:
+    """Return the run and the group to whose parameters a beginning refers; None where it has them itself."""
+    if not beginning.startswith(_REFERENCE_MARK):
+        return None
+    _, run_id, group, _ = _REFERENCE.unpack(beginning)
+    return run_id, group
 
 
 def pack_notice(notice: Notice) -> bytes:
@@ -83,7 +105,7 @@ def unpack_notice(message: bytes) -> Notice | None:
 
 
 def split_work(message: bytes) -> tuple[bytes, bytes]:
-    """Split a work message into its beginning, with the parameters, and the packed batch.
+    """Split a work message into its beginning, with the parameters or what refers to them, and the batch.
 
     Raises WireError, ProtocolError for another version.
     """
@@ -92,6 +114,8 @@ def split_work(message: bytes) -> tuple[bytes, bytes]:
         end = _BEGINNING.size + int(length)
         if mark == _MARK and end <= len(message):
             return message[:end], message[end:]
+    if message.startswith(_REFERENCE_MARK) and len(message) >= _REFERENCE.size:
+        return message[: _REFERENCE.size], message[_REFERENCE.size :]
     match _generic(message):
         case [int(protocol), *_] if protocol != PROTOCOL:
             raise ProtocolError(protocol)

@@ -164,7 +164,8 @@ class Holding:
     last one that has begun, ``begun_then`` what that was at ``looked_at``, when jobs that never end were last
     looked for. ``batches`` are those that it has claimed, ``unacknowledged`` those that it has not said to
     have received, ``unbegun`` those with jobs that may not have begun. ``recalled``: it was asked to hand
-    back what has not begun.
+    back what has not begun. ``parameters`` refers to those that it was sent last, and is empty where it may
+    not have them.
 
     ``foreign_results`` named jobs that others have, ``invalid_results`` had figures that cannot be.
     """
@@ -180,6 +181,7 @@ class Holding:
     unacknowledged: deque[Batch] = field(default_factory=deque)
     unbegun: deque[Batch] = field(default_factory=deque)
     recalled: bool = False
+    parameters: bytes = b""
     foreign_results: int = 0
     invalid_results: int = 0
 

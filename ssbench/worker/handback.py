@@ -28,9 +28,13 @@ class Handbacks:
 
     def message(self, header: bytes, batch: bytes) -> None:
         """Hand back all jobs of a message; raises WireError."""
-        parameters = packing.unpack_parameters(header)
+        whose = packing.referred(header)
+        if whose is None:
+            parameters = packing.unpack_parameters(header)
+            whose = parameters.run_id, parameters.group
+        run_id, group = whose
         if jobs := packing.unpack_batch(batch).jobs:
-            self._send(parameters.run_id, [job[0] for job in jobs], parameters.group)
+            self._send(run_id, [job[0] for job in jobs], group)
 
     def not_begun(self, *, asked: bool, group: int | None = None) -> None:
         """Hand back the jobs that have not begun, of a group or of all; ``asked``: by the master."""

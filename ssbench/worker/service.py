@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ssbench.fleet import packing
 from ssbench.fleet.wire import RunParameters
 from ssbench.worker.engine.contract import Engine, MakeEngine
 from ssbench.worker.outbox import Outbox
@@ -19,13 +20,13 @@ class Service:
     def __init__(self, outbox: Outbox) -> None:
         self.outbox = outbox
         self.engine: Engine | None = None
-        #: What the messages with jobs of this group begin with.
-        self.header = b""
+        #: What messages begin with that refer to the parameters of this group.
+        self.reference = b""
 
     def close(self) -> None:
         """End the run: drop all jobs and results, close all connections."""
         engine, self.engine = self.engine, None
-        self.header = b""
+        self.reference = b""
         self.outbox.forget()
         if engine is not None:
             engine.close()
@@ -42,14 +43,14 @@ class Services:
         self._make_engine = make_engine
         self._slots = slots
         self._all: dict[int, Service] = {}
-        #: Those of the run, by what their messages begin with.
-        self._by_header: dict[bytes, Service] = {}
+        #: Those of the run, by what refers to their parameters.
+        self._by_reference: dict[bytes, Service] = {}
         #: The run that is served; 0 between two runs.
         self.run_id = 0
 
     def __iter__(self) -> Iterator[Service]:
         """Iterate over those that serve a group now."""
-        return iter(self._by_header.values())
+        return iter(self._by_reference.values())
 
     @property
     def engines(self) -> list[Engine]:
@@ -66,9 +67,9 @@ class Services:
         """How many jobs were received and have not ended."""
         return sum(engine.busy + engine.waiting for engine in self.engines)
 
-    def of(self, header: bytes) -> Service | None:
-        """Return the service whose messages begin so; None where these parameters are new."""
-        return self._by_header.get(header)
+    def of(self, reference: bytes) -> Service | None:
+        """Return the service to whose parameters a message refers; None where they are not known."""
+        return self._by_reference.get(reference)
 
     def in_group(self, group: int) -> Service | None:
         """Return the service of a group in this run; None where it has none."""
@@ -76,7 +77,13 @@ class Services:
         return service if service is not None and service.engine is not None else None
 
     def begin(self, header: bytes, parameters: RunParameters) -> Service:
-        """Serve a group of the run with these parameters, or with later ones, from now on."""
+        """Serve a group of the run with these parameters, or with later ones, from now on.
+
+        ``header`` is the beginning of a message that has them.
+        """
+        reference = packing.refer(header, parameters)
+        if (known := self.of(reference)) is not None:
+            return known
         service = self._all.get(parameters.group)
         if service is None:
             service = self._all[parameters.group] = Service(self._make_outbox(parameters.group))
@@ -85,11 +92,11 @@ class Services:
             service.engine = self._make_engine(parameters, self._slots, service.outbox.ended)
             service.outbox.begin(service.engine, parameters)
         else:
-            del self._by_header[service.header]
+            del self._by_reference[service.reference]
             service.outbox.update(parameters)
             service.engine.update(parameters)
-        service.header = header
-        self._by_header[header] = service
+        service.reference = reference
+        self._by_reference[reference] = service
         return service
 
     def flush(self) -> None:
@@ -104,7 +111,7 @@ class Services:
     def forget_run(self) -> None:
         """Drop all jobs of all groups."""
         services = [*self]
-        self._by_header.clear()
+        self._by_reference.clear()
         self.run_id = 0
         for service in services:
             service.close()

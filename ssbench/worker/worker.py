@@ -284,10 +284,9 @@ class Worker:
                     service = self._services.of(header) or self._take_parameters(header)
                 except UsageError as error:
                     self._refuse(str(error))
-                    self._handbacks.message(header, batch)
-                    continue
+                    service = None
                 self._header = header
-                if self._done.ready():
+                if service is None or self._done.ready():
                     self._handbacks.message(header, batch)
                 else:
                     self._take_batch(packing.unpack_batch(batch), service)
@@ -347,10 +346,15 @@ class Worker:
             self._refusal = reason
             gevent.spawn_later(_LAST_JOBS_SECONDS, self.stop, reason, ExitCode.USAGE)
 
-    def _take_parameters(self, header: bytes) -> Service:
-        """Begin to serve a run, or a group of it; raises UsageError where this host lacks what that needs."""
+    def _take_parameters(self, header: bytes) -> Service | None:
+        """Begin to serve a run, or a group of it; None where a message refers to what is not known here.
+
+        Raises UsageError where this host lacks what the run needs.
+        """
         if self._refusal:
             raise UsageError(self._refusal)
+        if packing.referred(header) is not None:
+            return None
         parameters = packing.unpack_parameters(header)
         if self._services.run_id != parameters.run_id:
             self._forget_run()

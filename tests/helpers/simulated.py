@@ -53,6 +53,8 @@ class SimulatedWorker:
         self.batches: list[wire.JobBatch] = []
         self.notices: list[wire.Notice] = []
         self.parameters = RunParameters(run_id=0)
+        #: Parameters that it has, by what refers to them.
+        self.known: dict[bytes, RunParameters] = {}
         self._network = network
         self._held: dict[int, int] = {}
         self._ping = (0, 0.0)
@@ -109,13 +111,29 @@ class SimulatedWorker:
             self.notices.append(notice)
         else:
             beginning, packed = packing.split_work(message)
-            parameters = packing.unpack_parameters(beginning)
+            parameters = self.parameters_of(beginning)
+            if parameters is None:
+                self._hand_back_unknown(beginning, packing.unpack_batch(packed))
+                return
             if parameters.run_id != self.parameters.run_id:
                 self._held.clear()
                 self._waiting.clear()
                 self.busy = 0
             self.parameters = parameters
             self._begin(packing.unpack_batch(packed), parameters)
+
+    def parameters_of(self, beginning: bytes) -> RunParameters | None:
+        """Return the parameters of a message; None where it refers to some that it does not have."""
+        if packing.referred(beginning) is not None:
+            return self.known.get(beginning)
+        parameters = packing.unpack_parameters(beginning)
+        self.known[packing.refer(beginning, parameters)] = parameters
+        return parameters
+
+    def _hand_back_unknown(self, beginning: bytes, batch: wire.JobBatch) -> None:
+        run_id, group = packing.referred(beginning) or (0, 0)
+        job_ids = [job[0] for job in batch.jobs]
+        self.send(wire.Handback(run_id, self.instance, self.instance, self.capacity, job_ids, False, group))
 
     def _begin(self, batch: wire.JobBatch, parameters: RunParameters) -> None:
         self.batches.append(batch)

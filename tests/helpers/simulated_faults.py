@@ -176,7 +176,11 @@ class FaultyWorker(SimulatedWorker):
         notice = packing.unpack_notice(message)
         if notice is None:
             beginning, packed = packing.split_work(message)
-            self._take_batch(packing.unpack_parameters(beginning), packing.unpack_batch(packed))
+            parameters, batch = self.parameters_of(beginning), packing.unpack_batch(packed)
+            if parameters is None:
+                self._hand_back_unknown(beginning, batch)
+            else:
+                self._take_batch(parameters, batch)
         elif isinstance(notice, wire.Ping):
             self._ping = (notice.master, notice.sent)
             self._hear(notice.heard)
@@ -189,7 +193,9 @@ class FaultyWorker(SimulatedWorker):
 
     def _take_batch(self, parameters: RunParameters, batch: wire.JobBatch) -> None:
         if parameters.run_id != self.parameters.run_id:
+            known = {**self.known}
             self._forget()
+            self.known = known
         self.parameters = parameters
         self._hear(batch.heard)
         if self._out_of_touch():
@@ -233,12 +239,16 @@ class FaultyWorker(SimulatedWorker):
                     self._take(message)
                     continue
                 beginning, packed = packing.split_work(message)
+                if packing.referred(beginning) is not None:
+                    self._hand_back_unknown(beginning, packing.unpack_batch(packed))
+                    continue
                 self.parameters = packing.unpack_parameters(beginning)
                 self._hand_back_jobs([job[0] for job in packing.unpack_batch(packed).jobs], asked=False)
             self.parameters = RunParameters(run_id=0)
 
     def _forget(self) -> None:
         self.parameters = RunParameters(run_id=0)
+        self.known.clear()
         self._held.clear()
         self._waiting.clear()
         self._results.clear()

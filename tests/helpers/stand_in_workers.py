@@ -108,7 +108,7 @@ class _One:
         self._instance = (number << 32) + 1
         self._ping = wire.Ping(0, 0.0)
         self._run_id = 0
-        self._beginning, self._parameters = b"", wire.RunParameters(run_id=0)
+        self._parameters = wire.RunParameters(run_id=0)
         self.work = context.socket(zmq.DEALER)
         self.work.setsockopt(zmq.ROUTING_ID, wire.work_address(self._instance))
         self._results = context.socket(zmq.PUSH)
@@ -163,8 +163,8 @@ class _One:
 
     def _do(self, message: bytes) -> None:
         beginning, packed = packing.split_work(message)
-        if beginning != self._beginning:
-            self._beginning, self._parameters = beginning, packing.unpack_parameters(beginning)
+        if packing.referred(beginning) is None:
+            self._parameters = packing.unpack_parameters(beginning)
         parameters, batch = self._parameters, packing.unpack_batch(packed)
         self._run_id, now = parameters.run_id, time.monotonic()
         ended = cast("list[wire.Result]", [wire.Brief(job[0], 0.0, 0.0, now) for job in batch.jobs])

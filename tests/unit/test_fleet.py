@@ -188,6 +188,34 @@ def old_heartbeat(worker: SimulatedWorker) -> bytes:
     return packing.pack(message).replace(bytes([1, wire.PROTOCOL]), bytes([1, wire.PROTOCOL + 1]), 1)
 
 
+def test_parameters_are_sent_once_and_again_where_a_worker_may_not_have_them(network: Network) -> None:
+    accounts: list[wire.Account] = [(["http://h/v1/AUTH_" + "x" * 80], "t" * 150) for _ in range(100)]
+    fleet = ready(network, 1, 2, parameters=RunParameters(run_id=1, accounts=accounts))
+    worker = network.workers[wire.work_address(1)]
+    sizes: list[int] = []
+    receive = worker.receive
+    worker.receive = lambda message: (sizes.append(len(message)), receive(message))[1]  # type: ignore[method-assign,func-returns-value]
+
+    def send() -> bool:
+        run_jobs(fleet, network, tasks(1), [])
+        return sizes[-1] > 20_000
+
+    assert [send() for _ in range(3)] == [True, False, False]
+    fleet.renew(7, "another")
+    assert [send() for _ in range(2)] == [True, False]
+    assert worker.parameters.accounts[7][1] == "another"
+    # It has lost its connection and come back: nobody else knows, and it says so itself.
+    worker.known.clear()
+    assert fleet.send(state(fleet), tasks(1), network.now)
+    assert fleet.receive(0.1) == []
+    assert [task for task, _ in fleet.ledger.backlog] == tasks(1)
+    assert [send() for _ in range(2)] == [True, False]
+    worker.connected = False
+    assert not fleet.send(state(fleet), tasks(1), network.now)
+    worker.connected = True
+    assert [send() for _ in range(2)] == [True, False]
+
+
 def test_a_worker_with_another_protocol_is_refused_and_told_so_once_a_second(network: Network) -> None:
     fleet = ready(network)
     worker = SimulatedWorker(network, 5, 1)

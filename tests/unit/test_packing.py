@@ -173,6 +173,15 @@ def test_work_messages_come_apart_as_they_were_put_together(
 ) -> None:
     header, rest = packing.pack_parameters(beginning), packing.pack(batch)
     assert packing.split_work(header + rest) == (header, rest)
+    reference = packing.refer(header, beginning)
+    assert packing.split_work(reference + rest) == (reference, rest)
+    assert packing.referred(reference) == (beginning.run_id, beginning.group)
+    assert packing.referred(header) is None
+    assert packing.unpack_notice(reference + rest) is None
+    version, referred, _ = msgspec.msgpack.decode(reference + rest)
+    assert (version, type(referred), len(reference) < 40) == (wire.PROTOCOL, bytes, True)
+    other = packing.pack_parameters(msgspec.structs.replace(beginning, think_time=beginning.think_time + 1.0))
+    assert packing.refer(other, beginning) != reference
 
 
 @given(parameters, st.data())
@@ -182,6 +191,9 @@ def test_a_work_message_that_was_cut_short_is_a_wire_error(
     header = packing.pack_parameters(beginning)
     with pytest.raises(WireError, match="work message"):
         packing.split_work(header[: data.draw(st.integers(0, len(header) - 1))])
+    reference = packing.refer(header, beginning)
+    with pytest.raises(WireError, match="work message"):
+        packing.split_work(reference[: data.draw(st.integers(0, len(reference) - 1))])
 
 
 @given(st.binary(max_size=300))

@@ -266,6 +266,26 @@ def test_later_parameters_of_a_run_go_to_its_engine_and_refusals_name_the_token(
     assert bench.next(Results).generation == 2
 
 
+def test_jobs_with_parameters_that_a_worker_does_not_have_are_handed_back(
+    bench: Bench, engine: type[Answers]
+) -> None:
+    engine.slots = CONCURRENCY
+    parameters = RunParameters(5, group=3)
+    whole = packing.pack_parameters(parameters)
+    reference = packing.refer(whole, parameters)
+    bench.send(reference + packing.pack(JobBatch(10, jobs(10, 2))))
+    handback = bench.next(Handback)
+    assert (handback.run_id, handback.group, handback.job_ids, handback.asked) == (5, 3, [10, 11], False)
+    assert engine.made == []
+    # Those that it had before, and then had again, change nothing.
+    for number, beginning in ((20, whole), (30, reference), (40, whole), (50, reference)):
+        bench.send(beginning + packing.pack(JobBatch(number, jobs(number, 1))))
+    wait_until(lambda: bool(engine.made) and len(engine.made[0].submitted) == 4)
+    (only,) = engine.made
+    assert [each.batch_id for each in only.submitted] == [20, 30, 40, 50]
+    assert len(only.parameters) == 1
+
+
 def test_each_group_of_a_run_has_an_engine_and_results_of_its_own(
     bench: Bench, engine: type[Answers]
 ) -> None:
