@@ -97,7 +97,7 @@ def chooser(
         case "latest":
             found = _by_rank(line, random, ranks_of(popularity.exponent), along, newest=True)
         case "hotspot":
-            found = _hotspot(popularity, line, shares(random))
+            found = _hotspot(popularity, line, random, along)
         case _:
             found = _in_turn(line)
     return found.__next__
@@ -129,21 +129,28 @@ def _in_turn(line: Line) -> Iterator[int]:
         yield slot
 
 
-def _hotspot(popularity: Popularity, line: Line, parts: Iterator[float]) -> Iterator[int]:
+def _hotspot(
+    popularity: Popularity, line: Line, random: np.random.Generator, along: Sequence[array[int]]
+) -> Iterator[int]:
     numbers, objects, requests = line.numbers, popularity.objects, popularity.requests
     known = hot = 0
-    for part in parts:
-        first = line.first
-        count = len(numbers) - first
-        if count != known:
-            known, hot = count, min(max(round(count * objects), 1), count)
-        if hot == count:
-            yield first + int(part * count)
-        elif part < requests:
-            yield first + int(part / requests * hot)
-        else:
-            cold = int((part - requests) / (1 - requests) * (count - hot))
-            yield first + min(hot + cold, count - 1)
+    while True:
+        parts = random.random(BLOCK)
+        hots, colds = parts / requests * hot, (parts - requests) / (1 - requests) * (known - hot)
+        ranks = np.where(parts < requests, hots, hot + colds).astype(np.int64)
+        _touch(line, line.first + ranks, along)
+        for part in parts.tolist():
+            first = line.first
+            count = len(numbers) - first
+            if count != known:
+                known, hot = count, min(max(round(count * objects), 1), count)
+            if hot == count:
+                yield first + int(part * count)
+            elif part < requests:
+                yield first + int(part / requests * hot)
+            else:
+                cold = int((part - requests) / (1 - requests) * (count - hot))
+                yield first + min(hot + cold, count - 1)
 
 
 def _by_rank(
