@@ -1,11 +1,16 @@
 """Every operation at once on a real Swift, compared with what the log of its proxy says.
 
-    python bench/everything.py [--seconds N] [--users U] [--seed S]
+    python bench/everything.py [--seconds N] [--users U] [--seed S] [--accounts A]
 
-Needs ``pip install '.[swift]'``. All operations of ssbench have the same weight, bodies are verified. Then
-each success has to be in the log with its transaction id, method, status and path; each method has to be
-there as often as the results say; and nothing may be left in the account but the initial objects and empty
-containers, and after the clean-up not even these: no version, no key of temporary URLs, no hidden container.
+Needs ``pip install '.[swift]'``. All operations of ssbench have the same weight, bodies are verified. Beside
+them is what else a scenario may ask for: sizes of a distribution, compressible bodies, metadata, popularity
+and reuse, names by a template, a share of new connections, and with ``--accounts`` several accounts of a
+reseller admin (without temporary URLs, for which each account would need a key).
+
+Then each success has to be in the log with its transaction id, method, status and path; each method has to be
+there as often as the results say; and nothing may be left in the accounts but the initial objects, with their
+metadata, and empty containers, and after the clean-up not even these: no version, no key of temporary URLs,
+no hidden container.
 
 Prints a table and a verdict; exit code 1 when anything is wrong.
 """
@@ -35,6 +40,7 @@ from ssbench.operations import OPERATIONS
 SEGMENTS, OBJECTS, VERSIONS = 3, 4, 3
 STEPS = ["create", "post", "read", "head", "update", "delete"]
 INITIAL = {"tiny": 200, "large": 20}
+LARGE = {"lognormal": {"median": "200kB", "sigma": 1.0}, "min": "70kB", "max": "900kB"}
 
 #: The requests that each success of an operation is, where it is more than one of its method.
 REQUESTS = {
@@ -87,8 +93,16 @@ def scenario(options: argparse.Namespace) -> dict[str, object]:
         "name": "everything",
         "sizes": [
             {"name": "tiny", "size_min": 1, "size_max": 4000},
-            {"name": "large", "size_min": 70_000, "size_max": 900_000},
+            {"name": "large", "size": LARGE},
         ],
+        "body": {"compressible": 0.6},
+        "metadata": {"number": 3, "size": 40},
+        "popularity": {"zipf": 0.99},
+        "reuse": {"share": 0.3, "distance": "1..50"},
+        "connections": {"new": 0.1},
+        "object_names": "{hash:2}/{class}/{number:06d}",
+        "accounts": options.accounts,
+        "account_base": "every",
         "initial_files": INITIAL,
         "user_count": options.users,
         "run_seconds": options.seconds,
@@ -96,7 +110,11 @@ def scenario(options: argparse.Namespace) -> dict[str, object]:
         "container_count": 3,
         "container_put_headers": {"X-Container-Read": ".r:*"},
         "delete_after": "1h..2h",
-        "profile": {row.name: 1 for row in OPERATIONS.drawn if not row.defined} | {"create": 2},
+        "profile": {
+            row.name: 1 + (row.name == "create")
+            for row in OPERATIONS.drawn
+            if not row.defined and not (row.name == "tempurl" and options.accounts > 1)
+        },
         "operations": [
             {"name": "slo", "segment_size": "1..200kB", "reads": ["whole", "range", "part"]},
             {"name": "dlo", "segment_size": "1..200kB", "reads": ["whole", "range"]},
@@ -127,7 +145,7 @@ def compare(rows: list[dict[str, str]], logged: list[Logged]) -> list[str]:
             wrong.append(f"{name}: status {row['status']}, in the log {there}")
         if name not in SEVERAL and there.method != OPERATIONS.named(name).method:
             wrong.append(f"{name}: in the log {there}")
-        place = f"/{row['container']}/{row['object']}"
+        place = f"{row['account']}/{row['container']}/{row['object']}"
         if name not in {*SEVERAL, "copy"} and row["object"] and place not in there.path:
             wrong.append(f"{name} of {place}: in the log {there}")
     begin = min(float(row["started_at"]) for row in rows) - 0.01
@@ -141,19 +159,49 @@ def compare(rows: list[dict[str, str]], logged: list[Logged]) -> list[str]:
     return wrong
 
 
-def look(account: swiftclient.Connection, rows: list[dict[str, str]]) -> list[str]:
-    """Say what is left in the account after a run."""
+def look(accounts: list[swiftclient.Connection], rows: list[dict[str, str]]) -> list[str]:
+    """Say what is left in accounts after a run."""
     wrong = []
-    deleted = {row["object"] for row in rows if row["operation"] == "delete" and not row["error"]}
-    names = {f"{name}_{number:06d}" for name, count in INITIAL.items() for number in range(1, count + 1)}
+    names = {f"{name}/{number:06d}" for name, count in INITIAL.items() for number in range(1, count + 1)}
+    deletes = [row for row in rows if row["operation"] == "delete" and not row["error"]]
+    deleted = {row["object"].partition("/")[2] for row in deletes}
     there = set()
-    for container in account.get_account(full_listing=True)[1]:
-        listed = account.get_container(container["name"], query_string="versions", full_listing=True)[1]
-        there |= {each["name"] for each in listed}
+    for account in accounts:
+        for container in account.get_account(full_listing=True)[1]:
+            listed = account.get_container(container["name"], query_string="versions", full_listing=True)[1]
+            for each in listed:
+                there.add(each["name"].partition("/")[2])
+                metadata = account.head_object(container["name"], each["name"])
+                if sum(name.startswith("x-object-meta-") for name in metadata) < 3:
+                    wrong.append(f"metadata of {each['name']}: {metadata}")
+        keys = [name for name in account.head_account() if "temp-url-key" in name]
+        wrong += [f"the account has the key {name}" for name in keys]
     if there != names - deleted:
         wrong.append(f"left: {sorted(there - names)}, missing: {sorted(names - deleted - there)}")
-    keys = [name for name in account.head_account() if "temp-url-key" in name]
-    return wrong + [f"the account has the key {name}" for name in keys]
+    return wrong
+
+
+def share_of_new(rows: list[dict[str, str]]) -> list[str]:
+    """Say whether as many operations had a new connection as were asked for, within 6 standard deviations."""
+    single = [row for row in rows if row["operation"] not in SEVERAL]
+    new = sum(int(row["connections"]) > 0 for row in single)
+    far = abs(new - 0.1 * len(single)) > 6 * (0.09 * len(single)) ** 0.5 + 10
+    return [f"{new} of {len(single)} operations had new connections"] * far
+
+
+def connected(auth_url: str, user: str, key: str, count: int) -> list[swiftclient.Connection]:
+    """Return a connection to each account: the user's own, or so many of an admin's."""
+    own = swiftclient.Connection(auth_url, user, key)
+    if count == 1:
+        return [own]
+    base = own.get_auth()[0].rpartition("/")[0]
+    own.close()
+    return [
+        swiftclient.Connection(
+            auth_url, user, key, os_options={"object_storage_url": f"{base}/AUTH_every{number}"}
+        )
+        for number in range(1, count + 1)
+    ]
 
 
 def main() -> None:
@@ -161,18 +209,21 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="how long (%(default)g)")
     parser.add_argument("--users", type=int, default=8, help="(%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the operations (%(default)s)")
+    parser.add_argument("--accounts", type=int, default=1, help="(%(default)s)")
     options = parser.parse_args()
+    several = options.accounts > 1
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         swift = stack.enter_context(LocalSwift(layout=Layout(access_logs=True)))
         fleet = stack.enter_context(Fleet(folder))
-        account = swiftclient.Connection(swift.auth_url, swift.user, swift.key)
-        stack.callback(account.close)
-        account.post_account({})
-        before = account.head_account()["x-account-container-count"]
+        user, key = (swift.admin, swift.admin_key) if several else (swift.user, swift.key)
+        accounts = connected(swift.auth_url, user, key, options.accounts)
+        for account in accounts:
+            stack.callback(account.close)
+            account.post_account({})
         path = folder / "everything.yaml"
         path.write_text(yaml.safe_dump(scenario(options)))
-        environment = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
+        environment = {"ST_AUTH": swift.auth_url, "ST_USER": user, "ST_KEY": key}
         run = fleet.run(path, "--workers", 1, "--verify", "--seed", options.seed, environment=environment)
         code = run.end(options.seconds + 600)
         exported = folder / "rows.csv"
@@ -182,10 +233,12 @@ def main() -> None:
         marks = f"/{MARK_PREFIX}"
         logged = [each for each in requests_in(swift.proxy.log) if marks not in each.path]
         wrong = [f"the run ended with {code}: {run.err[-2000:]}"] * (code != 0)
-        wrong += compare(rows, logged) + look(account, rows)
-        cleaned = fleet.master("cleanup-containers", "--yes", "-b", "all", environment=environment)
-        if cleaned.end(300) or account.head_account()["x-account-container-count"] != before:
-            wrong.append(f"containers survive the clean-up: {account.get_account()[1]} {cleaned.err}")
+        wrong += compare(rows, logged) + look(accounts, rows) + share_of_new(rows)
+        of_all = ["--accounts", options.accounts, "--account-base", "every"] * several
+        cleaned = fleet.master("cleanup-containers", "--yes", "-b", "all", *of_all, environment=environment)
+        left = [each["name"] for account in accounts for each in account.get_account()[1]]
+        if cleaned.end(300) or left:
+            wrong.append(f"containers survive the clean-up: {left} {cleaned.err}")
     for name, count in sorted(Counter(row["operation"] for row in rows).items()):
         print(f"{name:15}{count:7,}")
     print(f"requests of clients in the log: {len(logged):,}")
