@@ -15,7 +15,16 @@ from ssbench.attribution.detectable import detectable
 from ssbench.attribution.joined import NOBODY, Joined
 from ssbench.attribution.kinds import GROUPS
 from ssbench.attribution.moments import Course, course
-from ssbench.attribution.ranks import LEAST, Difference, Places, excess, interval
+from ssbench.attribution.ranks import (
+    LEAST,
+    Deviates,
+    Difference,
+    Places,
+    Shown,
+    excess,
+    interval,
+    is_evident,
+)
 from ssbench.attribution.records import Attribution, Finding, RunFacts
 from ssbench.attribution.replicas import Last, Replicas
 from ssbench.attribution.shares import time_shares
@@ -116,7 +125,7 @@ class _Conclusions:
         return str(names[level][candidate])
 
     def _findings(self, verdict: Verdict) -> list[Finding]:
-        found = [self._suspect(each) for each in verdict.suspects]
+        found = [self._suspect(each, verdict) for each in verdict.suspects]
         found += self._last(found)
         found += self._together(found)
         found += troubles.late(self._joined)
@@ -133,18 +142,18 @@ class _Conclusions:
             return finding
         return replace(finding, work=at_work.beside(finding), daemons=at_work.logs(finding))
 
-    def _suspect(self, suspect: Suspect) -> Finding:
+    def _suspect(self, suspect: Suspect, verdict: Verdict) -> Finding:
         family = suspect.family
         level = suspect.level
         mask = family.mask(level, suspect.candidate)
         at = family.of_group(suspect.group)
         felt = self._felt(suspect)
         own = {
-            self._part(each, group): measured
-            for each in self._families
+            self._part(each, group): shown
+            for each, tests in zip(self._families, verdict.tests, strict=True)
             if each.own and not each.windows and not each.tail
             for group in range(len(each.groups))
-            if (measured := self._difference(each, suspect, group)) is not None
+            if (shown := self._shown(each, tests, suspect, group)) is not None
         }
         if family.part == "total" and level.name == "device":
             last = self._replicas.beside(suspect.candidate)
@@ -186,6 +195,16 @@ class _Conclusions:
             return None
         measured = family.difference(level, suspect.candidate, group)
         return None if np.isnan(measured.median) else measured
+
+    def _shown(self, family: Family, tests: Sequence[Deviates], suspect: Suspect, group: int) -> Shown | None:
+        """Measure one of a suspect's own times, and judge it by the test of all; None as for a difference."""
+        measured, level = self._difference(family, suspect, group), family.level(suspect.level.name)
+        if measured is None or level is None:
+            return None
+        at = family.of_group(group)
+        z = tests[family.levels.index(level)].z[group, suspect.candidate]
+        _, high = interval(family.part_of(at), family.mask(level, suspect.candidate)[at])
+        return Shown(measured.median, measured.mean, measured.base, is_evident(z), high)
 
     def _felt(self, suspect: Suspect) -> dict[str, Difference]:
         return {

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.measures import PerhapsSeconds
+
 Floats = npt.NDArray[np.float64]
 #: Whole numbers of any width; products need 64 bits.
 Places = npt.NDArray[np.integer[Any]]
@@ -29,6 +31,9 @@ Score = Callable[[Floats, Floats], Floats]
 SLOWEST = 0.15
 #: A test needs this many requests on either side.
 LEAST = 8
+
+#: The probability below which what is said beside a verdict counts as evident.
+_EVIDENT = 0.01
 #: Dispersion is measured over at least this many slices, and only from deviates this large.
 _LEAST_SLICES = 5
 _LARGE = 2.0
@@ -279,6 +284,22 @@ class Difference:
     def share(self) -> float:
         """The larger of both, as a share of ``base``."""
         return max(self.median, self.mean) / self.base if self.base > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Difference):
+    """One that is ``evident`` (p < 0.01) or not; ``high`` is the upper end of a 95 % interval of the median.
+
+    That end is NaN for too few requests.
+    """
+
+    evident: bool
+    high: PerhapsSeconds
+
+
+def is_evident(z: float) -> bool:
+    """Whether a deviate has p < 0.01; a NaN has not."""
+    return upper_tail(z) < _EVIDENT
 
 
 def difference(units: Units, mask: npt.NDArray[np.bool_]) -> Difference:

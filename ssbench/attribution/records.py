@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ssbench.attribution.moments import Course
-from ssbench.attribution.ranks import Difference
+from ssbench.attribution.ranks import Difference, Shown
 from ssbench.attribution.shares import TimeShare
 from ssbench.attribution.standings import Standing
 from ssbench.attribution.tables import Coverage, PartRow, Row, SlowOperation
@@ -80,7 +80,7 @@ class Finding:
     interval: tuple[float, float] | None = None
     request: float | None = None
     probability: float | None = None
-    own: dict[str, Difference] = field(default_factory=dict)
+    own: dict[str, Shown] = field(default_factory=dict)
     felt: dict[str, Difference] = field(default_factory=dict)
     members: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)

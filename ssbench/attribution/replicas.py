@@ -15,6 +15,7 @@ same time. That finds it with far fewer requests than the client's time does. Th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,7 +27,16 @@ from ssbench.attribution.culprits import ALPHA, LEAST_SHARE
 from ssbench.attribution.joined import OBJECT, Joined
 from ssbench.attribution.kinds import READS
 from ssbench.attribution.parts import LATE
-from ssbench.attribution.ranks import LEAST, Difference, Floats, Places, holm, upper_tail
+from ssbench.attribution.ranks import (
+    LEAST,
+    Difference,
+    Floats,
+    Places,
+    Shown,
+    holm,
+    is_evident,
+    upper_tail,
+)
 
 #: In writes without any one other device a deviate is at least this one, of p = 0.1.
 _WITHOUT_ONE = 1.28
@@ -96,10 +106,13 @@ class Replicas:
                 found[device] = _signed_ranks(own)
         return found
 
-    def beside(self, device: int) -> Difference | None:
+    def beside(self, device: int) -> Shown | None:
         """Return how much longer a device's replicas take than the others; None for too few."""
         own = self._by_device[device]
-        return _difference(self._joined, own) if len(own.operation) >= LEAST else None
+        if len(own.operation) < LEAST:
+            return None
+        found = _difference(self._joined, own)
+        return Shown(found.median, found.mean, found.base, is_evident(_signed_ranks(own)), math.nan)
 
 
 def _last(joined: Joined, replicas: _Replicas) -> list[Last]:

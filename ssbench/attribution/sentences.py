@@ -53,6 +53,7 @@ _UNSHOWN = (
     "Its own log does not show it: the time passes before its clock starts (network, queue, a busy"
     " process) or while the body of a read is sent."
 )
+_UNCLEAR = "Its own log has too few of its requests to tell whether it shows that."
 
 
 def sentence(finding: Finding) -> str:
@@ -141,22 +142,24 @@ def _legs(finding: Finding) -> str:
         return shown
     if finding.group == "writes" or finding.level in ("proxy", "proxy process"):
         return ""
-    return _UNSHOWN
+    unclear = finding.own and not any(each.high < _SHOWN * felt_here for each in finding.own.values())
+    return _UNCLEAR if unclear else _UNSHOWN
 
 
 def _shown(finding: Finding, felt_here: float) -> str:
-    """Return what its own log shows of a difference that clients felt; nothing where that is little."""
+    """Return what its own log shows of a difference that clients felt; nothing where that is little.
+
+    A few requests may take longer by chance.
+    """
     shown = {
-        part: each
+        part: _size(each)
         for part, each in finding.own.items()
-        if part in _PARTS and _size(each) >= _SHOWN * felt_here
+        if each.evident and _size(each) >= _SHOWN * felt_here
     }
-    if shown:
-        parts = (f"{_PARTS[part]} {signed(_size(each))}" for part, each in shown.items())
+    if parts := [f"{_PARTS[part]} {signed(size)}" for part, size in shown.items() if part in _PARTS]:
         return f"Its own log: {', '.join(parts)}."
-    last = finding.own.get("last")
-    if finding.group == "writes" and last is not None and _size(last) >= _SHOWN * felt_here:
-        return f"Its own log: its replica {signed(_size(last))} beside the others of the same write."
+    if finding.group == "writes" and "last" in shown:
+        return f"Its own log: its replica {signed(shown['last'])} beside the others of the same write."
     return ""
 
 

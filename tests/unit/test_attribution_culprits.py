@@ -382,3 +382,15 @@ def test_a_little_time_of_its_own_does_not_explain_what_clients_felt() -> None:
     assert "Its own log does not show it" in said
     assert "Next: network, CPU and workers of the node" in said
     assert "iostat" not in said
+
+
+def test_a_log_shows_a_delay_only_where_that_is_beyond_chance() -> None:
+    # Its time passes before its clock starts; its own times differ by chance, with few of them by much.
+    shape = Shape(devices=4, nodes=3, requests=150, objects=60, writes=0.45, deletes=0.3, own=0.9, sigma=1.4)
+    said = []
+    for seed in range(40):
+        found = attribute(simulate(seed, Cause(devices=(0,), seconds=0.1, where="before"), shape))
+        said += [sentence(each) for each in found.findings if each.kind == "slow" and each.level == "device"]
+    assert len(said) >= 30
+    assert sum("Its own log: " in each for each in said) <= 2
+    assert sum("too few of its requests" in each for each in said) >= 10
