@@ -236,8 +236,9 @@ def main() -> None:
         wrong += compare(rows, logged) + look(accounts, rows) + share_of_new(rows)
         of_all = ["--accounts", options.accounts, "--account-base", "every"] * several
         cleaned = fleet.master("cleanup-containers", "--yes", "-b", "all", *of_all, environment=environment)
+        code = cleaned.end(300)
         left = [each["name"] for account in accounts for each in account.get_account()[1]]
-        if cleaned.end(300) or left:
+        if code or left:
             wrong.append(f"containers survive the clean-up: {left} {cleaned.err}")
     for name, count in sorted(Counter(row["operation"] for row in rows).items()):
         print(f"{name:15}{count:7,}")
