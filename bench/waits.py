@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -47,6 +47,7 @@ def run(
     *options: object,
     operations: int = 400,
     token: str = "t",
+    crud: Sequence[int] = (4, 5, 0, 1),
     begins: Callable[[], None] = lambda: None,
 ) -> tuple[Wait, ...]:
     """Run a scenario of small objects, and return the waits that its report names.
@@ -62,9 +63,10 @@ def run(
                     {"name": "tiny", "size_min": 1000, "size_max": 4000},
                     {"name": "small", "size_min": 20_000, "size_max": 60_000},
                 ],
-                "initial_files": {"tiny": 20, "small": 20},
+                # Deletes need an object each.
+                "initial_files": dict.fromkeys(("tiny", "small"), operations if crud[3] > crud[0] else 20),
                 "operation_count": operations,
-                "crud_profile": [4, 5, 0, 1],
+                "crud_profile": [*crud],
                 "user_count": 4,
                 "container_count": 2,
             }
@@ -113,6 +115,7 @@ def of_swift(
     fault: Callable[[LocalSwift, ExitStack], None] | None,
     operations: int = 300,
     lasting: float = 15.0,
+    crud: Sequence[int] = (4, 5, 0, 1),
     **options: str,
 ) -> Callable[[Path], tuple[Wait, ...]]:
     """Have something happen to an embedded Swift for the first seconds of a run's operations."""
@@ -125,7 +128,7 @@ def of_swift(
 
             def repair() -> None:
                 stack.close()
-                swift.object_servers[0].resume()
+                swift.object_servers[1].resume()
                 swift.listings.resume()
 
             timer = threading.Timer(lasting, repair)
@@ -137,7 +140,14 @@ def of_swift(
 
             try:
                 return run(
-                    folder, swift.storage_url, "-u", 2, operations=operations, token=token, begins=begins
+                    folder,
+                    swift.storage_url,
+                    "-u",
+                    2,
+                    operations=operations,
+                    token=token,
+                    crud=crud,
+                    begins=begins,
                 )
             finally:
                 timer.cancel()
@@ -147,7 +157,8 @@ def of_swift(
 
 
 def stopped_object_server(swift: LocalSwift, _: ExitStack) -> None:
-    swift.object_servers[0].stop()
+    """Stop a server of one device, so that no object has two replicas there."""
+    swift.object_servers[1].stop()
 
 
 def stopped_container_server(swift: LocalSwift, _: ExitStack) -> None:
@@ -156,7 +167,7 @@ def stopped_container_server(swift: LocalSwift, _: ExitStack) -> None:
 
 def full_object_server(swift: LocalSwift, stack: ExitStack) -> None:
     """A stopped server whose listen queue is full: its kernel drops SYNs."""
-    server = swift.object_servers[0]
+    server = swift.object_servers[1]
     server.stop()
     port = int(swift.recon_urls[server.name].split(":")[2].split("/")[0])
     for _ in range(6000):
@@ -171,16 +182,17 @@ CAUSES: dict[str, tuple[Callable[[Path], tuple[Wait, ...]], float, bool]] = {
     "lost SYNs": (of_store("--close", "--drop-syn", 0.05, operations=300), 1.0, True),
     "SYNs lost twice": (of_store("--close", "--drop-syn", 0.3, operations=200), 2.0, True),
     "full listen queue": (
-        of_store("--close", "--backlog", 1, "--accept-every", 0.05, operations=300, users=16),
+        of_store("--close", "--backlog", 4, "--pause", 0.1, operations=3000, users=16),
         1.0,
         True,
     ),
     "stopped container server": (of_swift(stopped_container_server), 1.0, False),
-    "stopped replica": (of_swift(stopped_object_server), 0.5, False),
+    # Of what it is asked to write it would first say 100 Continue, which proxies await for node_timeout.
+    "stopped replica, deletes": (of_swift(stopped_object_server, 100, crud=(0, 0, 0, 1)), 0.5, False),
     "stopped replica, reads": (of_swift(stopped_object_server, 200, lasting=45.0), 10.0, False),
     "full object server": (of_swift(full_object_server), 0.5, False),
     "concurrent gets": (
-        of_swift(stopped_object_server, concurrent_gets="yes", concurrency_timeout="0.5"),
+        of_swift(stopped_object_server, crud=(0, 1, 0, 0), concurrent_gets="yes", concurrency_timeout="0.5"),
         0.5,
         False,
     ),

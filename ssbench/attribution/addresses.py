@@ -1,7 +1,8 @@
 """Which node of the logs an address is: proxies' errors and recon know servers by IP and port, logs by host.
 
-An address is known by ``--hosts NODE=ADDRESS``, by a node that is called by its address, by the devices that
-recon lists of a server, and by a device's name where no two nodes have devices of one name.
+An address is known by ``--hosts NODE=ADDRESS``, by the ring, by a node that is called by its address, by the
+devices that recon lists of a server, and by a device's name where no two nodes have devices of one name.
+What precedes statsd's names is the node's name as a rule, with or without its domain, or an address of it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ class Addresses:
     """Names of nodes by address."""
 
     def __init__(self, joined: Joined, hosts: Mapping[str, str], cluster: Observation | None = None) -> None:
-        """Take nodes by address, ``IP`` or ``IP:PORT``, as the user gave them, and what recon said."""
+        """Take nodes by address, ``IP`` or ``IP:PORT``, by the user or the ring, and what recon said."""
         self._nodes = dict(hosts)
         self._of_device: dict[tuple[str, str], str] = {}
         by_name: dict[tuple[str, str], set[str]] = {}
@@ -28,6 +29,7 @@ class Addresses:
         for (server, name), owners in by_name.items():
             if server not in repeats and len(nodes) > 1:
                 self._of_device[(server, name)] = next(iter(owners))
+        self._names = nodes
         self._nodes |= {node: node for node in nodes if node not in self._nodes}
         self.unlogged: list[str] = []
         for each in cluster.servers if cluster else ():
@@ -41,6 +43,23 @@ class Addresses:
     def node(self, address: str) -> str | None:
         """Return the node at IP:PORT; None where that is not known."""
         return self._nodes.get(address) or self._nodes.get(address.rpartition(":")[0].strip("[]"))
+
+    def of_prefix(self, prefix: str, device: str) -> str | None:
+        """Return what the device of an object server is called whose statsd names begin with a prefix."""
+        if prefix in self._names:
+            node: str | None = prefix
+        else:
+            short = [
+                each
+                for each in self._names
+                if each.partition(".")[0] == prefix or each.replace(".", "_") == prefix
+            ]
+            node = (
+                short[0]
+                if len(short) == 1
+                else self._nodes.get(prefix) or self._of_device.get(("object", device))
+            )
+        return f"{device} on {node}" if node else None
 
     def name(self, address: str, device: str, server: str) -> str | None:
         """Return what a device of a server is called in the logs; None where that is not known."""

@@ -1,10 +1,12 @@
-"""What recon saw of the nodes of suspects: beside who is slow, what may be why."""
+"""What recon and statsd saw of suspects: beside who is slow, what may be why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from statistics import median
 
 from ssbench.attribution.addresses import Addresses
+from ssbench.cluster import statsd
 from ssbench.cluster.judgments import BUSY, FULL
 from ssbench.cluster.observation import Observation, Server, State
 
@@ -17,6 +19,27 @@ def of_nodes(cluster: Observation | None, addresses: Addresses) -> dict[str, lis
         if node is not None:
             found.setdefault(node, {}).update(dict.fromkeys(_of_server(server)))
     return {node: list(words) for node, words in found.items()}
+
+
+def of_devices(cluster: Observation | None, addresses: Addresses) -> dict[str, str]:
+    """Return what statsd says of the PUTs of each device of the logs, in words."""
+    averages: dict[str, float] = {}
+    for metric in cluster.statsd.metrics if cluster and cluster.statsd else ():
+        whose = statsd.put_device(metric)
+        values = statsd.merged(metric.intervals)
+        name = whose and addresses.of_prefix(whose[0].rstrip("."), whose[1])
+        if name and values.count:
+            averages[name] = values.total / values.count
+    return {name: _beside_others(average, _without(averages, name)) for name, average in averages.items()}
+
+
+def _without(averages: dict[str, float], name: str) -> Iterable[float]:
+    return [average for other, average in averages.items() if other != name]
+
+
+def _beside_others(average: float, others: Iterable[float]) -> str:
+    text = f"its PUTs take {average:.2g} ms/kB"
+    return f"{text} (other devices {median(others):.2g}, median)" if others else text
 
 
 def _of_server(server: Server) -> Iterator[str]:

@@ -50,6 +50,7 @@ class _Conclusions:
         self._facts = facts
         self._addresses = Addresses(joined, facts.hosts, facts.cluster)
         self._beside = beside.of_nodes(facts.cluster, self._addresses)
+        self._statsd = beside.of_devices(facts.cluster, self._addresses)
         self._complete = kinds.completeness(joined)
         self._fine = ~operations.failed & (operations.latency > 0)
         self._parts = parts.split(joined, self._complete)
@@ -135,9 +136,10 @@ class _Conclusions:
         return [self._with_surroundings(each, at_work) for each in found] + self._untold(verdict)
 
     def _with_surroundings(self, finding: Finding, at_work: AtWork) -> Finding:
-        """Add what recon saw of the node of a finding, and what else was at work there."""
+        """Add what recon and statsd saw of a finding's node and device, and what else was at work there."""
         node = finding.name if finding.level == "node" else finding.name.rpartition(" on ")[2]
-        finding = replace(finding, beside=self._beside.get(node, []))
+        recon, statsd = self._beside.get(node, []), self._statsd.get(finding.name, "")
+        finding = replace(finding, beside=recon, statsd=statsd)
         if finding.kind not in _SLOW:
             return finding
         return replace(finding, work=at_work.beside(finding), daemons=at_work.logs(finding))

@@ -65,8 +65,9 @@ class Finding:
     that of this time, with its 95 % ``interval``, and ``request`` the median of the requests concerned;
     ``share`` says in how many of the run's requests it took part.
     ``own`` has the differences of the times that are its own, by part; ``felt`` those of the client's, for
-    reads and writes. ``beside`` is what recon saw of its node, ``work`` what else was at work there, and
-    ``daemons`` are those of which lines are given of its node: None where none are of any node.
+    reads and writes. ``beside`` is what recon saw of its node, ``statsd`` what that says of it, ``work``
+    what else was at work there, and ``daemons`` are those of which lines are given of its node: None where
+    none are of any node.
     """
 
     kind: str
@@ -89,6 +90,7 @@ class Finding:
     detail: str = ""
     course: Course | None = None
     beside: list[str] = field(default_factory=list)
+    statsd: str = ""
     work: list[Work] = field(default_factory=list)
     daemons: list[str] | None = None
 

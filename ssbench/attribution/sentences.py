@@ -164,7 +164,8 @@ def _shown(finding: Finding, felt_here: float) -> str:
 
 
 def _recon(finding: Finding) -> str:
-    return f"Recon saw on its node: {', '.join(finding.beside)}." if finding.beside else ""
+    recon = f"Recon saw on its node: {', '.join(finding.beside)}." if finding.beside else ""
+    return f"{recon} By statsd {finding.statsd}.".strip() if finding.statsd else recon
 
 
 def _work(finding: Finding) -> str:
@@ -244,12 +245,12 @@ def _broken(finding: Finding) -> str:
         " handoffs took its place"
     )
     text += f" (proxies' logs: {finding.detail})." if finding.detail else "."
-    recon = f" {_recon(finding)}" if finding.beside else ""
+    recon = f" {said}" if (said := _recon(finding)) else ""
     return f"{text}{recon} Next: mount, the kernel's log, swift-drive-audit"
 
 
 def _error(finding: Finding) -> str:
-    recon = f". {_recon(finding)}" if finding.beside else ""
+    recon = f". {said}" if (said := _recon(finding)) else ""
     return f"{finding.name}: {finding.detail} by the proxies' logs{recon}"
 
 

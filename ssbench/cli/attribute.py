@@ -60,7 +60,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default={},
         metavar="NODE=ADDRESS",
         help="addresses (IP or IP:PORT, with commas between) of nodes as the logs call them, for errors of"
-        " proxies and recon (default: known by devices' names where these do not repeat)",
+        " proxies, recon and statsd (default: known by devices' names where these do not repeat)",
+    )
+    parser.add_argument(
+        "--ring",
+        nargs="+",
+        action="extend",
+        type=_ring,
+        default=[],
+        metavar="FILE",
+        help="ring files (object.ring.gz, object-1.ring.gz, container.ring.gz, account.ring.gz) that tell the"
+        " same where --hosts does not (needs: pip install swift eventlet)",
     )
     add_renamed(
         parser,
@@ -139,7 +149,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
     if attribute_requests.write(arguments, joined):
         return ExitCode.OK
-    facts = RunFacts(arguments.hosts, summary.cluster if summary else None, _overload(joined, summary))
+    hosts = _by_ring(arguments.ring, joined) | arguments.hosts
+    facts = RunFacts(hosts, summary.cluster if summary else None, _overload(joined, summary))
     found = Attributed(attribute(joined, facts), attribute_waits.waits(joined))
     if not (on_stdout and output_file.is_standard_output(arguments.report_file)):
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
@@ -179,6 +190,34 @@ def _hosts(text: str) -> dict[str, str]:
         return parse_hosts([text])
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _ring(text: str) -> Path:
+    """Check the name of a ring file; raises what argparse turns into a line."""
+    from ssbench.cluster import ring
+
+    try:
+        ring.kind(path := Path(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return path
+
+
+def _by_ring(paths: list[Path], joined: Joined) -> dict[str, str]:
+    """Return the nodes by address that ring files tell; raises UsageError for one that cannot be read."""
+    if not paths:
+        return {}
+    from ssbench.attribution import by_ring
+    from ssbench.cluster import ring
+
+    found = by_ring.hosts(joined, partial(ring.placed, paths))
+    if unknown := sorted({each.node for each in joined.devices} - set(found.values())):
+        _log.warning(
+            "--ring: of %s the addresses are not known: a ring of another cluster, or its devices are always"
+            " together with others of the same names; --hosts can tell",
+            ", ".join(unknown),
+        )
+    return found
 
 
 class _Merge(argparse.Action):

@@ -28,6 +28,8 @@ _LARGEST = 1e15
 _SHORTEST, _LONGEST = 2.0**-10, 2.0**20
 _SMALLEST_RATE = 1e-4
 _BUCKETS_A_DOUBLING = 16
+#: How object servers call the timers of PUTs, in ms for each kB; the device is between.
+_PUT, _TIMING = "object-server.PUT.", ".timing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,14 @@ def parse(line: bytes) -> Line | None:
     if not abs(value) <= _LARGEST or (timer and value < 0) or not _SMALLEST_RATE <= rate <= 1:
         return None
     return Line(name.decode(), timer, value, 1 / rate)
+
+
+def put_device(metric: Metric) -> tuple[str, str] | None:
+    """Return what precedes Swift's own name of a metric, and the device whose PUTs it is of, if any."""
+    source, there, rest = metric.name.partition(_PUT)
+    if not (there and metric.timer and rest.endswith(_TIMING)) or rest == "errors.timing":
+        return None
+    return source, rest.removesuffix(_TIMING)
 
 
 def bucket(value: float) -> int:

@@ -9,9 +9,6 @@ from ssbench.cluster.judgments import Node, after, before, judge, nodes, sentenc
 from ssbench.cluster.observation import Interval, Metric, Observation, Statsd
 from ssbench.document import Element, Note, Section, Table, columns_of
 
-_PUT = "object-server.PUT."
-_TIMING = ".timing"
-
 #: Rows of a table in text; the rest is counted.
 _MOST_ROWS = 20
 
@@ -106,7 +103,5 @@ def _devices(received: Statsd) -> Table:
 
 def device_of(metric: Metric) -> str | None:
     """Return the device whose PUTs a metric is of, which follows whatever precedes Swift's own name."""
-    source, there, rest = metric.name.partition(_PUT)
-    if not (there and metric.timer and rest.endswith(_TIMING)) or rest == "errors.timing":
-        return None
-    return source + rest.removesuffix(_TIMING)
+    found = statsd.put_device(metric)
+    return found and "".join(found)

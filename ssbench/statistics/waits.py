@@ -1,8 +1,9 @@
 """Waits that are as long as a constant of the system: a second crowd of requests, that long later.
 
-A wait of q seconds moves requests to q plus what they take without it. So the requests below q/2 tell where
-the others of the same operation and size class have to be: in a window from q plus their fastest to q plus
-their 95th percentile and the timer's jitter. A wait is named where this window
+A wait of q seconds moves requests to q plus what they take without it, or less where other work goes on
+meanwhile, as that of the other replicas of a write. So the requests below q/2 tell where the others of the
+same operation and size class have to be: in a window from q to q plus their 95th percentile and the timer's
+jitter. A wait is named where this window
 
 - has four times as many requests as one as wide just below it, and twice as many as one above;
 - has more than twice as many as its share of all from q/1.5 to 1.5 q (binomial; Holm over all tests, 0.01).
@@ -66,14 +67,6 @@ class Wait:
     connecting: bool
     requests: Count
     count: Count
-
-
-@dataclass(frozen=True, slots=True)
-class _Usual:
-    """What requests take without a wait: seconds of the fastest, and of the 95th percentile or the median."""
-
-    fastest: float
-    slowest: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +211,8 @@ def _leaf(operation: Operation, length: Length, latencies: Latencies, others: La
     usual = _usual(latencies, length.seconds)
     if usual is None:
         return _whole(operation, length, latencies, others)
-    low = length.seconds - _EARLY + usual.fastest
-    high = length.seconds + usual.slowest + length.jitter
+    low = length.seconds - _EARLY
+    high = length.seconds + usual + length.jitter
     width = high - low
     return _Leaf(
         operation,
@@ -247,16 +240,13 @@ def _whole(operation: Operation, length: Length, latencies: Latencies, others: L
     return _Leaf(operation, latencies.count, inside, whole=True) if inside >= _MOST * count else None
 
 
-def _usual(latencies: Latencies, seconds: float) -> _Usual | None:
+def _usual(latencies: Latencies, seconds: float) -> float | None:
+    """Return what requests take without a wait (s): the 95th percentile or, if long, the median."""
     fast = latencies.between(0.0, seconds / 2)
     if fast < _FAST:
         return None
-    places = (max(1, round(share * fast)) for share in (0.02, 0.5, 0.95))
-    fastest, median, slowest = (latencies.smallest(place) for place in places)
-    for most in (slowest, median):
-        if most <= _SHARE * seconds:
-            return _Usual(fastest, most)
-    return None
+    places = (max(1, round(share * fast)) for share in (0.95, 0.5))
+    return next((most for most in map(latencies.smallest, places) if most <= _SHARE * seconds), None)
 
 
 def _agreeing(leaves: list[_Leaf], classes: int) -> list[_Leaf]:

@@ -1,12 +1,12 @@
 """A small store in a process of its own that makes its clients wait, by what Linux itself does.
 
     python waiting_store.py [--nagle] [--drop-syn SHARE] [--lose SHARE] [--close]
-                            [--backlog N] [--accept-every SECONDS]
+                            [--backlog N] [--pause SECONDS]
 
 It prints its port. ``--nagle`` sends headers and body apart without TCP_NODELAY. ``--drop-syn`` and
 ``--lose`` attach a filter to the listening or the accepted sockets, by which the kernel drops a share of the
-SYNs or of other segments that arrive; the client's kernel sends them again. ``--accept-every`` accepts one
-connection in so many seconds, behind a queue of ``--backlog``.
+SYNs or of other segments that arrive; the client's kernel sends them again. With ``--pause`` it accepts
+nothing for so many seconds every now and then, so that a queue of ``--backlog`` overflows.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _ATTACH, _DETACH = 26, 27
 #: Classic BPF: load a byte, a random number; jumps; return.
 _LOAD_BYTE, _LOAD_WORD, _IF_GREATER, _IF_BITS, _RETURN = 0x30, 0x20, 0x25, 0x45, 0x06
 _RANDOM, _FLAGS, _ACK, _PSH = 0xFFFFF000 + 56, 13, 0x10, 0x08
+#: Seconds from one pause to the next: SYNs that are sent again after 1 s do not meet each.
+_EVERY = 0.6
 OBJECTS: dict[str, bytes] = {}
 
 
@@ -96,7 +98,7 @@ def main() -> None:
     parser.add_argument("--drop-syn", type=float, default=0.0)
     parser.add_argument("--lose", type=float, default=0.0)
     parser.add_argument("--backlog", type=int, default=1024)
-    parser.add_argument("--accept-every", type=float, default=0.0)
+    parser.add_argument("--pause", type=float, default=0.0)
     options = parser.parse_args()
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -105,14 +107,17 @@ def main() -> None:
     if options.drop_syn:
         attach(listener, options.drop_syn, syn=True)
     print(listener.getsockname()[1], flush=True)
+    pause = time.monotonic() + _EVERY
     while True:
+        if options.pause and time.monotonic() > pause:
+            time.sleep(options.pause)
+            pause = time.monotonic() + _EVERY
         connection, _ = listener.accept()
         if options.drop_syn:
             connection.setsockopt(socket.SOL_SOCKET, _DETACH, 0)
         if options.lose:
             attach(connection, options.lose, syn=False)
         threading.Thread(target=serve, args=(connection, options), daemon=True).start()
-        time.sleep(options.accept_every)
 
 
 if __name__ == "__main__":

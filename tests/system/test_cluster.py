@@ -138,6 +138,12 @@ def test_the_servers_of_ring_files(cluster: LocalSwift, tmp_path: Path):
     assert set(ring.servers(cluster.directory / "etc")) == set(cluster.recon_urls.values())
     with pytest.raises(UsageError, match="no ring file there"):
         ring.servers(tmp_path)
+    objects = ring.Kind("object", 0)
+    (found,) = ring.placed([cluster.directory / "etc" / "object.ring.gz"], {objects: [0, 3, 2**24]}).values()
+    owners, urls = cluster.layout.device_owners, cluster.recon_urls
+    assert [len(found[each]) for each in (0, 3, 2**24)] == [cluster.layout.replicas] * 2 + [0]
+    for each in found[0] + found[3]:
+        assert f"http://{each.ip}:{each.port}" == urls[owners[each.device]].removesuffix("/recon")
     # Devices without end, a pickle that would run a command, an address that is none.
     endless = b'{"part_shift": 24, "replica_count": 1, "devs": [' + b"{}," * 10_000_000 + b"{}]}"
     strange = b'{"part_shift": 24, "replica_count": 1, "devs": [{"ip": "a b", "port": 1, "region": 1}]}'

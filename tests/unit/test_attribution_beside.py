@@ -13,7 +13,7 @@ from ssbench.attribution.addresses import Addresses, parse_hosts
 from ssbench.attribution.findings import attribute
 from ssbench.attribution.joined import Device
 from ssbench.attribution.records import RunFacts
-from ssbench.cluster.observation import Disk, Observation, Server, State
+from ssbench.cluster.observation import Disk, Interval, Metric, Observation, Server, State, Statsd
 
 SMALL = Shape(devices=4, nodes=3, requests=400)
 ERRORS = Counter(
@@ -56,6 +56,31 @@ def test_what_recon_saw_stands_beside_a_suspect() -> None:
     found = attribute(simulate(1, Cause(devices=(1,)), SMALL), RunFacts(cluster=_observed(state)))
     assert found.findings[0].beside == ["load 21", "d1 95% full", "12 async pendings"]
     assert "Recon saw on its node: load 21, d1 95% full, 12 async pendings. Next: " in texts.answer(found)[0]
+
+
+def test_what_statsd_says_of_a_suspect_stands_beside_it() -> None:
+    joined = simulate(1, Cause(devices=(1,)), SMALL)
+    metrics = tuple(
+        Metric(f"{prefix}.object-server.PUT.{device}.timing", True, (Interval(0.0, total, 10.0, {1: 10.0}),))
+        for prefix, device, total in (
+            ("n0", "d0", 1.0),
+            ("10_0_0_2", "d1", 50.0),  # by the device's name
+            ("n2.example.org", "d2", 3.0),
+            ("elsewhere", "d9", 99.0),
+        )
+    )
+    observed = Observation(statsd=Statsd(lines=3, metrics=metrics))
+    found = attribute(joined, RunFacts(cluster=observed))
+    assert found.findings[0].statsd == "its PUTs take 5 ms/kB (other devices 0.2, median)"
+    assert " By statsd its PUTs take 5 ms/kB (other devices 0.2, median). Next: " in texts.answer(found)[0]
+    # Names of nodes with their domain, or with what statsd allows in a name.
+    named = replace(
+        joined, devices=[Device(f"{each.node}.a.org", each.server, "sda") for each in joined.devices]
+    )
+    known = Addresses(named, {"10.0.0.1": "n0.a.org"})
+    assert known.of_prefix("n0", "sda") == known.of_prefix("n0_a_org", "sda") == "sda on n0.a.org"
+    assert known.of_prefix("10.0.0.1", "sda") == "sda on n0.a.org"
+    assert known.of_prefix("n7", "sda") is None
 
 
 def test_where_names_of_devices_repeat_only_addresses_tell() -> None:

@@ -382,6 +382,26 @@ def test_rings_without_a_swift_to_read_them(monkeypatch: pytest.MonkeyPatch, tmp
         UsageError, match="needs the package 'swift': pip install swift eventlet; or name the"
     ):
         ring.servers(tmp_path)
+    with pytest.raises(UsageError, match=r"--ring needs the package 'swift': pip install swift eventlet$"):
+        ring.placed([tmp_path / "object.ring.gz"], {})
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("object.ring.gz", ("object", 0)),
+        ("object-12.ring.gz", ("object", 12)),
+        ("account.ring.gz", ("account", 0)),
+        ("object.builder", None),
+        ("objects.ring.gz", None),
+    ],
+)
+def test_what_a_ring_is_of_is_in_its_name(name: str, expected: tuple[str, int] | None):
+    if expected is None:
+        with pytest.raises(ValueError, match=r"expected object\.ring\.gz, "):
+            ring.kind(Path(name))
+    else:
+        assert ring.kind(Path("/etc/swift", name)) == expected
 
 
 # -- the rest --------------------------------------------------------------------------------------------

@@ -103,3 +103,12 @@ def test_a_stall_of_that_length_is_no_wait() -> None:
     planted = next(each for each in STORES if each.name == "stall of a second")
     assert "Stalls: 1" in planted.report
     assert TITLE not in planted.report
+
+
+def test_what_goes_on_during_a_wait_does_not_come_on_top_of_it():
+    rng = np.random.default_rng(1)
+    usual = rng.lognormal(np.log(0.05), 0.25, 100)
+    # A replica that takes no connections, while the other two open theirs: less than the fastest on top.
+    waited = 0.5 + rng.uniform(0.0, 0.04, 25)
+    found = waits_in({(0, 0): (plain(np.concatenate([usual, waited])), merge(()))})
+    assert [(wait.seconds, wait.operation, wait.requests) for wait in found] == [(0.5, "create", 25)]
