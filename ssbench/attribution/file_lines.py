@@ -11,7 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,14 @@ _MOST_KEPT = 20_000
 _CLOCKS = 100
 
 
+class AccountUpdate(NamedTuple):
+    """An account server's line of a container that the run made; ``device`` is a place in the table."""
+
+    trans_id: bytes
+    device: int
+    seconds: float
+
+
 @dataclass(slots=True)
 class FileLines:
     """What came of a file; places of operations are those of results, all others index the tables here.
@@ -74,6 +82,7 @@ class FileLines:
     other_errors: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     kept: list[bytes] = field(default_factory=list)
     background: FileBackground = field(default_factory=FileBackground)
+    account_updates: list[AccountUpdate] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +125,7 @@ class _Taking:
         self._others: Counter[tuple[Name, bytes, bytes, bytes, int]] = Counter()
         self._clocks: Counter[Name] = Counter()
         self._background = FileBackground()
+        self._account_updates: list[AccountUpdate] = []
         self._total = self._of_run = self._cut = self._without = 0
         self._moments: list[tuple[int, int]] = []
 
@@ -152,6 +162,7 @@ class _Taking:
             self._other_errors,
             self._kept,
             self._background,
+            self._account_updates,
         )
 
     def _chunk(self, chunk: bytes, *, first: bool) -> None:
@@ -270,6 +281,13 @@ class _Taking:
         record = parse(line, self._proxy)
         if type(record) is ErrorLine:
             self._other_errors[_error_key(record)] += 1
+        elif type(record) is BackendLine and record.asker == b"container-server" and record.status < 300:
+            # The path of an update in an account server is that of the container.
+            device = _place(self._devices, (self._node(record.host), b"account", record.device))
+            trans_id = TRANS_ID.search(line)
+            self._account_updates.append(
+                AccountUpdate(trans_id[0] if trans_id else b"", device, record.seconds)
+            )
 
     def _take_clock(self, place: int, node: Name, line: bytes) -> None:
         """Take the time of a line, while too few of the node's are known."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ssbench.attribution import beside, culprits, evidence, kinds, parts, tables, troubles
+from ssbench.attribution import account_updates, beside, culprits, evidence, kinds, parts, tables, troubles
 from ssbench.attribution.addresses import Addresses
 from ssbench.attribution.at_work import AtWork
 from ssbench.attribution.culprits import POOLED, Family, Suspect, Verdict
@@ -129,6 +129,7 @@ class _Conclusions:
         found = [self._suspect(each, verdict) for each in verdict.suspects]
         found += self._last(found)
         found += self._together(found)
+        found += account_updates.slow(self._joined, self._families[-2].request)
         found += troubles.late(self._joined)
         found += troubles.broken(self._joined, self._addresses)
         found += troubles.missing(self._joined, self._usable, self._complete)

@@ -79,6 +79,8 @@ class Join:
         self._files: list[FileCount] = []
         self._kept: list[tuple[str, bool, bytes]] = []
         self._backgrounds: list[FileBackground] = []
+        # The same line may be in two files.
+        self._account_updates: dict[tuple[bytes, int, float], None] = {}
 
     @property
     def identified(self) -> int:
@@ -153,6 +155,8 @@ class Join:
             ("partition", _places(self._partitions, found.partitions)),
         ):
             lines[name] = numbers[lines[name]]
+        for trans_id, device, seconds in found.account_updates:
+            self._account_updates[trans_id, self._devices[found.devices[device]], seconds] = None
         policies = np.array([policy for policy, _ in self._partitions], np.int64)
         policy = policies[lines["partition"]] if len(policies) else np.zeros(0, np.int64)
         told = (lines["of"] == OBJECT) & (policy != NO_POLICY)
@@ -196,6 +200,10 @@ class Join:
                 place: text for place, text in self._candidates.items() if place in self._wanted.shown
             },
             kept=self._kept,
+            account_updates=(
+                np.array([place for _, place, _ in self._account_updates], np.int64),
+                np.array([seconds for _, _, seconds in self._account_updates], np.float64),
+            ),
             background=background.together(self._backgrounds, self._operations.ended),
         )
 

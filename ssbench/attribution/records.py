@@ -61,9 +61,10 @@ class Finding:
     ``level`` is ``proxy``, ``proxy process``, ``node``, ``process`` or ``device``, and ``name`` who it is;
     ``members`` are the devices of a process or node, ``ties`` those whose own times rule them out.
     ``part`` is the time that shows it best (:mod:`ssbench.attribution.evidence`; ``last`` for replicas of
-    writes that end last) and ``group`` is ``reads`` or ``writes`` where those alone do. ``difference`` is
-    that of this time, with its 95 % ``interval``, and ``request`` the median of the requests concerned;
-    ``share`` says in how many of the run's requests it took part.
+    writes that end last, ``account updates`` of the containers that the run made) and ``group`` is ``reads``
+    or ``writes`` where those alone do. ``difference`` is that of this time, with its 95 % ``interval``, and
+    ``request`` the median of the requests concerned; ``share`` says in how many of the run's requests it
+    took part.
     ``own`` has the differences of the times that are its own, by part; ``felt`` those of the client's, for
     reads and writes. ``beside`` is what recon saw of its node, ``statsd`` what that says of it, ``work``
     what else was at work there, and ``daemons`` are those of which lines are given of its node: None where

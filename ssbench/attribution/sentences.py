@@ -18,6 +18,7 @@ _WHAT = {
     "deletes": "its deletes take {} by its own log",
     "updates": "container updates with it take {} by its own log",
     "lookups": "what proxies ask it takes {} by its own log",
+    "account updates": "the updates of new containers take {} by its own log",
     "own part": "its own part of requests takes {}",
     "way": "the way to it takes {}",
     "last": "writes wait for it: its replica takes {} than the others of the same write, by their own logs",
@@ -38,6 +39,7 @@ _NEXT = {
     "last": _DISK,
     "updates": "iostat -x of the device with the container's database, and how many objects it lists",
     "lookups": "iostat -x of the device with the databases",
+    "account updates": "iostat -x of the device with the databases",
     "own part": "CPU and workers of the proxy, its middleware, memcached",
     "way": "the network and the load balancer before the proxy, its CPU and backlog",
 }
