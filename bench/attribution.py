@@ -1,4 +1,4 @@
-"""Does ``ssbench-master attribute`` name who is slow, and nobody else?
+"""Does ``ssbench-master attribute`` name what is slow, and nothing else?
 
     python bench/attribution.py --simulated [--runs N] [--cases NAME ...] [--noisy]
     python bench/attribution.py --real [--runs N] [--cases NAME ...] [--devices N] [--limit]

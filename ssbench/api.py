@@ -119,7 +119,7 @@ def run_scenario(
 
     ``users``, ``operations``, ``seconds`` and ``rate`` (operations per second, in an open loop) replace what
     the scenario says. Swift is where ``credentials`` say, or one that is started for the run. ``on_results``
-    is called with blocks of results while the run goes on; the run waits for it. :class:`Bench` has more:
+    is called with blocks of results during the run; the run waits for it. :class:`Bench` has more:
     several runs with the same workers, workers on other hosts.
 
     Raises SsbenchError where the benchmark could not begin, or was interrupted before it did. What fails

@@ -106,7 +106,8 @@ class Operation:
     possible in a run of two sides. ``signed``: in place of a token it has a signature of the container, with
     a key that is written to the account. ``beside``: it uses a container beside each of the scenario.
     ``required`` are the keys without which it cannot be sent. ``steps`` are what its time is told by, one
-    after the other: names, or in braces the key of its settings that has them.
+    after the other: names, or in braces the key of its settings that has them. ``posts``: it may replace the
+    metadata of an object.
     """
 
     code: int
@@ -132,6 +133,7 @@ class Operation:
     beside: bool = False
     required: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    posts: bool = False
 
     def most_requests(self, settings: Settings) -> int:
         """Return how many requests it is at most, those included that remove what it made.

@@ -206,6 +206,7 @@ POST = Operation(
     method="POST",
     effect=Effect.CHANGES,
     keys={"metadata": whole(1, 89), "metadata_bytes": whole(1, 256)},
+    posts=True,
 )
 CREATE_ONLY = Operation(
     code=11,
@@ -324,6 +325,7 @@ SEQUENCE = Operation(
     keys={"steps": SEQUENCE_STEPS},
     required=("steps",),
     steps=("{steps}",),
+    posts=True,
 )
 #: An initial object: HEAD, and PUT if there is none of a size in the range of its class.
 UPLOAD_IF_MISSING = Operation(

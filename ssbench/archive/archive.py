@@ -112,7 +112,7 @@ class Archive:
     def _update(self, index: sqlite3.Connection) -> None:
         """Read the files that the index does not have as they are, and forget those that are gone.
 
-        Each is committed by itself: nobody waits for another one's reading, and Ctrl-C loses one file.
+        Each is committed by itself: no process waits for another one's reading, and Ctrl-C loses one file.
         """
         known = {entry.file: (entry.size, entry.changed) for entry in database.entries(index)}
         there: dict[str, tuple[int, int]] = {}

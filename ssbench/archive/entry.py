@@ -63,7 +63,7 @@ def entry_of(statistics: RunStatistics, file: str, size: int, changed: int) -> E
         users=min(run.scenario.user_count, 2**63 - 1),
         rate=rate if math.isfinite(rate) else None,
         p99=total.lines[0].latency.supported_percentile(99),
-        # A run that goes on is incomplete too, which is no verdict yet.
+        # A run in progress is incomplete too, which is no verdict yet.
         verdict=verdict_of(statistics).outcome.value if statistics.complete else "incomplete",
         facts=json.dumps(facts_of(statistics)),
         figures=json.dumps(_figures(statistics)),

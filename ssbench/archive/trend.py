@@ -83,7 +83,7 @@ def _section(scenario: str, runs: Sequence[Entry], left_out: int) -> Section:
         + (NO_P99 + ". " if any(run.p99 is None for run in runs) else "")
         + "! what the runs should have in common changed."
         " * a new level begins; 1 of 100 series without one has such a mark."
-        + ("" if len(runs) >= ENOUGH_RUNS else f" Levels are told from {ENOUGH_RUNS} runs on.")
+        + ("" if len(runs) >= ENOUGH_RUNS else f" Levels need {ENOUGH_RUNS} runs.")
         + (f" Not marked, because it differs from run to run: {', '.join(own)}." if own else "")
     )
     return Section(title, (Table(_COLUMNS, rows), Note(note)))

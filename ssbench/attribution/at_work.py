@@ -1,4 +1,4 @@
-"""What else was at work on who is slow, in the same seconds: what may be why."""
+"""What else was at work on a suspect, in the same seconds: what may be why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statistics import median
 from ssbench.attribution.joined import Device, Joined
 from ssbench.attribution.records import Finding, Work
 
-#: Fewer requests of others, or a smaller share of the time, are not told.
+#: Fewer requests of others, or a smaller share of the time, are not reported.
 _FEW_REQUESTS = 5
 _LITTLE_TIME = 0.01
 _DAEMON = re.compile(r"(?:object|container|account)-(?!server$)")
@@ -65,7 +65,7 @@ class AtWork:
             self._first[node] = min(second, self._first.get(node, second))
 
     def beside(self, finding: Finding) -> list[Work]:
-        """Return what was at work on who is slow, while it was."""
+        """Return what was at work on a suspect, while it was."""
         place = self._place(finding)
         if place is None or not self._run.seconds > 0:
             return []
@@ -73,7 +73,7 @@ class AtWork:
         return [*self._requests(place, slow), *self._daemons(place, slow)]
 
     def logs(self, finding: Finding) -> list[str] | None:
-        """Return the daemons of which lines name the node of who is slow; None where no node has any."""
+        """Return the daemons of which lines name the node of a suspect; None where no node has any."""
         place = self._place(finding)
         if place is None or not self._found.programs:
             return None
@@ -84,7 +84,7 @@ class AtWork:
         return None if finding.level.startswith("proxy") else self._places.get(finding.name)
 
     def _slow(self, finding: Finding) -> _Span:
-        """Return the part of the run in which somebody is slow, of whole seconds as those of log lines."""
+        """Return the part of the run in which a server is slow, of whole seconds as those of log lines."""
         course = finding.course
         if course is None or course.begins is None or course.ends is None:
             return self._run

@@ -1,4 +1,4 @@
-"""What recon and statsd saw of suspects: beside who is slow, what may be why."""
+"""What recon and statsd saw of suspects, beside what the logs say: what may be why."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution.joined import NOBODY, Joined, Lines, Operations
+from ssbench.attribution.joined import NO_INDEX, Joined, Lines, Operations
 from ssbench.attribution.ranks import Places
 
 Thing = TypeVar("Thing")
@@ -77,7 +77,7 @@ def _merged(before: Sequence[Thing], after: Sequence[Thing]) -> tuple[list[Thing
 
 
 def _renumbered(places: Places, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    found = np.full(len(places), NOBODY, np.int64)
-    known = places != NOBODY
+    found = np.full(len(places), NO_INDEX, np.int64)
+    known = places != NO_INDEX
     found[known] = numbers[places[known]]
     return found

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ssbench.attribution import evidence, kinds, parts, shares
 from ssbench.attribution.both import both
 from ssbench.attribution.culprits import ALPHA, LEAST_SHARE
-from ssbench.attribution.joined import NOBODY, OBJECT, UPDATE, Joined
+from ssbench.attribution.joined import NO_INDEX, OBJECT, UPDATE, Joined
 from ssbench.attribution.ranks import Floats, Places, holm
 from ssbench.measures import Count, PerhapsNumber, PerhapsSeconds, Seconds
 from ssbench.operations import OPERATIONS
@@ -187,12 +187,12 @@ def _of_operations(joined: Joined, split: parts.Parts, usable: evidence.Usable) 
     names = [operation.name for operation in OPERATIONS.drawn]
     place_of = {operation.code: place for place, operation in enumerate(OPERATIONS.drawn)}
     of_code = np.array(
-        [place_of.get(code, NOBODY) for code in range(int(operations.code.max(initial=0)) + 1)]
+        [place_of.get(code, NO_INDEX) for code in range(int(operations.code.max(initial=0)) + 1)]
     )
     every = {"client": operations.latency} | {name: getattr(columns, name) for name in columns.__slots__}
     for part, seconds in every.items():
         mask = usable.first_try if part == "client" else usable.compared
-        at = np.flatnonzero(mask & ~np.isnan(seconds) & (of_code[operations.code] != NOBODY))
+        at = np.flatnonzero(mask & ~np.isnan(seconds) & (of_code[operations.code] != NO_INDEX))
         stratum = kinds.strata((operations.code[at], joined.policy[at]), operations.size[at])
         who = {"operation": of_code[operations.code[at]]}
         times = _Times(part, at, seconds[at], stratum, who, {"operation": names}, has_peers=False)
@@ -217,7 +217,7 @@ def _of_servers(joined: Joined, split: parts.Parts, usable: evidence.Usable) -> 
     yield _of_lines(joined, "writes", *_beyond_fastest(joined, np.flatnonzero(writes), seconds))
     yield _of_lines(joined, "updates", np.flatnonzero(fine & (lines.of == UPDATE)), seconds)
     for part, own in (("own part", split.proxy), ("way", split.client)):
-        at = np.flatnonzero(usable.first_try & (joined.proxy != NOBODY) & ~np.isnan(own))
+        at = np.flatnonzero(usable.first_try & (joined.proxy != NO_INDEX) & ~np.isnan(own))
         columns = (operations.code[at], joined.policy[at], joined.proxy[at])
         stratum = kinds.strata(columns, operations.size[at])
         yield _Times(part, at, own[at], stratum, {"proxy": joined.proxy[at]}, {"proxy": joined.proxies})
@@ -255,7 +255,7 @@ def _of_lines(joined: Joined, part: str, at: Places, seconds: Floats) -> _Times:
     if not several.any():
         del who["node"]
     else:
-        who["node"] = np.where(several[who["node"]], who["node"], NOBODY)
+        who["node"] = np.where(several[who["node"]], who["node"], NO_INDEX)
     every = {"device": [str(each) for each in joined.devices], "node": names}
     return _Times(part, of, seconds[at], stratum, who, {level: every[level] for level in who})
 

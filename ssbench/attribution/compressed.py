@@ -1,4 +1,4 @@
-"""The bytes of a log file, decompressed: what it is compressed by is told by its first bytes.
+"""The bytes of a log file, decompressed: how it is compressed follows from its first bytes.
 
 gzip is read by :class:`~ssbench.run_results.stream.Stream`, which also salvages what precedes damage. Logs
 are read piece by piece and nothing of them is kept, so that no limit of expansion is needed.

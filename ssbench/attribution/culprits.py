@@ -4,7 +4,7 @@ A :class:`Family` has the tests of one measured time: a part that belongs to one
 time of reads, a proxy's own part, ...), or the client's total. All are rank tests
 (:mod:`ssbench.attribution.ranks`), adjusted together by Holm's method.
 
-A part of its own decides before the client's total: nobody else's time is in it. The total finds
+A part of its own decides before the client's total: no other server's time is in it. The total finds
 what is in no server's own time. But a write takes all its replicas, and a ring may put the same devices
 together in every partition. The total then fits each of them, and their own times decide among them, or
 nothing does.

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ssbench.attribution import kinds
 from ssbench.attribution.culprits import Family, Level
-from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, UPDATE, Joined
+from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, UPDATE, Joined
 from ssbench.attribution.kinds import GROUPS, READS, Compared
 from ssbench.attribution.parts import Parts
 from ssbench.attribution.ranks import Floats, Places, Units, pairs
@@ -173,11 +173,11 @@ def _of_lines(part: str, joined: Joined, at: Places, seconds: Floats) -> Family:
 def _of_proxies(part: str, joined: Joined, seconds: Floats, usable: npt.NDArray[np.bool_]) -> Family:
     """Compare a time of each operation by proxy, in slices of the run."""
     operations = joined.operations
-    at = np.flatnonzero(usable & (joined.proxy != NOBODY) & ~np.isnan(seconds))
+    at = np.flatnonzero(usable & (joined.proxy != NO_INDEX) & ~np.isnan(seconds))
     stratum = kinds.strata((operations.code[at], joined.policy[at]), operations.size[at])
     group = np.zeros(int(stratum.max(initial=-1)) + 1, np.int64)
     worker = joined.proxy_worker[at]
-    known = np.flatnonzero(worker != NOBODY)
+    known = np.flatnonzero(worker != NO_INDEX)
     return Family(
         part,
         Units(seconds[at], stratum, group, kinds.slices(at)),

@@ -302,7 +302,7 @@ class _Taking:
                 self._background.zones[zone(written.seconds, second)] += 1
 
     def _take_of_others(self, line: bytes) -> None:
-        """Count a request of somebody else that a storage server did."""
+        """Count a request of another client that a storage server did."""
         record = parse(line) if BACKEND_LINE in line else None
         second = access_time(line)
         if type(record) is BackendLine and second is not None:

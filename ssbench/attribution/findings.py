@@ -12,7 +12,7 @@ from ssbench.attribution.addresses import Addresses
 from ssbench.attribution.at_work import AtWork
 from ssbench.attribution.culprits import POOLED, Family, Suspect, Verdict
 from ssbench.attribution.detectable import detectable
-from ssbench.attribution.joined import NOBODY, Joined
+from ssbench.attribution.joined import NO_INDEX, Joined
 from ssbench.attribution.kinds import GROUPS
 from ssbench.attribution.moments import Course, course
 from ssbench.attribution.ranks import (
@@ -30,11 +30,11 @@ from ssbench.attribution.replicas import Last, Replicas
 from ssbench.attribution.shares import time_shares
 from ssbench.attribution.standings import standings
 
-#: Differences of fewer requests are not told.
+#: Differences of fewer requests are not reported.
 _FEW = 5
 #: Slow by its own clock, but not felt: so large a share of its answers came after the proxy's.
 _UNFELT = 0.5
-#: Findings of who is slow, of which it is asked what else was at work there.
+#: Findings of suspects, of which it is asked what else was at work there.
 _SLOW = ("slow", "unfelt", "late")
 
 
@@ -59,7 +59,7 @@ class _Conclusions:
         compared = first_try & self._complete.complete & ~self._complete.concurrent
         self._usable = evidence.Usable(first_try, compared)
         self._by_device = kinds.compare(joined, compared, by_proxy=True)
-        self._by_proxy = kinds.compare(joined, first_try & (joined.proxy != NOBODY), by_proxy=False)
+        self._by_proxy = kinds.compare(joined, first_try & (joined.proxy != NO_INDEX), by_proxy=False)
         self._families = evidence.families(joined, self._parts, self._usable, self._by_device, self._by_proxy)
         self._replicas = Replicas(joined, compared, evidence.less_updates(joined))
         self._nodes = kinds.node_names(joined)

@@ -18,7 +18,7 @@ from ssbench.attribution.background import FileBackground
 from ssbench.attribution.file_lines import FileLines, Wanted
 from ssbench.attribution.files import LogFile
 from ssbench.attribution.ids import Ids
-from ssbench.attribution.joined import NOBODY, OBJECT, Device, FileCount, Joined, Operations, Process
+from ssbench.attribution.joined import NO_INDEX, OBJECT, Device, FileCount, Joined, Operations, Process
 from ssbench.attribution.lines import NO_POLICY
 from ssbench.attribution.processes import read_all
 from ssbench.attribution.slowest import slowest
@@ -63,8 +63,8 @@ class Join:
         window = background.window(min(seconds), max(seconds)) if seconds else None
         self._wanted = Wanted(found, self.run_marks, template, frozenset(shown), other, window, self._marked)
         count = len(self._operations.code)
-        self._proxy = np.full(count, NOBODY, np.int64)
-        self._worker = np.full(count, NOBODY, np.int64)
+        self._proxy = np.full(count, NO_INDEX, np.int64)
+        self._worker = np.full(count, NO_INDEX, np.int64)
         self._seconds = np.full(count, np.nan)
         self._policy = np.full(count, NO_POLICY, np.int64)
         self._handoffs = np.zeros(count, np.int64)
@@ -133,7 +133,7 @@ class Join:
                 self._candidates[before + row] = text[: ids.LENGTH]
 
     def read(self, files: Sequence[LogFile]) -> None:
-        """Take in the lines of all log files. Raises StatFileError when one cannot be read."""
+        """Read the lines of all log files. Raises StatFileError when one cannot be read."""
         for file, found in zip(files, read_all(files, self._wanted), strict=True):
             self._add(file, found)
 

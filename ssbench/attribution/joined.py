@@ -16,7 +16,7 @@ from ssbench.attribution.ranks import Places
 OBJECT, UPDATE, OTHER = 0, 1, 2
 
 #: No server or device, in columns of places.
-NOBODY = -1
+NO_INDEX = -1
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -107,7 +107,7 @@ class Joined:
     """Operations, and what the logs say of each.
 
     ``results`` counts the results of the run, of which the operations are a random sample or all.
-    ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NOBODY` where there is no line;
+    ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NO_INDEX` where there is no line;
     ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that mention one. ``errors`` is by
     (kind, server, address, device), of operations that are results; ``other_errors`` of the other
     requests of the run: initial uploads, attempts that were repeated, clean-up. ``trans_ids`` has the ids of

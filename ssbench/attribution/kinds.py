@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.attribution.culprits import Level
-from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, Joined
+from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, Joined
 from ssbench.attribution.ranks import Pairs, Places, Units, pairs
 from ssbench.operation import MAX_CODE, On
 from ssbench.operations import OPERATIONS
@@ -88,7 +88,7 @@ def completeness(joined: Joined) -> Completeness:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Units, where ``unit_of`` is that of each operation; :data:`NOBODY` for none.
+    """Units, where ``unit_of`` is that of each operation; :data:`NO_INDEX` for none.
 
     ``first`` is the first operation of each unit.
     """
@@ -100,7 +100,7 @@ class Compared:
     def pairs(self, operation: Places, candidate: Places, count: int) -> Pairs:
         """Turn who took part in which operation into pairs of units."""
         unit = self.unit_of[operation]
-        there = (unit != NOBODY) & (candidate != NOBODY)
+        there = (unit != NO_INDEX) & (candidate != NO_INDEX)
         return pairs(unit[there], candidate[there], count)
 
 
@@ -114,7 +114,7 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
     at = np.flatnonzero(usable)
     if not len(at):
         empty = np.zeros(0, np.int64)
-        return Compared(Units(np.zeros(0), empty, empty), np.full(len(usable), NOBODY, np.int32), empty)
+        return Compared(Units(np.zeros(0), empty, empty), np.full(len(usable), NO_INDEX, np.int32), empty)
     code = operations.code[at].astype(np.int64)
     proxy = joined.proxy[at] + 1 if by_proxy else np.zeros(len(at), np.int64)
     rough = _number(code, joined.policy[at], proxy, _nodes_used(joined)[at])
@@ -130,7 +130,7 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
     first = np.unique(unit, return_index=True)[1]
     group = np.zeros(stratum.max() + 1, np.int64)
     group[stratum] = ~READS[code]
-    unit_of = np.full(len(usable), NOBODY, np.int32)
+    unit_of = np.full(len(usable), NO_INDEX, np.int32)
     unit_of[at] = unit
     units = Units(seconds, stratum[first], group, None if by_proxy else slices(first))
     return Compared(units, unit_of, at[first])
@@ -196,7 +196,7 @@ def levels(joined: Joined, compared: Compared) -> list[Level]:
     lines = joined.lines
     telling = np.flatnonzero(lines.of != OTHER)
     unit = compared.unit_of[lines.operation[telling]]
-    there = unit != NOBODY
+    there = unit != NO_INDEX
     return levels_of(joined, unit[there], telling[there])
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution.joined import NOBODY, OBJECT, Joined
+from ssbench.attribution.joined import NO_INDEX, OBJECT, Joined
 from ssbench.attribution.kinds import READS, Completeness
 from ssbench.attribution.ranks import Floats, Places
 
@@ -23,7 +23,7 @@ class Parts:
     never below 0, though a client can have the last byte a little before the proxy notes it.
     ``backend`` is the longest time of an object server that ended within the proxy's time, ``proxy`` the
     proxy's less that: its own work, and for reads the body. ``slowest`` is the place of that line, or
-    :data:`~ssbench.attribution.joined.NOBODY`. ``extra`` counts servers beyond the usual number: failed
+    :data:`~ssbench.attribution.joined.NO_INDEX`. ``extra`` counts servers beyond the usual number: failed
     attempts, and handoffs in their place.
     """
 
@@ -53,9 +53,9 @@ def split(joined: Joined, complete: Completeness) -> Parts:
     lines, total = joined.lines, joined.proxy_seconds
     inside = np.flatnonzero((lines.of == OBJECT) & ~(lines.seconds > total[lines.operation] + LATE))
     order = inside[np.lexsort((lines.seconds[inside], lines.operation[inside]))]
-    slowest = np.full(count, NOBODY, np.int64)
+    slowest = np.full(count, NO_INDEX, np.int64)
     slowest[lines.operation[order]] = order  # the last one written stays
-    backend = np.where(slowest == NOBODY, np.nan, np.append(lines.seconds, np.nan)[slowest])
+    backend = np.where(slowest == NO_INDEX, np.nan, np.append(lines.seconds, np.nan)[slowest])
     every = np.bincount(lines.operation[lines.of == OBJECT], minlength=count)
     return Parts(
         client=np.maximum(joined.operations.latency - total, 0.0),

@@ -1,8 +1,8 @@
-"""Do requests that somebody took part in take longer than others of the same kind? A rank test.
+"""Do requests that a server took part in take longer than others of the same kind? A rank test.
 
 Requests are compared within *strata* only: requests of one kind. In each, a request's score is its rank
 divided by n + 1, less the mean (van Elteren's weights of the Wilcoxon test). The sum of the scores of
-those that somebody took part in, divided by its standard deviation over all permutations within the
+those that it took part in, divided by its standard deviation over all permutations within the
 strata, is a standard normal deviate where taking part does not matter. Scores of another kind make other
 tests of the same machinery: 1 for the slowest tenth and 0 else is the test of Mantel and Haenszel.
 """
@@ -270,7 +270,7 @@ def holm(probabilities: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """By how much requests with somebody take longer than others of their kind, in seconds.
+    """By how much requests with a server take longer than others of their kind, in seconds.
 
     ``median`` is the median of what they take beyond the median of their kind without; ``mean`` the
     difference of means, outliers cut at the 99th percentile; ``base`` the median that they would have.

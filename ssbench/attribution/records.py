@@ -27,7 +27,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was at work on who is slow besides the run, in the seconds in which it was slow.
+    """What was at work on a suspect besides the run, in the seconds in which it was slow.
 
     ``who`` is a background daemon of Swift or ``other clients``, ``on`` is ``device`` or ``node``: what it
     worked on. ``during`` is in requests a second on a device where ``unit`` is ``requests``, and else a share

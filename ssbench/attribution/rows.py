@@ -14,7 +14,7 @@ from ssbench.attribution.ranks import distinct
 #: The fields of a line as it comes from a file: those of :class:`~ssbench.attribution.joined.Lines`, and the
 #: proxy's process that asked.
 ROW = struct.Struct("<IIIIfHBH")
-#: Nobody of the proxies asked, or more have than have numbers.
+#: No proxy asked, or more have than have numbers.
 NO_WORKER = 0xFFFF
 #: A proxy's line: operation, proxy, seconds, policy.
 PROXY_ROW = struct.Struct("<IHdh")

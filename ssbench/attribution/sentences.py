@@ -50,7 +50,7 @@ _BUSY = "load, CPU and network of the node, workers of the server, iostat -x"
 #: A device's own time of requests, which should be most of what they cost.
 _OWN = ("own", "reads", "deletes")
 
-#: What is said where the time that clients felt is not in the log of who is slow.
+#: What is said where the time that clients felt is not in the suspect's own log.
 _UNSHOWN = (
     "Its own log does not show it: the time passes before its clock starts (network, queue, a busy"
     " process) or while the body of a read is sent."
@@ -171,7 +171,7 @@ def _recon(finding: Finding) -> str:
 
 
 def _work(finding: Finding) -> str:
-    """Return what else was at work on who is slow; nothing where no log would tell of it."""
+    """Return what else was at work on a suspect; nothing where no log would tell of it."""
     if finding.work:
         return f"In the same seconds: {'; '.join(map(_of_work, finding.work))}."
     if finding.daemons is None:

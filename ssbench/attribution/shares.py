@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution.joined import NOBODY, UPDATE, Joined
+from ssbench.attribution.joined import NO_INDEX, UPDATE, Joined
 from ssbench.attribution.parts import Parts
 from ssbench.attribution.ranks import Floats
 from ssbench.measures import Count, Seconds
@@ -19,7 +19,7 @@ from ssbench.operations import OPERATIONS
 
 #: The requests around a percentile: between these shares of all, by latency.
 _RANKS = {"p50": (0.45, 0.55), "p99": (0.98, 1.0)}
-#: Parts are told of at least this many requests, around the median of at least so many.
+#: Parts are reported of at least this many requests, around the median of at least so many.
 _LEAST = 5
 _FEW = 20
 
@@ -79,7 +79,7 @@ def columns(joined: Joined, split: Parts) -> Columns:
 def time_shares(joined: Joined, split: Parts, fine: npt.NDArray[np.bool_]) -> list[TimeShare]:
     """Return the parts of typical and of slow requests of each operation; ``fine`` are the successes."""
     parts = columns(joined, split)
-    known = fine & (joined.operations.retries == 0) & (split.slowest != NOBODY) & ~np.isnan(parts.way)
+    known = fine & (joined.operations.retries == 0) & (split.slowest != NO_INDEX) & ~np.isnan(parts.way)
     found = []
     for operation in OPERATIONS.drawn:
         at = np.flatnonzero(known & (joined.operations.code == operation.code))

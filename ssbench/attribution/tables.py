@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ssbench.attribution.addresses import Addresses
 from ssbench.attribution.culprits import Level
 from ssbench.attribution.doubts import doubts
-from ssbench.attribution.joined import NOBODY, OBJECT, OTHER, Joined
+from ssbench.attribution.joined import NO_INDEX, OBJECT, OTHER, Joined
 from ssbench.attribution.kinds import Compared, Completeness
 from ssbench.attribution.parts import Parts, quantiles
 from ssbench.attribution.ranks import Difference, Places, Units, difference, distinct, pairs
@@ -234,7 +234,7 @@ def slowest_rows(joined: Joined, split: Parts, accused: set[str]) -> list[SlowOp
     theirs = np.flatnonzero(np.isin(joined.lines.operation, places))
     for place in places.tolist():
         line = int(split.slowest[place])
-        proxy = joined.proxies[joined.proxy[place]] if joined.proxy[place] != NOBODY else None
+        proxy = joined.proxies[joined.proxy[place]] if joined.proxy[place] != NO_INDEX else None
         own = theirs[joined.lines.operation[theirs] == place]
         took_part = [proxy, *(str(joined.devices[each]) for each in np.unique(joined.lines.device[own]))]
         rows.append(
@@ -245,8 +245,8 @@ def slowest_rows(joined: Joined, split: Parts, accused: set[str]) -> list[SlowOp
                 _known(split.proxy[place]),
                 _known(split.backend[place]),
                 proxy,
-                None if line == NOBODY else str(joined.devices[joined.lines.device[line]]),
-                None if line == NOBODY else str(joined.processes[joined.lines.process[line]]),
+                None if line == NO_INDEX else str(joined.devices[joined.lines.device[line]]),
+                None if line == NO_INDEX else str(joined.processes[joined.lines.process[line]]),
                 int(split.extra[place]),
                 int(joined.handoffs[place]),
                 joined.trans_ids.get(place),
@@ -276,7 +276,7 @@ def coverage(joined: Joined, complete: Completeness, usable: npt.NDArray[np.bool
     """Count what the logs mention; ``usable`` operations are compared with each other."""
     operations = joined.operations
     fine = ~operations.failed
-    with_proxy = joined.proxy != NOBODY
+    with_proxy = joined.proxy != NO_INDEX
     whole = complete.complete
     facts = Coverage(
         results=joined.results,

@@ -85,7 +85,7 @@ class Limit:
         self._posteriors: list[_Floats] = []
 
     def add(self, load: float, evidence: Iterable[Evidence]) -> None:
-        """Take in what a trial says, in the order of conditions; evidence of size 0 changes nothing."""
+        """Count what a trial says, in the order of conditions; evidence of size 0 changes nothing."""
         for place, each in enumerate(evidence):
             if place == len(self._posteriors):
                 self._posteriors.append(np.zeros((len(self._grid), len(_SLOPES), len(_FLOORS))))

@@ -76,7 +76,7 @@ class Search:
         return self._current
 
     def record(self, evidence: Sequence[Evidence], *, no_higher: bool = False) -> None:
-        """Take in what a trial said of each condition; with ``no_higher`` no higher value is tried."""
+        """Count what a trial said of each condition; with ``no_higher`` no higher value is tried."""
         trial = self._current
         if trial is None:
             raise ValueError("nothing was to be tried")

@@ -261,7 +261,7 @@ def _join(
 ) -> tuple[Joined, RunSummary | None]:
     from ssbench.attribution import texts
     from ssbench.attribution.join import Join
-    from ssbench.attribution.joined import NOBODY
+    from ssbench.attribution.joined import NO_INDEX
     from ssbench.cli.stat_file import reading
 
     with reading(stats_file) as results:
@@ -277,7 +277,7 @@ def _join(
     joined = join.joined()
     if sentence := texts.sampled(len(joined.operations.code), joined.results):
         _log.warning("%s: %s", stats_file, sentence)
-    if not len(joined.lines) and not (joined.proxy != NOBODY).any():
+    if not len(joined.lines) and not (joined.proxy != NO_INDEX).any():
         raise UsageError(_nothing(stats_file, joined, template))
     for count in joined.files:
         if count.damage:

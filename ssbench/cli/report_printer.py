@@ -29,7 +29,7 @@ from ssbench.verdict import Verdict
 
 _log = logging.getLogger(__name__)
 
-#: Seconds to wait for the reader of the report before the run goes on, and at the end of the program.
+#: Seconds to wait for the reader of the report before the run continues, and at the end of the program.
 _AT_FIRST_SECONDS = 2.0
 _AT_LAST_SECONDS = 5.0
 

@@ -1,4 +1,4 @@
-"""The options that show a run in a browser while it goes on: ``--web`` and ``--web-open``."""
+"""The options that show a run in a browser while it is running: ``--web`` and ``--web-open``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
         const=_HERE,
         metavar="[ADDRESS:]PORT",
         type=listen,
-        help="serve the page of --html while the run goes on, at a URL that is logged; other hosts reach it"
+        help="serve the page of --html while the run lasts, at a URL that is logged; other hosts reach it"
         " only where an address is given (default: no page; without a value, any port of 127.0.0.1)",
     )
     parser.add_argument(

@@ -25,7 +25,7 @@ _NAMED = 5
 
 
 class Kind(Enum):
-    """What can be remarkable, in the order in which it is told. ``is_warning``: it makes results doubtful."""
+    """What can be remarkable, in this order in reports. ``is_warning``: it makes results doubtful."""
 
     UNOBSERVED = "unobserved"
     UNANSWERED = "unanswered"
@@ -58,7 +58,7 @@ class Judgment:
     """One remarkable thing: ``what`` (a device, a kind of replication) ``where`` (a node, a server, a URL).
 
     ``value`` is a share of 1 for what is full, seconds for what is late, and a number for the others.
-    ``reason`` is somebody else's words.
+    ``reason`` is text from the server.
     """
 
     kind: Kind
@@ -102,7 +102,7 @@ def after(server: Server) -> State | None:
 
 
 def nodes(observation: Observation) -> list[Node]:
-    """Group the servers; those that never told their folder of devices are by themselves."""
+    """Group the servers; those that never reported their folder of devices are by themselves."""
     groups: dict[tuple[str, str], list[Server]] = {}
     for server in sorted(observation.servers, key=lambda each: each.kind != "object"):
         root = server.last.root if server.last else None

@@ -36,7 +36,7 @@ class Observer:
     """Watches the servers at the ``recon`` URLs, and what comes to a port of statsd; a context manager.
 
     Servers are sampled every ``interval`` seconds. Entering binds the port; it and making one raise
-    UsageError. After that whatever fails is told in the observation.
+    UsageError. After that failures are recorded in the observation.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Observer:
             self._process.stdin.flush()
 
     def _receive(self, patience: float) -> Observation:
-        """Return what the process says next; one that says nothing is told of as a failure."""
+        """Return what the process says next; one that says nothing is recorded as a failure."""
         try:
             line = self._lines.get(timeout=patience + _SLACK)
             return msgspec.json.decode(line, type=Observation)

@@ -17,7 +17,7 @@ from ssbench.cluster.observation import MAX_SAMPLED, Proxy, Server, State
 _CONNECT_SECONDS = 2.0
 _READ_SECONDS = 3.0
 _ROUND_SECONDS = 6.0
-#: A larger answer is nobody's of Swift's (bytes).
+#: A larger answer is not Swift's (bytes).
 _MAX_ANSWER = 4 * 1024 * 1024
 _MOST_THREADS = 16
 _KINDS = ("account", "container", "object")
@@ -43,7 +43,7 @@ def make_pool(*, insecure: bool = False, ca_certificates: str | None = None) -> 
 
 
 def ask_info(pool: urllib3.PoolManager, url: str) -> Proxy:
-    """Ask a proxy for its ``/info``; one that does not answer is told of in the record."""
+    """Ask a proxy for its ``/info``; failures are recorded in the result."""
     try:
         _, body = _get(pool, "GET", f"{url}/info", time.monotonic() + _ROUND_SECONDS)
     except _NoAnswerError as error:

@@ -16,7 +16,7 @@ from ssbench.cluster.observation import MAX_NUMBERS, Interval, Metric, Statsd
 
 #: Names that are kept; a Swift of a thousand devices sends some two thousand.
 MAX_NAMES = 4000
-#: Longer datagrams than this are nobody's of Swift's (bytes).
+#: Longer datagrams than this are not Swift's (bytes).
 MAX_DATAGRAM = 8192
 
 _LINE = re.compile(
@@ -132,7 +132,7 @@ class Aggregator:
         self._lines = self._strange = self._nameless = 0
 
     def datagram(self, data: bytes, at: float) -> None:
-        """Take in a datagram of one or more lines that came ``at`` seconds after the beginning."""
+        """Receive a datagram of one or more lines that came ``at`` seconds after the beginning."""
         for text in data.splitlines() or [b""]:
             line = parse(text)
             if line is None:

@@ -14,7 +14,7 @@ class BindAddress:
     """Where a master listens: on two ports of ``ip``, if any, and in ``folder``, if any.
 
     The folder holds Unix sockets whose names are the numbers of the ports. Through them a message of a
-    local worker costs the master an eighth less CPU than through TCP. Nobody else may have access to the
+    local worker costs the master an eighth less CPU than through TCP. No other user may have access to the
     folder. Port 0 of ``ip`` means any free port; :attr:`~ssbench.fleet.sockets.MasterSockets.ports` has
     the numbers.
     """

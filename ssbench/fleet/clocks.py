@@ -67,7 +67,7 @@ class Clocks:
     def observe(
         self, clock: float, received: float, asked: float | None, wall_difference: float | None
     ) -> None:
-        """Take in a heartbeat that was sent at ``clock`` by the worker's monotonic clock.
+        """Receive a heartbeat that was sent at ``clock`` by the worker's monotonic clock.
 
         By the master's it arrived at ``received`` and answers a ping sent at ``asked`` (None: no ping).
         ``wall_difference`` is arrival less sending by time of day, None where it is not known.

@@ -1,6 +1,6 @@
 """The master's side of the fleet: its sockets, who is there, which jobs are where.
 
-It sends batches of tasks and takes in results. It knows no phase and no token, and says nothing: what
+It sends batches of tasks and receives results. It knows no phase and no token, and says nothing: what
 happens it reports as :mod:`ssbench.fleet.events`.
 """
 

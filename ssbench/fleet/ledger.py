@@ -1,6 +1,6 @@
 """Which worker holds which job, which jobs are to be sent again.
 
-Pure: the ledger knows no socket and is told the time, so that "the worker dies at this moment" is a
+Pure: the ledger knows no socket and is given the time, so that "the worker dies at this moment" is a
 unit test. Who is there is the business of :mod:`ssbench.fleet.roster`, who is to get how many that of
 :mod:`ssbench.fleet.allocation`. The rules, which make every job end exactly once:
 
@@ -267,7 +267,7 @@ class Ledger:
 
     @staticmethod
     def _claim(worker: WorkerState, batch: Batch) -> None:
-        # A worker that counts as lost claims nothing: nobody would look after it.
+        # A worker that counts as lost claims nothing: its jobs would not be watched.
         if worker is batch.worker and worker.presence.ready:
             worker.held.batches.add(batch.first)
 

@@ -1,4 +1,4 @@
-"""How many jobs may be sent now. Pure: a pace is told the time and the counts.
+"""How many jobs may be sent now. Pure: a pace is given the time and the counts.
 
 The loop (:mod:`ssbench.run.loop`) asks a :class:`Pace` each time it may send something; the pace alone
 decides how much load there is: a :class:`ClosedLoop`, or a :class:`StagedPace`, whose load changes

@@ -42,7 +42,7 @@ class Phase(Protocol):
         """Take note that tasks were sent after it was exhausted: some that had not begun, or that failed."""
 
     def done(self, ended: Sequence[tuple[Task, Result]], worker: WorkerState) -> None:
-        """Take in results: these tasks succeeded or failed."""
+        """Receive results: these tasks succeeded or failed."""
 
     def lost(
         self, tasks: Sequence[Task], *, abandoned: str | None, worker: WorkerState | None = None

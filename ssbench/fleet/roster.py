@@ -1,6 +1,6 @@
 """Which workers there are, which of them can be given jobs, which are lost.
 
-Pure: it knows no socket and is told the time. What happens to workers it reports as
+Pure: it knows no socket and is given the time. What happens to workers it reports as
 :mod:`ssbench.fleet.events`. The rules:
 
 * A worker is ready, and gets jobs, once it has answered a ping: only then both directions are known to

@@ -32,7 +32,7 @@ _DROP_MILLISECONDS = int(LOST_AFTER * 1000) + _PING_MILLISECONDS
 _MOST_WAITING = 1000
 _MOST_RESULTS_WAITING = 100
 
-#: A connection on which nobody speaks ZMTP is closed after so long. libzmq's default is 30 s, in which
+#: A connection on which ZMTP is not spoken is closed after so long. libzmq's default is 30 s, in which
 #: silent ones pile up.
 _HANDSHAKE_MILLISECONDS = 5000
 
@@ -239,7 +239,7 @@ class MasterSockets:
         """Accept no connections while file descriptors are scarce.
 
         Whatever connects takes a descriptor. libzmq would take all of them, and then try in vain for as long
-        as somebody waits to be accepted, while no file could be opened. Returns what the user is to be told.
+        as a client waits to be accepted, while no file could be opened. Returns the message for the user.
         """
         descriptors = self._descriptors
         if not self._shut and descriptors.scarce():
@@ -307,7 +307,7 @@ class MasterSockets:
 class WorkerSockets:
     """A DEALER socket for work and a PUSH socket for results, connected to a master that may start later.
 
-    ``instance`` is a number of this process that nobody else has, under which work is sent to it.
+    ``instance`` is a number of this process that no other process has, under which work is sent to it.
     """
 
     def __init__(self, work: str, results: str, key: FleetKey | None = None) -> None:
@@ -340,7 +340,7 @@ class WorkerSockets:
     def connect_again(self, socket: zmq.Socket[bytes]) -> None:
         """Connect one of the two sockets again.
 
-        libzmq tries again by itself where nobody answers, but gives an address up for good once a
+        libzmq tries again by itself where there is no answer, but gives an address up for good once a
         peer there broke the protocol: a sealed master met without a key, some other server.
         """
         with contextlib.suppress(zmq.ZMQError):

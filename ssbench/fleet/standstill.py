@@ -1,6 +1,6 @@
 """Notices that nothing succeeds any more, and when waiting longer is useless.
 
-Pure: it is told the time. A phase is abandoned when nothing has succeeded for ``give_up_after`` seconds
+Pure: it is given the time. A phase is abandoned when nothing has succeeded for ``give_up_after`` seconds
 and the failures since then explain it: every job that was in flight at the first of them has failed
 too, and none has been in flight for longer than failing takes. So an upload of several minutes is
 waited for, however much else fails; that each job ends some time is the business of

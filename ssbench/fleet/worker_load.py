@@ -40,7 +40,7 @@ class Load:
         lag: Sequence[int],
         lag_max: float = 0.0,
     ) -> None:
-        """Take in a heartbeat."""
+        """Receive a heartbeat."""
         self._last = (clock, cpu)
         if self._first is None:
             self._first = self._taken = self._last

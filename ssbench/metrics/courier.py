@@ -105,7 +105,7 @@ class Courier:
                 failure = ""
             except DeliveryError as error:
                 failure = printable(str(error))
-            except Exception as error:  # noqa: BLE001 - of a library; the run goes on whatever it is
+            except Exception as error:  # noqa: BLE001 - of a library; the run continues whatever it is
                 failure = printable(f"{type(error).__name__}: {error}")
             with self._has_changed:
                 self._under_way = False

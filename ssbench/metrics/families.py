@@ -16,7 +16,7 @@ from ssbench import __version__
 from ssbench.metrics.counting import Counting, Histogram, Key, Sums
 from ssbench.results import WorkerFacts
 
-#: Of more workers than this only the greatest values are told, as those of the worker "busiest".
+#: Of more workers than this only the greatest values are reported, as those of the worker "busiest".
 MOST_WORKERS = 200
 BUSIEST = "busiest"
 

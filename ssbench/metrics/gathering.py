@@ -62,7 +62,7 @@ class Gathering(ABC):
         self._causes: set[str] = set()
 
     def add(self, block: ResultBlock) -> None:
-        """Take in results."""
+        """Receive results."""
         self._blocks.append(block)
 
     def tick(self, now: float) -> None:

@@ -100,7 +100,7 @@ class StatsdSender(Gathering):
         for datagram, count in _datagrams(lines):
             try:
                 self._socket.sendto(datagram, self._address)
-            except OSError:  # nobody listens there, or the queue of the socket is full
+            except OSError:  # no process listens there, or the queue of the socket is full
                 self._dropped += count
 
 

@@ -263,7 +263,7 @@ class _Maker:
             since_due=self._since_due(figures.due.since_due),
             lateness=self._latency(figures.due.lateness),
             late=figures.due.late,
-            held_up=figures.held_up.count,
+            held_up=figures.delayed.count,
             last_attempt=self._latency(figures.last_attempt),
             connecting_times=self._latency(figures.connecting),
             new_connections=figures.connections.made,

@@ -49,10 +49,10 @@ def elements(statistics: RunStatistics) -> Iterator[Element]:
             f"Deletes that found nothing after an answer or a worker was lost (successes): {count(found)}"
         )
     yield latency_table(statistics)
-    if total.held_up.count:
-        median, most = (duration(total.held_up.supported_percentile(rank)) for rank in (50, 100))
+    if total.delayed.count:
+        median, most = (duration(total.delayed.supported_percentile(rank)) for rank in (50, 100))
         yield Note(
-            f"Left out, because a worker stalled: {count(total.held_up.count)} (median {median}, max {most})"
+            f"Left out, because a worker stalled: {count(total.delayed.count)} (median {median}, max {most})"
         )
     yield _parts(statistics)
     yield from load_generator(statistics.generator)

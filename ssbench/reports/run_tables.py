@@ -83,7 +83,7 @@ def note(statistics: RunStatistics) -> Note:
         of = "count from when operations were due, of successes"
         if statistics.not_begun:
             of += f" and of those that never began ({AT_LEAST}: at least, as these still waited at the end)"
-    stalled = statistics.total.held_up.count
+    stalled = statistics.total.delayed.count
     left_out = (
         f" The latency of {plural(stalled, 'operation')} is left out, because a worker itself stalled."
         if stalled

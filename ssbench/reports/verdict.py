@@ -53,7 +53,7 @@ def verdict(statistics: RunStatistics, options: ReportOptions) -> Verdict:
 
 
 def so_far(statistics: RunStatistics, options: ReportOptions) -> Verdict:
-    """Return what there is to say of a run that goes on: nothing is judged before its end."""
+    """Return what there is to say of a run that is running: nothing is judged before its end."""
     found = judged(statistics, options)
     conditions = [f"So far, fail-if {each.text}." for each in found.judgments]
     return Verdict(Tone.OPEN, _title("RUNNING", found, statistics), conditions)

@@ -25,7 +25,7 @@ STORE_CLOCK = "store_clock"
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
-    """A worker as the master saw it; None where it was never told.
+    """A worker as the master saw it; None where it never reported.
 
     ``cpu_share`` is the share of one core that it used during the benchmark (1.0 is all of it), and
     ``lag_p50``, ``lag_p99`` and ``lag_max`` are how late its event loop was meanwhile, in seconds;
@@ -207,7 +207,7 @@ class RunSummary:
     :data:`ssbench.results.LOST` too. ``counters`` is whatever else was counted. ``sent_until`` is when
     the run stopped handing out operations, in seconds since 1970; None where it is not known. ``gaps`` are
     times in which the load generator stalled for a tenth of a second or more. ``cluster``
-    is what was seen of the cluster, None where nobody looked; a stat file has it in a record of its own.
+    is what was seen of the cluster, None where it was not observed; a stat file has it in its own record.
     ``stages`` are those of the run that began, one for the whole of a run without stages; none where it is
     not known. ``ended_early`` is why the run gave up before its time, None where it did not, ``error_code``
     the exit code of that. ``trouble`` tells that something besides the operations failed until then.

@@ -38,7 +38,7 @@ class Mark(IntFlag):
     """Bits of the field ``marks``."""
 
     WARM_UP = 1  # belongs to the warm-up, which reports leave out
-    HELD_UP = 2  # its worker stalled for a tenth of its time or more, so that its latency is not the store's
+    DELAYED = 2  # its worker stalled for a tenth of its time or more, so that its latency is not the store's
 
 
 class Kind(Enum):

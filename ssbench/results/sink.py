@@ -1,4 +1,4 @@
-"""What takes in the results of a run while it goes on."""
+"""What receives the results of a run while it is running."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ssbench.results.description import RunSummary
 
 
 class Sink(Protocol):
-    """Takes in results: a stat file, a screen, a counter.
+    """Receives results: a stat file, a screen, a counter.
 
     All methods are called by the thread that runs the master's loop, and none may hold it up: what
     waits for a disk, a terminal or a network does so in a thread of its own.

@@ -89,7 +89,7 @@ class Bench:
             self._fleet = Fleet(sockets)
             if fleet_key is None and self._address.ip is not None and not is_loopback(self._address.ip):
                 _log.warning(
-                    "Anybody who reaches %s can take jobs and the token: seal the fleet with"
+                    "Anyone who reaches %s can take jobs and the token: seal the fleet with"
                     " 'ssbench-master keygen FILE' and --zmq-key FILE on every host",
                     self._address.ip,
                 )
@@ -115,7 +115,7 @@ class Bench:
     ) -> RunOutcome:
         """Carry out a scenario and return how it went.
 
-        ``sinks`` take in the results beside the stat file. ``on_measured`` is called with the outcome so far
+        ``sinks`` receive the results beside the stat file. ``on_measured`` is called with the outcome so far
         when the stat file is complete, before what the run created is deleted. ``observer``, an entered one,
         watches the cluster; what it saw is in the summary and in the stat file. ``goal`` takes in the
         results too, and ends the benchmark when it is reached.
@@ -214,21 +214,21 @@ class Bench:
                 self._run = None
 
     def interrupt(self) -> None:
-        """End the run that goes on early, as Ctrl-C does; without one there is no effect."""
+        """End the run in progress early, as Ctrl-C does; without one there is no effect."""
         run = self._run
         if run is not None:
             _log.warning("Interrupted: %s", run.interrupt())
 
     def workers(self) -> tuple[int, int]:
-        """Return how many workers the run that goes on can use, and how many are expected."""
+        """Return how many workers the run in progress can use, and how many are expected."""
         return self._run.workers.counts() if self._run is not None else (0, 0)
 
     def worker_views(self) -> list[WorkerView]:
-        """Return how busy each worker is that the run that goes on uses, or used."""
+        """Return how busy each worker is that the run in progress uses, or used."""
         return self._run.workers.views() if self._run is not None else []
 
     def so_far(self) -> tuple[Path, RunSummary] | None:
-        """Return the stat file of a benchmark that goes on, and what else is known of it; None before."""
+        """Return the stat file of a benchmark in progress, and what else is known of it; None before."""
         return self._run.so_far() if self._run is not None else None
 
     def capacity(self) -> int:

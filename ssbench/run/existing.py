@@ -17,7 +17,7 @@ from ssbench.workload.existing import Existing
 
 _log = logging.getLogger(__name__)
 
-#: A bar is told of so many objects at once.
+#: A bar advances by so many objects at once.
 _AT_ONCE = 10_000
 
 

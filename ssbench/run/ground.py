@@ -54,7 +54,7 @@ class Ground:
         self._ownership: Ownership | None = None
         #: How many of the objects that were prepared for it were looked at.
         self._sampled = 0
-        #: Signatures that are good while the run goes on.
+        #: Signatures that are good while the run is in progress.
         self._signed: Signed | None = None
 
     def _stop(self) -> bool:

@@ -1,4 +1,4 @@
-"""What Ctrl-C, SIGTERM and SIGHUP do: once they end what goes on early, twice at once."""
+"""What Ctrl-C, SIGTERM and SIGHUP do: once they end what is running early, twice at once."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ class Lane:
         if standstill.hopeless(now, crew.ledger.oldest_begun):
             why = texts.abandoned(standstill, now)
             raise WorkerError(why) if standstill.main_cause == LOST else ClusterError(why)
-        stands_still = self._drain_began is not None or now - standstill.succeeded_at >= SAY_SECONDS
-        if stands_still and now - self._said_at >= SAY_SECONDS:
+        stalled = self._drain_began is not None or now - standstill.succeeded_at >= SAY_SECONDS
+        if stalled and now - self._said_at >= SAY_SECONDS:
             self._said_at = now
             _log.info("%s", self._what_it_waits_for(now))
 

@@ -42,7 +42,7 @@ def open_private(name: str) -> tuple[int, Path]:
     It is ``/tmp/NAME`` when that is new, or an own plain file that no other run is using. Otherwise it is
     in a folder of this user's own, ``/tmp/ssbench-logs``, with a number in its name while other runs use
     those before it; so files are used again, and runs do not leave more and more of them. A planted link
-    or somebody else's file is left alone. A file counts as used for as long as the descriptor, or a copy
+    or another user's file is left alone. A file counts as used for as long as the descriptor, or a copy
     of it in another process, is open.
     """
     path = Path(tempfile.gettempdir()) / name

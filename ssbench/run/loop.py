@@ -31,7 +31,7 @@ from ssbench.screen import terminal
 _log = logging.getLogger(__name__)
 
 #: With no worker left for this long the run ends (seconds, on top of those that make a worker lost).
-_NOBODY_LEFT = 4.0
+_NO_WORKER_LEFT = 4.0
 
 #: A failure of authentication is logged at the first attempt, and then at this interval (seconds).
 _SAY_RENEWAL_SECONDS = 10.0
@@ -75,7 +75,7 @@ class Loop:
         self.own = OwnPart()
         self._awake_by = math.inf
         self._next_tick = -math.inf
-        self._somebody_at = clock()
+        self._worker_at = clock()
         self._running = self._at_once = False
 
     # -- the loop -----------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Loop:
         self._awake_by = math.inf
         self.own.begin(now, terminal.seconds_unread())
         if self.fleet.roster.living():
-            self._somebody_at = now
+            self._worker_at = now
         lanes = self._lanes = {
             crew.account.group: Lane(
                 crew, pace, phase, self._renewals[crew.account.group], patience, self.clock
@@ -207,8 +207,8 @@ class Loop:
     def _look_for_workers(self, now: float) -> None:
         """Raise WorkerError where there is none for some time."""
         if self.fleet.roster.living():
-            self._somebody_at = now
-        elif now - self._somebody_at > _NOBODY_LEFT:
+            self._worker_at = now
+        elif now - self._worker_at > _NO_WORKER_LEFT:
             raise WorkerError("all workers are gone")
 
     def note_strange_results(self) -> None:

@@ -64,7 +64,7 @@ class News:
                 _log.log(logging.WARNING if line.warning else logging.INFO, "%s", line.text)
 
     def lines(self, happened: Sequence[Event], now: float, *, all_of_it: bool = False) -> list[Line]:
-        """Take in events; return what is to be said now. Some may be held back for a second.
+        """Receive events; return what is to be said now. Some may be held back for a second.
 
         With ``all_of_it`` nothing is held back.
         """

@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 #: Seconds between two renewals of a mark, of which several may fail until it expires.
 RENEWED_EVERY = 15.0
 
-#: Seconds to wait for the marks before the run goes on without them: at its beginning, and at its end.
+#: Seconds to wait for the marks before the run continues without them: at its beginning, and at its end.
 _PATIENCE = 30.0
 _LAST_PATIENCE = 5.0
 

@@ -11,7 +11,7 @@ from ssbench.results import Mark, ResultBlock
 from ssbench.scenario.model import Stage
 
 #: When an operation was due is known to this many seconds: the clocks of worker and master differ by a number
-#: that is known better and better while the run goes on. The first of a stage is due as that begins.
+#: that is known better and better during the run. The first of a stage is due as that begins.
 _CLOCKS = 5e-4
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from ssbench.errors import UsageError
 from ssbench.operation import Settings
-from ssbench.operations import OPERATIONS, POST, SEQUENCE
+from ssbench.operations import OPERATIONS, POST
 from ssbench.run.options import RunOptions
 from ssbench.run.signing import refuse_many
 from ssbench.run.tokens import TokenSource
@@ -85,10 +85,10 @@ def _metadata(scenario: Scenario) -> Iterator[tuple[Shape, str]]:
     for part in scenario.parts:
         written = (0, 0) if part.metadata is None else (part.metadata.number, part.metadata.size)
         own = next((each for each in part.operations if each.name == POST.name), Settings(POST.name))
-        posts = {POST.name, SEQUENCE.name} & part.operation_names and (own.values or written[0])
+        posts = {each.name for each in OPERATIONS if each.posts} & part.operation_names
         for size_class in part.size_classes:
             owner = owner_of(part, size_class)
             if written[0]:
                 yield written, owner
-            if posts:
+            if posts and (own.values or written[0]):
                 yield posted(own, written), owner

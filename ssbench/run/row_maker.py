@@ -171,7 +171,7 @@ class RowMaker:
         for name, seconds in zip(STEPS, rare.steps, strict=False):
             rows.note(name, seconds)
         if rare.held >= HELD_SHARE * (took or 0.0) and rare.held:
-            rows.note("marks", Mark.HELD_UP)
+            rows.note("marks", Mark.DELAYED)
 
     def add_lost(self, tasks: Sequence[Task], cause: str, worker: WorkerState | None, now: float) -> None:
         """Collect tasks of which no result came, because of ``cause``, as failures.

@@ -168,7 +168,7 @@ class Run:
     # -- interruption, from a signal handler or another thread ---------------------------------
 
     def interrupt(self) -> str:
-        """End the phase that goes on, and what depends on it; returns what happens now, for the user."""
+        """End the phase that is running, and what depends on it; returns what happens now, for the user."""
         self._interrupted = True
         self._loop.interrupted.set()
         return self._if_interrupted
@@ -181,7 +181,7 @@ class Run:
         return self._loop.interrupted.is_set()
 
     def so_far(self) -> tuple[Path, RunSummary] | None:
-        """Return the stat file of a benchmark that goes on, and what else is known of it; None before."""
+        """Return the stat file of a benchmark in progress, and what else is known of it; None before."""
         epoch = self._benchmarks.epoch
         if self._path is None or epoch is None:
             return None
@@ -340,7 +340,7 @@ class Run:
             self._news.warn(f"The run ended early: {error}")
         except KeyboardInterrupt:
             if self._observer is not None:
-                self._observer.stop()  # nobody waits for the servers any more
+                self._observer.stop()  # the run does not wait for the servers any more
             raise
         finally:
             self._benchmarks.end()

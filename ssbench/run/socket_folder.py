@@ -20,7 +20,7 @@ _PREFIX = "ssbench-sockets-"
 
 @contextmanager
 def socket_folder() -> Iterator[Path]:
-    """Make a folder that nobody else has access to, and remove it at the end.
+    """Make a folder that no other user has access to, and remove it at the end.
 
     Those of masters that are gone are removed too.
     """
@@ -69,7 +69,7 @@ def _make() -> tuple[Path, int]:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         with suppress(FileNotFoundError):
             descriptor = _open(path)
-            with suppress(OSError):  # a file system without locks: nobody else can have one either
+            with suppress(OSError):  # a file system without locks: no other process can have one either
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             # Between its making and its locking another run may have taken it for one that was left.
             if path.exists():

@@ -84,7 +84,7 @@ def late_warnings(observation: Observation | None) -> list[str]:
 def so_far(
     fleet: Fleet, epoch: float, own: OwnPart, course: LoadCourse, warnings: Iterable[str]
 ) -> RunSummary:
-    """Return what is known of a benchmark that goes on: of its workers, of the master, and its warnings."""
+    """Return what is known of a benchmark in progress: of its workers, of the master, and its warnings."""
     used = own.used(time.monotonic(), terminal.seconds_unread())
     return RunSummary(
         ended=time.time(),

@@ -1,4 +1,4 @@
-"""Stat files: written while a run goes on, and read, those of every earlier version too."""
+"""Stat files: written while a run is in progress, and read, those of every earlier version too."""
 
 from ssbench.results import RunDescription, RunSummary, WorkerFacts
 from ssbench.run_results.formats import open_results

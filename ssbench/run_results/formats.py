@@ -20,7 +20,7 @@ _HEAD_BYTES = 64
 
 
 def open_results(path: Path, progress: Progress | None = None) -> RunResults:
-    """Open a stat file of any format, compressed or not, told by its content.
+    """Open a stat file of any format, compressed or not, recognized by its content.
 
     ``progress`` is called now and then with the bytes read and those that there are. Raises
     StatFileError when it is no stat file, or damaged before its first result.

@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 
 class Stream:
-    """Reads a stat file from its beginning; gzip (of any number of members) is told by content.
+    """Reads a stat file from its beginning; gzip (of any number of members) is recognized by content.
 
     Raises StatFileError when the file cannot be opened or read. ``damage`` says, once everything
     before has been read, where and why the compressed data break off; None while they do not.

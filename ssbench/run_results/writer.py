@@ -1,4 +1,4 @@
-"""Writes a stat file while the run goes on, from a thread of its own.
+"""Writes a stat file while the run is in progress, from a thread of its own.
 
 The master hands over blocks and never waits for a disk. Each record is a gzip member of its own, so
 that what a killed master leaves behind can be read up to the last whole record.

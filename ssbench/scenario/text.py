@@ -56,7 +56,7 @@ def spell(path: KeyPath) -> str:
 
 
 def parse(text: str) -> Document:
-    """Read YAML or JSON, told apart by content. An invalid text has faults and no data."""
+    """Read YAML or JSON, distinguished by content. An invalid text has faults and no data."""
     if not text.lstrip().startswith("{"):
         return _parse_yaml(text)
     document = Document()

@@ -81,7 +81,7 @@ class Channel(io.TextIOBase):
         """Return why they are unread, for a message."""
         if self._descriptor is None:
             return "it is closed"
-        return str(self.failure.strerror) if self.failure else "nobody reads it"
+        return str(self.failure.strerror) if self.failure else "it has no reader"
 
     def drain(self, seconds: float) -> bool:
         """Wait until all text is written or dropped, or ``seconds`` have passed; return whether it is."""

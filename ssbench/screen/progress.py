@@ -87,7 +87,7 @@ class ResultCharacters:
         self._has_legend = False
 
     def add(self, block: ResultBlock) -> None:
-        """Take in results."""
+        """Receive results."""
         if self._wanted:
             self._chunks.append(characters(block))
 

@@ -65,7 +65,7 @@ class ProgressLine:
         self._began = self._window_begins = self._gather_at = self._show_at = -1.0
 
     def add(self, block: ResultBlock) -> None:
-        """Take in results."""
+        """Receive results."""
         if self._wanted:
             self._blocks.append(block)
 

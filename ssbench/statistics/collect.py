@@ -99,7 +99,7 @@ class Collector:
                 own = np.flatnonzero(numbers == place)
                 if len(own):
                     part.add(block.select(own))
-        if "due" in block.given:  # a lost operation had begun, although nobody knows when it was due
+        if "due" in block.given:  # a lost operation had begun, although it is not known when it was due
             self.due += int((~np.isnan(block.due) | np.isnan(block.started)).sum())
         self._pending.append(block)
         self._waiting += len(block)

@@ -151,7 +151,7 @@ class DueCollector:
         *,
         mixed: bool = False,
     ) -> None:
-        """Take in some rows of a block that has ``before`` results before it; ``started`` is of the block.
+        """Count some rows of a block that has ``before`` results before it; ``started`` is of the block.
 
         With ``mixed`` those that were not due are kept too.
         """

@@ -54,7 +54,7 @@ class Figures:
     by_second: BySecond
     parts: Parts
     due: Due
-    held_up: Latencies
+    delayed: Latencies
     last_attempt: Latencies
     connecting: Latencies
     entries: int
@@ -89,7 +89,7 @@ def merge_figures(parts: Iterable[Figures]) -> Figures:
         by_second=merge_seconds(part.by_second for part in parts),
         parts=sum_of(part.parts for part in parts),
         due=merge_due(part.due for part in parts),
-        held_up=merge(part.held_up for part in parts),
+        delayed=merge(part.delayed for part in parts),
         last_attempt=merge(part.last_attempt for part in parts),
         connecting=merge(part.connecting for part in parts),
         entries=sum(part.entries for part in parts),
@@ -114,7 +114,7 @@ class FiguresCollector:
     end: float = -math.inf
     first_byte: LatencyCollector = field(default_factory=LatencyCollector)
     last_byte: TimesCollector = field(default_factory=TimesCollector)
-    held_up: LatencyCollector = field(default_factory=LatencyCollector)
+    delayed: LatencyCollector = field(default_factory=LatencyCollector)
     within: WithinCollector = field(default_factory=WithinCollector)
     by_second: BySecond = field(default_factory=BySecond)
     due: DueCollector = field(default_factory=DueCollector)
@@ -146,9 +146,9 @@ class FiguresCollector:
         last_byte = block.last_byte[rows]
         self.start = min(self.start, float((completed - np.fmax(last_byte, 0.0)).min()))
         if "marks" in block.given:
-            held_up = block.marks[rows] & Mark.HELD_UP != 0
-            self.held_up.add(block, rows[held_up], last_byte[held_up], before)
-            rows, last_byte = rows[~held_up], last_byte[~held_up]
+            delayed = block.marks[rows] & Mark.DELAYED != 0
+            self.delayed.add(block, rows[delayed], last_byte[delayed], before)
+            rows, last_byte = rows[~delayed], last_byte[~delayed]
         if (found := parts_of(block, rows)) is not NONE:
             self.parts += found
         for place, name in enumerate(STEPS):
@@ -189,7 +189,7 @@ class FiguresCollector:
             self.by_second,
             self.parts,
             self.due.finish(),
-            self.held_up.finish(),
+            self.delayed.finish(),
             times.last_attempt,
             times.connecting,
             self.entries,

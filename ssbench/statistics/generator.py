@@ -66,7 +66,7 @@ class Measured:
     median: float
     p99: float
     busy: float | None
-    held_up: int
+    delayed: int
 
 
 def generator(summary: RunSummary | None, measured: Measured) -> Generator:
@@ -87,12 +87,12 @@ def generator(summary: RunSummary | None, measured: Measured) -> Generator:
 
 def sentences(own: Generator, measured: Measured) -> Iterator[str]:
     """Yield a warning for each way in which the load generator changed what was measured."""
-    yield from _stood_still(own, measured)
+    yield from _stalled(own, measured)
     yield from own.limits
     yield from _clocks(own.workers)
 
 
-def _stood_still(own: Generator, measured: Measured) -> Iterator[str]:
+def _stalled(own: Generator, measured: Measured) -> Iterator[str]:
     if not own.gaps:
         return
     names = {worker.worker_id: _name(worker) for worker in own.workers}
@@ -103,7 +103,7 @@ def _stood_still(own: Generator, measured: Measured) -> Iterator[str]:
     )
     more = f"; {len(own.gaps) - len(longest)} more" if len(own.gaps) > len(longest) else ""
     left_out = (
-        f" Latencies of {measured.held_up} operations are left out for that." if measured.held_up else ""
+        f" Latencies of {measured.delayed} operations are left out for that." if measured.delayed else ""
     )
     yield (
         f"The load generator stalled: {listed}{more}.{left_out}"

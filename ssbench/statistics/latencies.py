@@ -203,7 +203,7 @@ def measured(block: ResultBlock) -> npt.NDArray[np.float64]:
     """Return the last-byte latencies of a block; NaN of failures, and of what a worker itself delayed."""
     latencies = np.where(block.failed, np.nan, block.last_byte)
     if "marks" in block.given:
-        latencies[block.marks & Mark.HELD_UP != 0] = np.nan
+        latencies[block.marks & Mark.DELAYED != 0] = np.nan
     return latencies
 
 

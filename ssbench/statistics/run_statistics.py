@@ -257,5 +257,5 @@ def _measured(course: Course, total: Figures, *, idle: bool) -> Measured:
         median=total.last_byte.percentile(50),
         p99=total.last_byte.percentile(99),
         busy=None if idle or window.whole else course.busy,  # of a whole window all began at once
-        held_up=total.held_up.count,
+        delayed=total.delayed.count,
     )

@@ -29,7 +29,7 @@ _CHANCE = 0.02
 
 #: Several stalls that only the percentile shows may not have delayed more than this share of the operations;
 #: one may have delayed half.
-_HELD_UP = 0.05
+_DELAYED = 0.05
 
 #: The first and the last completion of each such part of a second are kept. A gap that is longer than two of
 #: them has one in it that is empty.
@@ -64,7 +64,7 @@ class _Gap:
     start: float
     end: float
     sent: npt.NDArray[np.float64]
-    held_up: int
+    delayed: int
     unknown: bool
 
     @property
@@ -76,7 +76,7 @@ class _Gap:
         if self.unknown:
             return self
         start = max(self.start, float(self.sent.min())) if len(self.sent) else self.end
-        return _Gap(start, self.end, self.sent, self.held_up, unknown=False)
+        return _Gap(start, self.end, self.sent, self.delayed, unknown=False)
 
 
 @dataclass(slots=True)
@@ -165,7 +165,7 @@ class Gaps:
 
     def _gap(self, start: float, end: float, key: int | None) -> _Gap:
         sent: list[float] = []
-        held_up = 0
+        delayed = 0
         unknown = False
         if key is not None and end - start > STALL_SECONDS:
             for kept in (self._kept.get(key), self._kept.get(key + 1)):
@@ -174,8 +174,8 @@ class Gaps:
                 unknown |= any(math.isnan(began) for _, began in kept.operations)
                 own = [began for ended, began in kept.operations if began < end <= ended]
                 sent += own
-                held_up += kept.count if len(own) == _KEPT else len(own)
-        return _Gap(start, end, np.array(sent), held_up, unknown)
+                delayed += kept.count if len(own) == _KEPT else len(own)
+        return _Gap(start, end, np.array(sent), delayed, unknown)
 
 
 class _Survival:
@@ -206,9 +206,9 @@ def _stalls(gaps: Sequence[_Gap], latencies: Latencies, users: int) -> list[_Gap
     needed = math.log(latencies.count / _CHANCE)
     least = STALL_MEDIANS * latencies.percentile(50)
     found = [gap.seconds > least and _expected(gap, survival) > needed for gap in gaps]
-    waited = sum(gap.held_up for gap, is_found in zip(gaps, found, strict=True) if is_found)
+    waited = sum(gap.delayed for gap, is_found in zip(gaps, found, strict=True) if is_found)
     others = [
-        (gap.seconds, max(gap.held_up, users))
+        (gap.seconds, max(gap.delayed, users))
         for gap, is_found in zip(gaps, found, strict=True)
         if not is_found
     ]
@@ -236,11 +236,11 @@ def _bound(gaps: Sequence[tuple[float, int]], latencies: Latencies, waited: int)
     bound = STALL_PERCENTILES * latencies.percentile(99, without=min(waited, latencies.count - 1))
     stalls = 1
     while stalls <= len(gaps):
-        held_up = sum(operations for _, operations in gaps[:stalls])
-        most = latencies.count * (0.5 if stalls == 1 else _HELD_UP)
-        if held_up > min(most, latencies.count - waited - 1):
+        delayed = sum(operations for _, operations in gaps[:stalls])
+        most = latencies.count * (0.5 if stalls == 1 else _DELAYED)
+        if delayed > min(most, latencies.count - waited - 1):
             break
-        without = STALL_PERCENTILES * latencies.percentile(99, without=held_up + waited)
+        without = STALL_PERCENTILES * latencies.percentile(99, without=delayed + waited)
         if gaps[stalls - 1][0] > without:
             bound = without
         stalls *= 2

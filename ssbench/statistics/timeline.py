@@ -72,7 +72,7 @@ class Timeline:
         self._gaps = Gaps()
 
     def add(self, block: ResultBlock, started: npt.NDArray[np.float64]) -> None:
-        """Take in the results of a block, which must not be empty, and when they were sent."""
+        """Count the results of a block, which must not be empty, and when they were sent."""
         # In this order min() and max() keep what they have when the other is NaN.
         self.first_sent = min(self.first_sent, float(np.fmin.reduce(started)))
         self.last_sent = max(self.last_sent, float(np.fmax.reduce(started)))

@@ -46,7 +46,7 @@ class WithinCollector:
         started: npt.NDArray[np.float64],
         last_sent: float,
     ) -> None:
-        """Take in some rows of a block; ``last_sent`` is the moment so far."""
+        """Count some rows of a block; ``last_sent`` is the moment so far."""
         completed, moved = block.completed[rows], np.maximum(block.size[rows], 0)
         seconds = completed - started[rows]
         failed = block.failed[rows] if block.failures else np.zeros(len(rows), np.bool_)

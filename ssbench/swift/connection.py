@@ -71,7 +71,7 @@ class Connection(Sender):
         self.idle.append(self)
 
     def _on_rest(self, event: int) -> None:
-        # Without a request the server can only close the connection, or send what nobody asked for. Either
+        # Without a request the server can only close the connection, or send what was not asked for. Either
         # way the connection is useless.
         if event == CANCELLED or self._speaks_at_rest():
             self.idle.remove(self)

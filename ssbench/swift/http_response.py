@@ -49,7 +49,7 @@ class Kept:
         self._limit = limit
 
     def feed(self, data: bytes) -> None:
-        """Take in the next bytes of the body."""
+        """Receive the next bytes of the body."""
         if len(self.body) + len(data) > self._limit:
             self.wrong = self._limit
         else:

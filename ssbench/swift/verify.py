@@ -67,7 +67,7 @@ class Check:
         self._seen = 0
 
     def feed(self, data: bytes) -> None:
-        """Take in the next bytes of the body."""
+        """Receive the next bytes of the body."""
         if self.wrong is not None:
             return
         self.md5.update(data)
@@ -115,7 +115,7 @@ class PartCheck:
         return self._wrong
 
     def feed(self, data: bytes) -> None:
-        """Take in the next bytes of the part."""
+        """Receive the next bytes of the part."""
         if self._at < STAMP_BYTES:
             stamp, data = data[: STAMP_BYTES - self._at], data[STAMP_BYTES - self._at :]
             expected = self._of_name[self._at : self._at + len(stamp)]

@@ -1,4 +1,4 @@
-"""``--web``: a run as a page in a browser while it goes on. ``doc/reports.rst``.
+"""``--web``: a run as a page in a browser while it is running. ``doc/reports.rst``.
 
 The page is that of ``--html``, made by the same code from the same results: a process of its own
 (``__main__``) reads the stat file while it is written, counts what is new, and sends browsers the parts that

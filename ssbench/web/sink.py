@@ -27,7 +27,7 @@ _EVERY = 1.0
 #: Seconds that the process has for the end of the page, and those after which a line says what is waited for.
 _LAST_SECONDS, _SAY_AFTER = 15.0, 2.0
 
-#: What is known of the run that goes on: its stat file, and what is in no stat file before its end.
+#: What is known of the run in progress: its stat file, and what is in no stat file before its end.
 SoFar = Callable[[], tuple[Path, RunSummary] | None]
 
 
@@ -89,7 +89,7 @@ class LivePage:
             self._errors.seek(0)
             lines = self._errors.read().decode("utf-8", "replace").split("\n")
             why = next((line for line in reversed(lines) if line.strip()), "no reason is known")
-            _log.warning("The live page has ended: %s. The run goes on without it", why)
+            _log.warning("The live page has ended: %s. The run continues without it", why)
 
     def _let_finish(self) -> None:
         self._channel.finish(_SAY_AFTER)

@@ -64,7 +64,7 @@ class Site:
             return self._changed.wait_for(lambda: not self._streams, seconds)
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-        """Answer a request; what is wrong about a path is not told."""
+        """Answer a request; what is wrong about a path is not said."""
         _, token, *rest = [*str(environ.get("PATH_INFO", "")).split("/", 2), ""]
         if not hmac.compare_digest(token.encode("latin-1", "replace"), self._token):
             return _refuse(start, "404 Not Found")

@@ -172,7 +172,7 @@ def hindrance(address: str) -> str | None:
         host = address.removeprefix("tcp://").rpartition(":")[0]
         return f"the name {host} does not resolve ({error.strerror}); check --zmq-host"
     except (ConnectionRefusedError, FileNotFoundError):
-        return "nobody listens there; waiting for an ssbench-master with these ports"
+        return "no process listens there; waiting for an ssbench-master with these ports"
     except TimeoutError:
         return "no answer; check that the host is up and that no firewall blocks the port"
     except OSError as error:

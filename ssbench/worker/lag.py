@@ -38,9 +38,9 @@ class LagMeter:
         self._counts = [0] * LAG_BUCKETS
         self._longest = 0.0
         self._due = 0.0
-        #: Gaps, (begin, end), that overlap the time of results yet to come, and those still to be told.
+        #: Gaps, (begin, end), that overlap the time of results yet to come, and those still to be reported.
         self._gaps: deque[tuple[float, float]] = deque(maxlen=_GAPS_KEPT)
-        self._untold: list[tuple[float, float]] = []
+        self._unreported: list[tuple[float, float]] = []
         self._timer: int | None = None
         self._watcher: Any = None
 
@@ -92,11 +92,11 @@ class LagMeter:
             return
         if self._gaps and self._gaps[-1][0] == begin:
             self._gaps.pop()
-        if self._untold and self._untold[-1][0] == begin:
-            self._untold.pop()
+        if self._unreported and self._unreported[-1][0] == begin:
+            self._unreported.pop()
         self._gaps.append((begin, now))
-        if len(self._untold) < MAX_GAPS:
-            self._untold.append((begin, now))
+        if len(self._unreported) < MAX_GAPS:
+            self._unreported.append((begin, now))
 
     def take(self) -> tuple[list[int], float, list[tuple[float, float]]]:
         """Return, since the last call, how often ticks were how late, the most, and :meth:`take_gaps`."""
@@ -107,15 +107,15 @@ class LagMeter:
     def take_gaps(self) -> list[tuple[float, float]]:
         """Return the gaps since the last call as (begin, end), also one that is going on."""
         self._look()
-        gaps, self._untold = self._untold, []
+        gaps, self._unreported = self._unreported, []
         return gaps
 
     def put_back(self, taken: tuple[list[int], float, list[tuple[float, float]]]) -> None:
-        """Take back what :meth:`take` has just returned, because it could not be told."""
+        """Take back what :meth:`take` has just returned, because it could not be sent."""
         counts, longest, gaps = taken
         self._counts = [count + more for count, more in zip(counts, self._counts, strict=True)]
         self._longest = max(longest, self._longest)
-        self._untold = [*gaps, *self._untold][:MAX_GAPS]
+        self._unreported = [*gaps, *self._unreported][:MAX_GAPS]
 
     def mark(self, results: Sequence[Brief]) -> list[Brief]:
         """Return results that have just ended, each with how much of its time the loop stalled."""
@@ -130,7 +130,7 @@ class LagMeter:
         began = ended - (took or 0.0)
         if began >= self._gaps[-1][1]:
             return result
-        # Of an answer that came during a gap the kernel has told when: it was not held up. One that was read
+        # Of an answer that came during a gap the kernel has told when: it was not delayed. One that was read
         # right after it ends a little before the end that is known of the gap.
         held = sum(
             min(ended, end) - max(began, begin)

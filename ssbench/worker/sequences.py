@@ -75,7 +75,7 @@ class Sequence:
         self._steps.append(max(0.0, since - sum(self._steps)))
 
     def add(self, outcome: Outcome) -> None:
-        """Take in how a request ended that something else made."""
+        """Note how a request ended that something else made."""
         self._done.append(outcome)
 
     @property

@@ -569,7 +569,7 @@ def test_a_sealed_fleet_works_for_those_who_have_the_key_only(fleet: Fleet, tmp_
     assert set(found.causes) == {None}
     assert [worker.worker_id for worker in found.summary.workers] == [13]
     assert insider.process.poll() is None
-    assert "Anybody who reaches" not in run.err
+    assert "Anyone who reaches" not in run.err
 
 
 def test_a_sealed_run_with_local_workers(fleet: Fleet, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A run in a real browser while it goes on, and what the page shows at its end."""
+"""A run in a real browser while it is running, and what the page shows at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run is scraped and sends datagrams while it goes on."""
+"""A run is scraped and sends datagrams while it is running."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_standard_error_that_nobody_reads_holds_up_nothing(fleet: Fleet, tmp_pat
         run = fleet.run(scenario, *NOOP, stderr=writing.fileno())
         assert run.end() == 0
     assert f"Count: {operations} (    0 error" in run.out
-    assert lost_output(fleet.stats) == "nobody reads it"
+    assert lost_output(fleet.stats) == "it has no reader"
 
 
 def test_a_report_that_nobody_reads_keeps_the_run_from_nothing(fleet: Fleet, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_report_that_nobody_reads_keeps_the_run_from_nothing(fleet: Fleet, tmp
         )
         assert run.end() == 0
         assert len(rule.objects()) == INITIAL
-    assert why_not_printed(run, fleet.stats) == "nobody reads it"
+    assert why_not_printed(run, fleet.stats) == "it has no reader"
 
 
 @pytest.mark.parametrize(

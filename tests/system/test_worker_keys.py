@@ -1,4 +1,4 @@
-"""A key for each worker: one is revoked, and one replaced, while a run goes on."""
+"""A key for each worker: one is revoked, and one replaced, while a run is in progress."""
 
 from __future__ import annotations
 

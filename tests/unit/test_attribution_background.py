@@ -1,4 +1,4 @@
-"""What else was at work on who is slow: requests of other clients, and passes of background daemons."""
+"""What else was at work on a suspect: requests of other clients, and passes of background daemons."""
 
 from __future__ import annotations
 

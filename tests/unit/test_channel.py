@@ -53,7 +53,7 @@ def test_what_can_be_spared_is_dropped_first(pipe: tuple[FileIO, FileIO]) -> Non
     channel.write("a line\n")
     assert not channel.drain(0.01)
     assert channel.unread == 300_007
-    assert channel.why == "nobody reads it"
+    assert channel.why == "it has no reader"
     data = b""
     while not data.endswith(b"a line\n"):
         data += pipe[0].read(65536)

@@ -48,7 +48,7 @@ def blocks(seed: int, sizes: Iterable[int]) -> list[ResultBlock]:
             "attempts": columns["retries"] + 1 + random.integers(0, 2, size),
             "storage_url": random.integers(0, 2, size),
             "stage": random.integers(0, 2, size),
-            "marks": random.choice([0, Mark.HELD_UP, Mark.WARM_UP], size, p=[0.8, 0.1, 0.1]),
+            "marks": random.choice([0, Mark.DELAYED, Mark.WARM_UP], size, p=[0.8, 0.1, 0.1]),
             "connecting": np.where(random.random(size) < 0.2, last / 4, 0.0),
             "pausing": np.where(random.random(size) < 0.2, last / 8, 0.0),
         }

@@ -35,7 +35,7 @@ def test_deletes_that_found_nothing_are_counted(rare: dict[str, dict[int, int]])
 
 def test_what_was_held_up_is_in_no_part_of_latencies() -> None:
     run = Memory()
-    rare = {"connecting": {0: 4.0, 1: 0.05}, "attempts": {0: 1}, "marks": {0: int(Mark.HELD_UP)}}
+    rare = {"connecting": {0: 4.0, 1: 0.05}, "attempts": {0: 1}, "marks": {0: int(Mark.DELAYED)}}
     run.add(block([row(last=5.0), row(), row()], ["tx0", "tx1", "tx2"], rare=rare))
     total = summarize(run).total
     last_byte = total.lines[0].last_byte
@@ -51,7 +51,7 @@ def test_three_times_of_an_operation() -> None:
         "pausing": {1: 1.0},
         "last_attempt": {0: 0.75, 1: 0.5},
         "attempts": {1: 2},
-        "marks": {2: int(Mark.HELD_UP)},
+        "marks": {2: int(Mark.DELAYED)},
     }
     rows = [row(last=1.0), row(last=3.0), row(last=5.0), row(last=1.5), row(last=2.0)]
     failures = {4: Failure("HTTP 503", "", {})}

@@ -14,7 +14,7 @@ from ssbench.results import Gap, MasterFacts, RunSummary, WorkerFacts
 from ssbench.statistics.generator import Generator, Measured, generator, sentences
 
 START = 1_700_000_000.0
-MEASURED = Measured(start=START, end=START + 60, median=0.01, p99=0.05, busy=0.99, held_up=0)
+MEASURED = Measured(start=START, end=START + 60, median=0.01, p99=0.05, busy=0.99, delayed=0)
 WORKER = WorkerFacts(1, "box", "1", cpu_share=0.5, lag_p99=0.002, lag_p50=0.0001, lag_max=0.01)
 
 
@@ -92,7 +92,7 @@ def test_times_in_which_it_stood_still_are_named() -> None:
         Gap(1, START - 5.0, 2.0),  # before the window
         Gap(9, START + 59.5, 2.0),
     )
-    (sentence,) = said(WORKER, gaps=gaps, held_up=12)
+    (sentence,) = said(WORKER, gaps=gaps, delayed=12)
     assert sentence == (
         "The load generator stalled: worker 1 on box for 1.003 s from 7.000 s on;"
         " the master for 0.500 s from 20.000 s on; worker 9 for 2.000 s from 59.500 s on."

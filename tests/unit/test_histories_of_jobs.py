@@ -7,7 +7,7 @@ from ssbench.fleet.wire import Result
 
 
 def test_an_attempt_never_ends_before_the_first_one_began() -> None:
-    """What is known of a worker's clock gets better while a run goes on."""
+    """What is known of a worker's clock gets better while a run is in progress."""
     refused = Result(1, None, 0.1, completed=0.0, cause="HTTP 401", unauthorized=True)
     first = after_failure(refused, "HTTP 401", None, 10.0)
     assert (first.began, first.ended, first.retries) == (9.9, 10.0, 1)

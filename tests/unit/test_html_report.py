@@ -196,9 +196,9 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
     here = np.arange(2000)
     completed = 1e9 + here / 100
     columns = {"stage": here // 1000, "due": completed - 0.05, "started": completed - 0.02, "last_byte": 0.02}
-    held_up = {"marks": np.where(here == 77, int(Mark.HELD_UP), 0)}
+    delayed = {"marks": np.where(here == 77, int(Mark.DELAYED), 0)}
     columns["last_byte"] = np.where(here == 77, 9.0, 0.02)
-    writer.add(many(range(len(here)), operation=here % 2, completed=completed, **columns, **held_up))
+    writer.add(many(range(len(here)), operation=here % 2, completed=completed, **columns, **delayed))
     writer.end(
         RunSummary(
             1e9 + 20,

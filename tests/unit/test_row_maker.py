@@ -94,7 +94,7 @@ def test_a_result_is_marked_whose_worker_stood_still_for_a_tenth_of_its_time() -
     results = [Result(1, 0.25, 2.0, 50.0, 9, rare=Rare(held=seconds)) for seconds in held]
     results[3] = Result(1, None, None, 50.0, cause="reset", spent=2.1, rare=Rare(held=0.2))
     rows.add([((1, 0, 0, 1, 9), each) for each in results], worker())
-    assert rows.take().marks.tolist() == [0, 0, Mark.HELD_UP, 0]
+    assert rows.take().marks.tolist() == [0, 0, Mark.DELAYED, 0]
 
 
 def test_which_of_several_storage_urls_a_result_used_and_what_is_lost() -> None:

@@ -26,7 +26,7 @@ class Ended(Protocol):
     """The worker's callback for jobs that have ended."""
 
     def __call__(self, batch_id: int, results: Sequence[Brief], refused: int | None = None) -> None:
-        """Take in results of jobs of one batch, one or several; each is a Brief or a Result.
+        """Receive results of jobs of one batch, one or several; each is a Brief or a Result.
 
         ``refused`` is the generation of the parameters with which a job began whose token was refused
         (:attr:`~ssbench.fleet.wire.Result.unauthorized`), None if there is none. Called from the

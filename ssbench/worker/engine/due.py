@@ -111,7 +111,7 @@ class Alarm:
 
 
 class DueJobs:
-    """Jobs by when they are due. ``wake`` is called when the first of them is, if nobody took it before."""
+    """Jobs by when they are due. ``wake`` is called when the first of them is, if it was not taken before."""
 
     def __init__(self, wake: Callable[[], object]) -> None:
         self._heap: list[tuple[float, int, Work]] = []

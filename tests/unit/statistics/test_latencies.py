@@ -129,7 +129,7 @@ def test_failures_and_what_was_held_up_are_not_measured() -> None:
     made = block(
         [row(last=0.1), row(last=0.2), row(last=0.3)],
         failures=failed(0),
-        rare={"marks": {2: int(Mark.HELD_UP)}},
+        rare={"marks": {2: int(Mark.DELAYED)}},
     )
     assert [math.isnan(each) for each in measured(made)] == [True, False, True]
     assert not np.isnan(made.last_byte).any()
