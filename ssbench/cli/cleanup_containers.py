@@ -126,7 +126,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.cli import credentials_file
     from ssbench.run.tokens import TokenSource
     from ssbench.swift.auth import authenticate
-    from ssbench.swift.cleanup import Cleaned, CleanUpResult, CleanUpSettings, Report, find_containers
+    from ssbench.swift.cleanup import Cleaned, CleanUpResult, CleanUpSettings, Report
+    from ssbench.swift.listing import find_containers
 
     json_output.check(arguments)
     credentials = credentials_file.accounts_of(arguments, os.environ)
@@ -147,7 +148,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         if session.storage_urls[0] in seen:  # of two users of one account
             continue
         seen.update(session.storage_urls)
-        found = dict(find_containers(session, arguments.container_base, arguments.policy, settings))
+        found = dict(find_containers(session, arguments.container_base, arguments.policy, settings.timeouts))
         used = {} if arguments.in_use or not found else _in_use(session, list(found), settings)
         free = {name: count for name, count in found.items() if name not in used}
         accounts.append(_Account(session, tokens.renewing(number), len(found), used, free))

@@ -15,6 +15,8 @@ from ssbench.run.options import RunOptions, Side
 from ssbench.run.part import Part
 from ssbench.run.phases import TOO_MANY_FAILURES, CleanUp
 from ssbench.run.places import Place, apart
+from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
 
 _log = logging.getLogger(__name__)
@@ -161,3 +163,12 @@ def _command(place: Place, more: Sequence[str]) -> str:
     if place.storage_url:
         options += ["-S", place.storage_url]
     return f"ssbench-master cleanup-containers {shlex.join(options)}"
+
+
+def accounts_to_clean(scenario: Scenario, tokens: TokenSource | None) -> list[str]:
+    """Return the options by which the clean-up finds several accounts."""
+    if scenario.accounts == 1 or tokens is None:
+        return []
+    if tokens.shared:
+        return [f"--accounts={scenario.accounts}", f"--account-base={scenario.account_base}"]
+    return ["--credentials", "FILE"]

@@ -5,17 +5,15 @@ whose objects may have the same names, the names of this one get a tag, those of
 two runs that begin at the same moment both may do so. Runs that only read the same initial objects share
 them. After the benchmark it looks again, so that the first run too can say that another one was beside it.
 
-All requests are made by a thread of their own, which also renews the mark: a Swift that does not answer
-delays neither the run nor Ctrl-C.
+All requests are made by a thread of their own, which also renews the mark: see
+:mod:`ssbench.run.request_thread`.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import queue
 import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
@@ -24,7 +22,6 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from ssbench.at_once import at_once
-from ssbench.errors import SsbenchError
 from ssbench.names import tagged
 from ssbench.naming import name_of
 from ssbench.operation import Effect
@@ -32,6 +29,7 @@ from ssbench.operations import OPERATIONS
 from ssbench.run.loop import Loop
 from ssbench.run.options import RunOptions
 from ssbench.run.places import Place
+from ssbench.run.request_thread import NoAnswerError, RequestThread, unexpected
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import owner_of
@@ -48,10 +46,6 @@ RENEWED_EVERY = 15.0
 _PATIENCE = 30.0
 _LAST_PATIENCE = 5.0
 
-#: Seconds between two looks at whether to wait on, and after which to say so.
-_TICK = 0.1
-_SAY_SECONDS = 5.0
-
 #: In how many accounts marks are written or looked for at once.
 _AT_ONCE = 10
 
@@ -59,10 +53,6 @@ _AT_ONCE = 10
 _NAMED = 5
 
 _Answer = TypeVar("_Answer")
-
-
-class _NoAnswerError(Exception):
-    """The marks could not be read or written; the text says why."""
 
 
 class Ownership:
@@ -111,8 +101,7 @@ class Ownership:
         self._failed_to_renew = False
         #: Runs that the user knows of.
         self._known: set[str] = set()
-        self._questions: queue.SimpleQueue[Callable[[], bool]] = queue.SimpleQueue()
-        threading.Thread(target=self._serve, name="marks", daemon=True).start()
+        self._requests = RequestThread(loop, "marks", self._renew, RENEWED_EVERY)
 
     @property
     def tag(self) -> str:
@@ -125,8 +114,8 @@ class Ownership:
         Warns of runs that are under way. Names can be chosen where no object was uploaded yet.
         """
         try:
-            writable, others = self._ask(self._put_and_look, _PATIENCE)
-        except _NoAnswerError as error:
+            writable, others = self._requests.ask(self._put_and_look, _PATIENCE)
+        except NoAnswerError as error:
             if not self._loop.interrupted.is_set():
                 self._warn(f"Whether other runs use the same containers is not known: {error}")
             return self.tag
@@ -167,8 +156,8 @@ class Ownership:
         if not self._marked:
             return
         try:
-            others = self._ask(self._others, _LAST_PATIENCE, heed=False)
-        except _NoAnswerError as error:
+            others = self._requests.ask(self._others, _LAST_PATIENCE, heed=False)
+        except NoAnswerError as error:
             _log.info("Whether other runs began in the same containers cannot be seen: %s", error)
             return
         self._name(others, self._beside)
@@ -184,10 +173,10 @@ class Ownership:
         under_way.discard(self._mark.run)
         if self._marked:
             try:
-                self._ask(lambda: self._retire(kept), 1.0 if at_once else _LAST_PATIENCE, heed=False)
-            except _NoAnswerError as error:
+                self._requests.ask(lambda: self._retire(kept), 1.0 if at_once else _LAST_PATIENCE, heed=False)
+            except NoAnswerError as error:
                 _log.info("The mark of this run stays until it expires: %s", error)
-        self._questions.put(lambda: False)
+        self._requests.end()
 
     # -- what is said -------------------------------------------------------------------------
 
@@ -245,64 +234,15 @@ class Ownership:
 
     # -- requests -----------------------------------------------------------------------------
 
-    def _ask(self, call: Callable[[], _Answer], patience: float, *, heed: bool = True) -> _Answer:
-        """Return what a call returns on the thread of the requests; raises _NoAnswerError.
-
-        ``heed``: an interruption of the run ends it.
-        """
-        from ssbench.swift.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415 - as above
-
-        answers: queue.SimpleQueue[tuple[_Answer, None] | tuple[None, Exception]] = queue.SimpleQueue()
-
-        def answer() -> bool:
-            try:
-                answers.put((call(), None))
-            except Exception as error:  # noqa: BLE001 - the thread that asks tells of it
-                answers.put((None, error))
-            return True
-
-        self._questions.put(answer)
-        began = said_at = time.monotonic()
-        while True:
-            try:
-                result = answers.get(timeout=_TICK)
-            except queue.Empty:
-                now = time.monotonic()
-                self._loop.fleet.look_after_descriptors(now)
-                if heed and self._loop.interrupted.is_set():
-                    raise _NoAnswerError("the run was interrupted") from None
-                if now - began > patience:
-                    raise _NoAnswerError(f"no answer within {patience:g} s") from None
-                if now - said_at >= _SAY_SECONDS:
-                    said_at = now
-                    _log.info("Waiting for Swift: looking for other runs for %.0f s", now - began)
-                continue
-            if result[1] is None:
-                return result[0]
-            if isinstance(result[1], CLIENT_ERRORS):
-                raise _NoAnswerError(why(result[1]))
-            # The run does not depend on marks.
-            _log.debug("looking for other runs", exc_info=result[1])
-            raise _NoAnswerError(_unexpected(result[1]))
-
     def _tell_others(self) -> None:
         """Write the mark as it is now, if there is one."""
         if self._marked:
             try:
-                self._ask(self._put, _PATIENCE)
-            except _NoAnswerError as error:
+                self._requests.ask(self._put, _PATIENCE)
+            except NoAnswerError as error:
                 _log.warning("The mark by which other runs find this one could not be written: %s", error)
 
     # -- in the thread ------------------------------------------------------------------------
-
-    def _serve(self) -> None:
-        more = True
-        while more:
-            try:
-                question = self._questions.get(timeout=RENEWED_EVERY)
-            except queue.Empty:
-                question = self._renew
-            more = question()
 
     def _stores(self) -> list[Marks]:
         from ssbench.swift.marks import Marks  # noqa: PLC0415 - as above
@@ -342,7 +282,7 @@ class Ownership:
         marks = self._each(lambda store: [*store.others(self._mark.run)])
         return list({mark.run: mark for own in marks for mark in own}.values())
 
-    def _renew(self) -> bool:
+    def _renew(self) -> None:
         from ssbench.swift.client_errors import CLIENT_ERRORS, why  # noqa: PLC0415 - as above
 
         if self._marked and time.monotonic() - self._written_at >= RENEWED_EVERY / 2:
@@ -354,10 +294,9 @@ class Ownership:
                 if not self._failed_to_renew:
                     self._failed_to_renew = True
                     self._warn(
-                        f"The mark by which other runs find this one is not renewed: {_unexpected(error)}"
+                        f"The mark by which other runs find this one is not renewed: {unexpected(error)}"
                     )
                     _log.debug("renewing the mark", exc_info=error)
-        return True
 
     def _retire(self, kept: int) -> None:
         self._marked = False
@@ -377,13 +316,6 @@ class Ownership:
             for other in others:
                 if not other.kept:
                     store.delete(other.run)
-
-
-def _unexpected(error: Exception) -> str:
-    """Return what is said of an error that no request should end in."""
-    if isinstance(error, SsbenchError):
-        return str(error)
-    return f"{type(error).__name__}: {error} (please report this)"
 
 
 def shared_reads(scenario: Scenario) -> str:

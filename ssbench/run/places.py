@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ssbench.names import container_name
-from ssbench.run.tokens import TokenSource
+from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.swift.credentials import Session
 
@@ -72,3 +72,10 @@ def apart(places: Iterable[Place]) -> list[Place]:
         count = max(place.container_count, found[key].container_count if key in found else 0)
         found[key] = replace(place, container_count=count)
     return [*found.values()]
+
+
+def renewals_of(places: Iterable[Place], renewals: Sequence[TokenRenewal]) -> list[TokenRenewal]:
+    """Return what renews the tokens of the accounts of some places: one for each, or one for all of them."""
+    if not renewals:
+        return [TokenRenewal(None)]
+    return [*dict.fromkeys(renewals[place.account % len(renewals)] for place in places)]

@@ -19,17 +19,18 @@ from ssbench.results import Goal, RunSummary, Sink
 from ssbench.run import start_at, texts
 from ssbench.run.benchmarks import Benchmarks
 from ssbench.run.ground import Ground
-from ssbench.run.leftovers import Leftovers
+from ssbench.run.leftovers import Leftovers, accounts_to_clean
 from ssbench.run.local_workers import LocalWorkers
 from ssbench.run.loop import Loop
 from ssbench.run.news import News
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
 from ssbench.run.parameters import run_parameters
-from ssbench.run.part import Part, parts_of
+from ssbench.run.part import parts_of
+from ssbench.run.places import renewals_of
 from ssbench.run.run_workers import RunWorkers, wait_for_workers
 from ssbench.run.summary import describe, late_warnings, so_far, summarize
-from ssbench.run.tokens import TokenRenewal, TokenSource
+from ssbench.run.tokens import TokenSource
 from ssbench.run_results.writer import RunResultsWriter
 from ssbench.scenario.arrivals import seed_of_group
 from ssbench.scenario.model import Scenario
@@ -44,22 +45,6 @@ _log = logging.getLogger(__name__)
 
 #: A report says that nothing succeeded for some time when it was at least so long (seconds).
 _LONG_STANDSTILL = 10.0
-
-
-def _renewals_of(part: Part, renewals: Sequence[TokenRenewal]) -> list[TokenRenewal]:
-    """Return what renews the tokens of the accounts of a part: one for each, or one for all of them."""
-    if not renewals:
-        return [TokenRenewal(None)]
-    return [*dict.fromkeys(renewals[place.account % len(renewals)] for place in part.places)]
-
-
-def _accounts_to_clean(scenario: Scenario, tokens: TokenSource | None) -> list[str]:
-    """Return the options by which the clean-up finds several accounts."""
-    if scenario.accounts == 1 or tokens is None:
-        return []
-    if tokens.shared:
-        return [f"--accounts={scenario.accounts}", f"--account-base={scenario.account_base}"]
-    return ["--credentials", "FILE"]
 
 
 class Run:
@@ -127,7 +112,7 @@ class Run:
             fleet,
             self._parts[0].load.closed,
             self._news,
-            [_renewals_of(part, renewals) for part in self._parts],
+            [renewals_of(part.places, renewals) for part in self._parts],
             options.give_up_after,
         )
         self._leftovers = Leftovers(
@@ -135,7 +120,7 @@ class Run:
             self._loop,
             options,
             local_swift=bench.local_swift,
-            accounts=_accounts_to_clean(scenario, tokens),
+            accounts=accounts_to_clean(scenario, tokens),
         )
         self._benchmarks = Benchmarks(self._parts, self._loop, options, goal)
         asked = options.expect_workers or bench.workers or 1

@@ -23,24 +23,20 @@ from urllib.parse import urlencode
 import gevent
 import gevent.lock
 import gevent.pool
-import requests
 import swiftclient
 
-from ssbench.errors import ClusterError, ExitCode, SsbenchError
+from ssbench.errors import ExitCode, SsbenchError
 from ssbench.measures import Count, Seconds
-from ssbench.names import container_pattern
 from ssbench.record import Head, Record
 from ssbench.store.contract import Request
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.containers import connect, persistently
 from ssbench.swift.credentials import Session
+from ssbench.swift.listing import TIMEOUTS, Version, first_versions
 from ssbench.swift.objects import Client, ClientSettings
 from ssbench.swift.renewal import SessionInUse
 
 _log = logging.getLogger(__name__)
-
-#: Rows of a page, which is also the maximum that Swift returns by default.
-_PAGE = 10_000
 
 #: Seconds before each further attempt to delete a container that is not empty but lists nothing new.
 _PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
@@ -57,10 +53,6 @@ _LOG_SECONDS = 5.0
 
 #: Seconds that requests in flight have to finish after :meth:`AccountCleaner.stop`.
 _STOP_SECONDS = 2.0
-
-
-#: The name of an object, and the id of one of its versions; empty where there are none.
-Version = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -135,42 +127,14 @@ class CleanUpSettings:
     """
 
     concurrency: int = 10
-    connect_timeout: float = 10.0
-    network_timeout: float = 60.0  # a page of 10,000 rows takes Swift its time
+    connect_timeout: float = TIMEOUTS[0]
+    network_timeout: float = TIMEOUTS[1]
     give_up_after: float = 0.0
 
-
-def find_containers(
-    session: Session, base: str, policy: str | None, settings: CleanUpSettings | None = None
-) -> Iterator[tuple[str, int]]:
-    """Yield the name and the approximate number of objects of each container that matches.
-
-    Raises ClusterError when the account cannot be listed.
-    """
-    settings = settings or CleanUpSettings()
-    pattern = container_pattern(base, policy)
-    connection = connect(session, 0, (settings.connect_timeout, settings.network_timeout))
-    place = (connection.parsed_url, connection)
-    marker = ""
-
-    def page() -> dict[str, int]:
-        _, rows = swiftclient.get_account(
-            connection.url, session.token, marker, _PAGE, f"{base}_", http_conn=place
-        )
-        return _parse_listing(rows)
-
-    try:
-        while rows := persistently(page):
-            if min(rows) <= marker:
-                raise _malformed("a page begins before its marker")
-            for name, count in rows.items():
-                if pattern.match(name):
-                    yield name, count
-            marker = max(rows)
-    except CLIENT_ERRORS as error:
-        raise ClusterError(f"{session.storage_url}: containers cannot be listed: {why(error)}") from None
-    finally:
-        connection.close()
+    @property
+    def timeouts(self) -> tuple[float, float]:
+        """The time-outs of connecting and of an answer."""
+        return self.connect_timeout, self.network_timeout
 
 
 class AccountCleaner:
@@ -279,8 +243,7 @@ class AccountCleaner:
         self._succeeded_at = time.monotonic()
 
     def _work(self, index: int, waiting: Iterator[str]) -> None:
-        timeouts = (self._settings.connect_timeout, self._settings.network_timeout)
-        connection = connect(self._session, index, timeouts)
+        connection = connect(self._session, index, self._settings.timeouts)
         try:
             for container in waiting:
                 if self._over:
@@ -311,7 +274,7 @@ class AccountCleaner:
                 self.result.containers += 1
                 self._advance()
                 return None
-            names = self._ask(_list_objects, connection, container)
+            names = self._ask(first_versions, connection, container)
             self._succeeded_at = time.monotonic()
             if names and names != previous:
                 self._listed += len(names)
@@ -390,30 +353,6 @@ class AccountCleaner:
         except SsbenchError as error:
             _log.warning("%s", error)
             return False
-
-
-def _list_objects(url: str, token: str | None, container: str, http_conn: Any) -> list[Version]:
-    """Return the first page of names, each with all versions where the container keeps some."""
-    _, rows = swiftclient.get_container(
-        url, token, container, limit=_PAGE, query_string="versions", http_conn=http_conn
-    )
-    names = _parse_listing(rows)
-    if not any("version_id" in row for row in rows):
-        return [(name, "") for name in names]
-    # An object that is no version, of a time before they were kept, has the id "null".
-    return [(str(row["name"]), str(row.get("version_id") or "null")) for row in rows]
-
-
-def _parse_listing(rows: object) -> dict[str, int]:
-    """Return names and their numbers of objects (0 for objects), or raise one of CLIENT_ERRORS."""
-    try:
-        return {row["name"]: int(row.get("count", 0)) for row in rows}  # type: ignore[attr-defined]
-    except (TypeError, KeyError, ValueError, AttributeError):
-        raise _malformed("not a list of names") from None
-
-
-def _malformed(reason: str) -> requests.RequestException:
-    return requests.exceptions.InvalidJSONError(f"listing: {reason}")
 
 
 def _returned(call: Callable[[], Any]) -> tuple[Any, Exception | None]:

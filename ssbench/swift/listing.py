@@ -1,4 +1,4 @@
-"""What is in a container of Swift: its listing, page after page."""
+"""What is in an account or a container of Swift: listings, page after page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,24 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import requests
 import swiftclient
 
 from ssbench.errors import ClusterError
+from ssbench.names import container_pattern
 from ssbench.swift.client_errors import CLIENT_ERRORS, status, why
 from ssbench.swift.containers import connect, persistently
 from ssbench.swift.credentials import Session
 from ssbench.swift.renewal import SessionInUse
+
+#: Rows of a page, which is also the maximum that Swift returns by default.
+_PAGE = 10_000
+
+#: Seconds for connecting, and for an answer: a page of 10,000 rows takes Swift its time.
+TIMEOUTS = (10.0, 60.0)
+
+#: The name of an object, and the id of one of its versions; empty where there are none.
+Version = tuple[str, str]
 
 _NOT_FOUND = 404
 _UNAUTHORIZED = 401
@@ -75,3 +86,60 @@ class Listing:
     def _request(self, request: Callable[..., Any], options: dict[str, Any]) -> Any:
         token = self._in_use.session.token
         return request(self._connection.url, token, self._container, http_conn=self._place, **options)
+
+
+def find_containers(
+    session: Session, base: str, policy: str | None, timeouts: tuple[float, float] = TIMEOUTS
+) -> Iterator[tuple[str, int]]:
+    """Yield the name and the approximate number of objects of each container that matches.
+
+    ``timeouts`` are those of connecting and of an answer, in seconds. Raises ClusterError when the account
+    cannot be listed.
+    """
+    pattern = container_pattern(base, policy)
+    connection = connect(session, 0, timeouts)
+    place = (connection.parsed_url, connection)
+    marker = ""
+
+    def page() -> dict[str, int]:
+        _, rows = swiftclient.get_account(
+            connection.url, session.token, marker, _PAGE, f"{base}_", http_conn=place
+        )
+        return parse_listing(rows)
+
+    try:
+        while rows := persistently(page):
+            if min(rows) <= marker:
+                raise _malformed("a page begins before its marker")
+            for name, count in rows.items():
+                if pattern.match(name):
+                    yield name, count
+            marker = max(rows)
+    except CLIENT_ERRORS as error:
+        raise ClusterError(f"{session.storage_url}: containers cannot be listed: {why(error)}") from None
+    finally:
+        connection.close()
+
+
+def first_versions(url: str, token: str | None, container: str, http_conn: Any) -> list[Version]:
+    """Return the first page of names, each with all versions where the container keeps some."""
+    _, rows = swiftclient.get_container(
+        url, token, container, limit=_PAGE, query_string="versions", http_conn=http_conn
+    )
+    names = parse_listing(rows)
+    if not any("version_id" in row for row in rows):
+        return [(name, "") for name in names]
+    # An object that is no version, of a time before they were kept, has the id "null".
+    return [(str(row["name"]), str(row.get("version_id") or "null")) for row in rows]
+
+
+def parse_listing(rows: object) -> dict[str, int]:
+    """Return names and their numbers of objects (0 for objects), or raise one of CLIENT_ERRORS."""
+    try:
+        return {row["name"]: int(row.get("count", 0)) for row in rows}  # type: ignore[attr-defined]
+    except (TypeError, KeyError, ValueError, AttributeError):
+        raise _malformed("not a list of names") from None
+
+
+def _malformed(reason: str) -> requests.RequestException:
+    return requests.exceptions.InvalidJSONError(f"listing: {reason}")

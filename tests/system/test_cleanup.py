@@ -27,8 +27,9 @@ from stand_in_account import CONFLICT, GONE, StandInAccount
 from ssbench.errors import ClusterError
 from ssbench.names import container_name, container_pattern
 from ssbench.swift import cleanup
-from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings, find_containers
+from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings
 from ssbench.swift.credentials import Session
+from ssbench.swift.listing import find_containers
 
 PROGRAM = [sys.executable, "-m", "ssbench.cli.master"]
 
@@ -257,7 +258,9 @@ def test_more_than_a_page_of_containers(fault_server, stand_in):
 def run_here(server: FaultServer, base: str = "ssbench", **options) -> cleanup.CleanUpResult:
     session = Session((server.url,), "token")
     settings = CleanUpSettings(**options)
-    return AccountCleaner(session, settings).run(list(dict(find_containers(session, base, None, settings))))
+    return AccountCleaner(session, settings).run(
+        list(dict(find_containers(session, base, None, settings.timeouts)))
+    )
 
 
 def test_small_pages(fault_server, stand_in):
@@ -428,7 +431,7 @@ def test_an_account_that_cannot_be_listed(fault_server, reply, message, monkeypa
     session = Session((fault_server.url,), "token")
     patience = 0.3 if reply.stall else 60
     with pytest.raises(ClusterError, match=f"containers cannot be listed: {message}"):
-        list(find_containers(session, "ssbench", None, CleanUpSettings(network_timeout=patience)))
+        list(find_containers(session, "ssbench", None, (10.0, patience)))
 
 
 def test_a_container_that_cannot_be_listed(fault_server, stand_in, monkeypatch):

@@ -12,8 +12,9 @@ from stand_in_account import StandInAccount
 
 from ssbench.errors import AuthenticationError, ClusterError
 from ssbench.swift import cleanup, containers
-from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings, find_containers
+from ssbench.swift.cleanup import AccountCleaner, CleanUpSettings
 from ssbench.swift.credentials import Session
+from ssbench.swift.listing import find_containers, parse_listing
 
 SETTINGS = CleanUpSettings(concurrency=2, connect_timeout=5.0, network_timeout=10.0)
 
@@ -45,17 +46,17 @@ def test_only_containers_with_such_names_are_found_over_all_pages(
 ) -> None:
     ours = {f"x_{number:06}": ["o"] * number for number in range(8)}
     account.hold({**ours, "x_000001_gold": [], "x_other": [], "y_000000": [], "x_00001": []})
-    found = dict(find_containers(session(server), "x", None, SETTINGS))
+    found = dict(find_containers(session(server), "x", None, SETTINGS.timeouts))
     assert {name: found[name] for name in ours} == {name: len(objects) for name, objects in ours.items()}
     assert set(found) <= {*ours, "x_000001_gold"}
-    assert [*find_containers(session(server), "x", "gold", SETTINGS)] == [("x_000001_gold", 0)]
+    assert [*find_containers(session(server), "x", "gold", SETTINGS.timeouts)] == [("x_000001_gold", 0)]
 
 
 @pytest.mark.parametrize("listing", [b"[]]", b'{"a": 1}', b"[1]", b'[{"name": "x_000000"}]'])
 def test_a_listing_that_makes_no_sense_or_no_progress_is_refused(server: FaultServer, listing: bytes) -> None:
     server.rule = lambda _request: Reply(200, listing, (("Content-Type", "application/json"),))
     with pytest.raises(ClusterError, match="containers cannot be listed"):
-        [*find_containers(session(server), "x", None, SETTINGS)]
+        [*find_containers(session(server), "x", None, SETTINGS.timeouts)]
 
 
 def test_everything_in_them_is_deleted_and_counted(server: FaultServer, account: StandInAccount) -> None:
@@ -187,4 +188,4 @@ def test_with_several_storage_urls_a_failure_says_where() -> None:
 
 def test_rows_of_listings() -> None:
     rows = json.loads('[{"name": "a", "count": 3}, {"name": "b"}]')
-    assert cleanup._parse_listing(rows) == {"a": 3, "b": 0}
+    assert parse_listing(rows) == {"a": 3, "b": 0}
