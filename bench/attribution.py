@@ -1,6 +1,6 @@
 """Does ``ssbench-master attribute`` name what is slow, and nothing else?
 
-    python bench/attribution.py --simulated [--runs N] [--cases NAME ...] [--noisy]
+    python bench/attribution.py --simulated [--runs N] [--cases NAME ...] [--noisy] [--perseus node|all]
     python bench/attribution.py --real [--runs N] [--cases NAME ...] [--devices N] [--limit]
 
 ``--simulated``: simulated clusters on rings of swift-ring-builder, fresh and grown, with one thing wrong: in
@@ -8,7 +8,8 @@ how many runs it is named, in how many it is one of several that the ring puts t
 anybody healthy is named, and in how many nothing is said to be wrong (with a device slow in all requests
 only if it is said that so much would have been found).
 ``--noisy`` has the servers' own times as noisy
-and long as on a loaded machine. ``--real``: runs of 300 operations against an embedded Swift (two
+and long as on a loaded machine. ``--perseus`` has Perseus (:mod:`perseus`) judge the same runs instead, with
+the devices of a node or all as peers. ``--real``: runs of 300 operations against an embedded Swift (two
 proxies, three object servers, three replicas) in which one thing is slow; in how many it is named, and in how
 many anybody else, with the median latency. ``--limit``: the same for delays of a few ms.
 """
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+import perseus
 from attributed_runs import LAYOUT, attributed, broken, slow
 from simulated_cluster import Cause, Shape, simulate
 
@@ -103,7 +105,11 @@ PLANTED = {
 }
 
 
-def simulated(runs: int, cases: Sequence[str], *, noisy: bool) -> None:
+#: By changes of the columns, or of parties, of which Perseus says nothing.
+NOT_OF_DEVICES = ("proxy 10 ms", "way 10 ms", "container 10 ms", "507", "no log, 30 ms", "no log, nothing")
+
+
+def simulated(runs: int, cases: Sequence[str], peers: str | None, *, noisy: bool) -> None:
     print("named / one of several / somebody healthy / all-clear, of", runs)
     shapes = {name: replace(each, **NOISY) if noisy else each for name, each in SHAPES.items()}
     print(f"{'':18}" + "".join(f"{name:>18}" for name in shapes), flush=True)
@@ -114,13 +120,17 @@ def simulated(runs: int, cases: Sequence[str], *, noisy: bool) -> None:
             if planted.shape and shape.devices != 12:
                 print(f"{'-':>18}", end="")
                 continue
-            counts = np.sum([_outcome(planted, shape, seed) for seed in range(runs)], axis=0)
+            counts = np.sum([_outcome(planted, shape, seed, peers) for seed in range(runs)], axis=0)
             print(f"{' / '.join(map(str, counts)):>18}", end="", flush=True)
         print(flush=True)
 
 
-def _outcome(planted: Planted, shape: Shape, seed: int) -> tuple[bool, bool, bool, bool]:
+def _outcome(planted: Planted, shape: Shape, seed: int, peers: str | None) -> tuple[bool, bool, bool, bool]:
     joined = simulate(1000 + seed, planted.cause, replace(shape, **planted.shape))
+    if peers:
+        by_it = {_short(name) for name in perseus.named(joined, by_node=peers == "node")}
+        guilty = set(planted.guilty)
+        return guilty <= by_it, False, bool(by_it - guilty), not by_it
     found = attribute(planted.change(joined) if planted.change else joined)
     named: set[str] = set()
     perhaps: set[str] = set()
@@ -238,6 +248,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--cases", nargs="+")
     parser.add_argument("--noisy", action="store_true")
+    parser.add_argument("--perseus", choices=["node", "all"])
     parser.add_argument("--devices", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0, help="the first run's is one more")
     arguments = parser.parse_args()
@@ -245,7 +256,8 @@ def main() -> None:
         unknown = set(arguments.cases or ()) - set(PLANTED)
         if unknown:
             parser.error(f"--cases: none of {', '.join(PLANTED)}: {', '.join(unknown)}")
-        simulated(arguments.runs, arguments.cases or list(PLANTED), noisy=arguments.noisy)
+        usual = [name for name in PLANTED if not (arguments.perseus and name in NOT_OF_DEVICES)]
+        simulated(arguments.runs, arguments.cases or usual, arguments.perseus, noisy=arguments.noisy)
     if arguments.real:
         cases = {name: CASES[name] for name in arguments.cases or CASES}
         real(arguments.runs, cases, arguments.seed, arguments.devices)

@@ -212,14 +212,14 @@ def real(rounds: int, chosen: list[str]) -> bool:
                     for each in found
                 )
                 named, tried = named + right, tried + 1
-                said = "named" if right else "MISSED"
-                print(f"{said}: {name}", *map(sentence, found), sep="\n    ", flush=True)
+                said = f"{'named' if right else 'MISSED'}: {name} (load {os.getloadavg()[0]:.0f})"
+                print(said, *map(sentence, found), sep="\n    ", flush=True)
         wrong = 0
         for place in range(0 if chosen else 10 * rounds):
             found = healthy[place % len(healthy)](Path(temporary))
             wrong += bool(found)
-            said = "WRONG" if found else "nothing"
-            print(f"healthy: {said}", *map(sentence, found), sep="\n    ", flush=True)
+            said = f"healthy: {'WRONG' if found else 'nothing'} (load {os.getloadavg()[0]:.0f})"
+            print(said, *map(sentence, found), sep="\n    ", flush=True)
     print(f"real: {named} of {tried} named; of {10 * rounds} healthy runs {wrong} with a wait")
     return named >= 0.9 * tried and wrong <= max(1, rounds // 2)
 
