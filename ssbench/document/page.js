@@ -129,14 +129,16 @@
       ctx.fillText(text, left + 3 * scale, bbox.top + 2 * scale);
       free = left + ctx.measureText(text).width + 10 * scale;
     }
-    ctx.textBaseline = "bottom";
     record.curves.forEach((curve, place) => {
       if (!curve.labels || !plot.series[place + 1].show) return;
+      // Above a curve that rises; below a ring, where the texts of points are not.
+      const [across, down] = curve.line ? [-2, -4] : [7, 5];
+      [ctx.textAlign, ctx.textBaseline] = curve.line ? ["right", "bottom"] : ["left", "top"];
       let n = 0;
       plot.data[place + 1].forEach((y, at) => {
         if (y === undefined) return;
-        if (y !== null) ctx.fillText(curve.labels[n] || "", plot.valToPos(plot.data[0][at], "x", true) + 5 * scale,
-          plot.valToPos(y, "y", true) - 3 * scale);
+        if (y !== null) ctx.fillText(curve.labels[n] || "", plot.valToPos(plot.data[0][at], "x", true) + across * scale,
+          plot.valToPos(y, "y", true) + down * scale);
         n++;
       });
     });
@@ -175,8 +177,9 @@
       series: [{}, ...record.curves.map(curve => ({
         stroke: () => shade(curve.colour), width: curve.width, dash: DASHES[curve.dash], show: !curve.hidden,
         paths: curve.line ? undefined : () => null, spanGaps: record.tables.length > 1 && !timed,
-        points: {show: true, filter: curve.points ? null : alone, size: curve.line ? 2 * curve.width + 3 : 8,
-          fill: () => shade(curve.colour)}}))],
+        // A point alone is a ring, around those of curves.
+        points: curve.line ? {show: true, filter: curve.points ? null : alone, size: 2 * curve.width + 3, fill: () => shade(curve.colour)}
+          : {show: true, size: 14, width: 2, stroke: () => shade(curve.colour), fill: "#0000"}}))],
       bands: record.bands.map(([high, low]) => ({series: [high + 1, low + 1], fill: record.curves[high].colour + "2e"})),
       focus: {alpha: 0.25},
       cursor: {y: false, points: {size: 6}, drag: {x: timed, y: false, setScale: false},

@@ -29,7 +29,7 @@ from ssbench.document import (
     Verdict,
     View,
 )
-from ssbench.document.colours import GREY, SLATE
+from ssbench.document.colours import GREY, INK, SLATE
 from ssbench.figures import MIN_BEYOND
 from ssbench.figures.units import count, megabytes, milliseconds, number, percent, run_length
 from ssbench.gates import Result
@@ -250,5 +250,5 @@ def _knee_in(found: Capacity, steps: Sequence[Step], median: Curve) -> Iterator[
     x = np.exp(np.interp(at, loads, np.log(median.y[known])))
     y = np.interp(at, loads, [steps[place].rate for place in known.tolist()])
     yield Curve(
-        "knee", np.array([x]), np.array([y]), GREY, markers=True, labels=(f"knee: {number(knee.value)}",)
+        "knee", np.array([x]), np.array([y]), INK, markers=True, labels=(f"knee: {number(knee.value)}",)
     )
