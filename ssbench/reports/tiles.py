@@ -68,11 +68,11 @@ def _generator(statistics: RunStatistics) -> Iterator[Tile]:
         return
     share, who = max(known)
     stalled = sum(gap.seconds for gap in own.gaps)
-    note = f"stalled for {seconds(stalled)} s" if stalled else f"CPU of {who}"
+    note = f"stalled for {seconds(stalled)} s" if stalled else f"of a core: {who}"
     yield Tile(
-        "generator",
+        "generator CPU",
         percent(share),
-        "% of a core",
+        "%",
         note,
         _tone(share, limited=bool(own.limits or stalled)),
     )

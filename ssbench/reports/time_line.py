@@ -140,7 +140,7 @@ def _shaded(statistics: RunStatistics, over_time: OverTime) -> tuple[list[tuple[
     words = [
         name
         for name, found in (
-            ("light grey: after the last moment of sending", drain),
+            ("light grey: after sending had ended", drain),
             ("red: stalls", stalls),
             ("dark grey: the load generator itself stalled", gaps),
         )

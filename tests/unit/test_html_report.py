@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -221,6 +222,7 @@ def test_an_open_loop_with_stages_and_a_generator_that_stood_still(tmp_path: Pat
         "lateness of all sends",
     ]
     assert "dark grey: the load generator itself stalled" in text
+    assert re.search(r"<span>generator CPU</span>\s*<strong>[\d.]+ <small>%</small></strong>", text)
     assert made.charts[0]["marks"] == [[pytest.approx(0.02), "calm"], [pytest.approx(10.02), "<storm>"]]
     cpu, lag = (
         next(each for each in time_line.charts(numbers) if each.title.startswith(f"Load generator: {word}"))
