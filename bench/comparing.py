@@ -25,8 +25,7 @@ from simulated_runs import Store, reads
 from ssbench.archive.entry import entry_of, past_of
 from ssbench.comparison import Comparison, RunFigures, compare, figures_of
 from ssbench.comparison.floor import Floors
-from ssbench.comparison.sided_group import compare_sided, sided_run
-from ssbench.comparison.sides import compare_sides
+from ssbench.comparison.sides import compare_sided, compare_sides, sided_run
 from ssbench.statistics import RunStatistics
 
 Way = Callable[[np.random.Generator, float], Comparison]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import printable, products
-from ssbench.cli import archives, attribute_changes, attribute_requests, attribute_waits, output_file
+from ssbench.cli import archives, attribute_changes, attribute_requests, output_file
 from ssbench.cli.options import add_force, add_renamed, positive_int
 from ssbench.errors import ExitCode, UsageError
 from ssbench.products import Product
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ssbench.attribution.records import Attribution
     from ssbench.attribution.spans import Request
     from ssbench.results import RunSummary
+    from ssbench.statistics import Wait
 
 _log = logging.getLogger(__name__)
 
@@ -151,7 +152,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         return ExitCode.OK
     hosts = _by_ring(arguments.ring, joined) | arguments.hosts
     facts = RunFacts(hosts, summary.cluster if summary else None, _overload(joined, summary))
-    found = Attributed(attribute(joined, facts), attribute_waits.waits(joined))
+    found = Attributed(attribute(joined, facts), _waits(joined))
     if not (on_stdout and output_file.is_standard_output(arguments.report_file)):
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
             out.write(products.find(Product.ATTRIBUTION, "text")(found, output_file.view(out)))
@@ -322,3 +323,22 @@ def _unread(joined: Joined, lines: int, template: str | None) -> str | None:
             " (tx, 21 hexadecimal digits, -, 10 more): was it cut off or masked?"
         )
     return None
+
+
+def _waits(joined: Joined) -> tuple[Wait, ...]:
+    """Return the _waits in the latencies of the run, operations of a size within a factor of 4 together."""
+    import numpy as np
+
+    from ssbench.statistics.latencies import merge, plain
+    from ssbench.statistics.waits import waits_in
+
+    operations = joined.operations
+    latency = operations.latency
+    size = (np.log2(np.maximum(operations.size, 1)) // 2).astype(np.int64)
+    key = operations.code * np.int64(100) + size
+    known = latency > 0
+    leaves = {
+        (int(each) // 100, int(each) % 100): (plain(latency[known & (key == each)]), merge(()))
+        for each in np.unique(key[known])
+    }
+    return waits_in(leaves)

@@ -243,7 +243,7 @@ def _sides_of(name: str, arguments: argparse.Namespace, curves: _Curves | None) 
 def _sides_of_all(names: Sequence[str], noise: float) -> Comparison:
     """Compare the two sides of several runs; raises UsageError where one has none, or others."""
     from ssbench.cli.stat_file import reading
-    from ssbench.comparison.sided_group import compare_sided, sided_run
+    from ssbench.comparison.sides import compare_sided, sided_run
     from ssbench.statistics import summarize
 
     runs = []

@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 def words(kind: str) -> list[str]:
     """Return what a value of that kind may be."""
     if kind == "scenarios":
-        from ssbench.scenario.shipped import shipped
+        from ssbench.scenario.finding import shipped
 
         return [name for name, _ in shipped()]
     labels = _labels()

@@ -6,13 +6,14 @@ import importlib
 import logging
 import os
 import sys
+import textwrap
 from argparse import SUPPRESS, _SubParsersAction
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
 from ssbench import __version__
-from ssbench.cli import first_screen, logs, settings, unfit
+from ssbench.cli import logs, settings, unfit
 from ssbench.cli.options import Parser
 from ssbench.cli.output_file import ReaderGoneError, standard_output
 from ssbench.errors import ExitCode, SsbenchError, UsageError
@@ -148,7 +149,7 @@ def _exit_codes(codes: Container[ExitCode]) -> str:
 def _print_page(argv: Sequence[str]) -> bool:
     """Print what is not the help of a sub-command: the first screen, or the page of a topic."""
     if not argv:
-        page = first_screen.text(__version__, COMMANDS)
+        page = _first_screen(__version__, COMMANDS)
     elif len(argv) > 1 and argv[-2] in _HELP and argv[-1] == "auth":
         from ssbench.cli import auth_options
 
@@ -201,3 +202,21 @@ def main(argv: list[str] | None = None) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+_LINES = """\
+ssbench {version}, a benchmark for OpenStack Swift
+Try it:     ssbench-master run-scenario -f very_small --local-swift --workers 2
+Your Swift: ssbench-master run-scenario -f small --workers 2   (see help auth)
+Look again: ssbench-master report-scenario last
+Clean up:   ssbench-master cleanup-containers
+Help:       ssbench-master COMMAND --help, ssbench-master help auth
+"""
+
+
+def _first_screen(version: str, commands: Iterable[str]) -> str:
+    """Return some eight lines of 80 columns at most."""
+    wrapped = textwrap.wrap(
+        "Commands:   " + ", ".join(commands), 80, subsequent_indent=" " * 12, break_on_hyphens=False
+    )
+    return _LINES.format(version=version) + "\n".join(wrapped) + "\n"

@@ -12,7 +12,7 @@ from ssbench import products
 from ssbench.cli import thresholds
 from ssbench.cli.output_file import standard_output, view
 from ssbench.comparison import RunFigures, figures_of
-from ssbench.comparison.sided_group import SidedRun, compare_sided, sided_run
+from ssbench.comparison.sides import SidedRun, compare_sided, sided_run
 from ssbench.document import View
 from ssbench.errors import ExitCode, StatFileError
 from ssbench.products import Product

@@ -6,18 +6,18 @@ disk may hold it up.
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from ssbench import printable
 from ssbench.cli import output_file
 from ssbench.cli.report_files import ReportFiles
-from ssbench.cli.report_width import fitting
 from ssbench.errors import StatFileError
 from ssbench.reports import ReportOptions, groups_for, write_report
 from ssbench.reports.verdict import judged
@@ -26,6 +26,10 @@ from ssbench.screen import terminal
 from ssbench.screen.channel import Channel
 from ssbench.statistics import summarize
 from ssbench.verdict import Verdict
+
+if TYPE_CHECKING:
+    from ssbench.reports import ReportOptions
+    from ssbench.statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +67,7 @@ class ReportPrinter:
         """Print the report of that name (None: none) on a stat file, and wait a little for its reader.
 
         It is what remains on the screen, so files that are quick to write, and messages on them, come first.
-        ``command`` is as in :func:`~ssbench.cli.report_width.fitting`.
+        ``command`` is as in :func:`~ssbench.cli.report_printer.fitting`.
         """
         try:
             by = (*self._files.by, *groups_for(options))
@@ -102,3 +106,30 @@ class ReportPrinter:
             f"standard output: {self._channel.why}",
             is_failure=failure is not None and not isinstance(failure, BrokenPipeError),
         )
+
+
+#: The report that has the table because it was not asked for another, and the one that does without.
+_DEFAULT, _NARROW = "both", "summary"
+
+
+def fitting(
+    name: str, statistics: RunStatistics, options: ReportOptions, command: str | None
+) -> tuple[str, str]:
+    """Return the name of the report for standard output, and the text after it.
+
+    The default report is the summary alone on a terminal that is narrower than the table, and the text is
+    then a line that says how to see the table. ``command`` is what prints the report again, None where the
+    user chose the report. Pipes and files get the table: scripts read it there.
+    """
+    columns = output_file.terminal_columns(sys.stdout)
+    if name != _DEFAULT or command is None or columns is None:
+        return name, ""
+    from ssbench.document.columns import width
+    from ssbench.reports import write_report
+
+    table = io.StringIO()
+    write_report("table", statistics, options, table)
+    widest = max(map(width, table.getvalue().splitlines()))
+    if widest <= columns:
+        return name, ""
+    return _NARROW, f"Old table ({widest} columns): {command} --report table\n"

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     # Here, because they import numpy, which --help does without.
     with loading():
         from ssbench.cli import thresholds
-        from ssbench.cli.report_width import fitting
+        from ssbench.cli.report_printer import fitting
         from ssbench.cli.stat_file import reading_all
         from ssbench.reports import ReportOptions, groups_for, write_report
         from ssbench.reports.verdict import judged

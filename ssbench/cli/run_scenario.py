@@ -38,11 +38,11 @@ from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
 from ssbench.run.moment import refuse_past
 from ssbench.run.options import ExistingIn
 from ssbench.run.stats_path import new_in
+from ssbench.scenario.finding import shipped
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.overriding import override
 from ssbench.scenario.portions import portion_of
 from ssbench.scenario.reading import load
-from ssbench.scenario.shipped import shipped
 from ssbench.screen.progress import ResultCharacters
 from ssbench.screen.progress_line import ProgressLine
 from ssbench.swift.request_options import RequestOptions

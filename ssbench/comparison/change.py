@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean, variance
 
 from ssbench.comparison.figures import Sample
 from ssbench.comparison.order import Order
-from ssbench.comparison.ranks import mann_whitney
 from ssbench.figures import COMPARED, Figure
 from ssbench.statistics.confidence import t_quantile, t_tail, welch
 
@@ -239,3 +239,29 @@ def _half_of_mean(side: Sequence[Sample]) -> float | None:
     halves = [sample.half for sample in side]
     known = [half for half in halves if half is not None]
     return math.hypot(*known) / len(known) if len(known) == len(halves) else None
+
+
+#: No more runs a side than this are ranked exactly; the number of ways to deal them out grows fast.
+_MOST_RANKED = 40
+
+
+def mann_whitney(before: Sequence[float], after: Sequence[float]) -> float | None:
+    """Return the probability of ranks as uneven as these by chance, exactly; None for too many runs.
+
+    Ties count half, which makes it a little too large.
+    """
+    first, second = len(before), len(after)
+    if max(first, second) > _MOST_RANKED:
+        return None
+    above = sum((a > b) + (a == b) / 2 for a in after for b in before)
+    least = math.floor(min(above, first * second - above))
+    ways = sum(_ways(first, second, count) for count in range(least + 1))
+    return min(1.0, 2 * ways / math.comb(first + second, first))
+
+
+@cache
+def _ways(first: int, second: int, above: int) -> int:
+    """Return in how many orders of two groups this many pairs have the second group's value above."""
+    if above < 0 or not first or not second:
+        return int(above == 0)
+    return _ways(first - 1, second, above - second) + _ways(first, second - 1, above)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from ssbench.errors import UsageError
 from ssbench.metrics.counting import BUCKETS, Counting, Histogram, Sums
 from ssbench.metrics.families import METRICS, Kind, Metric, facts
-from ssbench.metrics.server import MetricsServer
+from ssbench.serving import BoundedServer, listen
 
 
 class PrometheusExporter:
@@ -85,3 +85,10 @@ def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
     """Return the cumulative counts by the upper end, as Prometheus has them."""
     names = [*map(repr, BUCKETS), "+Inf"]
     return list(zip(names, np.cumsum(histogram.counts).tolist(), strict=True))
+
+
+class MetricsServer(BoundedServer):
+    """Serves a registry at an address and a port (0: any that is free); raises OSError."""
+
+    def __init__(self, registry: CollectorRegistry, address: str, port: int) -> None:
+        super().__init__(make_wsgi_app(registry), listen(address, port), "metrics")

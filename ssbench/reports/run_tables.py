@@ -26,9 +26,9 @@ from ssbench.reports.figures import bounded, name_of
 from ssbench.reports.verdict import delivered
 from ssbench.results import NO_WORKER
 from ssbench.statistics import Figures, Interval, Line, RunPart, RunStatistics
+from ssbench.statistics.attempts import Parts
 from ssbench.statistics.due import Censored, known
 from ssbench.statistics.figures import rates
-from ssbench.statistics.latency_parts import Parts
 from ssbench.verdict.asked import loads_by_group
 
 _LATENCIES = ("p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,45 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.gates import Undecided
 from ssbench.names import LONGEST_CONTAINER
 from ssbench.option import Option, Unit
-from ssbench.run import error_limit, moment
-from ssbench.run.error_limit import ErrorLimit
+from ssbench.run import moment
 from ssbench.scenario import portions
 from ssbench.scenario.portions import Portion
 from ssbench.swift.credentials import Credentials
 from ssbench.swift.request_options import RequestOptions, parse_addresses
+
+#: Operations that must have ended before a share is looked at: the first failure is 100 % of one operation.
+LEAST_ENDED = 100
+
+_COUNT = re.compile(r"\d{1,18}\Z", re.ASCII)
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)\s*%\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorLimit:
+    """At most ``count`` failures, or at most ``share`` of the operations that ended; the other is None."""
+
+    count: int | None = None
+    share: float | None = None
+
+    def exceeded(self, failed: int, ended: int) -> bool:
+        """Return whether more have failed, of so many that have ended."""
+        if self.count is not None:
+            return failed > self.count
+        return self.share is not None and ended >= LEAST_ENDED and failed > self.share * ended
+
+    def __str__(self) -> str:
+        return f"{100 * (self.share or 0.0):.6g}%" if self.count is None else str(self.count)
+
+
+def parse_limit(text: str) -> ErrorLimit:
+    """Return what ``100`` or ``0.5%`` says; raises ValueError."""
+    if _COUNT.match(text):
+        return ErrorLimit(count=int(text))
+    share = _SHARE.match(text)
+    if share is None or float(share[1]) > 100:
+        raise ValueError(f"{text!r} is not a number of operations or a share of them, such as 100 or 0.5%")
+    return ErrorLimit(share=float(share[1]) / 100)
+
 
 #: Names of containers with existing objects that are kept; reports have numbers for further ones.
 _MOST_CONTAINERS = 1000
@@ -175,7 +209,7 @@ class RunOptions:
             help="end the run when more than N operations have failed, or more than N%% of those that ended",
             unit=Unit.NUMBER,
             default="never",
-            parse=error_limit.parse,
+            parse=parse_limit,
         ),
     ] = None
     verify: Annotated[

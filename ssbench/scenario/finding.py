@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from ssbench import suggestions
 from ssbench.errors import ScenarioError
-from ssbench.scenario.shipped import shipped, shipped_file, similar
 
 #: Maximum size of a scenario file in bytes; a larger file is not a scenario.
 MAX_FILE_BYTES = 1_000_000
@@ -44,3 +46,46 @@ def _not_found(path_or_name: str) -> str:
     return (
         f"there is no such file; expected a scenario file or the name of a shipped one ({', '.join(names)})"
     )
+
+
+def shipped() -> list[tuple[str, str]]:
+    """Return the name and purpose of each scenario that ships with ssbench, sorted by name.
+
+    The purpose is the comment on the first line of its file.
+    """
+    files = [entry for entry in _shipped_folder().iterdir() if entry.name.endswith(".yaml")]
+    return sorted(
+        (entry.name.removesuffix(".yaml"), entry.read_text("utf-8").partition("\n")[0].lstrip("# "))
+        for entry in files
+    )
+
+
+def _shipped_folder() -> Traversable:
+    try:
+        return resources.files("ssbench.scenarios")
+    except ModuleNotFoundError:  # a checkout, where the folder is at the top
+        return Path(__file__).parents[2] / "scenarios"
+
+
+def shipped_file(name: str) -> Traversable | None:
+    """Return the file that ships as ``NAME``, ``NAME.yaml`` or, in 0.x, ``scenarios/NAME.scenario``."""
+    bare = name.removesuffix(".yaml")
+    if name.endswith(".scenario"):
+        bare = name.removesuffix(".scenario").removeprefix("scenarios/")
+    if not bare or "/" in bare or "\0" in bare:
+        return None
+    file = _shipped_folder() / f"{bare}.yaml"
+    return file if file.is_file() else None
+
+
+def similar(path_or_name: str) -> list[str]:
+    """Return the names of shipped scenarios that the user may have meant, the likeliest first.
+
+    ``scenarios/small_test.scenario`` of ssbench 0.x is now ``small``, and so on.
+    """
+    wanted = Path(path_or_name).name.lower()
+    wanted = re.sub(r"([_-]test)?(\.(scenario|ya?ml|json))?$", "", wanted)
+    names = {name.lower(): name for name, _ in shipped()}
+    if wanted in names:
+        return [names[wanted]]
+    return suggestions.similar(wanted, names.values())

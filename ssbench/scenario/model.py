@@ -9,9 +9,8 @@ from typing import Literal
 from ssbench.names import OWN_ACCOUNTS
 from ssbench.operation import Header, Operation, Settings
 from ssbench.operations import SEQUENCE
-from ssbench.scenario.bodies import Body
+from ssbench.scenario.bodies import Body, Metadata
 from ssbench.scenario.connections import Connections
-from ssbench.scenario.metadata import Metadata
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.sizes import Shape
 

@@ -20,9 +20,8 @@ from ssbench.rule import (
     is_number,
     whole,
 )
-from ssbench.scenario.bodies import BODY
+from ssbench.scenario.bodies import BODY, METADATA
 from ssbench.scenario.connections import CONNECTIONS
-from ssbench.scenario.metadata import METADATA
 from ssbench.scenario.model import CRUD, CRUD_AND_LIST
 from ssbench.scenario.popularity import POPULARITY, REUSE
 from ssbench.suggestions import did_you_mean

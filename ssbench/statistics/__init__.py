@@ -4,6 +4,7 @@
 :func:`summarize` does both.
 """
 
+from ssbench.statistics.attempts import Part, Parts
 from ssbench.statistics.causes import Cause
 from ssbench.statistics.collect import Collector
 from ssbench.statistics.confidence import Interval
@@ -14,7 +15,6 @@ from ssbench.statistics.figures import Figures
 from ssbench.statistics.generator import Generator
 from ssbench.statistics.groups import Groups
 from ssbench.statistics.latencies import Latencies, Slowest
-from ssbench.statistics.latency_parts import Part, Parts
 from ssbench.statistics.members import Member
 from ssbench.statistics.over_time import OverTime, Series
 from ssbench.statistics.run_statistics import RunPart, RunStatistics, Spread

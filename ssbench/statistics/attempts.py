@@ -1,15 +1,19 @@
-"""Three times of an operation: the whole of it, its last attempt, and what connecting took of it.
+"""What the time of operations went into: their last attempt, what came before that, connections.
 
-Most operations are one attempt over a kept connection. Their latencies are collected once.
+Most operations are one attempt over a kept connection. Their latencies are collected once, and blocks that
+say nothing of the rest cost nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.measures import Count, Seconds
 from ssbench.results import ResultBlock
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
 
@@ -67,3 +71,103 @@ class TimesCollector:
             merge([same, self._last_attempt.finish()]),
             self._connecting.finish(),
         )
+
+
+_NOT_FOUND = 404
+
+
+class Part(msgspec.Struct, frozen=True, rename={"longest": "max"}):
+    """A part of the time of operations: how many had it, their seconds of it, the most of one."""
+
+    count: Count = 0
+    seconds: Seconds = 0.0
+    longest: Seconds = 0.0
+
+    def __add__(self, other: Part) -> Part:
+        """Return both together."""
+        return Part(self.count + other.count, self.seconds + other.seconds, max(self.longest, other.longest))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the time of some successes: new connections, and our own pauses between attempts.
+
+    ``vanished`` counts the successes that found nothing: deletes that may have been done before, by an
+    earlier attempt that had got no answer or by a worker that was lost.
+    """
+
+    connecting: Part = field(default_factory=Part)
+    pausing: Part = field(default_factory=Part)
+    vanished: int = 0
+
+    def __add__(self, other: Parts) -> Parts:
+        """Return both together."""
+        return Parts(
+            self.connecting + other.connecting, self.pausing + other.pausing, self.vanished + other.vanished
+        )
+
+
+def vanished(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
+    """Return how many of some successes of a block found nothing."""
+    found = int(np.count_nonzero(block.status[rows] == _NOT_FOUND)) if "status" in block.given else 0
+    return Parts(vanished=found) if found else NONE
+
+
+def parts_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> Parts:
+    """Return the parts of the time of some successes of a block, of those whose latencies count."""
+    given = block.given
+    connecting = _part(block.connecting[rows]) if "connecting" in given else _NO_PART
+    pausing = _part(block.pausing[rows]) if "pausing" in given else _NO_PART
+    return NONE if connecting is pausing is _NO_PART else Parts(connecting, pausing)
+
+
+def sum_of(parts: Iterable[Parts]) -> Parts:
+    """Return several together."""
+    return sum((each for each in parts if each is not NONE), NONE)
+
+
+def _part(seconds: npt.NDArray[np.float64]) -> Part:
+    some = seconds[seconds > 0]
+    return Part(len(some), float(some.sum()), float(some.max())) if len(some) else _NO_PART
+
+
+_NO_PART = Part()
+
+#: What is shared by all that has none of it.
+NONE = Parts()
+
+
+#: What a block has given in which operations made connections.
+_CONNECTED = frozenset({"connecting", "connections"})
+
+
+@dataclass(frozen=True, slots=True)
+class NewConnections:
+    """So many connections were ``made`` for a number of ``operations``; ``resumed`` of them a TLS session.
+
+    Operations that failed are among them.
+    """
+
+    operations: int = 0
+    made: int = 0
+    resumed: int = 0
+
+    def __add__(self, other: NewConnections) -> NewConnections:
+        """Return both together."""
+        return NewConnections(
+            self.operations + other.operations, self.made + other.made, self.resumed + other.resumed
+        )
+
+
+#: What is shared by all that made none.
+NO_CONNECTIONS = NewConnections()
+
+
+def new_connections_of(block: ResultBlock, rows: npt.NDArray[np.intp]) -> NewConnections:
+    """Return the connections that were made for some operations of a block."""
+    if not block.given & _CONNECTED:
+        return NO_CONNECTIONS
+    made = block.connections[rows]
+    resumed = int(block.resumed[rows].sum()) if "resumed" in block.given else 0
+    tried = (made > 0) | (block.connecting[rows] > 0)
+    return NewConnections(int(np.count_nonzero(tried)), int(made.sum()), resumed)

@@ -11,14 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.results import STEPS, Mark, ResultBlock
-from ssbench.statistics.attempts import TimesCollector
+from ssbench.statistics.attempts import (
+    NO_CONNECTIONS,
+    NONE,
+    NewConnections,
+    Parts,
+    TimesCollector,
+    new_connections_of,
+    parts_of,
+    sum_of,
+    vanished,
+)
 from ssbench.statistics.by_second import BySecond, LatencyTable, merge_seconds
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.due import Censored, Due, DueCollector, merge_due
 from ssbench.statistics.latencies import Latencies, LatencyCollector, merge
-from ssbench.statistics.latency_parts import NONE, Parts, parts_of, sum_of, vanished
-from ssbench.statistics.new_connections import NONE as NO_CONNECTIONS
-from ssbench.statistics.new_connections import NewConnections, new_connections_of
 from ssbench.statistics.timeline import Window
 from ssbench.statistics.within import Within, WithinCollector, merge_within
 

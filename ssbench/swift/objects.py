@@ -37,11 +37,10 @@ from ssbench.swift.causes import (
 )
 from ssbench.swift.connection import Connection
 from ssbench.swift.etags import Received, Sample
-from ssbench.swift.file_payload import FilePayload
 from ssbench.swift.http_response import Answer, Kept
 from ssbench.swift.metadata import Shape
 from ssbench.swift.outcome import Effort
-from ssbench.swift.payload import Payload
+from ssbench.swift.payload import FilePayload, Payload
 from ssbench.swift.pool import Endpoint, Pool, Sweeper, parse_storage_url
 from ssbench.swift.request_options import RequestOptions, parse_addresses
 from ssbench.swift.shared import Shared, discarding_flags

@@ -31,8 +31,7 @@ from ssbench.workload.draws import Draw, Target, Workload
 from ssbench.workload.effects import Effects
 from ssbench.workload.expiry import Expiry
 from ssbench.workload.objects import Objects
-from ssbench.workload.queues import Queues
-from ssbench.workload.readers import Readers
+from ssbench.workload.queues import Queues, Readers
 
 #: The numbers of operations that need no object begin anew after so many.
 _NUMBERS = 2**30 - 1

@@ -24,7 +24,7 @@ from ssbench.run.options import RunOptions
 from ssbench.run.requirements import refuse_missing
 from ssbench.run.tokens import TokenSource
 from ssbench.run_results import open_results
-from ssbench.scenario.metadata import Metadata
+from ssbench.scenario.bodies import Metadata
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.store.contract import Capabilities
 from ssbench.stores import STORE

@@ -18,7 +18,7 @@ import pytest
 from ssbench import products
 from ssbench.archive import INDEX, Archive, Entry, entry_of
 from ssbench.archive.archive import is_reference
-from ssbench.archive.levels import level_changes
+from ssbench.archive.trend import level_changes
 from ssbench.cli import archives
 from ssbench.cli.list_runs import run as list_runs
 from ssbench.cli.master import main

@@ -12,8 +12,7 @@ import pytest
 from ssbench.document import View, text
 from ssbench.errors import ScenarioError
 from ssbench.scenario import outlook
-from ssbench.scenario.bodies import Body
-from ssbench.scenario.metadata import Metadata
+from ssbench.scenario.bodies import Body, Metadata
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import owner_of
 from ssbench.scenario.reading import check

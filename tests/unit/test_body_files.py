@@ -20,8 +20,8 @@ from ssbench.reports.json_run import scenario_of
 from ssbench.scenario import outlook, reading
 from ssbench.scenario.owner import owner_of
 from ssbench.store.contract import Request
-from ssbench.swift.file_payload import FilePayload
 from ssbench.swift.objects import Client, ClientSettings
+from ssbench.swift.payload import FilePayload
 from ssbench.swift.verify import Verifier
 
 PARTS = [b"first file ", b"second, which is longer " * 400, b"\0" * 500, b"first file too"]

@@ -18,11 +18,10 @@ import pytest
 from ssbench import products
 from ssbench.cli.master import main
 from ssbench.comparison import FIGURES, RunFigures, Sample, compare
-from ssbench.comparison.change import between
+from ssbench.comparison.change import between, mann_whitney
 from ssbench.comparison.conditions import check, judge
 from ssbench.comparison.family import holm
 from ssbench.comparison.order import order_of
-from ssbench.comparison.ranks import mann_whitney
 from ssbench.comparison.verdict import Word, verdict
 from ssbench.conditions import parse
 from ssbench.document import Tone

@@ -15,12 +15,10 @@ from ssbench.operation import Settings
 from ssbench.option import table
 from ssbench.products import Product
 from ssbench.results import RunDescription, RunSummary
-from ssbench.run.error_limit import ErrorLimit
-from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
+from ssbench.run.options import BenchOptions, ErrorLimit, RunOptions, Side, recorded
 from ssbench.run_results import RunResultsWriter, open_results
-from ssbench.scenario.bodies import Body
+from ssbench.scenario.bodies import Body, Metadata
 from ssbench.scenario.connections import Connections
-from ssbench.scenario.metadata import Metadata
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage, Weights
 from ssbench.scenario.popularity import Popularity, Reuse
 from ssbench.scenario.portions import Portion

@@ -23,8 +23,7 @@ from ssbench.figures import Unit
 from ssbench.gates import Result, Undecided
 from ssbench.results import Failure
 from ssbench.run import RunOutcome
-from ssbench.run.error_limit import ErrorLimit
-from ssbench.run.error_limit import parse as parse_limit
+from ssbench.run.options import ErrorLimit, parse_limit
 from ssbench.run_results import RunDescription, RunResultsWriter, RunSummary, open_results
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.overriding import override

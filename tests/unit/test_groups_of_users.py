@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from ssbench.capacity import variables
-from ssbench.capacity.cost import of_others
+from ssbench.capacity.conclusion import of_others
 from ssbench.capacity.steps import GroupStep, Step, scenario_with
 from ssbench.capacity.variables import OfGroup, Variable
 from ssbench.conditions import parse, unknown_subject

@@ -9,8 +9,8 @@ from statistics import median
 import pytest
 
 from ssbench.cli.master import main
+from ssbench.scenario.finding import shipped
 from ssbench.scenario.reading import load
-from ssbench.scenario.shipped import shipped
 from ssbench.scenario.stock import running_out
 from ssbench.workload.draws import Target, Workload
 from ssbench.workload.population import Population

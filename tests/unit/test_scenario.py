@@ -18,12 +18,11 @@ from ssbench import products
 from ssbench.errors import ExitCode, ScenarioError, UsageError
 from ssbench.operations import OPERATIONS
 from ssbench.products import Product
-from ssbench.scenario import rules, sizes
-from ssbench.scenario import shipped as shipped_module
+from ssbench.scenario import finding, rules, sizes
+from ssbench.scenario.finding import shipped
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.overriding import override
 from ssbench.scenario.reading import load
-from ssbench.scenario.shipped import shipped
 from ssbench.workload.draws import Workload
 
 YAML = """\
@@ -474,7 +473,7 @@ def test_a_file_wins_over_a_shipped_scenario_and_a_folder_does_not(tmp_path, mon
 
 def test_shipped_scenarios_of_an_installed_package(tmp_path, monkeypatch, write):
     write("# What for\n" + YAML, "mine.yaml")
-    monkeypatch.setattr(shipped_module.resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(finding.resources, "files", lambda package: tmp_path)
     assert shipped() == [("mine", "What for")]
     assert load("mine").name == "Small test scenario"
 

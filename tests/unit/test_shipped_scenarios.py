@@ -12,10 +12,10 @@ import pytest
 from ssbench.conditions import parse
 from ssbench.figures.table import needed
 from ssbench.operations import OPERATIONS
+from ssbench.scenario.finding import shipped
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.owner import owner_of
 from ssbench.scenario.reading import load
-from ssbench.scenario.shipped import shipped
 from ssbench.workload.chosen import population_of
 from ssbench.workload.draws import Workload
 

@@ -17,7 +17,7 @@ from ssbench.cli import repeat, turns
 from ssbench.cli.master import parser
 from ssbench.cli.repeat import Repetition
 from ssbench.comparison import RunFigures, Sample
-from ssbench.comparison.sided_group import SidedRun, compare_sided, sided_run
+from ssbench.comparison.sides import SidedRun, compare_sided, sided_run
 from ssbench.comparison.verdict import verdict
 from ssbench.errors import ExitCode, UsageError
 from ssbench.run import Bench, RunOptions, RunOutcome

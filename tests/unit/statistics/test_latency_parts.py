@@ -6,7 +6,7 @@ import numpy as np
 from counted import row
 from result_rows import block
 
-from ssbench.statistics.latency_parts import NONE, Part, Parts, parts_of, sum_of, vanished
+from ssbench.statistics.attempts import NONE, Part, Parts, parts_of, sum_of, vanished
 
 
 def test_parts_of_the_rows_that_are_asked_for() -> None:
