@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ssbench.cluster import statsd
 from ssbench.cluster.judgments import Node, after, before, judge, nodes, sentences
 from ssbench.cluster.observation import Interval, Metric, Observation, Statsd
 from ssbench.document import Element, Note, Section, Table, columns_of
+from ssbench.figures.units import count, number, percent
 
 #: Rows of a table in text; the rest is counted.
 _MOST_ROWS = 20
@@ -54,14 +55,14 @@ def _nodes(observation: Observation) -> Table:
         disks = (node.disks(after) or node.disks(before)).values()
         mounted = [disk for disk in disks if disk.mounted]
         fullest = max(mounted, key=lambda disk: disk.used_share, default=None)
-        pending = [_figure(node.highest(moment, "async_pending"), ",.0f") for moment in (before, after)]
+        pending = [_figure(node.highest(moment, "async_pending"), _whole) for moment in (before, after)]
         rows.append(
             (
                 node.name,
-                _figure(node.highest(before, "load"), ".2f"),
-                f"{load:.2f}",
-                _figure(_highest(node, "tcp_in_use"), ",.0f"),
-                f"{fullest.device} {fullest.used_share:.0%}" if fullest else "N/A",
+                _figure(node.highest(before, "load"), number),
+                number(load),
+                _figure(_highest(node, "tcp_in_use"), _whole),
+                f"{fullest.device} {percent(fullest.used_share)} %" if fullest else "N/A",
                 " to ".join(pending),
             )
         )
@@ -76,8 +77,12 @@ def _highest(node: Node, field: str) -> float | None:
     )
 
 
-def _figure(value: float | None, form: str) -> str:
-    return "N/A" if value is None else format(value, form)
+def _figure(value: float | None, text: Callable[[float], str]) -> str:
+    return "N/A" if value is None else text(value)
+
+
+def _whole(value: float) -> str:
+    return count(round(value))
 
 
 def _devices(received: Statsd) -> Table:
@@ -91,9 +96,9 @@ def _devices(received: Statsd) -> Table:
     rows = [
         (
             name,
-            f"{values.count:.0f}",
-            f"{values.total / values.count:.4f}",
-            *(f"{statsd.percentile(values, rank):.4f}" for rank in (50, 99)),
+            _whole(values.count),
+            number(values.total / values.count),
+            *(number(statsd.percentile(values, rank)) for rank in (50, 99)),
         )
         for name, values in found
     ]

@@ -13,6 +13,7 @@ from collections import Counter
 
 import numpy as np
 
+from ssbench.figures.units import count, extent
 from ssbench.results import Mark, ResultBlock, RunSummary
 from ssbench.statistics.confidence import Interval, Series, mean_interval
 from ssbench.statistics.tally import tally
@@ -100,8 +101,8 @@ class Until:
             return f"The run was too short to tell whether its rate is known to {target}"
         seconds = narrowing.next_look / LOOK_GROWTH
         known = (
-            f"+-{100 * narrowing.width:.1f} % after {seconds:.0f} s, which are worth"
-            f" {narrowing.interval.effective_size:.0f} independent ones"
+            f"+-{extent(narrowing.width)} % after {seconds:.0f} s, which are worth"
+            f" {count(round(narrowing.interval.effective_size))} independent ones"
         )
         if narrowing.reached:
             return f"The rate is known to {known}"

@@ -420,9 +420,9 @@ def test_the_section_of_the_report():
     assert section is not None
     lines = section_lines(section)
     assert lines[:3] == ["Cluster", "  Swift 2.38.3; servers asked: 1", ""]
-    assert lines[4].split() == ["10.0.0.4", "1.00", "7.50", "1,200", "d1", "50%", "0", "to", "0"]
+    assert lines[4].split() == ["10.0.0.4", "1.00", "7.50", "1,200", "d1", "50.0", "%", "0", "to", "0"]
     assert [line.split()[:3] for line in lines if "o1." in line] == [
-        ["o1.d2", "10", "0.5000"],
+        ["o1.d2", "10", "0.500"],
         ["o1.d1", "10", "0.0100"],
     ]
     assert report.section(None) is None
