@@ -115,6 +115,7 @@ def of_swift(
     fault: Callable[[LocalSwift, ExitStack], None] | None,
     operations: int = 300,
     lasting: float = 15.0,
+    users: int = 2,
     crud: Sequence[int] = (4, 5, 0, 1),
     **options: str,
 ) -> Callable[[Path], tuple[Wait, ...]]:
@@ -143,7 +144,7 @@ def of_swift(
                     folder,
                     swift.storage_url,
                     "-u",
-                    2,
+                    users,
                     operations=operations,
                     token=token,
                     crud=crud,
@@ -189,7 +190,7 @@ CAUSES: dict[str, tuple[Callable[[Path], tuple[Wait, ...]], float, bool]] = {
     "stopped container server": (of_swift(stopped_container_server), 1.0, False),
     # Of what it is asked to write it would first say 100 Continue, which proxies await for node_timeout.
     "stopped replica, deletes": (of_swift(stopped_object_server, 100, crud=(0, 0, 0, 1)), 0.5, False),
-    "stopped replica, reads": (of_swift(stopped_object_server, 200, lasting=45.0), 10.0, False),
+    "stopped replica, reads": (of_swift(stopped_object_server, 200, lasting=45.0, users=6), 10.0, False),
     "full object server": (of_swift(full_object_server), 0.5, False),
     "concurrent gets": (
         of_swift(stopped_object_server, crud=(0, 1, 0, 0), concurrent_gets="yes", concurrency_timeout="0.5"),

@@ -73,9 +73,14 @@ class AtWork:
         return [*self._requests(place, slow), *self._daemons(place, slow)]
 
     def logs(self, finding: Finding) -> list[str] | None:
-        """Return the daemons of which lines name the node of a suspect; None where no node has any."""
+        """Return the daemons of which lines name the node of a suspect.
+
+        None where no node has any, and where these do not tell what was at work.
+        """
         place = self._place(finding)
-        if place is None or not self._found.programs:
+        if place is None or not self._found.programs or not self._run.seconds > 0:
+            return None
+        if place.node in self._found.uncertain:
             return None
         return sorted(self._found.programs.get(place.node, ()))
 

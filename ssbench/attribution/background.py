@@ -76,12 +76,14 @@ class FileBackground:
 class Background:
     """What all files say. ``programs`` are the daemons of which any line is given, by node.
 
+    ``uncertain`` are nodes with lines of daemons whose time is not known, or with more than are kept.
     ``ahead`` is in seconds; of nodes without a line of the run it is not known.
     """
 
     requests: Counter[tuple[str, str, str, str, int]] = field(default_factory=Counter)
     passes: list[Pass] = field(default_factory=list)
     programs: dict[str, set[str]] = field(default_factory=dict)
+    uncertain: set[str] = field(default_factory=set)
     ahead: dict[str, float] = field(default_factory=dict)
 
 
@@ -116,6 +118,8 @@ def together(files: Sequence[FileBackground], ended: npt.NDArray[np.float64]) ->
         own = each.zones or zones
         lines = [_in_utc(line, own.most_common(1)[0][0] if own else None) for line in each.lines]
         known = [line for line in lines if line is not None]
+        if len(known) < len(lines) or len(lines) == _MOST:
+            found.uncertain |= {line.node for line in each.lines}
         for line in known:
             found.programs.setdefault(line.node, set()).add(line.program.partition(" ")[0])
         found.passes += _passes(known)

@@ -149,6 +149,7 @@ class _Taking:
                 max(ended, default=None),
                 reader.damage,
                 self._without,
+                len(self._background.lines),
             ),
             self._rows,
             self._proxy_rows,

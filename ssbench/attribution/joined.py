@@ -89,6 +89,7 @@ class FileCount:
     ``first`` and ``last`` are the seconds since 1970 within transaction ids, None without any. ``damage``
     says why the file could not be read to its end, ``without_id`` how many access lines at its beginning have
     no transaction id, where most have none.
+    ``of_daemons`` counts lines of background daemons about that time.
     """
 
     path: str
@@ -100,6 +101,7 @@ class FileCount:
     last: int | None
     damage: str | None = None
     without_id: int = 0
+    of_daemons: int = 0
 
 
 @dataclass(frozen=True, slots=True)

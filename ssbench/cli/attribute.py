@@ -146,7 +146,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         arguments.stats_file, logs, arguments.log_format, arguments.transaction, arguments.sample
     )
     for count in joined.files:
-        if not count.of_run:
+        if not count.of_run and not count.of_daemons:
             _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
     if attribute_requests.write(arguments, joined):
         return ExitCode.OK

@@ -245,8 +245,8 @@ def _usual(latencies: Latencies, seconds: float) -> float | None:
     fast = latencies.between(0.0, seconds / 2)
     if fast < _FAST:
         return None
-    places = (max(1, round(share * fast)) for share in (0.95, 0.5))
-    return next((most for most in map(latencies.smallest, places) if most <= _SHARE * seconds), None)
+    usual = (latencies.smallest(max(1, round(rank * fast))) for rank in (0.95, 0.5))
+    return next((most for most in usual if most <= _SHARE * seconds), None)
 
 
 def _agreeing(leaves: list[_Leaf], classes: int) -> list[_Leaf]:

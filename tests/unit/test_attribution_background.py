@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from counted import SCENARIO, Memory, row
 from result_rows import block
@@ -126,6 +127,14 @@ def test_nothing_is_claimed_of_daemons_without_their_logs(
     assert said is None or said in first
 
 
+def test_nothing_is_claimed_where_the_time_of_lines_or_of_the_run_is_not_known() -> None:
+    background = Background(programs={"n1": {"object-auditor"}}, uncertain={"n1"})
+    assert suspect(with_background(background)).daemons is None
+    joined = with_background(Background(programs={"n1": {"object-auditor"}}))
+    unknown = replace(joined.operations, ended=np.full(len(joined.operations.ended), np.nan))
+    assert suspect(replace(joined, operations=unknown)).daemons is None
+
+
 def test_a_proxy_on_a_node_is_not_that_node() -> None:
     joined = with_background(Background(asked("d1", "n1", (2, 40))), Cause(proxy=1, seconds=0.03))
     found = attribute(replace(joined, proxies=["n0", "n1"])).findings
@@ -179,6 +188,7 @@ def test_lines_of_others_are_counted_by_the_clock_of_the_node(tmp_path: Path) ->
         ("stor1", "object", "d1", "proxy-server", utc + 1): 2,
         ("stor1", "object", "c1", "object-updater", utc + 1): 1,
     }
+    assert found.uncertain == set()
     assert found.ahead == {"stor1": pytest.approx(-0.5)}
     assert found.programs == {"stor1": {"object-updater", "object-replicator", "object-auditor"}}
     assert sorted(found.passes) == [
@@ -197,7 +207,8 @@ def test_without_a_mark_others_are_not_told_from_the_run(tmp_path: Path) -> None
 
 def test_local_time_without_a_zone_is_no_time(tmp_path: Path) -> None:
     daemons = "".join(line for line in LINES.splitlines(keepends=True) if "-server" not in line)
-    assert join(tmp_path / "log", daemons).passes == []
+    found = join(tmp_path / "log", daemons)
+    assert (found.passes, found.programs, found.uncertain) == ([], {}, {"stor1"})
     zoned = daemons.replace("Nov 22 00:41:35", "2026-11-22T00:41:35+02:00")
     assert {each.program for each in join(tmp_path / "log", zoned).passes} == {
         "object-updater",
