@@ -88,9 +88,8 @@ def _section(scenario: str, runs: Sequence[Entry], left_out: int) -> Section:
     note = (
         "ops/s and p99 of all operations. "
         + (NO_P99 + ". " if any(run.p99 is None for run in runs) else "")
-        + "! what the runs should have in common changed."
-        " * a new level begins; 1 of 100 series without one has such a mark."
-        + ("" if len(runs) >= ENOUGH_RUNS else f" Levels need {ENOUGH_RUNS} runs.")
+        + "! something that should stay the same changed. * performance changed here (1 % false alarms"
+        + (")." if len(runs) >= ENOUGH_RUNS else f"; needs {ENOUGH_RUNS} runs).")
         + (f" Not marked, because it differs from run to run: {', '.join(own)}." if own else "")
     )
     return Section(title, (Table(_COLUMNS, rows), Note(note)))

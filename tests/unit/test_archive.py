@@ -545,7 +545,7 @@ def test_a_trend_of_few_runs_has_no_levels_and_leaves_out_what_was_cut_short():
     assert "! label: a -> b" in text
     assert "   9.00  #############    1111  #############  ok\n" in text
     assert "      -                      - " in text
-    assert "Levels need 10 runs." in " ".join(text.split())
+    assert "needs 10 runs)." in " ".join(text.split())
     assert "other?: 2 runs" in text
     assert "-: not measured, or too few operations (p99 needs 1,000)." in " ".join(text.split())
     assert "differs from run to run" not in text
