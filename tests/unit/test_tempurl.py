@@ -15,7 +15,7 @@ from ssbench.swift import tempurl
 from ssbench.swift.credentials import Session
 from ssbench.swift.tempurl import TemporaryKey
 
-UNTIL = int(time.time()) + 1000
+UNTIL = int(time.time()) + 100_000
 FIRST, SECOND = "x-account-meta-temp-url-key", "x-account-meta-temp-url-key-2"
 
 
