@@ -165,3 +165,23 @@ def test_after_all_was_abandoned_workers_get_jobs_again() -> None:
     begun, not_begun = made.abandon()
     assert (len(begun), len(not_begun)) == (2, 2)
     assert made.allocation.next_worker() is whole
+
+
+def test_results_put_a_worker_in_line_that_has_room_again() -> None:
+    made, _ = account(limit=2)
+    made.admit(whole := worker())
+    first, jobs = made.send(tasks(1, 2, 3, 4), 0.0, whole)
+    assert made.allocation.next_worker() is None
+    for number in (1, 2, 3):
+        made.ledger.settle(number, whole)
+    made.note_progress(whole, 3, jobs[-1][0], (first, 0.0), 1.0)
+    assert made.allocation.next_worker() is whole
+
+
+def test_jobs_that_are_handed_back_leave_room_for_others() -> None:
+    made, _ = account(limit=2)
+    made.admit(whole := worker())
+    _, jobs = made.send(tasks(1, 2, 3, 4), 0.0, whole)
+    assert made.allocation.next_worker() is None
+    made.hand_back([job[0] for job in jobs[1:]], whole, 10, asked=True)
+    assert made.allocation.next_worker() is whole

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ssbench.fleet import events
 from ssbench.fleet.roster import FIRST_NUMBER, MOST_WORKERS, NotReady, Roster
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, UNNUMBERED, Heartbeat
@@ -213,3 +215,12 @@ def test_an_answer_to_a_ping_counts_for_as_long_as_without_one_a_worker_is_lost(
         gate.roster.leave(1, "why")
         gate.hear(2, 0.5 + seconds, worker_id=7, answers=False)
         assert gate.used == used
+
+
+def test_clocks_are_known_by_answers_to_pings_of_this_master() -> None:
+    for answers in (True, False):
+        gate = Gate()
+        for moment in range(1, 30):
+            worker = gate.hear(1, float(moment), clock=0.99 * moment, answers=answers)
+        assert worker is not None
+        assert worker.clock.course.slope == (pytest.approx(0.01, rel=0.2) if answers else None)
