@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
+from ssbench.attribution.background import Pass
 from ssbench.attribution.joined import Device, Joined
 from ssbench.attribution.records import Finding, Work
 
@@ -57,6 +58,9 @@ class AtWork:
             of = owned.get((process.node, process.server), [])
             self._places[str(process)] = _Place(process.node, tuple(of))
         self._places |= {node: _Place(node, tuple(owned[(node,)])) for node in self._nodes}
+        self._passes: dict[tuple[str, str], list[Pass]] = {}
+        for found in self._found.passes:
+            self._passes.setdefault((found.program, found.node), []).append(found)
         self._asked: dict[str, dict[tuple[str, str, str], Counter[int]]] = {}
         self._first: dict[str, int] = {}
         for (node, server, device, asker, second), count in self._found.requests.items():
@@ -134,7 +138,7 @@ class AtWork:
     def _daemons(self, place: _Place, slow: _Span) -> Iterable[Work]:
         own = {each.name for each in place.devices}
         before = _Span(self._run.begins - self._run.seconds, self._run.begins)
-        for program in sorted({each.program for each in self._found.passes if each.node == place.node}):
+        for program in sorted(program for program, node in self._passes if node == place.node):
             names, on = own, "device"
             during = self._share(program, place.node, names, slow)
             if during < _LITTLE_TIME:
@@ -150,13 +154,17 @@ class AtWork:
                 self._share(program, node, of, slow)
                 for node, of in peers
                 if program.partition(" ")[0] in self._found.programs.get(node, ())
+                and node not in self._found.uncertain
             ]
+            # Whether it worked before its first line is not known: logs may begin with the run.
+            first = min(each.begins for each in self._passes[program, place.node])
+            known = first <= self._at(place.node, before.begins) and place.node not in self._found.uncertain
             yield Work(
                 program,
                 "time",
                 on,
                 during,
-                self._share(program, place.node, names, before),
+                self._share(program, place.node, names, before) if known else None,
                 median(shares) if shares else None,
             )
 
@@ -166,8 +174,8 @@ class AtWork:
         total, reached = 0.0, begins
         passes = (
             (max(each.begins, begins), min(each.ends, ends))
-            for each in self._found.passes
-            if each.program == program and each.node == node and each.device in names
+            for each in self._passes.get((program, node), ())
+            if each.device in names
         )
         for start, end in sorted(passes):
             if end > max(start, reached):

@@ -58,10 +58,11 @@ class FileBackground:
     """What one file says. ``requests`` counts by (node, server, device, who asked, second).
 
     ``clocks`` are (node, place of an operation of the run, second of its line); ``zones`` are seconds by
-    which local time is ahead of UTC.
+    which local time is ahead of UTC. ``uncertain`` are nodes of which not all lines of daemons are kept.
     """
 
     requests: Counter[tuple[str, str, str, str, int]] = field(default_factory=Counter)
+    uncertain: set[str] = field(default_factory=set)
     lines: list[Line] = field(default_factory=list)
     clocks: list[tuple[str, int, int]] = field(default_factory=list)
     zones: Counter[int] = field(default_factory=Counter)
@@ -70,6 +71,8 @@ class FileBackground:
         """Take a line of a daemon."""
         if len(self.lines) < _MOST:
             self.lines.append(line)
+        else:
+            self.uncertain.add(line.node)
 
 
 @dataclass(slots=True)
@@ -118,6 +121,7 @@ def together(files: Sequence[FileBackground], ended: npt.NDArray[np.float64]) ->
         own = each.zones or zones
         lines = [_in_utc(line, own.most_common(1)[0][0] if own else None) for line in each.lines]
         known = [line for line in lines if line is not None]
+        found.uncertain |= each.uncertain
         if len(known) < len(lines) or len(lines) == _MOST:
             found.uncertain |= {line.node for line in each.lines}
         for line in known:
@@ -131,6 +135,11 @@ def _in_utc(line: Line, zone: int | None) -> Line | None:
     if line.zoned:
         return line
     return None if zone is None else line._replace(moment=line.moment - zone, zoned=True)
+
+
+def _differ(one: Line, other: Line) -> bool:
+    """Whether two lines are about devices that are not the same."""
+    return bool(one.device and other.device and one.device != other.device)
 
 
 def _passes(lines: Iterable[Line]) -> list[Pass]:
@@ -147,7 +156,7 @@ def _passes(lines: Iterable[Line]) -> list[Pass]:
         elif line.seconds is not None:
             since = line.moment - line.seconds
             found.append(Pass(line.node, line.program, line.device, since, line.moment))
-            of[:] = [each for each in of if abs(each.moment - since) > _SAME]
+            of[:] = [each for each in of if abs(each.moment - since) > _SAME or _differ(each, line)]
     end = ordered[-1].moment if ordered else 0.0
     found += [
         Pass(line.node, line.program, line.device, line.moment, end) for of in begun.values() for line in of

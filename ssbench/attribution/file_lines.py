@@ -318,6 +318,8 @@ class _Taking:
             line = _line(chunk, ends, number)
             said = None if BACKEND_LINE in line else daemons.parse(line)
             written = stamp(line, self._wanted.window[0]) if said else None
+            if said and written is None:
+                self._background.uncertain.add(_text(self._node(said.host)))
             if said and written and near(written.seconds, self._wanted.window, zoned=written.zoned):
                 words = (_text(self._node(said.host)), _text(said.program), _text(said.device))
                 self._background.add(Line(*words, *written, said.seconds, said.begins))

@@ -37,15 +37,20 @@ def stamp(line: bytes, near: float) -> Stamp | None:
     """Return when a line was written; None where it does not say. A missing year is that of ``near``."""
     if found := _REALTIME.search(line):
         return Stamp(int(found[1]) + int(found[2]) / 1e6, zoned=True)
-    if found := _ISO.search(line):
-        *words, fraction, zone = found.groups()
-        seconds = _utc(*map(int, words)) + (float(b"0." + fraction) if fraction else 0.0)
-        return Stamp(seconds - _ahead(zone), zoned=zone is not None)
-    if (found := _TRADITIONAL.search(line, 0, _BEGINNING)) and found[1] in _MONTHS:
+    is_json = line[:1] == b"{"
+    found = None if is_json else _TRADITIONAL.search(line, 0, _BEGINNING)
+    if found and found[1] in _MONTHS:
         month, (day, hour, minute, second) = _MONTHS[found[1]], map(int, found.groups()[1:])
         year = time.gmtime(near).tm_year
         years = (_utc(each, month, day, hour, minute, second) for each in (year - 1, year, year + 1))
         return Stamp(min(years, key=lambda seconds: abs(seconds - near)), zoned=False)
+    # Further on it is part of the message, as in the name of an object.
+    if found := _ISO.search(line) if is_json else _ISO.search(line, 0, 2 * _BEGINNING):
+        *words, fraction, zone = found.groups()
+        if not (1 <= int(words[1]) <= 12 and int(words[0])):
+            return None
+        seconds = _utc(*map(int, words)) + (float(b"0." + fraction) if fraction else 0.0)
+        return Stamp(seconds - _ahead(zone), zoned=zone is not None)
     return None
 
 
@@ -61,6 +66,8 @@ def _of_access(text: bytes) -> int | None:
     if found is None or found[2] not in _MONTHS:
         return None
     day, _, year, hour, minute, second = found.groups()
+    if not int(year):
+        return None
     return _utc(int(year), _MONTHS[found[2]], int(day), int(hour), int(minute), int(second))
 
 

@@ -115,7 +115,7 @@ def _within(condition: Condition, statistics: RunStatistics, line: Line, came: f
     return Finding(
         condition,
         verdict,
-        f"{words}, {Unit.SHARE.spell(share)} within {condition.spell(condition.limit)}{_sure(low, high)}",
+        f"{words}, {share:.3%} within {condition.spell(condition.limit)}{_sure(low, high)}",
         came,
         Evidence(share, size, wanted),
     )
@@ -142,8 +142,11 @@ def _not_begun(statistics: RunStatistics, line: Line) -> float:
     return (statistics.not_begun or 0) * (line.count + line.failed) / everything if everything else 0.0
 
 
+# Shares of a percentile's limit have three decimals: four digits would make 100% of 99.996%.
+
+
 def _sure(low: float, high: float) -> str:
-    return f" (95 % sure: {Unit.SHARE.spell(low)} to {Unit.SHARE.spell(high)})"
+    return f" (95 % sure: {low:.3%} to {high:.3%})"
 
 
 def _verdict(low_holds: bool, high_holds: bool) -> Result:

@@ -150,7 +150,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
     if attribute_requests.write(arguments, joined):
         return ExitCode.OK
-    hosts = _by_ring(arguments.ring, joined) | arguments.hosts
+    by_ring = _by_ring(arguments.ring, joined)
+    # An address with a port is looked up before one without.
+    by_ring = {key: node for key, node in by_ring.items() if key.rpartition(":")[0] not in arguments.hosts}
+    hosts = by_ring | arguments.hosts
     facts = RunFacts(hosts, summary.cluster if summary else None, _overload(joined, summary))
     found = Attributed(attribute(joined, facts), _waits(joined))
     if not (on_stdout and output_file.is_standard_output(arguments.report_file)):

@@ -138,19 +138,13 @@ class GroupReader:
             self._fault(("groups",), f"groups: expected {expected}, not {brief(groups)}")
             return []
         found: list[GroupEntry] = []
-        operations = data.get("operations")
-        own = (
-            [each.get("name") for each in operations if isinstance(each, dict)]
-            if isinstance(operations, list)
-            else []
-        )
         for index, entry in enumerate(groups):
             path: KeyPath = ("groups", index)
             if not isinstance(entry, dict):
                 self._fault(path, f"{spell(path)}: expected a mapping, not {brief(entry)}")
                 continue
             group = self._group(entry, path)
-            if group.name and group.name in [*own, *(each.name for each in found)]:
+            if group.name and group.name in [each.name for each in found]:
                 wrong = f"expected a name of its own, {group.name!r} is taken"
                 self._fault((*path, "name"), f"{spell(path)}.name: {wrong}")
             found.append(group)

@@ -42,8 +42,7 @@ def _is_group_name(value: object) -> bool:
     return (
         isinstance(value, str)
         and _GROUP_NAME.match(value) is not None
-        # Another scenario's own operations, which this process has read, do not matter here.
-        and value.lower() not in {"total", "all", *(row.name for row in OPERATIONS if not row.defined)}
+        and value.lower() not in {"total", "all", *(operation.name for operation in OPERATIONS)}
     )
 
 

@@ -230,7 +230,8 @@ def wilson(share: float, size: float) -> tuple[float, float]:
     square = _NORMAL**2
     middle = (share + square / (2 * size)) / (1 + square / size)
     half = _NORMAL * math.sqrt(share * (1 - share) / size + square / (4 * size**2)) / (1 + square / size)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # At both ends rounding may leave a little that is not there.
+    return max(0.0, middle - half) if share > 0 else 0.0, min(1.0, middle + half) if share < 1 else 1.0
 
 
 def _of_batches(series: Series) -> float:

@@ -70,7 +70,8 @@ def test_a_small_screen_is_redrawn_and_makes_room_for_messages(fleet: Fleet, tmp
     assert lines[0] == "fleet"
     assert max(map(len, lines)) < COLUMNS
     assert any(re.match(r"READ +[\d,.]+ +[\d.]+ \| ", line) for line in lines)
-    assert [line.split()[0] for line in lines if re.search(r"\d+ \|.* (%|-) ", line)][-2:] == ["0", "1"]
+    of_workers = re.compile(r" +(\d+) +[\d.,]+ +[\d,]+ \| +(?:[\d.]+|-) +(?:[\d.]+ m?s|-)  ")
+    assert [found[1] for line in lines if (found := of_workers.match(line))] == ["0", "1"], lines
     # What follows stands where the screen was.
     assert last.startswith("\x1b[JINFO:Results saved to")
 

@@ -92,6 +92,10 @@ def test_a_daemon_that_was_at_work_while_a_device_was_slow() -> None:
         Pass("n1", "object-auditor ALL", "", BEGAN + 4.0, BEGAN + 5.0),  # told twice, counted once
         Pass("n2", "object-auditor ALL", "", BEGAN - 9.0, BEGAN - 1.0),
     ]
+    # Before its first pass it may have been at work too: the logs may begin there.
+    (work,) = suspect(with_background(Background(Counter(), passes, programs), SLOW_FOR_A_TIME)).work
+    assert work.before is None
+    passes.append(Pass("n1", "object-auditor ALL", "", BEGAN - 90.0, BEGAN - 80.0))
     found = suspect(with_background(Background(Counter(), passes, programs), SLOW_FOR_A_TIME))
     assert found.course
     assert found.course.begins == pytest.approx(3, abs=0.5)
@@ -214,3 +218,22 @@ def test_local_time_without_a_zone_is_no_time(tmp_path: Path) -> None:
         "object-updater",
         "object-replicator",
     }
+
+
+def test_of_a_node_with_lines_without_a_time_nothing_is_claimed(tmp_path: Path) -> None:
+    raw = LINES + "storage2 object-auditor: " + 'Begin object audit "forever" mode (ALL)\n'
+    hosted = raw.replace("storage2 object-auditor", "object-auditor")
+    assert join(tmp_path / "log", hosted).uncertain
+
+
+def test_the_end_of_a_pass_on_one_device_leaves_that_of_another(tmp_path: Path) -> None:
+    sweep = "Nov 22 00:41:{} stor1 object-updater: Object update sweep {}\n"
+    said = [
+        sweep.format(30, "starting on /srv/node/d1 (pid: 7)"),
+        sweep.format(30, "starting on /srv/node/d2 (pid: 8)"),
+        sweep.format(33, "of d1 completed: 3.00s, 1 successes"),
+        "Nov 22 00:41:59 stor1 object-replicator: Starting object replication pass.\n",
+    ]
+    found = join(tmp_path / "log", LINES + "".join(said))
+    utc = 1795300893
+    assert [each.begins for each in found.passes if each.device == "d2"] == [utc - 3]

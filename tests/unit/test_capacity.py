@@ -374,7 +374,7 @@ def test_objectives(tmp_path: Path) -> None:
     assert verdict(statistics, "create.p99 <= 50ms") is Result.UNDECIDED  # there was none
     assert verdict(statistics, "max <= 200ms") is Result.PASSED
     (finding,) = judge(statistics, parse_all("read.p99 <= 50ms"))
-    assert finding.text.startswith("read.p99 10ms, 99.5% within 50ms (95 % sure: 99.3")
+    assert finding.text.startswith("read.p99 10ms, 99.500% within 50ms (95 % sure: 99.3")
 
 
 def test_errors_count_as_outside(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ssbench.statistics.confidence import (
     t_quantile,
     t_tail,
     warm_up,
+    wilson,
 )
 from ssbench.statistics.until import Narrowing
 
@@ -187,3 +188,9 @@ def test_a_warm_up_is_left_out_where_it_changes_a_figure_and_only_there():
 def test_noise_is_seldom_taken_for_drift():
     series = 1 + noise.correlated(np.random.default_rng(12), 400, 60, 0.8, 0.05)
     assert sum(not is_steady(each) for each in series) <= 20
+
+
+def test_of_no_errors_the_interval_begins_at_none() -> None:
+    for size in range(100, 100_000, 700):
+        assert wilson(0.0, size)[0] == 0.0
+        assert wilson(1.0, size)[1] == 1.0

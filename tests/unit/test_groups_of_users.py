@@ -115,19 +115,9 @@ def test_stages_of_groups(tmp_path: Path) -> None:
     )
 
 
-def test_a_group_may_have_the_name_of_an_operation_of_another_scenario(tmp_path: Path) -> None:
-    own = {"name": "probe", "method": "GET", "path": "/x"}
-    read(tmp_path, operations=[own], groups=[WEB | {"profile": {"probe": 1}}])
-    assert read(tmp_path, groups=[WEB | {"name": "probe"}]).groups[0].name == "probe"
-    assert "groups[0].name: expected a name of its own, 'probe' is taken" in faults(
-        tmp_path, operations=[own], groups=[WEB | {"name": "probe"}]
-    )
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"operations": 7, "groups": [WEB]}, "operations: expected a list of mappings with a name, not 7"),
         ({"groups": []}, "groups: expected a list of 1 to 64 groups of users, not []"),
         ({"groups": [WEB, 3]}, "groups[1]: expected a mapping, not 3"),
         ({"groups": [WEB, WEB]}, "groups[1].name: expected a name of its own, 'web' is taken"),

@@ -167,7 +167,7 @@ objects_per_container: 20
 groups:
   - {name: one, users: 1, sizes: {a: 1}, profile: {read: 1}}
   - {name: two, users: 1, profile: {read: 1}, initial_files: {a: 3}}
-  - {name: mine, users: 1, sizes: {b: 1}, profile: {read: 1}, container_base: x, objects_per_container: 3}
+  - {name: third, users: 1, sizes: {b: 1}, profile: {read: 1}, container_base: x, objects_per_container: 3}
 """
     assert [part.container_count for part in check(file, "file").parts] == [6, 6, 4]
     with pytest.raises(ScenarioError, match=r"groups\[2\]\.objects_per_container: expected this or cont"):

@@ -115,6 +115,10 @@ def test_hosts_of_daemons_are_found_in_other_shapes() -> None:
         (b'{"log":"x","@timestamp":"2026-11-21T22:44:33Z"}', Stamp(1795301073.0, zoned=True)),
         (b'{"__REALTIME_TIMESTAMP":"1795301073500000","MESSAGE":"x"}', Stamp(1795301073.5, zoned=True)),
         (b"a line that says much and without any time, until Nov 21 22:44:33 is in it", None),
+        # A date in the message is not when it was written, and need not be one.
+        (b"Nov 21 22:44:33 stor1 x: 2019-01-05T10:20:30Z", Stamp(1795301073.0, zoned=False)),
+        (b"object-expirer: Exception while deleting object a/c/backup-0000-00-00T00:00:00", None),
+        (b"2026-13-21 22:44:33 x", None),
         (b"", None),
     ],
 )
@@ -126,4 +130,5 @@ def test_the_time_of_an_access_line_is_in_it() -> None:
     line = b'Nov 21 23:44:33 o1: 10.0.0.1 - - [21/Nov/2026:22:44:33 +0000] "GET /d1/4/a" 200'
     assert access_time(line) == 1795301073
     assert access_time(line.replace(b"Nov/2026", b"Xyz/2026")) is None
+    assert access_time(line.replace(b"Nov/2026", b"Nov/0000")) is None
     assert access_time(b"none") is None
