@@ -18,6 +18,7 @@ from ssbench.statistics.confidence import (
     t_quantile,
     t_tail,
     warm_up,
+    welch,
     wilson,
 )
 from ssbench.statistics.until import Narrowing
@@ -194,3 +195,23 @@ def test_of_no_errors_the_interval_begins_at_none() -> None:
     for size in range(100, 100_000, 700):
         assert wilson(0.0, size)[0] == 0.0
         assert wilson(1.0, size)[1] == 1.0
+
+
+def test_sides_that_do_not_vary_have_the_freedom_of_both() -> None:
+    assert welch([1.0, 1.0, 1.0], [2.0, 2.0]) == (0.0, 3.0)
+
+
+def test_how_far_a_rate_went_decides_whether_it_is_steady() -> None:
+    for change, steady in ((0.05, True), (0.10, False)):
+        rising = 100 * np.linspace(1, 1 + change, 120) + np.tile([0.1, -0.1], 60)
+        assert is_steady(rising) is steady
+
+
+def test_the_effective_size_of_neighbours_that_are_alike() -> None:
+    noise = np.random.default_rng(1).normal(0, 1, 400)
+    series = np.convolve(noise, [1, 0.8], "same")  # neighbours are alike by 0.8 / 1.64, others are not
+    first = np.corrcoef(series[:-1], series[1:])[0, 1]
+    least = 1 + 2 * first  # what is known of a series in which only neighbours are alike
+    assert 0.3 * len(series) / least < effective_size(series) < len(series) / least
+    plain = np.random.default_rng(5).normal(0, 1, 10_000)
+    assert effective_size(plain) > 0.97 * len(plain)

@@ -135,3 +135,20 @@ def test_how_many_operations_were_under_way_and_why_they_failed() -> None:
     assert (found.under_way * found.seconds).sum() == pytest.approx(7.6 + 40, rel=0.01)
     assert len(found.causes) == 13
     assert sum(int(counts.sum()) for counts in found.causes.values()) == 56
+
+
+@pytest.mark.parametrize(("bins", "width"), [(MOST_BINS, FIRST_WIDTH), (MOST_BINS + 1, 2 * FIRST_WIDTH)])
+def test_bins_are_widened_where_there_is_one_too_many(bins: int, width: float) -> None:
+    collector = OverTimeCollector()
+    begin = 1_700_000_000.0 // (2 * FIRST_WIDTH) * 2 * FIRST_WIDTH
+    ends = np.array([begin, begin + (bins - 0.5) * FIRST_WIDTH])
+    collector.add(many(range(2), operation=1, last_byte=0.01, completed=ends, size=5))
+    assert collector.width == width
+
+
+def test_the_least_latencies_are_in_the_first_bucket() -> None:
+    collector = OverTimeCollector()
+    latencies = np.append(np.full(99, 1e-9), 1.0)
+    collector.add(many(range(100), operation=1, last_byte=latencies, completed=np.full(100, START), size=5))
+    (p50,) = collector.finish(START - 1, START).operations[None].p50[-1:]
+    assert p50 == pytest.approx(2.0**-20 * (1 + 1 / 64), rel=0.001)  # the end of that bucket
