@@ -19,7 +19,7 @@ OTHERS = {
     "--no-deps", "--no-cache-dir", "--build-arg", "--layers", "--rm", "--from", "--scale", "--now",
     "--nodes", "--ntasks", "--ntasks-per-node", "--nodelist", "--overlap", "--kill-on-bad-exit", "--wait",
     "--job-name", "--cpus-per-task", "--output", "--no-requeue", "--help", "--syntax-check",
-    "--variant", "--include",
+    "--variant", "--include", "--network",
 }  # fmt: skip
 
 
