@@ -47,6 +47,7 @@ class AtWork:
         """``run`` is from the first result to the last, in seconds since 1970 by the master's clock."""
         self._found = joined.background
         self._run = _Span(*run)
+        self._before = _Span(self._run.begins - self._run.seconds, self._run.begins)
         self._devices = joined.devices
         self._nodes = sorted({each.node for each in joined.devices})
         owned: dict[tuple[str, ...], list[Device]] = {}
@@ -101,7 +102,6 @@ class AtWork:
         return _Span(begins, max(self._run.begins + course.ends, begins + 1.0))
 
     def _requests(self, place: _Place, slow: _Span) -> Iterable[Work]:
-        before = _Span(self._run.begins - self._run.seconds, self._run.begins)
         for who, asked in self._asked.items():
             during = self._rate(asked, place.devices, slow)
             if during * slow.seconds * len(place.devices) < _FEW_REQUESTS:
@@ -109,13 +109,13 @@ class AtWork:
             servers = {each.server for each in place.devices}
             others = [each for each in self._devices if each not in place.devices and each.server in servers]
             rates = [self._rate(asked, (each,), slow) for each in others]
-            known = self._first[place.node] <= self._at(place.node, before.begins) + 1.0
+            known = self._first[place.node] <= self._at(place.node, self._before.begins) + 1.0
             yield Work(
                 who,
                 "requests",
                 "device",
                 during,
-                self._rate(asked, place.devices, before) if known else None,
+                self._rate(asked, place.devices, self._before) if known else None,
                 median(rates) if rates else None,
             )
 
@@ -137,7 +137,6 @@ class AtWork:
 
     def _daemons(self, place: _Place, slow: _Span) -> Iterable[Work]:
         own = {each.name for each in place.devices}
-        before = _Span(self._run.begins - self._run.seconds, self._run.begins)
         for program in sorted(program for program, node in self._passes if node == place.node):
             names, on = own, "device"
             during = self._share(program, place.node, names, slow)
@@ -158,13 +157,15 @@ class AtWork:
             ]
             # Whether it worked before its first line is not known: logs may begin with the run.
             first = min(each.begins for each in self._passes[program, place.node])
-            known = first <= self._at(place.node, before.begins) and place.node not in self._found.uncertain
+            known = (
+                first <= self._at(place.node, self._before.begins) and place.node not in self._found.uncertain
+            )
             yield Work(
                 program,
                 "time",
                 on,
                 during,
-                self._share(program, place.node, names, before) if known else None,
+                self._share(program, place.node, names, self._before) if known else None,
                 median(shares) if shares else None,
             )
 

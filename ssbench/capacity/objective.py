@@ -115,7 +115,7 @@ def _within(condition: Condition, statistics: RunStatistics, line: Line, came: f
     return Finding(
         condition,
         verdict,
-        f"{words}, {share:.3%} within {condition.spell(condition.limit)}{_sure(low, high)}",
+        f"{words}, {_in_percent(share)} within {condition.spell(condition.limit)}{_sure(low, high)}",
         came,
         Evidence(share, size, wanted),
     )
@@ -142,11 +142,13 @@ def _not_begun(statistics: RunStatistics, line: Line) -> float:
     return (statistics.not_begun or 0) * (line.count + line.failed) / everything if everything else 0.0
 
 
-# Shares of a percentile's limit have three decimals: four digits would make 100% of 99.996%.
-
-
 def _sure(low: float, high: float) -> str:
-    return f" (95 % sure: {low:.3%} to {high:.3%})"
+    return f" (95 % sure: {_in_percent(low)} to {_in_percent(high)})"
+
+
+def _in_percent(share: float) -> str:
+    # With three decimals: the four digits that shares have elsewhere would make 100% of 99.996%.
+    return f"{share:.3%}"
 
 
 def _verdict(low_holds: bool, high_holds: bool) -> Result:

@@ -93,10 +93,8 @@ class Account:
 
     def unsend(self, first: int) -> None:
         """Take back the last batch of a worker that is not connected now (:meth:`Ledger.unsend`)."""
-        worker = self.ledger.unsend(first)
-        worker.allowance.away = True
         # With its connection it drops the run.
-        worker.held.parameters = b""
+        self._pause(self.ledger.unsend(first))
 
     def hand_back(
         self, job_ids: Sequence[int], worker: WorkerState, capacity: int, *, asked: bool = False
@@ -108,11 +106,16 @@ class Account:
         self.set_capacity(worker, capacity)
         if not asked:
             # Whatever it says: one that hands back all it gets is tried no more than ten times a second.
-            worker.allowance.away = True
-            # It may have handed them back because it does not know the parameters.
-            worker.held.parameters = b""
+            # Perhaps because it does not know the parameters.
+            self._pause(worker)
         self.ledger.hand_back(job_ids, worker, asked=asked)
         self.allocation.note_room(worker)
+
+    @staticmethod
+    def _pause(worker: WorkerState) -> None:
+        """Send a worker no jobs until the next tick, and then the parameters of the run as well."""
+        worker.allowance.away = True
+        worker.held.parameters = b""
 
     def note_progress(
         self, worker: WorkerState, ended: int, begun: int, received: tuple[int, float], now: float

@@ -100,13 +100,16 @@ class LagMeter:
 
     def take(self) -> tuple[list[int], float, list[tuple[float, float]]]:
         """Return, since the last call, how often ticks were how late, the most, and :meth:`take_gaps`."""
+        self._look()
         taken = self._counts, self._longest, self.take_gaps()
         self._counts, self._longest = [0] * LAG_BUCKETS, 0.0
         return taken
 
     def take_gaps(self) -> list[tuple[float, float]]:
-        """Return the gaps since the last call as (begin, end), also one that is going on."""
-        self._look()
+        """Return the gaps since the last call as (begin, end).
+
+        One that is going on is among them after :meth:`mark`, which looks for it.
+        """
         gaps, self._unreported = self._unreported, []
         return gaps
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssbench.fleet import events
 from ssbench.fleet.account import Account
-from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Heartbeat
+from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Heartbeat, Job
 from ssbench.fleet.worker_state import Task, WorkerState
 
 RUN = 77
@@ -40,6 +40,15 @@ def beat(capacity: int = 10, held: list[int] | None = None, run_id: int = RUN) -
 def account(limit: int = 10, group: int = 0, part: float = 1.0) -> tuple[Account, list[events.Event]]:
     told: list[events.Event] = []
     return Account(told.append, limit, group, part), told
+
+
+def full() -> tuple[Account, WorkerState, int, list[Job]]:
+    """An account whose only worker has all the jobs that it may have, and these."""
+    made, _ = account(limit=2)
+    made.admit(whole := worker())
+    first, jobs = made.send(tasks(1, 2, 3, 4), 0.0, whole)
+    assert made.allocation.next_worker() is None
+    return made, whole, first, jobs
 
 
 def test_the_first_group_knows_the_worker_itself_and_others_a_seat_that_stays() -> None:
@@ -108,10 +117,7 @@ def test_a_heartbeat_tells_which_batches_are_held_in_this_run() -> None:
 
 
 def test_a_heartbeat_puts_a_worker_in_line_that_has_little() -> None:
-    made, _ = account(limit=2)
-    made.admit(whole := worker())
-    made.send(tasks(1, 2, 3, 4), 0.0, whole)
-    assert made.allocation.next_worker() is None
+    made, whole, _, _ = full()
     made.ledger.settle(1, whole)
     made.ledger.settle(2, whole)
     assert made.allocation.next_worker() is None
@@ -158,20 +164,14 @@ def test_results_say_how_many_jobs_a_worker_needs_ahead() -> None:
 
 
 def test_after_all_was_abandoned_workers_get_jobs_again() -> None:
-    made, _ = account(limit=2)
-    made.admit(whole := worker())
-    made.send(tasks(1, 2, 3, 4), 0.0, whole)
-    assert made.allocation.next_worker() is None
+    made, whole, _, _ = full()
     begun, not_begun = made.abandon()
     assert (len(begun), len(not_begun)) == (2, 2)
     assert made.allocation.next_worker() is whole
 
 
 def test_results_put_a_worker_in_line_that_has_room_again() -> None:
-    made, _ = account(limit=2)
-    made.admit(whole := worker())
-    first, jobs = made.send(tasks(1, 2, 3, 4), 0.0, whole)
-    assert made.allocation.next_worker() is None
+    made, whole, first, jobs = full()
     for number in (1, 2, 3):
         made.ledger.settle(number, whole)
     made.note_progress(whole, 3, jobs[-1][0], (first, 0.0), 1.0)
@@ -179,9 +179,6 @@ def test_results_put_a_worker_in_line_that_has_room_again() -> None:
 
 
 def test_jobs_that_are_handed_back_leave_room_for_others() -> None:
-    made, _ = account(limit=2)
-    made.admit(whole := worker())
-    _, jobs = made.send(tasks(1, 2, 3, 4), 0.0, whole)
-    assert made.allocation.next_worker() is None
+    made, whole, _, jobs = full()
     made.hand_back([job[0] for job in jobs[1:]], whole, 10, asked=True)
     assert made.allocation.next_worker() is whole
