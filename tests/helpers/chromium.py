@@ -77,13 +77,17 @@ class Chromium:
         return [entry for entry in entries if entry["level"] in {"WARNING", "SEVERE"}]
 
     def requests(self) -> list[str]:
-        """Return the URLs that were asked for since this was last asked for."""
+        """Return the URLs that were asked for since this was last asked for.
+
+        Without those that reach no network: ``data:``, and ``chrome:`` of the browser's own first page, which
+        may still load when another is shown.
+        """
         found = []
         for entry in self._post("/se/log", {"type": "performance"}):
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
                 found.append(message["params"]["request"]["url"])
-        return found
+        return [url for url in found if not url.startswith(("data:", "chrome:"))]
 
     def picture(self, path: Path) -> None:
         """Save the whole page as a picture."""
