@@ -40,11 +40,31 @@ NO_DIFFERENCE = "no difference shown"
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """How much of an increase, and of a decrease, a drift explains: amounts from 0, of logarithms."""
+
+    up: float = 0.0
+    down: float = 0.0
+
+    def turned(self) -> Drift:
+        """The drift of a figure that decreases where this one's increases."""
+        return Drift(self.down, self.up)
+
+    def joined(self, difference: float) -> Drift:
+        """This one, and a difference that another drift explains."""
+        return Drift(max(self.up, difference), max(self.down, -difference))
+
+
+#: Nothing is known to have drifted.
+NO_DRIFT = Drift()
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """What was measured of a figure on both sides; ``before`` and ``after`` are means over the runs.
 
     ``middle`` is the difference of the logarithms (of shares: of the values), ``error`` its standard error,
-    with ``freedom`` degrees of freedom. ``drift`` is added to both ends of its interval. ``between_runs``:
+    with ``freedom`` degrees of freedom. ``drift`` is allowed for in its interval. ``between_runs``:
     the error has what differs from run to run in it; ``sure``: well enough for a word. ``after_low`` and
     ``after_high`` are the 95 % interval of the mean after, None of a single run.
     """
@@ -54,7 +74,7 @@ class Difference:
     middle: float | None = None
     error: float | None = None
     freedom: float = math.inf
-    drift: float = 0.0
+    drift: Drift = NO_DRIFT
     between_runs: bool = False
     sure: bool = False
     rank_p: float | None = None
@@ -65,7 +85,8 @@ class Difference:
         """Return how probable such a difference beyond the noise bound is where there is none (t)."""
         if self.middle is None or self.error is None:
             return 1.0
-        beyond = abs(self.middle) - math.log1p(noise) - self.drift
+        explained = self.drift.up if self.middle > 0 else self.drift.down
+        beyond = abs(self.middle) - math.log1p(noise) - explained
         if beyond <= 0:
             return 1.0
         return 2 * t_tail(beyond / self.error, self.freedom) if self.error else 0.0
@@ -126,11 +147,11 @@ def difference(
     before: Sequence[Sample],
     after: Sequence[Sample],
     order: Order | None = None,
-    drift: float = 0.0,
+    drift: Drift = NO_DRIFT,
 ) -> Difference:
     """Return what the runs of two sides say; ``order`` holds the places of exactly these runs in time.
 
-    ``drift`` is the least that is allowed for of logarithms, where one side was measured after the other.
+    ``drift`` is the least that is allowed for, where one side was measured after the other.
     """
     values = [[sample.value for sample in side] for side in (before, after)]
     first, second = (_middle(figure, side) if side else None for side in values)
@@ -150,9 +171,9 @@ def difference(
         ranked = mann_whitney(*scaled) if sure and not is_share else None
         error, freedom = welch(scaled[0], scaled[1])
         if order is None or not sure or not order.one_after_the_other:
-            drift = 0.0
+            drift = NO_DRIFT
         else:
-            drift = max(0.0 if is_share else drift, order.carried_over(scaled[0], scaled[1]))
+            drift = (NO_DRIFT if is_share else drift).joined(order.carried_over(*scaled))
         return Difference(
             first,
             second,
@@ -193,8 +214,8 @@ def judged(
     change = plain(found.middle)
     if found.error is None:
         return Change(found.before, found.after, change)
-    half = t_quantile(1 - LEVEL / 2, found.freedom) * found.error + found.drift
-    low, high = plain(found.middle - half), plain(found.middle + half)
+    half = t_quantile(1 - LEVEL / 2, found.freedom) * found.error
+    low, high = plain(found.middle - half - found.drift.up), plain(found.middle + half + found.drift.down)
     p = found.by_chance(noise)
     word = detectable = None
     if found.sure:
@@ -202,7 +223,7 @@ def judged(
             shown = p <= level
         word = figure.word(found.middle) if shown else NO_DIFFERENCE
         reach = (t_quantile(1 - level / 2, found.freedom) + t_quantile(_POWER, found.freedom)) * found.error
-        detectable = plain(math.log1p(noise) + found.drift + reach)
+        detectable = plain(math.log1p(noise) + max(found.drift.up, found.drift.down) + reach)
     return Change(
         found.before,
         found.after,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ssbench.comparison.change import ENOUGH_RUNS, NOISE, Change, Difference, difference
+from ssbench.comparison.change import ENOUGH_RUNS, NO_DRIFT, NOISE, Change, Difference, Drift, difference
 from ssbench.comparison.facts import differences
 from ssbench.comparison.family import HEADS, Place, judge_all
 from ssbench.comparison.figures import FIGURES, Key, RunFigures, Sample
@@ -108,7 +108,7 @@ def compare(
     """
     found: dict[Place, Difference] = {}
     order = _order(before, after)
-    drift = _carried_over(before, after, order)
+    worse = _carried_over(before, after, order)
     keys = {key: None for run in (*before, *after) for key in run.rows}
     # ALL is the last one, whatever operations only one side has.
     for key in sorted(keys, key=lambda key: key[0] == "ALL"):
@@ -116,6 +116,7 @@ def compare(
             sides = [[run for run in runs if name in run.rows.get(key, {})] for runs in (before, after)]
             if any(sides):
                 first, second = (_samples(runs, key, name) for runs in sides)
+                drift = worse.turned() if figure.more_is_better else worse
                 measured = difference(figure, first, second, _order(*sides), drift)
                 floor = floors.of((key, name)) if floors is not None and not figure.is_share else None
                 counts = len(first), len(second)
@@ -183,10 +184,16 @@ def _drifts(
     return {name: math.expm1(places.drift(*logs)) for name, places, *logs in _head_logs(before, after, order)}
 
 
-def _carried_over(before: Sequence[RunFigures], after: Sequence[RunFigures], order: Order | None) -> float:
-    """Return the drift of the head figures that every figure may have: theirs are known best."""
-    found = (places.carried_over(*logs) for _, places, *logs in _head_logs(before, after, order))
-    return max(found, default=0.0)
+def _carried_over(before: Sequence[RunFigures], after: Sequence[RunFigures], order: Order | None) -> Drift:
+    """Return the drift of the head figures that every figure may have, where up is for the worse.
+
+    Theirs are known best.
+    """
+    worse = NO_DRIFT
+    for name, places, *logs in _head_logs(before, after, order):
+        carried = places.carried_over(*logs)
+        worse = worse.joined(-carried if FIGURES[name].more_is_better else carried)
+    return worse
 
 
 def _apart(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> bool:

@@ -3,8 +3,9 @@
 A machine drifts while runs follow each other: caches fill, containers grow, others come and go. Where the
 sides were measured in turn (A B B A ...), each pair met the same state, and only differences within pairs
 count. Where one group followed the other, what drifted looks like a change: a drift that is shown within
-the groups, carried over from the middle of one to the middle of the other, is allowed for. Allowing for what
-may have drifted and is not shown would cost a third of all findings (8 and 8 runs of ``bench/comparing.py``).
+the groups, carried over from the middle of one to the middle of the other, is allowed for, in its own
+direction. Allowing for what may have drifted and is not shown would cost a third of all findings (8 and 8
+runs of ``bench/comparing.py``).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Order:
         return self._line(before, after)[0]
 
     def carried_over(self, before: Sequence[float], after: Sequence[float]) -> float:
-        """Return how much of a difference the drift within the sides explains, as an amount from 0.
+        """Return the difference, after less before, that the drift within the sides explains.
 
         It is 0 where no drift is shown (Student's t of the slope, 5 %).
         """
@@ -68,7 +69,7 @@ class Order:
         slope, error = self._line(before, after)
         if abs(slope) <= t_quantile(_SURE, freedom) * error:
             return 0.0
-        return abs(slope) * abs(fmean(self.after) - fmean(self.before))
+        return slope * (fmean(self.after) - fmean(self.before))
 
     def _line(self, before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
         """Return the slope and its standard error; the latter is 0 of too few runs."""
