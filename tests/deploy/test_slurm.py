@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 from deploy_tools import DEPLOY, environment, need
-from processes import free_ports
+from processes import Fleet, free_ports
 from runs import outcome, write_scenario
+
+from ssbench.errors import ExitCode
 
 _PACKAGES = "apt-get install slurmctld slurmd slurm-client munge"
 
@@ -172,3 +174,36 @@ def test_a_run_is_a_job(slurm: Slurm, tmp_path: Path) -> None:
         return summary is not None and summary.interrupted
 
     wait_until(interrupted, slurm.logs, 100)
+
+
+@pytest.mark.timeout(600)
+def test_workers_as_jobs_are_put_back_and_killed(slurm: Slurm, tmp_path: Path) -> None:
+    """Of workers that are jobs, one is put back into the queue and one is killed during a run."""
+    with Fleet(tmp_path) as fleet:
+        command = (
+            f"exec ssbench-worker --zmq-host 127.0.0.1 --zmq-work-port {fleet.work_port}"
+            f" --zmq-results-port {fleet.results_port} --runs 1 --idle-exit 10m"
+        )
+        jobs = [
+            slurm.ask("sbatch", "--parsable", "--requeue", "--ntasks", 1, "--wrap", command).strip()
+            for _ in range(3)
+        ]
+        assert all(job.isdecimal() for job in jobs), str(jobs) + slurm.logs()
+        run = fleet.run(write_scenario(tmp_path, user_count=12), "--noop", "--expect-workers", 3, "-r", 600)
+        run.wait_for("Starting the benchmark", 200)
+
+        slurm.ask("scontrol", "requeue", jobs[0])
+        run.wait_for("has ended", 100)
+        # Slurm lets such a job wait for two minutes, unless it is told not to.
+        wait_until(lambda: slurm.state(jobs[0]) == "PENDING", slurm.logs)
+        slurm.ask("scontrol", "update", f"JobId={jobs[0]}", "StartTime=now")
+        run.wait_for(r"(?s)has ended.*joined \(", 200)
+
+        slurm.ask("scancel", "--signal=KILL", "--full", jobs[1])
+        run.wait_for("not been heard of", 100)
+        run.signal(signal.SIGINT)
+        assert run.end(100) == ExitCode.INTERRUPTED, run.err
+        wait_until(lambda: slurm.state(jobs[0]) in {"COMPLETED", ""}, slurm.logs)
+    found = outcome(fleet.stats)
+    assert found.summary is not None
+    assert len(found.summary.workers) == 4
