@@ -284,8 +284,14 @@ def test_everything_at_once(
     assert reported.end() == 0, reported.err
     report = json.loads(reported.out)
     steps = {each["operation"]: each["steps"] for each in report["operations"] if each["steps"]}
-    assert set(steps["slo"]) == {"segments", "manifest", "part", "whole", "range", "delete"}
-    assert steps["sequence"]["read 2"]["count"] == len(run.of("sequence"))
+    # Operations that a stall of the worker held up are in no latency.
+    timed = {name: sum(row["marks"] == "0" for row in run.of(name)) for name in ("slo", "sequence")}
+    names = {"segments", "manifest", "part", "whole", "range", "delete"}
+    assert set(steps.get("slo", ())) == (names if timed["slo"] else set())
+    assert (
+        sum(each["count"] for name, each in steps.get("sequence", {}).items() if name == "read 2")
+        == (timed["sequence"])
+    )
     for row in run.of("versions"):
         assert sum(float(row[f"step_{number}"]) for number in range(1, 6)) == pytest.approx(
             float(row["last_byte_latency"])
