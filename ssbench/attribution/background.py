@@ -16,6 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.attribution import others
+from ssbench.attribution.others import Requests
+
 #: So long before a run its background is looked at: as long as the run, within these seconds.
 _BEFORE = (30, 600)
 #: A pass may begin so many seconds before what is looked at, or end so many after it.
@@ -55,13 +58,13 @@ class Pass(NamedTuple):
 
 @dataclass(slots=True)
 class FileBackground:
-    """What one file says. ``requests`` counts by (node, server, device, who asked, second).
+    """What one file says of others' ``requests`` and of daemons.
 
     ``clocks`` are (node, place of an operation of the run, second of its line); ``zones`` are seconds by
     which local time is ahead of UTC. ``uncertain`` are nodes of which not all lines of daemons are kept.
     """
 
-    requests: Counter[tuple[str, str, str, str, int]] = field(default_factory=Counter)
+    requests: Requests = field(default_factory=Requests)
     uncertain: set[str] = field(default_factory=set)
     lines: list[Line] = field(default_factory=list)
     clocks: list[tuple[str, int, int]] = field(default_factory=list)
@@ -83,7 +86,7 @@ class Background:
     ``ahead`` is in seconds; of nodes without a line of the run it is not known.
     """
 
-    requests: Counter[tuple[str, str, str, str, int]] = field(default_factory=Counter)
+    requests: Requests = field(default_factory=Requests)
     passes: list[Pass] = field(default_factory=list)
     programs: dict[str, set[str]] = field(default_factory=dict)
     uncertain: set[str] = field(default_factory=set)
@@ -109,11 +112,10 @@ def zone(local: float, utc: float) -> int:
 
 def together(files: Sequence[FileBackground], ended: npt.NDArray[np.float64]) -> Background:
     """Put together what files say; ``ended`` is when each operation of the run did, by the master's clock."""
-    found = Background()
+    found = Background(others.together(each.requests for each in files))
     zones: Counter[int] = sum((each.zones for each in files), Counter())
     ahead: dict[str, list[float]] = {}
     for each in files:
-        found.requests += each.requests
         for node, place, second in each.clocks:
             if not np.isnan(ended[place]):
                 # A line has whole seconds, so that its time is half a second early as a rule.

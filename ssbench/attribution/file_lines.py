@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution import daemons, ids, rows
+from ssbench.attribution import daemons, ids, others, rows
 from ssbench.attribution.background import FileBackground, Line, near, zone
 from ssbench.attribution.files import LogFile, Reader
 from ssbench.attribution.ids import Ids, Numbers
@@ -122,7 +122,7 @@ class _Taking:
         self._errors: Counter[tuple[str, str, str, str]] = Counter()
         self._other_errors: Counter[tuple[str, str, str, str]] = Counter()
         self._kept: list[bytes] = []
-        self._others: Counter[tuple[Name, bytes, bytes, bytes, int]] = Counter()
+        self._others = others.Counting()
         self._clocks: Counter[Name] = Counter()
         self._background = FileBackground()
         self._account_updates: list[AccountUpdate] = []
@@ -134,10 +134,7 @@ class _Taking:
         for place, chunk in enumerate(reader.chunks()):
             self._chunk(chunk, first=not place)
         began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
-        for (node, server, device, asker, second), count in self._others.items():
-            self._background.requests[(_text(node), _text(server), _text(device), _text(asker), second)] += (
-                count
-            )
+        self._background.requests = self._others.requests(_text)
         return FileLines(
             FileCount(
                 str(self._file.path),
@@ -218,7 +215,8 @@ class _Taking:
         if self._wanted.window and self._wanted.marked:
             begin, end = self._wanted.window
             moment = ids.seconds(found)
-            for number in line[~of_run & (moment >= begin) & (moment <= end)].tolist():
+            wanted = np.flatnonzero(~of_run & (moment >= begin) & (moment <= end))
+            for number in line[wanted[self._others.chosen(found[wanted])]].tolist():
                 self._take_of_others(_line(chunk, ends, number))
 
     def _take(self, place: int, line: bytes) -> None:
@@ -256,7 +254,7 @@ class _Taking:
                     self._errors[_error_key(record)] += 1
 
     def _take_backend(self, place: int, line: BackendLine) -> None:
-        host, server, device, partition, _, status, seconds, asker, sender, pid, policy = line
+        host, server, device, partition, _, status, seconds, asker, sender, pid, policy, _, _ = line
         worker = rows.NO_WORKER
         if asker == b"proxy-server":
             of = OBJECT if server == b"object" else OTHER
@@ -303,12 +301,11 @@ class _Taking:
                 self._background.zones[zone(written.seconds, second)] += 1
 
     def _take_of_others(self, line: bytes) -> None:
-        """Count a request of another client that a storage server did."""
+        """Count a request that a storage server did for somebody else."""
         record = parse(line) if BACKEND_LINE in line else None
-        second = access_time(line)
+        second = access_time(line) if type(record) is BackendLine else None
         if type(record) is BackendLine and second is not None:
-            who = (self._node(record.host), record.server, record.device, record.asker, second)
-            self._others[who] += 1
+            self._others.add(others.words(self._node(record.host), record), second)
 
     def _take_daemons(self, chunk: bytes, ends: Numbers, at: Numbers) -> None:
         """Take lines of background daemons, near the seconds of the run."""

@@ -35,7 +35,7 @@ _FEW = 5
 #: Slow by its own clock, but not felt: so large a share of its answers came after the proxy's.
 _UNFELT = 0.5
 #: Findings of suspects, of which it is asked what else was at work there.
-_SLOW = ("slow", "unfelt", "late")
+_SLOW = ("slow", "unfelt", "late", "one of")
 
 
 def attribute(joined: Joined, facts: RunFacts | None = None) -> Attribution:
@@ -138,8 +138,18 @@ class _Conclusions:
 
     def _with_surroundings(self, finding: Finding, at_work: AtWork) -> Finding:
         """Add what recon and statsd saw of a finding's node and device, and what else was at work there."""
-        node = finding.name if finding.level == "node" else finding.name.rpartition(" on ")[2]
-        recon, statsd = self._beside.get(node, []), self._statsd.get(finding.name, "")
+        names = [finding.name, *(finding.same if finding.kind == "one of" else ())]
+        of = {name: name if finding.level == "node" else name.rpartition(" on ")[2] for name in names}
+        if len(names) == 1:
+            recon = self._beside.get(of[finding.name], [])
+            statsd = self._statsd.get(finding.name, "")
+        else:
+            recon = [
+                f"{word} on {node}"
+                for node in dict.fromkeys(of.values())
+                for word in self._beside.get(node, ())
+            ]
+            statsd = "; ".join(f"{name}: {self._statsd[name]}" for name in names if name in self._statsd)
         finding = replace(finding, beside=recon, statsd=statsd)
         if finding.kind not in _SLOW:
             return finding

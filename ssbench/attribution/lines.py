@@ -42,9 +42,10 @@ class ProxyLine(NamedTuple):
 class BackendLine(NamedTuple):
     """A storage server's access line.
 
-    ``server`` is ``object``, ``container`` or ``account``, by the path. ``asker`` is the program that sent
-    the request (``proxy-server``, ``object-server``, ...), empty where none is named. ``proxy`` is
-    (address, pid) of who sent it. ``seconds`` is trans_time.
+    ``server`` is ``object``, ``container`` or ``account``, by the path; ``names`` is the rest of that, from
+    the account on. ``asker`` is the program that sent the request (``proxy-server``, ``object-server``,
+    ``object-expirer``, ...), empty where none is named, and ``referer`` the request that it did so for.
+    ``proxy`` is (address, pid) of who sent it. ``seconds`` is trans_time.
     """
 
     host: bytes
@@ -58,6 +59,8 @@ class BackendLine(NamedTuple):
     proxy: tuple[bytes, bytes]
     pid: bytes
     policy: int
+    names: bytes
+    referer: bytes
 
 
 class ErrorLine(NamedTuple):
@@ -95,10 +98,11 @@ _PROXY = re.compile(
     + _SECONDS
     + rb"(?: (\S+)(?: \S+ \S+ \S+ (\S+))?)?(?= |$)"
 )
-#: Possessive (+), so that nothing is remembered to try again.
+#: Possessive (+), so that nothing is remembered to try again. Daemons that ask through a proxy of their own
+#: are called ``Swift Object Expirer`` and so on.
 _BACKEND = re.compile(
-    rb' \[[^]"[]*+] "([A-Z]{1,20}+) /([^/ "]++)/(\d{1,10}+)/([^ "]*+)" (\d{1,3}+) \S++ "[^"]*+"'
-    rb' "tx[0-9a-f]{21}[^"]*+" "([^ "]*+)(?: (\d{0,10}+))?" '
+    rb' \[[^]"[]*+] "([A-Z]{1,20}+) /([^/ "]++)/(\d{1,10}+)/([^ "]*+)" (\d{1,3}+) \S++ "([^"]*+)"'
+    rb' "tx[0-9a-f]{21}[^"]*+" "(Swift [A-Za-z ]{1,40}+|[^ "]*+)(?: (\d{0,10}+))?" '
     + _SECONDS
     + rb'(?: "[^"]*+"(?: (\d++|-)(?: (\d++|-))?)?)?(?: \(txn: |( [\w.@-]{1,64}+=.*)?\s*$)'
 )
@@ -180,7 +184,9 @@ def _backend(line: bytes) -> BackendLine | CutLine:
     words = line[: match.start()].split() if match else []
     if match is None or len(words) < 3:
         return _CUT
-    method, device, partition, names, status, asker, asker_pid, seconds, pid, policy, tail = match.groups()
+    method, device, partition, names, status, referer, asker, asker_pid, seconds, pid, policy, tail = (
+        match.groups()
+    )
     return BackendLine(
         host_of(words[:-3]) or _named(tail),
         _SERVERS[min(names.count(b"/"), 2)],
@@ -189,11 +195,20 @@ def _backend(line: bytes) -> BackendLine | CutLine:
         method,
         int(status),
         float(seconds),
-        b"" if asker == b"-" else asker,
+        _program(asker),
         (words[-3], asker_pid or b""),
         pid or b"-",
         _policy(policy),
+        names,
+        referer,
     )
+
+
+def _program(agent: bytes) -> bytes:
+    """Return the program that a User-Agent names; that of a daemon as its logs and its command have it."""
+    if agent[:6] == b"Swift ":
+        return agent[6:].replace(b" ", b"-").lower()
+    return b"" if agent == b"-" else agent
 
 
 def _named(tail: bytes | None) -> bytes:

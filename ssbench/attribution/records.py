@@ -32,7 +32,8 @@ class Work:
     ``who`` is a background daemon of Swift or ``other clients``, ``on`` is ``device`` or ``node``: what it
     worked on. ``during`` is in requests a second on a device where ``unit`` is ``requests``, and else a share
     of the ``time``; so are ``before``, of as many seconds before the run, and ``others``, the median of the
-    other devices or nodes. They are None where the logs do not tell.
+    other devices or nodes. They are None where the logs do not tell. Of a finding of several, ``whose`` is
+    the one that it was at work on; a finding of one leaves it empty.
     """
 
     who: str
@@ -41,6 +42,7 @@ class Work:
     during: float
     before: float | None = None
     others: float | None = None
+    whose: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,9 @@ class Finding:
     ``request`` the median of the requests concerned; ``share`` says in how many of the run's requests it
     took part.
     ``own`` has the differences of the times that are its own, by part; ``felt`` those of the client's, for
-    reads and writes. ``beside`` is what recon saw of its node, ``statsd`` what that says of it, ``work``
-    what else was at work there, and ``daemons`` are those of which lines are given of its node: None where
-    none are of any node.
+    reads and writes. ``beside`` is what recon saw of its node,
+    ``statsd`` what that says of it, ``work`` what else was at work there, and ``daemons`` are those of which
+    lines are given of its node, or of each node of several: None where none are of any node.
     """
 
     kind: str

@@ -166,7 +166,8 @@ def _shown(finding: Finding, felt_here: float) -> str:
 
 
 def _recon(finding: Finding) -> str:
-    recon = f"Recon saw on its node: {', '.join(finding.beside)}." if finding.beside else ""
+    where = "their nodes" if _is_several(finding) else "its node"
+    recon = f"Recon saw on {where}: {', '.join(finding.beside)}." if finding.beside else ""
     return f"{recon} By statsd {finding.statsd}.".strip() if finding.statsd else recon
 
 
@@ -176,9 +177,20 @@ def _work(finding: Finding) -> str:
         return f"In the same seconds: {'; '.join(map(_of_work, finding.work))}."
     if finding.daemons is None:
         return ""
+    several = _is_several(finding)
     if not finding.daemons:
-        return "No line of a background daemon names its node."
-    return f"No line of {_any(finding.daemons)} on its node tells of work in the same seconds."
+        return (
+            "No lines of one background daemon name all of their nodes."
+            if several
+            else "No line of a background daemon names its node."
+        )
+    where = "their nodes" if several else "its node"
+    return f"No line of {_any(finding.daemons)} on {where} tells of work in the same seconds."
+
+
+def _is_several(finding: Finding) -> bool:
+    """Whether it is about one of several, which are not told apart."""
+    return finding.kind == "one of"
 
 
 def _any(names: Sequence[str]) -> str:
@@ -188,9 +200,12 @@ def _any(names: Sequence[str]) -> str:
 def _of_work(work: Work) -> str:
     show = _rate if work.unit == "requests" else _whole
     if work.unit == "requests":
-        text = f"{work.who} {show(work.during)} requests/s"
+        where = f" on {work.whose}" if work.whose else ""
+        text = f"{work.who}{where} {show(work.during)} requests/s"
     else:
         where = "" if work.on == "device" else " on its node"
+        if work.whose:
+            where = f" on {work.whose}" if work.on == "device" else f" on the node of {work.whose}"
         text = f"{work.who} at work{where} {show(work.during)} of the time"
     beside = [] if work.before is None else [f"before the run {show(work.before)}"]
     beside += [] if work.others is None else [f"other {work.on}s {show(work.others)}"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +13,16 @@ from counted import SCENARIO, Memory, row
 from result_rows import block
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.attribution import texts
+from ssbench.attribution import ids, texts
 from ssbench.attribution.background import Background, Pass
 from ssbench.attribution.files import LogFile
 from ssbench.attribution.findings import attribute
 from ssbench.attribution.join import Join
 from ssbench.attribution.joined import Joined
-from ssbench.attribution.records import Finding, Work
+from ssbench.attribution.others import ALL, EVERY, Counting, Requests, together
+from ssbench.attribution.records import Finding, RunFacts, Work
+from ssbench.attribution.sentences import sentence
+from ssbench.cluster.observation import Observation, Server, State
 from ssbench.names import run_mark
 from ssbench.results import RunDescription
 
@@ -40,21 +44,46 @@ def suspect(joined: Joined) -> Finding:
     return found
 
 
+#: Node, server, device, who asked, and second: how often.
+Counts = Mapping[tuple[str, str, str, str, int], int]
+
+
+def requests(counts: Counts) -> Requests:
+    counting = Counting()
+    for (node, server, device, asker, second), count in counts.items():
+        for _ in range(count):
+            counting.add((node, server.encode(), device.encode(), asker.encode()), second)
+    return counting.requests(lambda word: word if isinstance(word, str) else word.decode())
+
+
+def counts(found: Requests) -> Counts:
+    return {
+        (*who, second): number
+        for who, seconds, numbers in found.series()
+        for second, number in zip(seconds.tolist(), numbers.tolist(), strict=True)
+    }
+
+
 def asked(
-    device: str, node: str, rates: tuple[int, int], ahead: int = 0
-) -> Counter[tuple[str, str, str, str, int]]:
+    device: str,
+    node: str,
+    rates: tuple[int, int],
+    ahead: int = 0,
+    asker: str = "proxy-server",
+    since: int = -10,
+) -> Requests:
     """So many requests of others in each second before the run, and in each of it."""
-    found: Counter[tuple[str, str, str, str, int]] = Counter()
-    for second in range(-10, 10):
-        found[(node, "object", device, "proxy-server", BEGAN + ahead + second)] = rates[second >= 0]
-    return found
+    return requests(
+        {
+            (node, "object", device, asker, BEGAN + ahead + second): rates[second >= 0]
+            for second in range(since, 10)
+        }
+    )
 
 
 def test_requests_of_other_clients_stand_beside_who_is_slow() -> None:
-    requests = asked("d1", "n1", (2, 40))
-    for name, node in (("d0", "n0"), ("d2", "n2"), ("d3", "n0")):
-        requests += asked(name, node, (2, 3))
-    joined = with_background(Background(requests))
+    others = (asked(name, node, (2, 3)) for name, node in (("d0", "n0"), ("d2", "n2"), ("d3", "n0")))
+    joined = with_background(Background(together([asked("d1", "n1", (2, 40)), *others])))
     assert suspect(joined).work == [
         Work(
             "other clients",
@@ -72,17 +101,87 @@ def test_requests_of_other_clients_stand_beside_who_is_slow() -> None:
 
 
 def test_before_the_run_is_told_only_where_logs_reach_so_far() -> None:
-    requests = asked("d1", "n1", (2, 40))
-    late = Counter({key: count for key, count in requests.items() if key[-1] >= BEGAN - 4})
+    late = asked("d1", "n1", (2, 40), since=-4)
     (work,) = suspect(with_background(Background(late))).work
     assert (work.before, work.during) == (None, pytest.approx(40, rel=0.1))
 
 
 def test_a_clock_that_is_ahead_changes_nothing() -> None:
-    requests = asked("d1", "n1", (2, 40), ahead=3600)
-    (work,) = suspect(with_background(Background(requests, ahead={"n1": 3600.0}))).work
+    ahead = asked("d1", "n1", (2, 40), ahead=3600)
+    (work,) = suspect(with_background(Background(ahead, ahead={"n1": 3600.0}))).work
     assert work.during == pytest.approx(40, rel=0.1)
-    assert suspect(with_background(Background(requests))).work == []
+    assert suspect(with_background(Background(ahead))).work == []
+
+
+def test_deletes_of_the_expirer_are_not_those_of_other_clients() -> None:
+    both = together([asked("d1", "n1", (2, 10)), asked("d1", "n1", (0, 30), asker="object-expirer", since=0)])
+    found = suspect(with_background(Background(both)))
+    assert {each.who: each.during for each in found.work} == pytest.approx(
+        {"other clients": 10, "object-expirer": 30}, rel=0.1
+    )
+    assert re.search(r" object-expirer (29|3\d) requests/s", sentence(found))
+
+
+#: Of twelve devices on a fresh ring three are in the same requests, so that it cannot be told which is slow.
+ONE_OF = Cause(devices=(1,), where="before", only="writes")
+FRESH = Shape(devices=12, nodes=4, requests=1200, ring="fresh", rate=120.0)
+
+
+def one_of(background: Background, facts: RunFacts | None = None) -> Finding:
+    (found,) = attribute(replace(simulate(1, ONE_OF, FRESH), background=background), facts).findings
+    assert (found.kind, found.name, found.same) == ("one of", "d11 on n3", ["d1 on n1", "d2 on n2"])
+    return found
+
+
+def test_what_was_at_work_stands_beside_each_of_those_that_are_not_told_apart() -> None:
+    healthy = (asked(f"d{place}", f"n{place % 4}", (2, 3)) for place in range(12) if place not in (1, 2, 11))
+    found = one_of(Background(together([asked("d1", "n1", (2, 40)), asked("d2", "n2", (2, 5)), *healthy])))
+    rates = {each.whose: (each.during, each.before, each.others) for each in found.work}
+    assert {each.who for each in found.work} == {"other clients"}
+    assert rates["d1 on n1"] == pytest.approx((40, 2, 3), rel=0.1)
+    assert rates["d2 on n2"] == pytest.approx((5, 2, 3), rel=0.1)
+    assert rates["d11 on n3"] == pytest.approx((0, 0, 3), rel=0.1)
+    said = sentence(found).partition("In the same seconds: ")[2]
+    assert said.startswith("other clients on d11 on n3 0 requests/s (before the run 0, other devices 3); ")
+    assert re.search(
+        r"; other clients on d1 on n1 4\d requests/s \(before the run 2, other devices 3\); ", said
+    )
+
+
+def test_daemons_beside_those_that_are_not_told_apart() -> None:
+    programs = {f"n{number}": {"object-auditor"} for number in range(4)}
+    passes = [
+        Pass("n1", "object-auditor ALL", "", BEGAN - 90.0, BEGAN - 80.0),
+        Pass("n1", "object-auditor ALL", "", BEGAN, BEGAN + 10.0),
+    ]
+    found = one_of(Background(passes=passes, programs=programs))
+    assert {each.whose: round(each.during, 1) for each in found.work} == {
+        "d11 on n3": 0.0,
+        "d1 on n1": 1.0,
+        "d2 on n2": 0.0,
+    }
+    said = sentence(found)
+    assert "object-auditor ALL at work on the node of d1 on n1 100% of the time (before the run 0%" in said
+    # Of a node without its lines nothing is said.
+    found = one_of(Background(passes=passes, programs={**programs, "n2": set()}))
+    assert "d2 on n2" not in {each.whose for each in found.work}
+    assert found.daemons == []
+    nothing = one_of(Background(programs=programs))
+    assert "No line of object-auditor on their nodes tells of work in the same seconds." in sentence(nothing)
+    partly = one_of(Background(programs={**programs, "n3": {"object-updater"}}))
+    assert "No lines of one background daemon name all of their nodes." in sentence(partly)
+    assert one_of(Background(programs=programs, uncertain={"n2"})).daemons is None
+
+
+def test_what_recon_saw_of_those_that_are_not_told_apart_names_their_nodes() -> None:
+    servers = (
+        Server(f"http://10.0.0.{number + 1}:6200", "object", after=State(load=load))
+        for number, load in enumerate((0.5, 21.4, 1.0, 9.0))
+    )
+    hosts = {f"10.0.0.{number + 1}": f"n{number}" for number in range(4)}
+    found = one_of(Background(), RunFacts(hosts, Observation(servers=tuple(servers))))
+    assert found.beside == ["load 9 on n3", "load 21 on n1"]
+    assert "Recon saw on their nodes: load 9 on n3, load 21 on n1." in sentence(found)
 
 
 def test_a_daemon_that_was_at_work_while_a_device_was_slow() -> None:
@@ -93,10 +192,10 @@ def test_a_daemon_that_was_at_work_while_a_device_was_slow() -> None:
         Pass("n2", "object-auditor ALL", "", BEGAN - 9.0, BEGAN - 1.0),
     ]
     # Before its first pass it may have been at work too: the logs may begin there.
-    (work,) = suspect(with_background(Background(Counter(), passes, programs), SLOW_FOR_A_TIME)).work
+    (work,) = suspect(with_background(Background(passes=passes, programs=programs), SLOW_FOR_A_TIME)).work
     assert work.before is None
     passes.append(Pass("n1", "object-auditor ALL", "", BEGAN - 90.0, BEGAN - 80.0))
-    found = suspect(with_background(Background(Counter(), passes, programs), SLOW_FOR_A_TIME))
+    found = suspect(with_background(Background(passes=passes, programs=programs), SLOW_FOR_A_TIME))
     assert found.course
     assert found.course.begins == pytest.approx(3, abs=0.5)
     (work,) = found.work
@@ -104,11 +203,13 @@ def test_a_daemon_that_was_at_work_while_a_device_was_slow() -> None:
     assert work.during > 0.9
     # Where it was at work on the device itself, the other devices are compared.
     of_device = [each._replace(device="d1") for each in passes]
-    (work,) = suspect(with_background(Background(Counter(), of_device, programs), SLOW_FOR_A_TIME)).work
+    (work,) = suspect(with_background(Background(passes=of_device, programs=programs), SLOW_FOR_A_TIME)).work
     assert work.on == "device"
     # Passes on other devices of the node are not those of this one.
     of_other = [each._replace(device="d4") for each in passes]
-    assert suspect(with_background(Background(Counter(), of_other, programs), SLOW_FOR_A_TIME)).work == []
+    assert (
+        suspect(with_background(Background(passes=of_other, programs=programs), SLOW_FOR_A_TIME)).work == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,10 +288,10 @@ def test_lines_of_others_are_counted_by_the_clock_of_the_node(tmp_path: Path) ->
     found = join(tmp_path / "log", LINES)
     utc = 1795300893
     # The run's first object is its own; another run is somebody else.
-    assert found.requests == {
+    assert counts(found.requests) == {
         ("stor1", "object", "d1", "proxy-server", utc - 30): 1,
         ("stor1", "object", "d1", "proxy-server", utc + 1): 2,
-        ("stor1", "object", "c1", "object-updater", utc + 1): 1,
+        ("stor1", "container", "c1", "object-updater", utc + 1): 1,
     }
     assert found.uncertain == set()
     assert found.ahead == {"stor1": pytest.approx(-0.5)}
@@ -205,7 +306,7 @@ def test_lines_of_others_are_counted_by_the_clock_of_the_node(tmp_path: Path) ->
 
 def test_without_a_mark_others_are_not_told_from_the_run(tmp_path: Path) -> None:
     found = join(tmp_path / "log", LINES.replace(MARK, ""), mark="")
-    assert found.requests == {}
+    assert counts(found.requests) == {}
     assert found.programs["stor1"]
 
 
@@ -237,3 +338,59 @@ def test_the_end_of_a_pass_on_one_device_leaves_that_of_another(tmp_path: Path) 
     found = join(tmp_path / "log", LINES + "".join(said))
     utc = 1795300893
     assert [each.begins for each in found.passes if each.device == "d2"] == [utc - 3]
+
+
+def others(tmp_path: Path, *lines: str) -> dict[tuple[str, ...], int]:
+    """Count lines of others by server and program."""
+    found: dict[tuple[str, ...], int] = {}
+    requests = join(tmp_path / "log", LINES + "".join(lines)).requests
+    for (_, server, _, program, _), number in counts(requests).items():
+        found[server, program] = found.get((server, program), 0) + number
+    return found
+
+
+def test_programs_are_told_from_clients_by_their_requests(tmp_path: Path) -> None:
+    before = others(tmp_path)
+    delete = access(34, "object", "d1", "txdddddddddddddddddddde-006b021e1e").replace("PUT", "DELETE")
+    listing = delete.replace("/AUTH_a/c/o", "/.expiring_objects/1795219149").replace("DELETE", "GET")
+    found = others(
+        tmp_path,
+        # Swift 2.38 names the internal client of the expirer; it was called as a proxy before.
+        delete.replace("proxy-server 1", "Swift Object Expirer"),
+        delete.replace("http://x/v1", "http://localhost/v1"),
+        listing,
+        # A proxy may have this name, with its port.
+        delete.replace("http://x/v1", "http://localhost:8080/v1"),
+        delete.replace("proxy-server 1", "Swift Container Reconciler"),
+        # A container server tells an account server of a container.
+        delete.replace("/c/o", "/c").replace("proxy-server 1", "container-server 1"),
+    )
+    assert {key: number - before.get(key, 0) for key, number in found.items()} == {
+        ("object", "proxy-server"): 1,
+        ("container", "object-updater"): 0,
+        ("object", "object-expirer"): 2,
+        ("container", "object-expirer"): 1,
+        ("object", "container-reconciler"): 1,
+        ("account", "container-server"): 1,
+    }
+
+
+def test_of_very_many_requests_some_are_counted_for_all() -> None:
+    counting = Counting()
+    random = np.random.default_rng(1)
+    who = ("n1", b"object", b"d1", b"proxy-server")
+    for number in range(ALL + 1):
+        counting.add(who, BEGAN + number % 4)
+    texts = [f"tx{random.bytes(11).hex()[:21]}-006b021e1e" for _ in range(8000)]
+    trans_ids, _ = ids.of_column(texts)
+    chosen = counting.chosen(trans_ids)
+    assert chosen.sum() == pytest.approx(8000 / EVERY, rel=0.15)
+    for _ in range(chosen.sum()):
+        counting.add(who, BEGAN + 5)
+    found = counts(counting.requests(lambda word: word if isinstance(word, str) else word.decode()))
+    key = ("n1", "object", "d1", "proxy-server")
+    assert found[*key, BEGAN] == pytest.approx(ALL / 4, abs=1)
+    assert found[*key, BEGAN + 5] == EVERY * chosen.sum()
+    # The year of a line may be any.
+    counting.add(who, -5)
+    assert counting.chosen(trans_ids).tolist() == chosen.tolist()

@@ -56,7 +56,34 @@ def test_fields_of_both_access_lines() -> None:
         (b"127.0.0.1", b"3975"),
         b"3972",
         0,
+        b"AUTH_test/c/o18081",
+        b"PUT http://127.0.0.1:18081/v1/AUTH_test/c/o18081",
     )
+
+
+def test_a_genuine_delete_of_the_expirer() -> None:
+    found = parse(
+        b"2026-11-23T08:39:10.688 INFO object-server: 127.0.0.1 - - [23/Nov/2026:08:39:10 +0000]"
+        b' "DELETE /d1/123/AUTH_test/c/o0" 204 - "DELETE http://localhost/v1/AUTH_test/c/o0"'
+        b' "txb9d8ba2024ab426d849eb-006b03fbae" "Swift Object Expirer" 0.0366 "-" 6321 0'
+    )
+    assert isinstance(found, BackendLine)
+    assert (found.asker, found.device, found.seconds) == (b"object-expirer", b"d1", 0.0366)
+
+
+@pytest.mark.parametrize(
+    ("agent", "asker"),
+    [
+        (b"object-updater 7", b"object-updater"),
+        (b"-", b""),
+        (b"Swift Object Expirer", b"object-expirer"),
+        (b"Swift Container Reconciler", b"container-reconciler"),
+    ],
+)
+def test_who_asked(agent: bytes, asker: bytes) -> None:
+    found = parse(BACKEND.replace(b"proxy-server 3975", agent))
+    assert isinstance(found, BackendLine)
+    assert (found.asker, found.seconds, found.pid) == (asker, 0.0593, b"3972")
 
 
 @pytest.mark.parametrize("fields", [17, 18, 20, 21, 22])
@@ -146,7 +173,8 @@ def test_a_cut_line_gives_no_wrong_time(start: int, end: int) -> None:
     assert isinstance(whole, BackendLine)
     found = parse(BACKEND[:first] + b" ... " + BACKEND[last:])
     if isinstance(found, BackendLine):  # what was cut is of no interest
-        assert found._replace(host=b"", proxy=whole.proxy) == whole
+        unused = {"proxy": whole.proxy, "names": whole.names, "referer": whole.referer}
+        assert found._replace(host=b"", **unused) == whole
     shorter = parse(BACKEND[:last])
     assert not isinstance(shorter, BackendLine) or shorter.seconds == 0.0593
 
