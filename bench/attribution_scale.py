@@ -1,6 +1,7 @@
 """Time and memory of ``ssbench-master attribute`` for a million results and ten million lines of logs.
 
-    python bench/attribution_scale.py [--results N] [--lines N] [--writes SHARE] [--expiring] [--rounds N]
+    python bench/attribution_scale.py [--results N] [--lines N] [--writes SHARE] [--expiring] [--sample N]
+        [--rounds N] [--folder DIR]
 
 The run and its cluster are simulated: 60 devices on 10 nodes, of which one is slow by 30 ms. The results are
 written as a stat file, the lines as rsyslog writes those of Swift: access lines of proxies, object servers
@@ -205,12 +206,13 @@ def _block(joined: Joined, own: list[Request], first: int, last: int) -> ResultB
     return ResultBlock(last - first, columns)
 
 
-def run(folder: Path, found: Path) -> tuple[float, float, float]:
-    """Run the command; return seconds, seconds of CPU and bytes of memory."""
+def run(folder: Path, found: Path, sample: str | None) -> tuple[float, float, float]:
+    """Run the command; return seconds, seconds of CPU and bytes of memory of the largest process."""
     command = [sys.executable, "-m", "ssbench.cli.master", "-q", "attribute", "-s", folder / "run.stat.gz"]
     outputs = ["-f", os.devnull, "--json", found, "--force", "--swift-logs", folder / "logs"]
+    sampled = ["--sample", sample] if sample else []
     began = time.monotonic()
-    process = subprocess.Popen([*command, *outputs])
+    process = subprocess.Popen([*command, *sampled, *outputs])
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
@@ -226,6 +228,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=10_000_000)
     parser.add_argument("--writes", type=float, default=0.5)
     parser.add_argument("--expiring", action="store_true")
+    parser.add_argument("--sample", help="results that are joined at most, as of attribute")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="folder to keep, or to use again, what is generated")
     arguments = parser.parse_args()
@@ -240,13 +243,14 @@ def main() -> None:
             print(f"{arguments.results:,} results, {lines:,} lines ({size / 1e9:.1f} GB)", flush=True)
         wrong = False
         for _ in range(arguments.rounds):
-            seconds, cpu, memory = run(folder, Path(temporary) / "found.json")
+            seconds, cpu, memory = run(folder, Path(temporary) / "found.json", arguments.sample)
             found = json.loads((Path(temporary) / "found.json").read_text())
             named = [each["name"] for each in found["findings"] if each["kind"] == "slow"]
             wrong |= memory > MOST_MEMORY or named != [f"d{SLOW} on node{SLOW % NODES}"]
             print(
                 f"{seconds:.1f} s, {cpu:.1f} s of CPU, {memory / 1e6:.0f} MB; of the run"
-                f" {found['coverage']['lines_of_run']:,} lines; named: {', '.join(named) or 'nobody'}",
+                f" {found['coverage']['lines_of_run']:,} lines; named by {found['coverage']['operations']:,}"
+                f" results: {', '.join(named) or 'nobody'}",
                 flush=True,
             )
     sys.exit(wrong)

@@ -47,12 +47,14 @@ class Usable:
 
 
 def families(
-    joined: Joined, parts: Parts, usable: Usable, by_device: Compared, by_proxy: Compared
+    joined: Joined, parts: Parts, usable: Usable, by_device: Compared, by_proxy: Compared, seconds: Floats
 ) -> list[Family]:
-    """Return all that can be tested; the totals are the last two: by device, and by proxy."""
+    """Return all that can be tested; the totals are the last two: by device, and by proxy.
+
+    ``seconds`` are those of lines (:func:`less_updates`).
+    """
     lines, code = joined.lines, joined.operations.code
     fine = (lines.status < 300) & usable.first_try[lines.operation]
-    seconds = less_updates(joined)
     found = [
         _of_lines("own", joined, np.flatnonzero(is_own(joined, usable)), seconds),
         _of_lines("updates", joined, np.flatnonzero(fine & (lines.of == UPDATE)), seconds),
@@ -173,7 +175,7 @@ def _of_lines(part: str, joined: Joined, at: Places, seconds: Floats) -> Family:
 def _of_proxies(part: str, joined: Joined, seconds: Floats, usable: npt.NDArray[np.bool_]) -> Family:
     """Compare a time of each operation by proxy, in slices of the run."""
     operations = joined.operations
-    at = np.flatnonzero(usable & (joined.proxy != NO_INDEX) & ~np.isnan(seconds))
+    at = np.flatnonzero(usable & (joined.proxy != NO_INDEX) & ~np.isnan(seconds)).astype(np.int32)
     stratum = kinds.strata((operations.code[at], joined.policy[at]), operations.size[at])
     group = np.zeros(int(stratum.max(initial=-1)) + 1, np.int64)
     worker = joined.proxy_worker[at]

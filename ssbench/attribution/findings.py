@@ -60,8 +60,12 @@ class _Conclusions:
         self._usable = evidence.Usable(first_try, compared)
         self._by_device = kinds.compare(joined, compared, by_proxy=True)
         self._by_proxy = kinds.compare(joined, first_try & (joined.proxy != NO_INDEX), by_proxy=False)
-        self._families = evidence.families(joined, self._parts, self._usable, self._by_device, self._by_proxy)
-        self._replicas = Replicas(joined, compared, evidence.less_updates(joined))
+        seconds = evidence.less_updates(joined)
+        # Before the families, since it takes much memory for a moment.
+        self._replicas = Replicas(joined, compared, seconds)
+        self._families = evidence.families(
+            joined, self._parts, self._usable, self._by_device, self._by_proxy, seconds
+        )
         self._nodes = kinds.node_names(joined)
         known = operations.ended[~np.isnan(operations.ended)]
         self._run = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)

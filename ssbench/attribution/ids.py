@@ -1,13 +1,13 @@
 """Transaction ids of a run as sorted numbers of 64 bits, in which those of log lines are looked up.
 
-Twelve bytes an id. Two ids have the same number by chance: of ten million results, one of a billion lines
-of other requests is taken for one of the run in one of 200 cases.
+Eight bytes an id, and twelve more for each of a sample. Two ids have the same number by chance: of ten
+million results, one of a billion lines of other requests is taken for one of the run in one of 200 cases.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,39 +27,49 @@ Numbers = npt.NDArray[np.int64]
 
 _DIGITS = np.full(256, -1, np.int8)
 _DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
+_NONE = np.zeros(0, np.uint64)
 _POWERS = 16 ** np.arange(9, -1, -1, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Numbers of ids in order, and the place of the result that each is of."""
+    """Numbers of ids in order, and the place of the result that each is of.
+
+    ``every`` has those of all results, in order, where ``numbers`` are of a sample of them; nothing else.
+    """
 
     numbers: npt.NDArray[np.uint64]
     places: npt.NDArray[np.uint32]
-
-    #: The place of results that are left out of a sample, among those of :meth:`of`.
-    LEFT_OUT: ClassVar[np.uint32] = np.uint32(0xFFFFFFFF)
+    every: npt.NDArray[np.uint64]
 
     @classmethod
-    def of(cls, numbers: npt.NDArray[np.uint64], places: npt.NDArray[np.uint32]) -> Ids:
-        """Sort them."""
+    def of(
+        cls,
+        numbers: npt.NDArray[np.uint64],
+        places: npt.NDArray[np.uint32],
+        every: npt.NDArray[np.uint64] = _NONE,
+    ) -> Ids:
+        """Sort them; ``every`` is sorted in its place, as it may be all there is memory for."""
+        every.sort()
         order = np.argsort(numbers, kind="stable")
-        return cls(numbers[order], places[order])
-
-    def __len__(self) -> int:
-        return len(self.numbers)
+        return cls(numbers[order], places[order], every)
 
     def find(self, ids: Bytes) -> Numbers:
         """Return the place of each id; :data:`UNKNOWN` where it is none of the run's, else :data:`UNUSED`."""
-        if not len(self.numbers):
-            return np.full(len(ids), UNKNOWN, np.int64)
         wanted = number(ids)
-        # The last of equal ones, should two results name the same.
-        at = np.searchsorted(self.numbers, wanted, side="right").astype(np.int64) - 1
-        known = (at >= 0) & (self.numbers[at] == wanted)
-        places = self.places[at]
-        found = np.where(places == self.LEFT_OUT, np.int64(UNUSED), places)
-        return np.where(known, found, np.int64(UNKNOWN))
+        found = np.full(len(ids), UNKNOWN, np.int64)
+        if len(self.every):
+            found[self.every[_last(self.every, wanted)] == wanted] = UNUSED
+        if len(self.numbers):
+            at = _last(self.numbers, wanted)
+            known = self.numbers[at] == wanted
+            found[known] = self.places[at[known]]
+        return found
+
+
+def _last(numbers: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Numbers:
+    """Return where each wanted number is, or else might be. Two results can have the same: it is the last."""
+    return np.maximum(np.searchsorted(numbers, wanted, side="right").astype(np.int64) - 1, 0)
 
 
 def gather(chunk: bytes | Bytes, starts: Numbers) -> Bytes:

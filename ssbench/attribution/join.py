@@ -7,7 +7,7 @@ did (:mod:`~ssbench.attribution.background`). What is kept of a line of the run 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -46,6 +46,8 @@ class Join:
     ) -> None:
         self.run_marks = tuple(f"-{run_mark(each)}".encode() for each in results.run.run_ids)
         self._without_id = 0
+        #: How many operations have a transaction id.
+        self.identified = 0
         self._candidates: dict[int, str] = {}
         self._moments: list[tuple[int, int]] = []
         self._results = 0
@@ -63,11 +65,11 @@ class Join:
         window = background.window(min(seconds), max(seconds)) if seconds else None
         self._wanted = Wanted(found, self.run_marks, template, frozenset(shown), other, window, self._marked)
         count = len(self._operations.code)
-        self._proxy = np.full(count, NO_INDEX, np.int64)
-        self._worker = np.full(count, NO_INDEX, np.int64)
+        self._proxy = np.full(count, NO_INDEX, np.int32)
+        self._worker = np.full(count, NO_INDEX, np.int32)
         self._seconds = np.full(count, np.nan)
-        self._policy = np.full(count, NO_POLICY, np.int64)
-        self._handoffs = np.zeros(count, np.int64)
+        self._policy = np.full(count, NO_POLICY, np.int32)
+        self._handoffs = np.zeros(count, np.int32)
         self._columns = rows.Columns()
         self._proxies: dict[str, int] = {}
         self._workers: dict[str, int] = {}
@@ -82,24 +84,20 @@ class Join:
         # The same line may be in two files.
         self._account_updates: dict[tuple[bytes, int, float], None] = {}
 
-    @property
-    def identified(self) -> int:
-        """How many operations have a transaction id."""
-        return len(self._wanted.ids)
-
     def _read(self, results: RunResults, most: int | None) -> tuple[Operations, Ids]:
         taken = sample.Sample(most)
-        numbers = [np.zeros(0, np.uint64)]
-        rows_of_ids = [np.zeros(0, np.uint32)]
+        every = bytearray()  # grows in its place, however many results there are
         for block in results.blocks():
             found, at = ids.of_column(block.trans_id)
             if moments := ids.moments(found):
                 self._moments.append(moments)
             self._without_id += len(block) - len(at)
+            self.identified += len(at)
+            numbers = np.zeros(len(block), np.uint64)
+            numbers[at] = ids.number(found)
+            every += numbers[at].tobytes()
             latency = np.where(block.failed, np.nan, block.last_byte)
-            self._remember_slowest(block, latency, taken.seen)
-            numbers.append(ids.number(found))
-            rows_of_ids.append((at + taken.seen).astype(np.uint32))
+            before = taken.seen
             taken.add(
                 latency,
                 [
@@ -110,25 +108,36 @@ class Join:
                     block.failed.copy(),
                     block.completed,
                     np.where(block.failed, np.nan, block.first_byte),
+                    numbers,
                 ],
             )
+            self._remember_slowest(block, latency, before, taken.limit)
         if not taken.seen:
-            taken.add(np.zeros(0), [np.zeros(0, kind) for kind in ("u1", "i8", "u8", "i8", "?", "f8", "f8")])
+            kinds = ("u1", "i8", "u8", "i8", "?", "f8", "f8", "u8")
+            taken.add(np.zeros(0), [np.zeros(0, kind) for kind in kinds])
         self._results = taken.seen
-        rows_taken, latency, code, size, *others = taken.columns()
-        places = np.full(taken.seen, Ids.LEFT_OUT, np.uint32)
-        places[rows_taken] = np.arange(len(rows_taken), dtype=np.uint32)
+        rows_taken, latency, code, size, *others, numbers = taken.columns()
         self._candidates = {
-            int(places[row]): text for row, text in self._candidates.items() if places[row] != Ids.LEFT_OUT
+            place: self._candidates[row]
+            for row, place in zip(self._candidates, _places_in(rows_taken, self._candidates), strict=True)
+            if place != NO_INDEX
         }
-        known = Ids.of(np.concatenate(numbers), places[np.concatenate(rows_of_ids)])
+        is_sample = len(rows_taken) < taken.seen
+        has_id = np.flatnonzero(numbers)
+        known = Ids.of(
+            numbers[has_id],
+            has_id.astype(np.uint32),
+            np.frombuffer(every if is_sample else bytearray(), np.uint64),
+        )
         return Operations(code, size, latency, *others), known
 
-    def _remember_slowest(self, block: ResultBlock, latency: npt.NDArray[np.float64], before: int) -> None:
-        """Keep the ids of what can be among the slowest operations of the run."""
+    def _remember_slowest(
+        self, block: ResultBlock, latency: npt.NDArray[np.float64], before: int, limit: float
+    ) -> None:
+        """Keep the ids of what can be among the slowest operations of the run: none below a ``limit``."""
         for row in slowest(latency).tolist():
             text = block.trans_id[row]
-            if text:
+            if text and latency[row] >= limit:
                 self._marked |= text.endswith(tuple(mark.decode() for mark in self.run_marks))
                 self._candidates[before + row] = text[: ids.LENGTH]
 
@@ -206,6 +215,16 @@ class Join:
             ),
             background=background.together(self._backgrounds, self._operations.ended),
         )
+
+
+def _places_in(rows_taken: npt.NDArray[np.int64], rows_wanted: Collection[int]) -> list[int]:
+    """Return where each row is among those that were taken, in their order; :data:`NO_INDEX` for no place."""
+    wanted = np.array([*rows_wanted], np.int64)
+    if not len(rows_taken):
+        return [NO_INDEX] * len(wanted)
+    at = np.minimum(np.searchsorted(rows_taken, wanted), len(rows_taken) - 1)
+    places: list[int] = np.where(rows_taken[at] == wanted, at, NO_INDEX).tolist()
+    return places
 
 
 def _subjects(block: ResultBlock) -> npt.NDArray[np.uint64]:

@@ -124,13 +124,13 @@ class Joined:
     devices: list[Device]
     processes: list[Process]
     partitions: list[tuple[int, int]]
-    proxy: npt.NDArray[np.int64]
-    proxy_worker: npt.NDArray[np.int64]
+    proxy: Places
+    proxy_worker: Places
     proxy_seconds: npt.NDArray[np.float64]
-    policy: npt.NDArray[np.int64]
+    policy: Places
     lines: Lines
     duplicates: int
-    handoffs: npt.NDArray[np.int64]
+    handoffs: Places
     errors: Counter[tuple[str, str, str, str]]
     other_errors: Counter[tuple[str, str, str, str]]
     files: list[FileCount]

@@ -71,8 +71,8 @@ def completeness(joined: Joined) -> Completeness:
     lines = joined.lines
     answered = _answered(joined)
     did = pairs(lines.operation[answered], lines.device[answered], len(joined.devices))
-    found = np.bincount(did.unit, minlength=count)
-    expected = np.ones(count, np.int64)
+    found = np.bincount(did.unit, minlength=count).astype(np.int32)
+    expected = np.ones(count, np.int32)
     fine = ~joined.operations.failed & (found > 0)
     group = joined.operations.code * np.int64(1000) + joined.policy + 1
     for each in np.unique(group[fine]):
@@ -127,13 +127,13 @@ def compare(joined: Joined, usable: npt.NDArray[np.bool_], *, by_proxy: bool) ->
     unit = _number(np.where(reads, np.arange(len(at)), len(at) + subject))
     counts = np.bincount(unit)
     seconds = np.bincount(unit, operations.latency[at]) / counts
-    first = np.unique(unit, return_index=True)[1]
+    first = np.unique(unit, return_index=True)[1].astype(np.int32)
     group = np.zeros(stratum.max() + 1, np.int64)
     group[stratum] = ~READS[code]
     unit_of = np.full(len(usable), NO_INDEX, np.int32)
     unit_of[at] = unit
     units = Units(seconds, stratum[first], group, None if by_proxy else slices(first))
-    return Compared(units, unit_of, at[first])
+    return Compared(units, unit_of, at[first].astype(np.int32))
 
 
 def slices(moment: Places, count: int | None = None) -> Places:
@@ -142,7 +142,7 @@ def slices(moment: Places, count: int | None = None) -> Places:
     order[np.argsort(moment, kind="stable")] = np.arange(len(moment))
     if count is None:
         count = max(1, min(_SLICES, len(moment) // _ENOUGH_IN_SLICE))
-    return order * count // max(len(moment), 1)
+    return (order * count // max(len(moment), 1)).astype(np.int8)
 
 
 def _nodes_used(joined: Joined) -> Places:

@@ -53,7 +53,7 @@ def split(joined: Joined, complete: Completeness) -> Parts:
     lines, total = joined.lines, joined.proxy_seconds
     inside = np.flatnonzero((lines.of == OBJECT) & ~(lines.seconds > total[lines.operation] + LATE))
     order = inside[np.lexsort((lines.seconds[inside], lines.operation[inside]))]
-    slowest = np.full(count, NO_INDEX, np.int64)
+    slowest = np.full(count, NO_INDEX, np.int32)
     slowest[lines.operation[order]] = order  # the last one written stays
     backend = np.where(slowest == NO_INDEX, np.nan, np.append(lines.seconds, np.nan)[slowest])
     every = np.bincount(lines.operation[lines.of == OBJECT], minlength=count)
@@ -62,7 +62,7 @@ def split(joined: Joined, complete: Completeness) -> Parts:
         proxy=np.maximum(total - backend, 0.0),
         backend=backend,
         slowest=slowest,
-        extra=np.maximum(every - complete.expected, 0),
+        extra=np.maximum(every - complete.expected, 0).astype(np.int32),
     )
 
 

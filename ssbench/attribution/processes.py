@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +34,8 @@ def read_all(files: Sequence[LogFile], wanted: Wanted) -> Iterator[FileLines]:
         return
     # The ids are in a file, whose pages all processes share.
     with tempfile.TemporaryDirectory(prefix="ssbench-attribute-") as folder:
-        np.save(Path(folder) / "numbers.npy", wanted.ids.numbers)
-        np.save(Path(folder) / "places.npy", wanted.ids.places)
+        for each in fields(Ids):
+            np.save(Path(folder) / f"{each.name}.npy", getattr(wanted.ids, each.name))
         without = replace(wanted, ids=Ids.of(np.zeros(0, np.uint64), np.zeros(0, np.uint32)))
         with ProcessPoolExecutor(
             processes, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(folder, without)
@@ -63,8 +63,8 @@ class _Process:
 
 def _begin(folder: str, wanted: Wanted) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops them
-    numbers, places = (np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in ("numbers", "places"))
-    _Process.wanted = replace(wanted, ids=Ids(numbers, places))
+    columns = (np.load(Path(folder) / f"{each.name}.npy", mmap_mode="r") for each in fields(Ids))
+    _Process.wanted = replace(wanted, ids=Ids(*columns))
 
 
 def _read(file: LogFile) -> FileLines:

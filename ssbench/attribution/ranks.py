@@ -32,6 +32,9 @@ SLOWEST = 0.15
 #: A test needs this many requests on either side.
 LEAST = 8
 
+#: So many candidates have numbers of 16 bits.
+_FEW_CANDIDATES = 1 << 16
+
 #: The probability below which what is said beside a verdict counts as evident.
 _EVIDENT = 0.01
 #: Dispersion is measured over at least this many slices, and only from deviates this large.
@@ -109,7 +112,7 @@ def distinct(numbers: Places) -> Places:
 def _distinct(ordered: Places) -> Places:
     new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return ordered[new]
+    return ordered if new.all() else ordered[new]
 
 
 def pairs(unit: Places, candidate: Places, count: int) -> Pairs:
@@ -120,7 +123,14 @@ def pairs(unit: Places, candidate: Places, count: int) -> Pairs:
     codes.sort()  # in its place: there may be ten million
     codes = _distinct(codes).astype(np.int64, copy=False)
     width = max(count, 1)
-    return Pairs((codes // width).astype(np.int32), (codes % width).astype(np.int32), count)
+    found = Pairs(
+        np.empty(len(codes), np.int32),
+        np.empty(len(codes), np.uint16 if count <= _FEW_CANDIDATES else np.int32),
+        count,
+    )
+    np.floor_divide(codes, width, out=found.unit, casting="unsafe")
+    np.remainder(codes, width, out=found.candidate, casting="unsafe")
+    return found
 
 
 def centred(units: Units, score: Score = wilcoxon) -> tuple[Floats, Floats, Floats]:
@@ -146,9 +156,12 @@ def deviates(units: Units, who: Pairs, groups: int, score: Score = wilcoxon) -> 
     """Test every candidate, for each group and for all together."""
     scores, sizes, variances = centred(units, score)
     strata = len(sizes)
-    cells = who.candidate.astype(np.int64)
+    kind: type[np.integer[Any]] = np.int32 if who.count * strata < 1 << 31 else np.int64
+    cells: Places = who.candidate.astype(kind)
     cells *= strata
     cells += units.stratum[who.unit]
+    codes: Places
+    at: Places
     if who.count * strata > 2 * len(cells):
         codes, at = np.unique(cells, return_inverse=True)
     else:  # as many places as there can be take less memory than sorting

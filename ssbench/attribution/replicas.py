@@ -54,7 +54,10 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class _Replicas:
-    """Replicas of writes as columns; seconds beyond the slowest and the mean of the others."""
+    """Replicas of writes as columns, in the order of devices.
+
+    Seconds are those beyond the slowest and beyond the mean of the others of a write.
+    """
 
     operation: Places
     device: Places
@@ -73,11 +76,9 @@ class _Replicas:
         )
 
     def by_device(self, count: int) -> list[_Replicas]:
-        """Return those of each device."""
-        order = np.argsort(self.device, kind="stable")
-        ordered = self.where(order)
-        ends = np.searchsorted(ordered.device, np.arange(count + 1))
-        return [ordered.where(slice(*pair)) for pair in pairwise(ends)]
+        """Return those of each device, which take no memory of their own."""
+        ends = np.searchsorted(self.device, np.arange(count + 1))
+        return [self.where(slice(*pair)) for pair in pairwise(ends)]
 
     def without(self, devices: Collection[int]) -> _Replicas:
         """Return the replicas of writes in which none of the devices took part."""
@@ -159,13 +160,14 @@ def _replicas(joined: Joined, usable: npt.NDArray[np.bool_], own: Floats) -> _Re
     place = np.arange(len(order))
     slowest = np.where(place == end, seconds[end - 1], seconds[end]) if len(order) else seconds
     total = np.bincount(operation, seconds, count)[operation]
-    return _Replicas(
+    found = _Replicas(
         operation,
         lines.device[order],
         joined.operations.subject[operation].astype(np.int64),
         seconds - slowest,
         seconds - (total - seconds) / np.maximum(number - 1, 1),
     )
+    return found.where(np.argsort(found.device, kind="stable"))
 
 
 def _signed_ranks(own: _Replicas) -> float:

@@ -1,6 +1,6 @@
 """A random sample of the results of a run, so that the memory of a join hardly grows with the run.
 
-What grows is 12 bytes for each transaction id, and some 50 while they are sorted.
+What grows is 8 bytes for each transaction id.
 
 Each time that more results have come together than are asked for, half of them are dropped at random, and
 from there on half as many are taken. So every result of the run is in the sample with the same probability,
@@ -52,10 +52,14 @@ class Sample:
             self._share /= 2
             self._taken = len(self._parts[0][0])
 
+    @property
+    def limit(self) -> float:
+        """The latency above which a result is among the slowest of those so far."""
+        return float(self._slowest[0]) if len(self._slowest) > SLOWEST else -1.0
+
     def _some(self, columns: list[Column], share: float) -> list[Column]:
         latency = columns[1]
-        limit = self._slowest[0] if len(self._slowest) > SLOWEST else -1.0
-        taken = (latency > limit) | (self._random.random(len(latency)) < share)
+        taken = (latency > self.limit) | (self._random.random(len(latency)) < share)
         return [column[taken] for column in columns]
 
     def _together(self) -> list[Column]:

@@ -47,6 +47,14 @@ def test_the_place_of_each_id_is_found_and_of_equal_ones_the_last() -> None:
     assert Ids.of(ids.number(nothing), at.astype(np.uint32)).find(others).tolist() == [-1] * 4
 
 
+def test_ids_of_all_results_are_known_beside_those_of_a_sample() -> None:
+    texts = [ID, changed(33, "1"), changed(33, "2")]
+    numbers = ids.number(ids.of_column(texts)[0])
+    known = Ids.of(numbers[1:2], np.array([7], np.uint32), numbers.copy())
+    others, _ = ids.of_column([*texts, changed(33, "3")])
+    assert known.find(others).tolist() == [ids.UNUSED, 7, ids.UNUSED, ids.UNKNOWN]
+
+
 def test_moments_are_those_of_ids_that_have_one() -> None:
     found, _ = ids.of_column([ID, changed(33, "9"), OLD])
     assert ids.moments(found) == (0x6B021D00, 0x6B021D09)

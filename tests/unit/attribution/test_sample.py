@@ -13,6 +13,7 @@ from ssbench.attribution.files import LogFile
 from ssbench.attribution.join import Join
 from ssbench.attribution.sample import Sample
 from ssbench.attribution.slowest import MOST as SLOWEST
+from ssbench.attribution.slowest import slowest
 
 MOST, RESULTS, BLOCK = 1000, 30_000, 700
 ID = "tx{:021x}-006b021d00"
@@ -57,7 +58,9 @@ def test_the_slowest_results_are_always_in_it() -> None:
 def test_lines_and_errors_of_results_outside_the_sample_are_counted(tmp_path: Path) -> None:
     count = 4000
     trans_ids = [ID.format(place) for place in range(count)]
-    blocks = (block([row()] * 1000, trans_ids[begin : begin + 1000]) for begin in range(0, count, 1000))
+    results = [row(last=0.001 * (place * 7919 % count + 1)) for place in range(count)]
+    parts = (slice(begin, begin + 1000) for begin in range(0, count, 1000))
+    blocks = (block(results[part], trans_ids[part]) for part in parts)
     join = Join(Memory(*blocks), most=100)
     path = tmp_path / "proxy.log"
     text = "h proxy-server: ERROR Insufficient Storage 10.0.0.2:6200/d1 (txn: {})\n"
@@ -66,6 +69,10 @@ def test_lines_and_errors_of_results_outside_the_sample_are_counted(tmp_path: Pa
     joined = join.joined()
     assert len(joined.operations.code) <= 100 + SLOWEST
     assert joined.results == join.identified == count
+    # Those that took longest are in it, and their ids are known.
+    shown = [joined.trans_ids[place] for place in slowest(joined.operations.latency).tolist()]
+    by_latency = sorted(range(count), key=lambda place: -(place * 7919 % count))
+    assert shown == [trans_ids[place] for place in by_latency[:SLOWEST]]
     assert joined.files[0].of_run == joined.errors.total() == count
 
 
