@@ -1,7 +1,8 @@
 """Which node of the logs an address is: proxies' errors and recon know servers by IP and port, logs by host.
 
-An address is known by ``--hosts NODE=ADDRESS``, by the ring, by a node that is called by its address, by the
-devices that recon lists of a server, and by a device's name where no two nodes have devices of one name.
+An address is known by ``--hosts NODE=ADDRESS``, by the ring, by what object servers tell container servers
+(:mod:`~ssbench.attribution.by_update`), by a node that is called by its address, by the devices that recon
+lists of a server, and by a device's name where no two nodes have devices of one name.
 What precedes statsd's names is the node's name as a rule, with or without its domain, or an address of it.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ssbench.attribution import by_update
 from ssbench.attribution.joined import Joined
 from ssbench.cluster.observation import Observation
 
@@ -17,8 +19,15 @@ class Addresses:
     """Names of nodes by address."""
 
     def __init__(self, joined: Joined, hosts: Mapping[str, str], cluster: Observation | None = None) -> None:
-        """Take nodes by address, ``IP`` or ``IP:PORT``, by the user or the ring, and what recon said."""
-        self._nodes = dict(hosts)
+        """Take nodes by address, ``IP`` or ``IP:PORT``, by the user or the ring, and what recon said.
+
+        ``unlogged`` are addresses of object servers that have no log here.
+        """
+        told = by_update.find(joined)
+        # An address with a port is looked up before one without.
+        self._nodes = {
+            address: node for address, node in told.hosts.items() if _ip(address) not in hosts
+        } | dict(hosts)
         self._of_device: dict[tuple[str, str], str] = {}
         by_name: dict[tuple[str, str], set[str]] = {}
         for device in joined.devices:
@@ -31,18 +40,30 @@ class Addresses:
                 self._of_device[(server, name)] = next(iter(owners))
         self._names = nodes
         self._nodes |= {node: node for node in nodes if node not in self._nodes}
-        self.unlogged: list[str] = []
+        self._logged = {device.name for device in joined.devices if device.server == "object"}
+        self.unlogged = [address for address in told.unlogged if self.node(address) is None]
         for each in cluster.servers if cluster else ():
             disks = each.last.disks if each.last and each.last.disks else ()
             owners = {self._of_device.get((each.kind, disk.device), "") for disk in disks} - {""}
             if self.node(each.name) is None and len(owners) == 1:
                 self._nodes[each.name] = owners.pop()
-            elif self.node(each.name) is None and each.kind == "object":
+            elif (
+                each.kind == "object"
+                and disks
+                and all(self.has_no_log(each.name, disk.device) for disk in disks)
+            ):
                 self.unlogged.append(each.name)
 
     def node(self, address: str) -> str | None:
         """Return the node at IP:PORT; None where that is not known."""
-        return self._nodes.get(address) or self._nodes.get(address.rpartition(":")[0].strip("[]"))
+        return self._nodes.get(address) or self._nodes.get(_ip(address))
+
+    def has_no_log(self, address: str, device: str) -> bool:
+        """Whether an object server surely has no log here: no node is known by its address or has its device.
+
+        Where several nodes have a device of this name, one of them may be it.
+        """
+        return self.node(address) is None and device not in self._logged
 
     def of_prefix(self, prefix: str, device: str) -> str | None:
         """Return what the device of an object server is called whose statsd names begin with a prefix."""
@@ -69,6 +90,10 @@ class Addresses:
             return None
         kind = "" if server == "object" else f"{server} server's "
         return f"{kind}{device} on {node}" if device else f"{server} server on {node}"
+
+
+def _ip(address: str) -> str:
+    return address.rpartition(":")[0].strip("[]")
 
 
 def parse_hosts(words: Iterable[str]) -> dict[str, str]:

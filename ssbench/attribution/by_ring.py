@@ -34,16 +34,46 @@ class _Served(NamedTuple):
     partition: int
 
 
-def hosts(joined: Joined, look_up: LookUp) -> dict[str, str]:
-    """Return nodes by ``IP:PORT`` or ``IP``, as ``--hosts`` has them; without those that are not certain.
+class Found(NamedTuple):
+    """Nodes by ``IP:PORT`` or ``IP`` in ``hosts``, as ``--hosts`` has them, where they are certain.
 
-    ``look_up`` returns the replicas of partitions (:func:`ssbench.cluster.ring.placed`).
+    ``unlogged`` are addresses of object servers without a log.
+    """
+
+    hosts: dict[str, str]
+    unlogged: list[str]
+
+
+def find(joined: Joined, look_up: LookUp) -> Found:
+    """Tell which address is which node's; ``look_up`` returns the replicas of partitions.
+
+    That is :func:`ssbench.cluster.ring.placed`.
     """
     facts = _served(joined)
     wanted: dict[Kind, set[int]] = {}
     for each in facts:
         wanted.setdefault(each.kind, set()).add(each.partition)
-    return _addresses(facts, look_up({kind: sorted(numbers) for kind, numbers in wanted.items()}))
+    placed = look_up({kind: sorted(numbers) for kind, numbers in wanted.items()})
+    hosts = _addresses(facts, placed)
+    return Found(hosts, _unlogged(joined, hosts, placed))
+
+
+def _unlogged(joined: Joined, hosts: Mapping[str, str], placed: Placed) -> list[str]:
+    """Return the object servers of these partitions that have no log.
+
+    Nothing is said while it is not known which address each node with a log has.
+    """
+    if not {device.node for device in joined.devices if device.server == "object"} <= set(hosts.values()):
+        return []
+    replicas = {
+        (each.ip, each.port)
+        for kind, partitions in placed.items()
+        if kind.server == "object"
+        for found in partitions.values()
+        for each in found
+    }
+    named = {f"{_host(ip)}:{port}": ip for ip, port in sorted(replicas)}
+    return [address for address, ip in named.items() if address not in hosts and ip not in hosts]
 
 
 def _served(joined: Joined) -> list[_Served]:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution import daemons, ids, others, rows
+from ssbench.attribution import by_update, daemons, ids, others, rows
 from ssbench.attribution.background import FileBackground, Line, near, zone
 from ssbench.attribution.files import LogFile, Reader
 from ssbench.attribution.ids import Ids, Numbers
@@ -83,6 +83,7 @@ class FileLines:
     kept: list[bytes] = field(default_factory=list)
     background: FileBackground = field(default_factory=FileBackground)
     account_updates: list[AccountUpdate] = field(default_factory=list)
+    senders: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,7 @@ class _Taking:
         self._clocks: Counter[Name] = Counter()
         self._background = FileBackground()
         self._account_updates: list[AccountUpdate] = []
+        self._senders: dict[tuple[bytes, bytes], list[int]] = {}
         self._total = self._of_run = self._cut = self._without = 0
         self._moments: list[tuple[int, int]] = []
 
@@ -161,6 +163,7 @@ class _Taking:
             self._kept,
             self._background,
             self._account_updates,
+            {(_text(address), _text(device)): of for (address, device), of in self._senders.items()},
         )
 
     def _chunk(self, chunk: bytes, *, first: bool) -> None:
@@ -254,7 +257,7 @@ class _Taking:
                     self._errors[_error_key(record)] += 1
 
     def _take_backend(self, place: int, line: BackendLine) -> None:
-        host, server, device, partition, _, status, seconds, asker, sender, pid, policy, _, _ = line
+        host, server, device, partition, _, status, seconds, asker, sender, pid, policy, _, referer = line
         worker = rows.NO_WORKER
         if asker == b"proxy-server":
             of = OBJECT if server == b"object" else OTHER
@@ -262,6 +265,7 @@ class _Taking:
         elif asker == b"object-server" and server != b"account":
             # The path of an update in a container server is that of the object.
             of, server = UPDATE, b"container"
+            self._take_sender(place, referer)
         else:
             return
         node = self._node(host)
@@ -275,6 +279,14 @@ class _Taking:
             of,
             worker,
         )
+
+    def _take_sender(self, place: int, referer: bytes) -> None:
+        """Take which object server told a container server of an operation, of some operations for each."""
+        sent = by_update.sender(referer)
+        if sent is not None:
+            known = self._senders.setdefault(sent, [])
+            if len(known) < by_update.MOST:
+                known.append(place)
 
     def _take_other(self, line: bytes) -> None:
         record = parse(line, self._proxy)

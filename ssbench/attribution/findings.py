@@ -86,7 +86,7 @@ class _Conclusions:
             request=request if (request := by_device.request) > 0 else None,
             in_writes=self._in_writes(by_device),
             standings=standings(self._families, verdict, self._name),
-            unlogged=troubles.unlogged(joined, self._addresses),
+            unlogged=troubles.unlogged(joined, self._addresses, self._facts.unlogged),
             parts=tables.part_rows(joined, self._parts, self._fine),
             time_shares=time_shares(joined, self._parts, self._fine),
             proxies=tables.proxy_rows(joined, self._by_proxy, by_proxy.levels[0]),

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.attribution import background, ids, rows, sample
+from ssbench.attribution import background, by_update, ids, rows, sample
 from ssbench.attribution.background import FileBackground
 from ssbench.attribution.file_lines import FileLines, Wanted
 from ssbench.attribution.files import LogFile
@@ -81,6 +81,7 @@ class Join:
         self._files: list[FileCount] = []
         self._kept: list[tuple[str, bool, bytes]] = []
         self._backgrounds: list[FileBackground] = []
+        self._senders: dict[tuple[str, str], list[int]] = {}
         # The same line may be in two files.
         self._account_updates: dict[tuple[bytes, int, float], None] = {}
 
@@ -171,6 +172,9 @@ class Join:
         told = (lines["of"] == OBJECT) & (policy != NO_POLICY)
         self._policy[lines["operation"][told]] = policy[told]
         self._columns.add(lines)
+        for sent, operations in found.senders.items():
+            known_of = self._senders.setdefault(sent, [])
+            known_of += operations[: by_update.MOST - len(known_of)]
         proxied = rows.proxy_fields(found.proxy_rows)
         place = proxied["operation"]
         longer = ~(proxied["seconds"] <= self._seconds[place])
@@ -209,6 +213,7 @@ class Join:
                 place: text for place, text in self._candidates.items() if place in self._wanted.shown
             },
             kept=self._kept,
+            senders=self._senders,
             account_updates=(
                 np.array([place for _, place, _ in self._account_updates], np.int64),
                 np.array([seconds for _, _, seconds in self._account_updates], np.float64),

@@ -115,7 +115,9 @@ class Joined:
     requests of the run: initial uploads, attempts that were repeated, clean-up. ``trans_ids`` has the ids of
     the slowest operations, without what their end may have in addition; ``kept`` their lines, each with the
     node of its file and whether the user named that. ``background`` is what is not of the run.
-    ``account_updates`` are devices and seconds of account servers' lines of the containers that the run made.
+    ``senders`` are some of the operations of which an object server, by address and device, told a container
+    server. ``account_updates`` are devices and seconds of account servers' lines of the containers that the
+    run made.
     """
 
     operations: Operations
@@ -141,4 +143,5 @@ class Joined:
     trans_ids: dict[int, str] = field(default_factory=dict)
     kept: list[tuple[str, bool, bytes]] = field(default_factory=list)
     background: Background = field(default_factory=Background)
+    senders: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     account_updates: tuple[Places, npt.NDArray[np.float64]] = (np.zeros(0, np.int64), np.zeros(0))

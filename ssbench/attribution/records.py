@@ -17,12 +17,14 @@ class RunFacts:
     """What is known of a run besides its results and logs.
 
     ``hosts`` are nodes by address (:func:`ssbench.attribution.addresses.parse_hosts`), ``cluster`` is what
-    recon said, ``overload`` are sentences that say how the load generator changed what was measured.
+    recon said, ``overload`` are sentences that say how the load generator changed what was measured,
+    ``unlogged`` addresses of object servers that the ring has and that have no log.
     """
 
     hosts: dict[str, str] = field(default_factory=dict)
     cluster: Observation | None = None
     overload: tuple[str, ...] = ()
+    unlogged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,11 @@ class Finding:
 class Attribution:
     """Everything that is said of a run. ``comparisons`` is the number of tests that p values allow for.
 
-    ``unlogged`` are servers that proxies or recon name and that have no log here. ``detectable`` is the least
-    delay (seconds) of any device's reads and deletes that would have been found, ``request`` the median of
-    a request; None where no delay would have been, or there is none. ``in_writes`` is the share of the
-    writes that a device takes part in, as a rule. ``standings`` are by own times, the most evident first.
+    ``unlogged`` are servers that proxies, other servers, recon or the ring name and that have no log here.
+    ``detectable`` is the least delay (seconds) of any device's reads and deletes that would have been found,
+    ``request`` the median of a request; None where no delay would have been, or there is none. ``in_writes``
+    is the share of the writes that a device takes part in, as a rule. ``standings`` are by own times, the
+    most evident first.
     """
 
     coverage: Coverage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -67,14 +68,15 @@ def broken(joined: Joined, addresses: Addresses) -> list[Finding]:
     return [*found, *([Finding("handoff", "proxy", "", requests=asked)] if asked else [])]
 
 
-def unlogged(joined: Joined, addresses: Addresses) -> list[str]:
-    """Return the servers that proxies' errors or recon name, but no log is of."""
+def unlogged(joined: Joined, addresses: Addresses, by_ring: Iterable[str]) -> list[str]:
+    """Return the servers without a log that errors of proxies, other servers, recon or the ring name."""
     named = {
         address: None
         for _, server, address, device in joined.errors + joined.other_errors
-        if address and server in ("object", "") and addresses.name(address, device, server) is None
+        if address and device and server in ("object", "") and addresses.has_no_log(address, device)
     }
-    return list(dict.fromkeys([*addresses.unlogged, *named]))
+    placed = (address for address in by_ring if addresses.node(address) is None)
+    return list(dict.fromkeys([*addresses.unlogged, *named, *placed]))
 
 
 def _times(count: int) -> str:

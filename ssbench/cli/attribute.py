@@ -150,11 +150,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
     if attribute_requests.write(arguments, joined):
         return ExitCode.OK
-    by_ring = _by_ring(arguments.ring, joined)
+    by_ring, unlogged = _by_ring(arguments.ring, joined)
     # An address with a port is looked up before one without.
     by_ring = {key: node for key, node in by_ring.items() if key.rpartition(":")[0] not in arguments.hosts}
     hosts = by_ring | arguments.hosts
-    facts = RunFacts(hosts, summary.cluster if summary else None, _overload(joined, summary))
+    cluster = summary.cluster if summary else None
+    facts = RunFacts(hosts, cluster, _overload(joined, summary), tuple(unlogged))
     found = Attributed(attribute(joined, facts), _waits(joined))
     if not (on_stdout and output_file.is_standard_output(arguments.report_file)):
         with output_file.writing(arguments.report_file, force=arguments.force) as out:
@@ -207,15 +208,18 @@ def _ring(text: str) -> Path:
     return path
 
 
-def _by_ring(paths: list[Path], joined: Joined) -> dict[str, str]:
-    """Return the nodes by address that ring files tell; raises UsageError for one that cannot be read."""
+def _by_ring(paths: list[Path], joined: Joined) -> tuple[dict[str, str], list[str]]:
+    """Return the nodes by address that ring files tell, and the addresses of object servers without a log.
+
+    Raises UsageError for a file that cannot be read.
+    """
     if not paths:
-        return {}
+        return {}, []
     from ssbench.attribution import by_ring
     from ssbench.cluster import ring
 
-    found = by_ring.hosts(joined, partial(ring.placed, paths))
-    if unknown := sorted({each.node for each in joined.devices} - set(found.values())):
+    found = by_ring.find(joined, partial(ring.placed, paths))
+    if unknown := sorted({each.node for each in joined.devices} - set(found.hosts.values())):
         _log.warning(
             "--ring: of %s the addresses are not known: a ring of another cluster, or its devices are always"
             " together with others of the same names; --hosts can tell",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rings import ring
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.attribution import by_ring
 from ssbench.attribution.addresses import Addresses
-from ssbench.attribution.joined import OBJECT, Device, Joined
+from ssbench.attribution.joined import OBJECT, Device, Joined, Lines
 from ssbench.cluster.ring import Kind, Replica
 
 #: Devices of each node are called alike.
@@ -65,7 +66,7 @@ def look_up(kind: str, ports: bool = False, one_host: bool = False) -> by_ring.L
 
 
 def test_nodes_are_found_by_the_partitions_that_they_served() -> None:
-    found = by_ring.hosts(cluster("grown"), look_up("grown"))
+    found = by_ring.find(cluster("grown"), look_up("grown")).hosts
     assert found == {
         **{f"10.0.0.{number + 1}": f"n{number}" for number in range(NODES)},
         **{f"10.0.0.{number + 1}:6200": f"n{number}" for number in range(NODES)},
@@ -73,26 +74,39 @@ def test_nodes_are_found_by_the_partitions_that_they_served() -> None:
 
 
 def test_servers_of_one_host_are_told_by_their_ports() -> None:
-    found = by_ring.hosts(cluster("grown"), look_up("grown", one_host=True))
+    found = by_ring.find(cluster("grown"), look_up("grown", one_host=True)).hosts
     assert found == {f"127.0.0.1:{6200 + number}": f"n{number}" for number in range(NODES)}
     known = Addresses(cluster("grown"), found)
     assert known.name("127.0.0.1:6201", "sda", "object") == "sda on n1"
 
 
 def test_where_each_device_has_a_port_the_address_of_the_node_is_found() -> None:
-    found = by_ring.hosts(cluster("grown"), look_up("grown", ports=True))
+    found = by_ring.find(cluster("grown"), look_up("grown", ports=True)).hosts
     assert found == {f"10.0.0.{number + 1}": f"n{number}" for number in range(NODES)}
 
 
 @pytest.mark.parametrize("kind", ["fresh", "grown"])
 def test_nobody_is_called_by_a_wrong_name(kind: str) -> None:
     right = {f"10.0.0.{number + 1}": f"n{number}" for number in range(NODES)}
-    found = by_ring.hosts(cluster(kind), look_up(kind))
+    found = by_ring.find(cluster(kind), look_up(kind)).hosts
     assert all(right[address.partition(":")[0]] == node for address, node in found.items())
     # By the ring of another cluster: what it tells is not certain.
-    other = by_ring.hosts(cluster(kind), look_up("fresh" if kind == "grown" else "grown"))
+    other = by_ring.find(cluster(kind), look_up("fresh" if kind == "grown" else "grown")).hosts
     assert all(right[address.partition(":")[0]] == node for address, node in other.items())
 
 
 def test_without_a_ring_of_its_kind_nothing_is_known() -> None:
-    assert by_ring.hosts(cluster("grown"), lambda _: {Kind("account", 0): {}}) == {}
+    assert by_ring.find(cluster("grown"), lambda _: {Kind("account", 0): {}}).hosts == {}
+
+
+def test_object_servers_of_the_ring_without_a_log_are_known() -> None:
+    whole = cluster("grown")
+    assert by_ring.find(whole, look_up("grown")).unlogged == []
+    lost = np.array([each.node == "n1" for each in whole.devices])
+    kept = ~lost[whole.lines.device]
+    lines = Lines(**{name: getattr(whole.lines, name)[kept] for name in Lines.__slots__})
+    devices = [replace(each, node="n0") if each.node == "n1" else each for each in whole.devices]
+    found = by_ring.find(replace(whole, lines=lines, devices=devices), look_up("grown"))
+    assert found.unlogged == ["10.0.0.2:6200"]
+    # While it is not known which address each node has, any may be one of them.
+    assert by_ring.find(replace(whole, lines=lines), lambda _: {Kind("object", 0): {}}).unlogged == []
