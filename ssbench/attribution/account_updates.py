@@ -52,6 +52,7 @@ def _slowest(joined: Joined, device: Places, seconds: Floats, request: float) ->
         "device",
         str(joined.devices[place]),
         requests=int(mine.sum()),
+        share=float(mine.mean()),
         part=PART,
         difference=measured,
         interval=interval(units, mine),

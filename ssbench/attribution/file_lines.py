@@ -80,6 +80,7 @@ class FileLines:
     processes: list[tuple[str, str, str]] = field(default_factory=list)
     errors: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     other_errors: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    error_places: dict[tuple[str, str, str, str], tuple[int, int]] = field(default_factory=dict)
     kept: list[bytes] = field(default_factory=list)
     background: FileBackground = field(default_factory=FileBackground)
     account_updates: list[AccountUpdate] = field(default_factory=list)
@@ -122,6 +123,7 @@ class _Taking:
         self._processes: dict[tuple[Name, bytes, bytes], int] = {}
         self._errors: Counter[tuple[str, str, str, str]] = Counter()
         self._other_errors: Counter[tuple[str, str, str, str]] = Counter()
+        self._error_places: dict[tuple[str, str, str, str], tuple[int, int]] = {}
         self._kept: list[bytes] = []
         self._others = others.Counting()
         self._clocks: Counter[Name] = Counter()
@@ -160,6 +162,7 @@ class _Taking:
             [_texts(words) for words in self._processes],
             self._errors,
             self._other_errors,
+            self._error_places,
             self._kept,
             self._background,
             self._account_updates,
@@ -240,7 +243,10 @@ class _Taking:
         elif type(record) is ErrorLine:
             if record.kind == "handoff":
                 self._handoffs.append(place)
-            self._errors[_error_key(record)] += 1
+            key = _error_key(record)
+            self._errors[key] += 1
+            first, last = self._error_places.get(key, (place, place))
+            self._error_places[key] = min(first, place), max(last, place)
         elif type(record) is CutLine:
             self._cut += 1
         if place in self._wanted.shown and len(self._kept) < _MOST_KEPT:

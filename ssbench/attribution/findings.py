@@ -24,6 +24,7 @@ from ssbench.attribution.ranks import (
     excess,
     interval,
     is_evident,
+    of_median,
 )
 from ssbench.attribution.records import Attribution, Finding, RunFacts
 from ssbench.attribution.replicas import Last, Replicas
@@ -134,9 +135,11 @@ class _Conclusions:
         found += self._last(found)
         found += self._together(found)
         found += account_updates.slow(self._joined, self._families[-2].request)
-        found += troubles.late(self._joined)
-        found += troubles.broken(self._joined, self._addresses)
-        found += troubles.missing(self._joined, self._usable, self._complete)
+        late = troubles.late(self._joined, self._run)
+        found += late
+        found += troubles.given_up(self._joined, self._run, [each.name for each in late])
+        found += troubles.broken(self._joined, self._addresses, self._run)
+        found += troubles.missing(self._joined, self._usable, self._complete, self._run)
         at_work = AtWork(self._joined, self._run)
         return [self._with_surroundings(each, at_work) for each in found] + self._untold(verdict)
 
@@ -266,17 +269,20 @@ class _Conclusions:
         return [self._ends_last(each) for each in self._replicas.last(known)]
 
     def _ends_last(self, last: Last) -> Finding:
+        writes = len(last.operation)
         return Finding(
             "slow",
             "device",
             self._name("device", last.device),
-            requests=last.writes,
-            share=last.writes / max(int(self._usable.compared.sum()), 1),
+            requests=writes,
+            share=writes / max(int(self._usable.compared.sum()), 1),
             part="last",
             group="writes",
             difference=last.difference,
+            interval=of_median(last.beyond),
             request=last.difference.base,
             probability=last.probability,
+            course=course(self._joined.operations.ended[last.operation], last.beyond, self._run),
         )
 
     def _together(self, found: list[Finding]) -> list[Finding]:

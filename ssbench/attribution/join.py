@@ -78,6 +78,7 @@ class Join:
         self._processes: dict[tuple[str, str, str], int] = {}
         self._errors: Counter[tuple[str, str, str, str]] = Counter()
         self._other_errors: Counter[tuple[str, str, str, str]] = Counter()
+        self._error_places: dict[tuple[str, str, str, str], tuple[int, int]] = {}
         self._files: list[FileCount] = []
         self._kept: list[tuple[str, bool, bytes]] = []
         self._backgrounds: list[FileBackground] = []
@@ -151,6 +152,9 @@ class Join:
         """Number what a file names as what the others do, and take its lines."""
         self._files.append(found.count)
         self._errors += found.errors
+        for key, (first, last) in found.error_places.items():
+            known = self._error_places.get(key, (first, last))
+            self._error_places[key] = min(first, known[0]), max(last, known[1])
         self._other_errors += found.other_errors
         self._backgrounds.append(found.background)
         self._kept += [(file.node, file.named, line) for line in found.kept]
@@ -205,6 +209,8 @@ class Join:
             handoffs=self._handoffs,
             errors=self._errors,
             other_errors=self._other_errors,
+            # Of a sample of the results, the first and the last operation are not those of all.
+            error_places=self._error_places if len(self._operations.code) == self._results else {},
             files=self._files,
             without_id=self._without_id,
             began=min(began, default=None),

@@ -112,7 +112,8 @@ class Joined:
     ``proxy`` and ``proxy_worker`` are places in the lists of names, :data:`NO_INDEX` where there is no line;
     ``proxy_seconds`` is then NaN. ``handoffs`` counts the lines that mention one. ``errors`` is by
     (kind, server, address, device), of operations that are results; ``other_errors`` of the other
-    requests of the run: initial uploads, attempts that were repeated, clean-up. ``trans_ids`` has the ids of
+    requests of the run: initial uploads, attempts that were repeated, clean-up. ``error_places`` are the
+    first and the last operation of each of the former. ``trans_ids`` has the ids of
     the slowest operations, without what their end may have in addition; ``kept`` their lines, each with the
     node of its file and whether the user named that. ``background`` is what is not of the run.
     ``senders`` are some of the operations of which an object server, by address and device, told a container
@@ -140,6 +141,7 @@ class Joined:
     began: int | None
     ended: int | None
     results: int
+    error_places: dict[tuple[str, str, str, str], tuple[int, int]] = field(default_factory=dict)
     trans_ids: dict[int, str] = field(default_factory=dict)
     kept: list[tuple[str, bool, bytes]] = field(default_factory=list)
     background: Background = field(default_factory=Background)

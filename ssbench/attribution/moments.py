@@ -37,6 +37,23 @@ class Course:
     ends: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From the first to the last of some requests: seconds since the run's first result, of so many."""
+
+    begins: float
+    ends: float
+    length: float
+
+
+def stretch(moment: Floats, run: tuple[float, float]) -> Stretch | None:
+    """Return the stretch of a run in which moments are; None where they are not known."""
+    known = moment[~np.isnan(moment)]
+    if not len(known) or np.isnan(run[0]):
+        return None
+    return Stretch(float(known.min()) - run[0], float(known.max()) - run[0], run[1] - run[0])
+
+
 def course(moment: Floats, beyond: Floats, run: tuple[float, float]) -> Course | None:
     """Return the course of differences (seconds) at moments; ``run`` is from the first result to the last.
 

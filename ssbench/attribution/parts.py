@@ -39,9 +39,10 @@ class Late:
     """Replicas of writes that the proxy did not wait for to the end, for each device.
 
     ``shares`` are those of each device in all replicas of writes; ``waited`` is the median of the proxy's
-    seconds in writes where it was late, NaN for none.
+    seconds in writes where it was late, NaN for none. ``lines`` are the places of their lines.
     """
 
+    lines: Places
     counts: Places
     shares: Floats
     waited: Floats
@@ -79,7 +80,10 @@ def late(joined: Joined) -> Late:
     ]
     every = np.bincount(lines.device[written], minlength=devices)
     return Late(
-        np.bincount(lines.device[is_late], minlength=devices), every / max(every.sum(), 1), np.array(waited)
+        np.flatnonzero(is_late),
+        np.bincount(lines.device[is_late], minlength=devices),
+        every / max(every.sum(), 1),
+        np.array(waited),
     )
 
 

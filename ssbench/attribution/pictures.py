@@ -98,7 +98,8 @@ def _course(finding: Finding) -> Iterator[Element]:
     longest = max((each.longer or 0.0 for each in course.slices), default=0.0)
     length = course.slices[-1].ends
     values = [max(each.longer or 0.0, 0.0) for each in course.slices]
-    yield Bars(finding.name, values, f"0 to {length:.0f} s; highest {_ms(longest)} ms longer")
+    name = finding.name or "servers without a log"
+    yield Bars(name, values, f"0 to {length:.0f} s; highest {_ms(longest)} ms longer")
     rows: list[Row] = [
         [
             f"{each.begins:.1f} to {each.ends:.1f} s",
@@ -114,7 +115,7 @@ def _course(finding: Finding) -> Iterator[Element]:
         Column("longer ms"),
         Column("", is_number=False),
     )
-    yield Table(columns, rows, title=finding.name, detail=Detail.PAGE)
+    yield Table(columns, rows, title=name, detail=Detail.PAGE)
 
 
 def _who(standing: Standing) -> str:

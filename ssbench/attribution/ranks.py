@@ -347,14 +347,19 @@ def interval(units: Units, mask: npt.NDArray[np.bool_]) -> tuple[float, float]:
 
     It is wider by as much as the medians of the others are uncertain themselves, on the whole.
     """
-    beyond = np.sort(excess(units, mask)[mask])
-    beyond = beyond[~np.isnan(beyond)]
-    count, others = len(beyond), len(units) - int(mask.sum())
-    if count < LEAST or not others:
+    others = len(units) - int(mask.sum())
+    return of_median(excess(units, mask)[mask], others) if others else (math.nan, math.nan)
+
+
+def of_median(values: Floats, others: float = math.inf) -> tuple[float, float]:
+    """Return a 95 % interval of the median of values, which are differences to so many ``others``."""
+    ordered = np.sort(values[~np.isnan(values)])
+    count = len(ordered)
+    if count < LEAST:
         return math.nan, math.nan
     reach = 0.98 * math.sqrt(count * (1 + count / others))
     low, high = math.floor(count / 2 - reach), math.ceil(count / 2 + reach)
-    return float(beyond[max(low, 0)]), float(beyond[min(high, count - 1)])
+    return float(ordered[max(low, 0)]), float(ordered[min(high, count - 1)])
 
 
 def _medians(units: Units, mask: npt.NDArray[np.bool_]) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ssbench.attribution.moments import Course
+from ssbench.attribution.moments import Course, Stretch
 from ssbench.attribution.ranks import Difference, Shown
 from ssbench.attribution.shares import TimeShare
 from ssbench.attribution.standings import Standing
@@ -57,6 +57,7 @@ class Finding:
     - ``together``: all members of a process or node are suspects;
     - ``late``: proxies answered without its replicas, after ``seconds``;
     - ``unfelt``: slow by its own clock, but clients did not wait for it;
+    - ``499``: proxies gave up its replicas of writes, though not more often than others';
     - ``507``, ``error``: its answers, or what proxies say of it (``detail``);
     - ``handoff``: proxies asked for other devices than a partition's own;
     - ``missing``: requests with servers that left no line take longer;
@@ -68,9 +69,10 @@ class Finding:
     writes that end last, ``account updates`` of the containers that the run made) and ``group`` is ``reads``
     or ``writes`` where those alone do. ``difference`` is that of this time, with its 95 % ``interval``, and
     ``request`` the median of the requests concerned; ``share`` says in how many of the run's requests it
-    took part.
+    took part; of account updates, in how many of these.
     ``own`` has the differences of the times that are its own, by part; ``felt`` those of the client's, for
-    reads and writes. ``beside`` is what recon saw of its node,
+    reads and writes. ``course`` is how the difference went over the run, ``stretch`` from when to when there
+    were late replicas, answers of 507, errors or handoffs. ``beside`` is what recon saw of its node,
     ``statsd`` what that says of it, ``work`` what else was at work there, and ``daemons`` are those of which
     lines are given of its node, or of each node of several: None where none are of any node.
     """
@@ -94,6 +96,7 @@ class Finding:
     seconds: float | None = None
     detail: str = ""
     course: Course | None = None
+    stretch: Stretch | None = None
     beside: list[str] = field(default_factory=list)
     statsd: str = ""
     work: list[Work] = field(default_factory=list)

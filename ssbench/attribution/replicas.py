@@ -44,12 +44,16 @@ _WITHOUT_ONE = 1.28
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """A device whose replica ends last; the difference is to the mean of the others of the same write."""
+    """A device whose replica ends last; the difference is to the mean of the others of the same write.
+
+    ``beyond`` has it for each of its writes, of which ``operation`` are the places.
+    """
 
     device: int
     probability: float
     difference: Difference
-    writes: int
+    operation: Places
+    beyond: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,7 @@ def _last(joined: Joined, replicas: _Replicas) -> list[Last]:
             continue
         if _is_late(joined, own):
             measured = _difference(joined, own)
-            found.append(Last(int(place), float(adjusted[place]), measured, len(own.operation)))
+            found.append(Last(int(place), float(adjusted[place]), measured, own.operation, own.beyond_mean))
     return found
 
 

@@ -44,6 +44,7 @@ _NEXT = {
     "way": "the network and the load balancer before the proxy, its CPU and backlog",
 }
 _BEFORE = "network, CPU and workers of the node, ss -lt for a queue of connections"
+_ANSWERS = "the log of its server, ss -lt for a queue of connections, iostat -x on its node"
 _BUSY = "load, CPU and network of the node, workers of the server, iostat -x"
 
 
@@ -82,7 +83,8 @@ def _text(finding: Finding, head: str) -> str:
     pattern = _WHAT.get(finding.part, f"{finding.group or 'requests'} with it take {{}}")
     text = f"{head}: {pattern.format(_longer(finding))}"
     if finding.share is not None and not math.isnan(finding.share):
-        text += f"; in {_per_cent(finding.share)} of all requests"
+        of = "them" if finding.part == "account updates" else "all requests"
+        text += f"; in {_per_cent(finding.share)} of {of}"
     text += f"{_when(finding)}; {_probability(finding.probability)}."
     for more in (
         _legs(finding),
@@ -116,10 +118,23 @@ def _when(finding: Finding) -> str:
         return ""
     length = course.slices[-1].ends
     if course.begins is None or course.ends is None:
-        return (
-            f"; throughout the run ({length:.0f} s)" if finding.difference and not _by_mean(finding) else ""
-        )
+        when = "in no part of the run more than in others" if _by_mean(finding) else "throughout the run"
+        return f"; {when} ({length:.0f} s)"
     return f"; from {course.begins:.1f} s to {course.ends:.1f} s of {length:.0f} s"
+
+
+def _stretch(finding: Finding) -> str:
+    """Return when there were requests of a finding: from the first to the last of them."""
+    when = finding.stretch
+    if when is None:
+        return ""
+    if when.ends - when.begins < 0.05:
+        return f", at {when.begins:.1f} s of {when.length:.0f} s"
+    return f", from {when.begins:.1f} s to {when.ends:.1f} s of {when.length:.0f} s"
+
+
+def _of_all(finding: Finding) -> str:
+    return "" if finding.share is None else f" ({_per_cent(finding.share)} of all)"
 
 
 def _by_mean(finding: Finding) -> bool:
@@ -239,14 +254,15 @@ def _size(difference: Difference) -> float:
 
 
 def _together(finding: Finding) -> str:
-    return f"{listed(finding.members)} are all the devices of {finding.level} {finding.name}"
+    return f"{listed(finding.members)} are all the devices of {finding.level} {finding.name}. Next: {_BUSY}"
 
 
 def _late(finding: Finding) -> str:
     work = f" {text}" if (text := _work(finding)) else ""
     return (
-        f"{finding.name} has late replicas: {count(finding.requests, 'write')} answered without it, after"
-        f" {seconds(finding.seconds)} (median).{work} Next: post_quorum_timeout of the proxies; {_DISK}"
+        f"{finding.name} has late replicas: {count(finding.requests, 'write')}{_of_all(finding)} answered"
+        f" without it, after {seconds(finding.seconds)} (median){_stretch(finding)};"
+        f" {_probability(finding.probability)}.{work} Next: post_quorum_timeout of the proxies; {_DISK}"
     )
 
 
@@ -258,31 +274,43 @@ def _untold(finding: Finding) -> str:
 
 def _broken(finding: Finding) -> str:
     text = (
-        f"{finding.name} answered 507 to {count(finding.requests, 'request')}: not mounted, full or broken;"
-        " handoffs took its place"
+        f"{finding.name} answered 507 to {count(finding.requests, 'request')}{_of_all(finding)}"
+        f"{_stretch(finding)}: not mounted, full or broken; handoffs took its place"
     )
     text += f" (proxies' logs: {finding.detail})." if finding.detail else "."
     recon = f" {said}" if (said := _recon(finding)) else ""
     return f"{text}{recon} Next: mount, the kernel's log, swift-drive-audit"
 
 
+def _given_up(finding: Finding) -> str:
+    return (
+        f"{finding.name}: proxies gave up its replicas of {count(finding.requests, 'write')}"
+        f"{_of_all(finding)}{_stretch(finding)}, which its log has as 499. Next: errors in the proxies' logs,"
+        f" post_quorum_timeout; {_DISK}"
+    )
+
+
 def _error(finding: Finding) -> str:
-    recon = f". {said}" if (said := _recon(finding)) else ""
-    return f"{finding.name}: {finding.detail} by the proxies' logs{recon}"
+    recon = f". {said.removesuffix('.')}" if (said := _recon(finding)) else ""
+    return (
+        f"{finding.name}: {finding.detail} by the proxies' logs{_stretch(finding)}{recon}. Next: {_ANSWERS}"
+    )
 
 
 def _handoff(finding: Finding) -> str:
     return (
-        f"Proxies asked for handoffs in {count(finding.requests, 'request')}: devices of their partitions did"
-        " not answer, or were left out after errors"
+        f"Proxies asked for handoffs in {count(finding.requests, 'request')}{_of_all(finding)}"
+        f"{_stretch(finding)}: devices of their partitions did not answer, or were left out after errors."
+        " Next: errors in the proxies' logs before that, swift-recon --unmounted"
     )
 
 
 def _missing(finding: Finding) -> str:
     return (
         f"A server without a log is slow: the {finding.requests:,} requests"
-        f" ({_per_cent(finding.share or 0)}) that lack a line of an object server take {_longer(finding)},"
-        f" {_probability(finding.probability)}"
+        f" ({_per_cent(finding.share or 0)}) that lack a line of an object server take {_longer(finding)}"
+        f"{_when(finding)}; {_probability(finding.probability)}. Next: give the logs of the servers that have"
+        " none here"
     )
 
 
@@ -293,6 +321,7 @@ _SENTENCES: dict[str, Callable[[Finding], str]] = {
     "late": _late,
     "unfelt": _unfelt,
     "untold": _untold,
+    "499": _given_up,
     "507": _broken,
     "error": _error,
     "handoff": _handoff,

@@ -3,69 +3,120 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
 from ssbench.attribution import culprits, kinds, parts
 from ssbench.attribution.addresses import Addresses
 from ssbench.attribution.evidence import Usable
-from ssbench.attribution.joined import Joined
+from ssbench.attribution.joined import OBJECT, Joined
 from ssbench.attribution.kinds import Completeness
-from ssbench.attribution.ranks import Units, binomial_tail, deviates, difference, interval, pairs, upper_tail
+from ssbench.attribution.moments import course, stretch
+from ssbench.attribution.ranks import (
+    Places,
+    Units,
+    binomial_tail,
+    deviates,
+    difference,
+    distinct,
+    excess,
+    interval,
+    pairs,
+    upper_tail,
+)
 from ssbench.attribution.records import Finding
 
 #: So few late replicas are no habit.
 _HABIT = 5
 
 
-def late(joined: Joined) -> list[Finding]:
+#: When the run was, in seconds since 1970.
+Run = tuple[float, float]
+
+
+def late(joined: Joined, run: Run) -> list[Finding]:
     """Return the devices whose replicas of writes are late more often than the others'."""
-    counted = parts.late(joined)
+    counted, lines = parts.late(joined), joined.lines
     found = []
     for place in np.flatnonzero(counted.counts):
         tail = binomial_tail(
             int(counted.counts.sum()), float(counted.shares[place]), int(counted.counts[place])
         )
         if counted.counts[place] >= _HABIT and tail * len(counted.counts) < culprits.ALPHA:
+            operation = lines.operation[counted.lines[lines.device[counted.lines] == place]]
             found.append(
                 Finding(
                     "late",
                     "device",
                     str(joined.devices[place]),
                     requests=int(counted.counts[place]),
-                    probability=tail * len(counted.counts),
+                    share=_share(joined, operation),
+                    probability=min(tail * len(counted.counts), 1.0),
                     seconds=float(counted.waited[place]),
+                    stretch=stretch(joined.operations.ended[operation], run),
                 )
             )
     return found
 
 
-def broken(joined: Joined, addresses: Addresses) -> list[Finding]:
+def given_up(joined: Joined, run: Run, named: Collection[str]) -> list[Finding]:
+    """Return the devices with replicas of successful writes that proxies gave up, beside the ``named``."""
+    lines, operations = joined.lines, joined.operations
+    at = np.flatnonzero((lines.of == OBJECT) & (lines.status == 499) & ~operations.failed[lines.operation])
+    found = []
+    for place in np.unique(lines.device[at]).tolist():
+        operation = lines.operation[at[lines.device[at] == place]]
+        name = str(joined.devices[place])
+        if len(operation) >= _HABIT and name not in named:
+            share, when = _share(joined, operation), stretch(operations.ended[operation], run)
+            found.append(Finding("499", "device", name, requests=len(operation), share=share, stretch=when))
+    return sorted(found, key=lambda each: -each.requests)
+
+
+def _share(joined: Joined, operation: Places) -> float:
+    """Return in which share of the operations something was, by the places of these, some more than once."""
+    return len(distinct(operation)) / max(len(joined.operations.code), 1)
+
+
+def broken(joined: Joined, addresses: Addresses, run: Run) -> list[Finding]:
     """Return the devices that answered 507, and those of which the proxies logged errors, each once."""
-    lines = joined.lines
-    counts = np.bincount(lines.device[lines.status == 507], minlength=len(joined.devices))
-    answered = {str(joined.devices[place]): int(counts[place]) for place in np.flatnonzero(counts)}
+    lines, ended = joined.lines, joined.operations.ended
+    full = np.flatnonzero(lines.status == 507)
+    answered = {
+        str(joined.devices[place]): lines.operation[full[lines.device[full] == place]]
+        for place in np.unique(lines.device[full]).tolist()
+    }
     logged: dict[str, Counter[str]] = {name: Counter() for name in answered}
-    for (kind, server, address, device), count in (joined.errors + joined.other_errors).items():
+    between: dict[str, list[int]] = {}
+    for key, count in (joined.errors + joined.other_errors).items():
+        kind, server, address, device = key
         if address and kind in ("timeout", "connection", "error", "507", "limited"):
             where = f"{address}/{device}" if device else address
             name = addresses.name(address, device, server) or f"{server} server {where}".strip()
             words = {"limited": "error limited", "connection": "no connection"}.get(kind, kind)
             logged.setdefault(name, Counter())[words] += count
-    found = [
-        Finding(
-            "507" if name in answered else "error",
-            "device",
-            name,
-            requests=answered.get(name, each.total()),
-            detail=", ".join(f"{words} {_times(count)}" for words, count in each.most_common()),
+            between.setdefault(name, []).extend(joined.error_places.get(key, ()))
+    found = []
+    for name, each in logged.items():
+        operation = answered.get(name)
+        found.append(
+            Finding(
+                "error" if operation is None else "507",
+                "device",
+                name,
+                requests=each.total() if operation is None else len(operation),
+                share=None if operation is None else _share(joined, operation),
+                detail=", ".join(f"{words} {_times(count)}" for words, count in each.most_common()),
+                stretch=stretch(ended[between[name] if operation is None else operation], run),
+            )
         )
-        for name, each in logged.items()
-    ]
     found.sort(key=lambda each: (each.kind, -each.requests))
-    asked = int((joined.handoffs > 0).sum())
-    return [*found, *([Finding("handoff", "proxy", "", requests=asked)] if asked else [])]
+    asked = np.flatnonzero(joined.handoffs > 0)
+    if len(asked):
+        share, when = _share(joined, asked), stretch(ended[asked], run)
+        found.append(Finding("handoff", "proxy", "", requests=len(asked), share=share, stretch=when))
+    return found
 
 
 def unlogged(joined: Joined, addresses: Addresses, by_ring: Iterable[str]) -> list[str]:
@@ -83,7 +134,7 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def missing(joined: Joined, usable: Usable, complete: Completeness) -> list[Finding]:
+def missing(joined: Joined, usable: Usable, complete: Completeness, run: Run) -> list[Finding]:
     """Tell whether requests of which a server left no line take longer than the others of their kind."""
     operations = joined.operations
     at = np.flatnonzero(usable.first_try & ~complete.concurrent)
@@ -109,5 +160,6 @@ def missing(joined: Joined, usable: Usable, complete: Completeness) -> list[Find
             interval=interval(units, without),
             request=measured.base,
             probability=probability,
+            course=course(operations.ended[at[without]], excess(units, without)[without], run),
         )
     ]

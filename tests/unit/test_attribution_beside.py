@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from simulated_cluster import Cause, Shape, simulate
 
@@ -27,9 +29,26 @@ ERRORS = Counter(
 def test_errors_are_the_first_line_under_the_names_of_the_logs() -> None:
     found = attribute(replace(simulate(1, Cause(), SMALL), errors=ERRORS))
     first, *others = texts.answer(found)
-    assert first == "d1 on n1: timeout 3 times, error limited once by the proxies' logs"
+    assert first == (
+        "d1 on n1: timeout 3 times, error limited once by the proxies' logs. Next: the log of its server,"
+        " ss -lt for a queue of connections, iostat -x on its node"
+    )
     assert others == []
     assert ("timeout", "d1 on n1 (object 10.0.0.2:6200/d1)", 3) in found.errors
+
+
+def test_when_errors_and_handoffs_were() -> None:
+    # 400 results in 8 s.
+    places = {key: (50, 99) if key[0] == "timeout" else (75, 200) for key in ERRORS}
+    handoffs = np.zeros(400, np.int64)
+    handoffs[[100, 102, 150]] = 1
+    joined = replace(simulate(1, Cause(), SMALL), errors=ERRORS, error_places=places, handoffs=handoffs)
+    first, second = texts.answer(attribute(joined))
+    assert " by the proxies' logs, from 1.0 s to 4.0 s of 8 s. Next: " in first
+    assert second.startswith(
+        "Proxies asked for handoffs in 3 requests (0.8% of all), from 2.0 s to 3.0 s of 8 s: devices of their"
+    )
+    assert second.endswith(" Next: errors in the proxies' logs before that, swift-recon --unmounted")
 
 
 def test_a_device_that_answers_507_is_named_once() -> None:
@@ -41,7 +60,11 @@ def test_a_device_that_answers_507_is_named_once() -> None:
         RunFacts(cluster=_observed(State(disks=(Disk("d1", mounted=False),), load=21.0))),
     )
     first = texts.answer(found)[0]
-    assert first.startswith("d1 on n1 answered 507 to 7 requests: not mounted, full or broken; handoffs took")
+    assert re.match(
+        r"d1 on n1 answered 507 to 7 requests \(\d\.?\d?% of all\), from 0\.\d s to \d\.\d s of 8 s: not"
+        " mounted, full or broken; handoffs took",
+        first,
+    ), first
     assert "(proxies' logs: timeout 3 times, error limited once)." in first
     assert "Recon saw on its node: load 21, d1 not mounted." in first
     assert [each.kind for each in found.findings].count("error") == 0
@@ -111,6 +134,16 @@ def test_servers_without_a_log_are_named() -> None:
     )
     found = attribute(replace(joined, errors=errors), RunFacts(cluster=observed))
     assert found.unlogged == ["10.0.0.8:6200", "10.0.0.9:6200"]
+    # Where each node has a device of this name, it may be one that has a log.
+    alike = replace(joined, devices=[Device(each.node, each.server, "sda") for each in joined.devices])
+    of_one = Counter({("timeout", "object", "10.0.0.9:6200", "sda"): 1})
+    disks = Observation(
+        servers=(Server("http://10.0.0.8:6200", "object", after=State(disks=(Disk("sda"),))),)
+    )
+    assert attribute(replace(alike, errors=of_one), RunFacts(cluster=disks)).unlogged == []
+    # The ring knows them too; not those that the user names.
+    facts = RunFacts({"10.0.0.2": "n1"}, unlogged=("10.0.0.2:6200", "10.0.0.7:6200"))
+    assert attribute(alike, facts).unlogged == ["10.0.0.7:6200"]
 
 
 def test_an_overloaded_generator_is_said_first() -> None:

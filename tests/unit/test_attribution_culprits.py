@@ -11,9 +11,9 @@ from simulated_cluster import Cause, Shape, simulate
 from ssbench import products
 from ssbench.attribution import kinds, ranks, tables, texts
 from ssbench.attribution.findings import attribute
-from ssbench.attribution.joined import OTHER, UPDATE, Lines
+from ssbench.attribution.joined import OBJECT, OTHER, UPDATE, Lines
 from ssbench.attribution.json_record import Attributed
-from ssbench.attribution.records import Attribution
+from ssbench.attribution.records import Attribution, RunFacts
 from ssbench.attribution.sentences import sentence
 from ssbench.attribution.tables import Row
 from ssbench.document import Document, View, html
@@ -75,7 +75,8 @@ def test_words_of_genuine_runs() -> None:
     (filter3,) = texts.answer(attribute(genuine("filter3")))
     assert "Its own log does not show it" in filter3
     block = texts.answer(attribute(genuine("block1")))
-    assert block[2] == "d1 on o1 and d4 on o1 are all the devices of process object server 1 on o1"
+    together = "d1 on o1 and d4 on o1 are all the devices of process object server 1 on o1. Next: load, CPU"
+    assert block[2].startswith(together)
 
 
 @pytest.mark.parametrize("run", ["base", "open3", "block1"])
@@ -208,7 +209,12 @@ def test_words_of_a_device_that_is_slow_at_commit() -> None:
     # So little is not seen in the client's time.
     cause = Cause(devices=(2,), where="commit", seconds=0.006)
     (sentence,) = texts.answer(attribute(simulate(1, cause, replace(SMALL, deletes=0.0))))
-    assert sentence.startswith("d2 on n2 is slow: writes wait for it: its replica takes ")
+    assert re.match(
+        r"d2 on n2 is slow: writes wait for it: its replica takes [\d.]+ ms longer \(median, \+\d+% of a"
+        r" request, 95%: [\d.]+ ms to [\d.]+ ms\) than the others of the same write, by their own logs;"
+        r" in \d\d% of all requests; throughout the run \(8 s\); p < 0\.001\. Next: iostat",
+        sentence,
+    ), sentence
 
 
 @pytest.mark.parametrize("slow", [(3,), (1, 3)])
@@ -261,6 +267,21 @@ def test_requests_without_the_line_of_a_server_are_compared_too() -> None:
     assert first == "Inconclusive: no outlier was found, but logs are missing."
 
 
+def test_words_of_requests_without_the_line_of_a_server() -> None:
+    joined = simulate(1, Cause(devices=(1,), seconds=0.1, part=(0.5, 1.0)), SMALL)
+    columns = {name: getattr(joined.lines, name)[joined.lines.device != 1] for name in Lines.__slots__}
+    found = attribute(replace(joined, lines=Lines(**columns)), RunFacts(unlogged=("10.0.0.2:6200",)))
+    first, *_, last = texts.answer(found)
+    assert re.search(
+        r" longer \((mean: not all of them|median), .*; from [34]\.\d s to [78]\.\d s of 8 s; p < 0\.001\."
+        " Next: ",
+        first,
+    ), first
+    assert last.endswith(" No log is of 10.0.0.2:6200.")
+    lines = products.find(Product.ATTRIBUTION, "text")(Attributed(found), View())
+    assert "servers without a log: " in lines
+
+
 def test_a_late_replica_is_told() -> None:
     joined = simulate(1, Cause(), SMALL)
     lines = joined.lines
@@ -271,6 +292,29 @@ def test_a_late_replica_is_told() -> None:
     (late,) = (each for each in found.findings if each.kind == "late")
     assert (late.name, late.requests) == ("d3 on n0", is_late.sum())
     assert named(found) == []
+    said = sentence(late)
+    assert re.match(
+        r"d3 on n0 has late replicas: \d+ writes \(\d\d% of all\) answered without it, after [\d.]+ ms"
+        r" \(median\), from 0\.\d s to [78]\.\d s of 8 s; p < 0\.001\. Next: post_quorum_timeout",
+        said,
+    ), said
+
+
+def test_replicas_that_proxies_gave_up_are_told_where_they_are_more_than_a_few() -> None:
+    joined = simulate(1, Cause(), SMALL)
+    lines = joined.lines
+    writes = ~kinds.READS[joined.operations.code[lines.operation]] & (lines.of == OBJECT)
+    for number, said in ((4, []), (6, ["499"] * 3)):
+        status = lines.status.copy()
+        for device in range(3):  # no one of them more often than others
+            status[np.flatnonzero(writes & (lines.device == device))[:number]] = 499
+        found = attribute(replace(joined, lines=replace(lines, status=status)))
+        assert [each.kind for each in found.findings] == said
+    assert re.match(
+        r"d\d on n\d: proxies gave up its replicas of 6 writes \(\d\.?\d?% of all\), from \d\.\d s to"
+        r" \d\.\d s of 8 s, which its log has as 499\. Next: ",
+        texts.answer(found)[0],
+    ), texts.answer(found)
 
 
 def test_a_node_is_named_where_all_its_devices_are_slow() -> None:
