@@ -109,4 +109,5 @@ def dlo(target: Target) -> Outcome:
         made.sequence.together(
             [Request(method="DELETE", container=target.container, name=made.prefix + name) for name in names]
         )
+        made.sequence.step()
     return made.end("", *segments.names)

@@ -170,6 +170,9 @@ def test_a_whole_of_which_the_listing_lacks_a_segment_is_a_failure(
 
     found = perform("dlo", rule, segments=2, segment_size=[10, 10])
     assert (found.cause, found.size) == (cause, 0 if cause else 40)
+    row = OPERATIONS.named("dlo")
+    assert len(found.steps) == (0 if cause else len(row.steps_of(Settings("dlo"))))
+    assert cause or sum(found.steps) == pytest.approx(found.last_byte)
     manifest = asked[2]
     prefix = manifest.headers["x-object-manifest"]
     assert all(each.target.endswith(f"{prefix}{n:06d}") for n, each in enumerate(sorted(asked[:2])))
