@@ -61,8 +61,13 @@ class Sequence:
         """Make requests at once."""
         target = self._target
         prior = target.spent if not self._done else NOTHING_BEFORE
+        # All began with the operation's first attempt; its retries and its pause count once.
+        later = (0, prior[1], None, prior[3])
         perform, url, token = target.client.perform, target.url, target.token
-        begun = [gevent.spawn(perform, url, request, token, prior) for request in requests]
+        begun = [
+            gevent.spawn(perform, url, request, token, later if place else prior)
+            for place, request in enumerate(requests)
+        ]
         outcomes = [each.get() for each in begun]
         # The last one tells how it ended: one that failed, else the one that took longest.
         self._done += sorted(outcomes, key=lambda each: (each.cause is not None, each.completed))

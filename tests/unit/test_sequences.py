@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from hashlib import md5
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from fault_server import FaultServer, Reply, Request
 
-from ssbench.fleet.wire import RunParameters
+from ssbench.fleet.wire import RunParameters, Spent
 from ssbench.operation import Settings
 from ssbench.operations import OPERATIONS
 from ssbench.store.contract import Outcome
@@ -38,7 +39,7 @@ def perform(server: FaultServer) -> Iterator[Perform]:
     """Carry out an operation at a server that answers by a rule."""
     runs: list[Run] = []
 
-    def carry_out(name: str, rule: Rule, **values: Any) -> Outcome:
+    def carry_out(name: str, rule: Rule, spent: Spent | None = None, **values: Any) -> Outcome:
         server.rule = rule
         run = Run(
             RunParameters(
@@ -53,7 +54,7 @@ def perform(server: FaultServer) -> Iterator[Perform]:
             4,
         )
         runs.append(run)
-        return run.perform((1, OPERATIONS.named(name).code, 0, 2, 7, 0), None)[0]
+        return run.perform((1, OPERATIONS.named(name).code, 0, 2, 7, 0), spent)[0]
 
     yield carry_out
     for run in runs:
@@ -151,6 +152,19 @@ def test_a_body_that_says_otherwise_under_a_200_is_a_failure(
     assert (found.cause, found.last_byte) == (cause, None)
     # What it made is deleted one by one.
     assert [each.method for each in asked[5:]] == ["DELETE"] * 3
+
+
+def test_what_was_spent_before_counts_once_for_requests_that_are_made_at_once(
+    perform: Perform, asked: list[Request]
+) -> None:
+    """An operation whose token was refused is made again: its retries are not those of each segment."""
+    ended = time.monotonic()
+    spent = (1, ended - 5.0, ended - 3.0, False)
+    found = perform("slo", of_large_objects(asked, ALL_GONE), spent, segments=2, segment_size=[10, 10])
+    assert (found.cause, found.retries) == (None, 1)
+    assert found.last_byte is not None
+    assert 5.0 < found.last_byte < 8.0
+    assert 3.0 < found.pausing < 4.0
 
 
 def test_the_etag_of_a_large_object_is_that_of_its_segments(perform: Perform, asked: list[Request]) -> None:
