@@ -103,6 +103,9 @@ class Sequence:
         for each in self._done:
             retried.update(each.retried or {})
         took = last.completed - first.completed + ((first.last_byte or first.spent) or 0.0)
+        # Of requests at once they add up to more than there was.
+        connecting = min(took, sum(each.connecting for each in self._done))
+        pausing = min(took - connecting, sum(each.pausing for each in self._done))
         return structs.replace(
             last,
             first_byte=first.first_byte if cause is None else None,
@@ -114,9 +117,8 @@ class Sequence:
             retried=dict(retried) or None,
             spent=None if cause is None else took,
             resent=sum(each.resent for each in self._done),
-            # Of requests at once they add up to more than there was.
-            connecting=min(took, sum(each.connecting for each in self._done)),
-            pausing=min(took, sum(each.pausing for each in self._done)),
+            connecting=connecting,
+            pausing=pausing,
             connections=sum(each.connections for each in self._done),
             resumed=sum(each.resumed for each in self._done),
             last_attempt=None,

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from hashlib import md5
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from fault_server import FaultServer, Reply, Request
@@ -16,7 +16,9 @@ from ssbench.operation import Settings
 from ssbench.operations import OPERATIONS
 from ssbench.store.contract import Outcome
 from ssbench.swift.request_options import RequestOptions
+from ssbench.worker.builders import Target
 from ssbench.worker.requests import Run
+from ssbench.worker.sequences import Sequence
 
 Rule = Callable[[Request], Reply]
 Perform = Callable[..., Outcome]
@@ -165,6 +167,16 @@ def test_what_was_spent_before_counts_once_for_requests_that_are_made_at_once(
     assert found.last_byte is not None
     assert 5.0 < found.last_byte < 8.0
     assert 3.0 < found.pausing < 4.0
+
+
+def test_requests_at_once_spend_no_more_time_than_there_was() -> None:
+    """The master takes a result for impossible that says so, and the operation would be a failure."""
+    whole = Sequence(cast(Target, None))
+    for ended in (10.0, 10.1, 10.2):
+        whole.add(Outcome(1.0, 4.0, ended, 1, 2, None, connecting=2.5, pausing=1.2))
+    found = whole.outcome()
+    assert found.last_byte == pytest.approx(4.2)
+    assert found.connecting + found.pausing <= found.last_byte
 
 
 def test_the_etag_of_a_large_object_is_that_of_its_segments(perform: Perform, asked: list[Request]) -> None:
