@@ -164,7 +164,9 @@ def strange_results(workers: Iterable[WorkerState], invalid_messages: int = 0) -
             more = f" and {len(counts) - _MOST_STRANGE} more workers" if len(counts) > _MOST_STRANGE else ""
             total = sum(count for _, count in counts)
             lines.append(f"{total:,} result{'s' * (total > 1)} {text}: {', '.join(names)}{more}")
-    if dropped := sum(worker.load.gaps_dropped for worker in workers):
+    # The accounts of several groups of users share what is known of a worker's load.
+    loads = {id(worker.load): worker.load for worker in workers}
+    if dropped := sum(load.gaps_dropped for load in loads.values()):
         lines.append(f"{dropped:,} more times in which workers stalled were not kept")
     if invalid_messages:
         lines.append(f"{invalid_messages:,} invalid message{'s' * (invalid_messages > 1)} were dropped")

@@ -92,6 +92,14 @@ def test_ids_are_named_as_ranges() -> None:
     assert texts.id_ranges(range(0, 1000, 2)).endswith("22, ...")
 
 
+def test_stalls_of_a_worker_count_once_however_many_groups_it_serves() -> None:
+    one = worker()
+    one.load.gaps_dropped = 7
+    assert texts.strange_results([one, one.seat(), one.seat()]) == [
+        "7 more times in which workers stalled were not kept"
+    ]
+
+
 def test_strange_results_are_counted_for_the_report() -> None:
     assert texts.strange_results([worker()]) == []
     strange = [worker(number) for number in range(5)]
