@@ -255,6 +255,8 @@ class Benchmark:
         self._wanted = operation_count if run_seconds is None else None
         self._ends_at = None if run_seconds is None else self.start + run_seconds
         self._sending_at = self.began
+        #: Whether it was sending until its time was over; None before it has stopped.
+        self._whole: bool | None = None
 
     def _stop(self) -> bool:
         return self.too_many_errors or self._stop_asked()
@@ -270,10 +272,16 @@ class Benchmark:
 
         Seconds since 1970. No operation may have been sent for a while before, where none ended.
         """
-        ends_at = self._ends_at
-        if ends_at is not None and time.monotonic() >= ends_at and not self._stop():
-            return self.epoch + ends_at
+        if self._ends_at is not None and self._was_in_time():
+            return self.epoch + self._ends_at
         return self.epoch + self._sending_at
+
+    def _was_in_time(self) -> bool:
+        """Whether operations were handed out until the time of a timed run was over."""
+        if self._whole is None:
+            over = self._ends_at is not None and time.monotonic() >= self._ends_at
+            return over and not self._stop() and not self._enough()
+        return self._whole
 
     def next_tasks(self, count: int) -> Sequence[Task]:
         draws = None if self._wanted is None else self._wanted - self._state.drawn
@@ -338,6 +346,9 @@ class Benchmark:
     def tick(self, now: float) -> None:
         if not self.exhausted(now):
             self._sending_at = now
+        elif self._whole is None:
+            # What happens while the last operations are awaited does not change it.
+            self._whole = self._was_in_time()
         self.catch_up()
         self._hand_over()
         for sink in self._sinks:
@@ -345,5 +356,6 @@ class Benchmark:
 
     def end(self) -> None:
         """Hand over what is left; the last thing to be called."""
+        self._whole = self._was_in_time()
         self.catch_up()
         self._hand_over()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
 from ssbench.fleet.wire import Result
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.operations import OPERATIONS, REMOVE, UPLOAD_IF_MISSING
+from ssbench.run import phases
 from ssbench.run.phases import TOO_MANY_FAILURES, Benchmark, CleanUp, InitialUploads
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.workload.draws import Workload
@@ -118,6 +120,49 @@ def test_what_a_put_has_written_anew_is_not_reused() -> None:
     answers = [Result(0, None, None, 0.0, size=5, found=found, status=status) for found, status in ends]
     phase.done(list(zip(phase.next_tasks(3), answers, strict=True)), WORKER)
     assert (phase.uploaded, phase.replaced, phase.reused) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_what_ends_a_run_early_ends_its_time_of_sending(
+    reached: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the last operations, and what is looked at after them, take."""
+    now = 100.0
+    monkeypatch.setattr(phases, "time", SimpleNamespace(monotonic=lambda: now, time=lambda: 1e9))
+    scenario = Scenario("s", (SizeClass("tiny", 1, 1, 1, (1, 0, 0, 0)),), user_count=1, run_seconds=60.0)
+    benchmark = Benchmark(
+        Population(scenario, Workload(scenario, 1)),
+        [],
+        lambda: False,
+        operation_count=None,
+        run_seconds=60.0,
+        drain_timeout=60.0,
+        enough=lambda: reached and now > 150.0,
+    )
+    for now in (100.1, 149.9, 150.1) if reached else (100.1, 150.0, 160.1):
+        benchmark.tick(now)
+    now = 165.0
+    benchmark.end()
+    assert benchmark.sent_until - benchmark.epoch == pytest.approx(149.9 if reached else 160.0)
+
+
+def test_the_time_of_sending_ends_with_a_run_that_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(phases, "time", SimpleNamespace(monotonic=lambda: now, time=lambda: 1e9))
+    scenario = Scenario("s", (SizeClass("tiny", 1, 1, 1, (1, 0, 0, 0)),), user_count=1, run_seconds=60.0)
+    benchmark = Benchmark(
+        Population(scenario, Workload(scenario, 1)),
+        [],
+        lambda: False,
+        operation_count=None,
+        run_seconds=60.0,
+        drain_timeout=60.0,
+    )
+    now = 158.0
+    benchmark.tick(now)
+    benchmark.end()  # all workers are gone
+    now = 161.0
+    assert benchmark.sent_until - benchmark.epoch == pytest.approx(158.0)
 
 
 def test_lost_operations_that_made_objects_of_their_own_are_counted() -> None:
