@@ -6,6 +6,7 @@ import argparse
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -127,7 +128,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         warnings = (*_more_than_once([*before, *after]), *comparison.warnings)
         comparison = replace(comparison, warnings=warnings)
         for format_, path in outputs:
-            _write(format_, path, comparison, curves, force=arguments.force)
+            with suppress(output_file.ReaderGoneError):  # head and the like; the exit code is the same
+                _write(format_, path, comparison, curves, force=arguments.force)
     return ExitCode.OK if comparison is None else verdict(comparison).exit_code
 
 

@@ -187,13 +187,13 @@ def _not_writable(output: Path, error: OSError | ValueError) -> UsageError:
 def attempt(output: Path, write: Callable[[], None]) -> bool:
     """Write a report and return whether that went well; log why it was not written.
 
-    A reader that has gone away is no failure.
+    A reader that has gone away is no failure, nor is standard output that was closed from the start.
     """
     try:
         write()
     except UsageError as error:
         _log.warning("A report was not written: %s", error)
-        return False
+        return sys.stdout is None and is_standard_output(output)
     except ReaderGoneError:
         _log.warning("%s: its reader is gone", output)
     return True

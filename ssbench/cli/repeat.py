@@ -6,11 +6,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from ssbench import products
 from ssbench.cli import thresholds
-from ssbench.cli.output_file import standard_output, view
+from ssbench.cli.output_file import attempt, standard_output, view
 from ssbench.comparison import RunFigures, figures_of
 from ssbench.comparison.sides import SidedRun, compare_sided, sided_run
 from ssbench.document import View
@@ -82,9 +83,14 @@ def carry_out(
     if len(runs) < repetition.count:
         _log.warning("%d of %d runs ended as they should", len(runs), repetition.count)
     if repetition.prints and len(runs) > 1:
-        with standard_output() as out:
-            out.write(reduction.summary(runs, view(out)))
+        written = attempt(Path("-"), lambda: _print(reduction, runs))
+        codes.append(ExitCode.OK if written else ExitCode.FAILED)
     return next((code for code in codes if code is not ExitCode.OK), ExitCode.OK)
+
+
+def _print(reduction: Reduction[_Reduced], runs: Mapping[int, _Reduced]) -> None:
+    with standard_output() as out:
+        out.write(reduction.summary(runs, view(out)))
 
 
 def _take(

@@ -6,6 +6,7 @@ import argparse
 import logging
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,9 +60,10 @@ class ReportFiles:
         output_file.check_all(outputs, stats_file, force=self.force)
 
     def write(self, statistics: RunStatistics, options: ReportOptions) -> None:
-        """Write all; raises UsageError, which names the file."""
+        """Write all; raises UsageError, which names the file. A reader that has gone away is no failure."""
         for name, path in self.wanted:
-            self._write(name, path, statistics, options)
+            with suppress(output_file.ReaderGoneError):
+                self._write(name, path, statistics, options)
 
     def that_are(self, *, slow: bool) -> list[tuple[str, Path]]:
         """Return those that are quick to write, or those that may hold up; without standard output.

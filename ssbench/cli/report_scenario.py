@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,12 +111,19 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         for warning in () if seen else statistics.warnings:
             _log.warning("%s: %s", paths[0] if len(paths) == 1 else "all masters", warning)
         files.write(statistics, options)
+        # Whoever reads only the beginning (head) changes nothing of the exit code.
         if report_file:
-            with output_file.writing(report_file, force=arguments.force) as out:
+            with (
+                suppress(output_file.ReaderGoneError),
+                output_file.writing(report_file, force=arguments.force) as out,
+            ):
                 write_report(name, statistics, output_file.fitted(options, out), out)
                 out.write(note)
         if arguments.rps_histogram:
-            with output_file.writing(arguments.rps_histogram, force=arguments.force) as out:
+            with (
+                suppress(output_file.ReaderGoneError),
+                output_file.writing(arguments.rps_histogram, force=arguments.force) as out,
+            ):
                 write_report("requests_per_second", statistics, options, out)
     if not seen:
         thresholds.log(found, in_report=in_report)

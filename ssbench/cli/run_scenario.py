@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench import __version__, products
@@ -27,11 +28,12 @@ from ssbench.cli import (
     zmq_options,
 )
 from ssbench.cli.options import AUTOMATIC, chosen_undecided
-from ssbench.cli.output_file import standard_output
+from ssbench.cli.output_file import attempt, standard_output
 from ssbench.cli.run_report import RunReport
 from ssbench.errors import ExitCode, UsageError
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
+from ssbench.gates import worst
 from ssbench.quantities import duration
 from ssbench.results import Goal, Sink
 from ssbench.run import Bench, BenchOptions, RunOptions, RunOutcome
@@ -110,9 +112,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 goal=_goal(arguments, scenario),
             )
             code = report.finish(outcome)
-        if compare is not None and outcome.path is not None:
-            compare(outcome.path)
-        return code
+        if compare is None or outcome.path is None:
+            return code
+        written = attempt(Path("-"), partial(compare, outcome.path))
+        return code if written else worst([code, ExitCode.FAILED])
 
 
 def prepare(arguments: argparse.Namespace) -> ExitCode:

@@ -89,6 +89,31 @@ def test_a_reader_of_standard_output_that_has_seen_enough(known: Path, words: li
     assert run.stderr.count("\n") <= 1  # the warning that is in the file
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report-scenario", "last", "--fail-if", "read.p99 > 1s"],
+        ["report-scenario", "last", "--json", "-", "--fail-if", "read.p99 > 1s"],
+        ["compare", "last", "last", "--fail-if", "read.p99 > 1ms", "--undecided", "fail"],
+    ],
+)
+def test_a_condition_fails_whoever_reads_no_more(known: Path, words: list[str]) -> None:
+    """``report-scenario --fail-if ... | head -3`` in a shell that looks at all exit codes."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [
+        sys.executable,
+        "-m",
+        "ssbench.cli.master",
+        "-q",
+        *(str(known) if w == "last" else w for w in words),
+    ]
+    run = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(writing)
+    assert run.returncode == 5, run.stderr
+    assert "Traceback" not in run.stderr
+
+
 PATIENT = """
 import sys
 from ssbench.cli import master

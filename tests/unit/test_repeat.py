@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -92,3 +94,30 @@ def test_ctrl_c_between_runs_leaves_the_summary(monkeypatch, capsys):
     once, _ = outcomes(monkeypatch, ended(1, errors=1), ended(2), KeyboardInterrupt())
     assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.FAILED
     assert capsys.readouterr().out.startswith("2 runs: r-1 to r-2")
+
+
+@pytest.mark.parametrize(("output", "code"), [("gone", 1), ("/dev/full", 1)])
+def test_a_summary_that_nobody_takes_leaves_the_exit_code(monkeypatch, output, code):
+    """As ``run-scenario --repeat 3 --fail-if ... | head``."""
+    once, _ = outcomes(monkeypatch, ended(1, errors=1), ended(2), ended(3))
+    if output == "gone":
+        reading, writing = os.pipe()
+        os.close(reading)
+    else:
+        writing = os.open(output, os.O_WRONLY)
+    with open(writing, "w") as out:  # noqa: PTH123 - a descriptor
+        monkeypatch.setattr(sys, "stdout", out)
+        assert repeat.carry_out(once, THRICE, KEPT) == code
+
+
+def test_a_summary_that_could_not_be_printed_is_a_failure(monkeypatch):
+    once, _ = outcomes(monkeypatch, ended(1), ended(2), ended(3))
+    with open("/dev/full", "w") as out:  # noqa: PTH123 - as a shell does
+        monkeypatch.setattr(sys, "stdout", out)
+        assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.FAILED
+
+
+def test_standard_output_that_was_closed_is_none(monkeypatch):
+    once, _ = outcomes(monkeypatch, ended(1), ended(2), ended(3))
+    monkeypatch.setattr(sys, "stdout", None)
+    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.OK
