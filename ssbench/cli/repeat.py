@@ -16,6 +16,7 @@ from ssbench.comparison import RunFigures, figures_of
 from ssbench.comparison.sides import SidedRun, compare_sided, sided_run
 from ssbench.document import View
 from ssbench.errors import ExitCode, StatFileError
+from ssbench.gates import worst
 from ssbench.products import Product
 from ssbench.run import RunOutcome
 from ssbench.run_results import open_results
@@ -64,7 +65,7 @@ def carry_out(
 ) -> ExitCode:
     """Carry out runs, which are numbered from 1, with the same fleet.
 
-    Returns the exit code of the first run that has one, else 0. A run that ends early ends the group.
+    Returns the worst of their exit codes. A run that ends early ends the group.
     """
     runs: dict[int, _Reduced] = {}
     codes: list[ExitCode] = []
@@ -85,7 +86,7 @@ def carry_out(
     if repetition.prints and len(runs) > 1:
         written = attempt(Path("-"), lambda: _print(reduction, runs))
         codes.append(ExitCode.OK if written else ExitCode.FAILED)
-    return next((code for code in codes if code is not ExitCode.OK), ExitCode.OK)
+    return worst(codes)
 
 
 def _print(reduction: Reduction[_Reduced], runs: Mapping[int, _Reduced]) -> None:

@@ -95,7 +95,7 @@ def carry_out(
     bench: Bench,
     once: Callable[[Series, Plan, str, int], RunOutcome],
 ) -> ExitCode:
-    """Run one plan several times, or two in turn; return the exit code of the first run that has one.
+    """Run one plan several times, or two in turn; return the worst exit code.
 
     ``once`` carries out a plan as the run of a series, which has a name and a number from 1.
     """

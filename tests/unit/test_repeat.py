@@ -92,8 +92,16 @@ def test_a_run_that_ends_early_ends_the_group(monkeypatch, capsys):
 
 def test_ctrl_c_between_runs_leaves_the_summary(monkeypatch, capsys):
     once, _ = outcomes(monkeypatch, ended(1, errors=1), ended(2), KeyboardInterrupt())
-    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.FAILED
+    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.INTERRUPTED
     assert capsys.readouterr().out.startswith("2 runs: r-1 to r-2")
+
+
+def test_of_several_exit_codes_the_worst_counts(monkeypatch):
+    """An undecided run is a warning for CI; one after it that is not good enough has to be red."""
+    once, _ = outcomes(monkeypatch, ended(1), ended(2), ended(3))
+    codes = iter([ExitCode.UNDECIDED, ExitCode.THRESHOLD, ExitCode.FAILED])
+    monkeypatch.setattr(repeat.thresholds, "final", lambda _verdict, _outcome: next(codes))
+    assert repeat.carry_out(once, THRICE, KEPT) is ExitCode.THRESHOLD
 
 
 @pytest.mark.parametrize(("output", "code"), [("gone", 1), ("/dev/full", 1)])
