@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     _choose_file(arguments, scenario)
     # What this master does of it.
     own = scenario if arguments.part is None else portion_of(scenario, arguments.part)
-    report = RunReport(arguments, judges=bool(scenario.fail_if) or scenario.is_open)
+    report = RunReport(arguments, judges=bool(scenario.fail_if or scenario.groups) or scenario.is_open)
     repetition = _repetition(arguments)
     plans = _plans(arguments, scenario) if repetition else []
     compare = (

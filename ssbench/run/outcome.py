@@ -51,5 +51,6 @@ class RunOutcome:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code where neither conditions nor a rate are judged (:mod:`ssbench.verdict`)."""
-        return worst([ExitCode.FAILED if self.errors else ExitCode.OK, self.ending_code])
+        """The exit code where no conditions, rates and groups are judged (:mod:`ssbench.verdict`)."""
+        nothing_ended = self.path is not None and not self.count
+        return worst([ExitCode.FAILED if self.errors or nothing_ended else ExitCode.OK, self.ending_code])

@@ -58,3 +58,10 @@ def test_the_exit_code_and_why_a_run_ended(
     done = RunOutcome(run_id=1, seed=1, error=error, interrupted=interrupted, errors=errors, trouble=trouble)
     assert done.exit_code is code
     assert done.ended_early == why
+
+
+def test_a_benchmark_of_which_nothing_ended_is_not_good() -> None:
+    """As its verdict says, which is not made where no report is printed (-R)."""
+    path = Path("s.stat.gz")
+    assert RunOutcome(run_id=1, seed=1, path=path).exit_code is ExitCode.FAILED
+    assert RunOutcome(run_id=1, seed=1, path=path, count=1).exit_code is ExitCode.OK
