@@ -46,8 +46,6 @@ def prepare(arguments: argparse.Namespace) -> None:
     unfit.forgo(arguments, f"{option} has no such report", *map(products.option, lacking))
     wanted = [name for name, _ in report_files.chosen(arguments).wanted]
     products.check(Product.CAPACITY, wanted, option)
-    if not arguments.find:
-        unfit.refuse(arguments, "--find-within needs --find", "--find-within")
     if arguments.sweep:
         _prepare_sweep(arguments, arguments.sweep)
 

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             out.writelines(f"{name:20}  {purpose}\n" for name, purpose in shipped())
         return ExitCode.OK
     _check(arguments)
-    if arguments.sweep or arguments.find or arguments.find_within:
+    if arguments.sweep or arguments.find:
         return _find_capacity(arguments)
     scenario = _scenario(arguments)
     _choose_file(arguments, scenario)
@@ -155,7 +155,9 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench)"
         )
-    if arguments.sweep or arguments.find or arguments.find_within or arguments.repeat:
+    if not arguments.find:
+        unfit.refuse(arguments, "--find-within needs --find", "--find-within")
+    if arguments.sweep or arguments.find or arguments.repeat:
         several = "--sweep, --find and --repeat are several runs of one master"
         unfit.refuse(arguments, several, "--part", "--start-at")
     if arguments.start_at is not None:
