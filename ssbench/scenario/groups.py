@@ -168,8 +168,16 @@ class GroupReader:
             self._fault(place, f"{spell(place)}: expected a weight of sequence in profile, or no profile")
         return GroupEntry(values, entry, path, valid, profile)
 
-    def check_sizes(self, groups: Sequence[GroupEntry], classes: Sequence[Mapping[str, Any]]) -> None:
-        """Check ``sizes`` and ``initial_files`` of each group, and add their valid values to it."""
+    def check_sizes(
+        self,
+        groups: Sequence[GroupEntry],
+        classes: Sequence[Mapping[str, Any]],
+        initial: Mapping[str, int],
+    ) -> None:
+        """Check ``sizes`` and ``initial_files`` of each group, and add their valid values to it.
+
+        ``initial`` are the initial files of the scenario.
+        """
         names = [entry["name"] for entry in classes if "name" in entry]
         for group in groups:
             sizes = self._numbers(group, "sizes", SHARE, names)
@@ -177,7 +185,11 @@ class GroupReader:
                 path = (*group.path, "sizes")
                 self._fault(path, f"{spell(path)}: expected a number above 0 for one class or more")
             group.sizes = sizes
-            group.initial_files = self._numbers(group, "initial_files", INITIAL, names) or {}
+            own = group.initial_files = self._numbers(group, "initial_files", INITIAL, names) or {}
+            if own and sizes is None and not any((dict(initial) | own).values()):
+                path = (*group.path, "initial_files")
+                expected = "a number above 0 for one class or more, or sizes, which say what the group uses"
+                self._fault(path, f"{spell(path)}: expected {expected}")
 
     def _numbers(
         self, group: GroupEntry, key: str, rule: Rule, names: Sequence[str]

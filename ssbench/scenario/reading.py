@@ -100,7 +100,7 @@ class _Checker:
         stages = self._load(data, values, groups)
         classes = self._sizes(data)
         initial = self._initial_files(data, classes)
-        reader.check_sizes(groups, classes)
+        reader.check_sizes(groups, classes, initial)
         default_profile = self._profile(values, ())
         values["operations"] = operations.with_headers(settings, "read", values.pop("get_headers", ()))
         used = [

@@ -43,6 +43,8 @@ BACKUP: dict[str, Any] = {
     "profile": [1, 0, 0, 0],
     "container_base": "backups",
 }
+#: The shares of a group's size classes are those of its initial files.
+NONE = {"small": 0, "big": 0}
 SCENARIO: dict[str, Any] = {
     "name": "both",
     "sizes": [
@@ -138,6 +140,10 @@ def test_stages_of_groups(tmp_path: Path) -> None:
         (
             {"groups": [WEB | {"initial_files": {"small": 1.5}}]},
             "groups[0].initial_files.small: expected a whole",
+        ),
+        (
+            {"groups": [WEB, {"name": "w", "users": 1, "profile": [1, 0, 0, 0], "initial_files": NONE}]},
+            "groups[1].initial_files: expected a number above 0 for one class or more, or sizes",
         ),
         (
             {"groups": [WEB | {"crud_profile": [1, 0, 0, 0]}]},
