@@ -38,6 +38,11 @@ def find(scenario: Scenario, options: RunOptions, wanted: ExistingIn, tokens: To
     if not len(found):
         why = f" (all {found.skipped:,} have sizes outside its size classes)" if found.skipped else ""
         raise ClusterError(f"--existing: no object for the scenario in {where}{why}")
+    if idle := found.idle_groups():
+        raise ClusterError(
+            f"--existing: no object for the group {' and '.join(idle)} in {where}: none has a size of its"
+            " size classes"
+        )
     skipped = f"; {found.skipped:,} others skipped: their sizes do not fit" if found.skipped else ""
     _log.info("Existing objects: %s in %s, only read%s", f"{len(found):,}", _containers(found), skipped)
     for name in found.empty_classes():

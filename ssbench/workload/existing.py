@@ -169,6 +169,11 @@ class Existing:
         """Return the names of size classes in use that no object is of."""
         return [self._scenario.size_classes[place].name for place in self._used if not self._classes[place]]
 
+    def idle_groups(self) -> list[str]:
+        """Return the names of groups of users for which there is no object."""
+        groups = self.scenario().groups
+        return [group.name for group in groups if not any(each.share for each in group.size_classes)]
+
     def fill(self, state: Population) -> None:
         """Let all objects be the initial objects of a population that was made for :meth:`scenario`."""
         for index, objects in enumerate(self._classes):

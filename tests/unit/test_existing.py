@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from ssbench.errors import UsageError
+from ssbench.errors import ClusterError, UsageError
 from ssbench.operations import OPERATIONS, READ
-from ssbench.run.existing import _names
-from ssbench.run.options import ExistingIn
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.run.existing import _names, find
+from ssbench.run.options import ExistingIn, RunOptions
+from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Group, Scenario, SizeClass
+from ssbench.stores import STORE
 from ssbench.workload.chosen import population_of
 from ssbench.workload.draws import Workload
 from ssbench.workload.existing import Existing, refuse_writes, writes
@@ -70,6 +74,22 @@ def test_a_class_without_objects_is_left_out() -> None:
     found.fill(state)
     assert {job[1] for job in state.next_jobs(200)} == {0}
     assert not state.not_sendable
+
+
+def test_a_group_of_users_without_any_object_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its operations could be for none of its size classes."""
+    groups = tuple(
+        Group(name, tuple(replace(each, weight=float(each is own)) for each in (SMALL, LARGE)), 1)
+        for name, own in (("web", SMALL), ("backup", LARGE))
+    )
+    scenario = replace(SCENARIO, groups=groups)
+    listed = [("a", 5), ("b", 7)]
+    monkeypatch.setattr(STORE, "objects", lambda *_arguments, **_options: listed)
+    tokens = cast(TokenSource, SimpleNamespace(sessions=[None], renewing=lambda _number: None))
+    with pytest.raises(ClusterError, match="no object for the group backup in 'c'"):
+        find(scenario, RunOptions(), ExistingIn(("c",)), tokens)
+    listed.append(("c", 500))
+    assert len(find(scenario, RunOptions(), ExistingIn(("c",)), tokens)) == 3
 
 
 def test_what_writes_is_refused_by_name() -> None:
