@@ -28,6 +28,7 @@ from ssbench.run.local_workers import LocalWorkers, leave, note_ended
 from ssbench.run.moment import refuse_past
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.outcome import RunOutcome
+from ssbench.run.prepared import only_uploads
 from ssbench.run.run import Run
 from ssbench.run.sides import evened, refuse
 from ssbench.run.socket_folder import socket_folder
@@ -140,9 +141,10 @@ class Bench:
         does.
         """
         options = options or RunOptions()
-        scenario = replace(scenario, delete_after=None, delete_after_most=None)
+        if options.part or options.sides or options.existing or options.prepared:
+            raise UsageError("prepare: expected options without part, sides, existing and prepared")
         self._check(scenario, options)
-        run = self._make(scenario, options, prepares=True)
+        run = self._make(only_uploads(scenario), options, prepares=True)
         with self._going_on(run):
             return run.prepare()
 

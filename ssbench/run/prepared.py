@@ -13,6 +13,7 @@ import random
 import time
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from ssbench.errors import ClusterError
@@ -25,6 +26,7 @@ from ssbench.run.options import RunOptions
 from ssbench.run.part import Part
 from ssbench.run.phases import Check
 from ssbench.run.tokens import TokenSource
+from ssbench.scenario.model import Scenario
 from ssbench.screen.bars import Bar
 from ssbench.stores import STORE
 
@@ -37,6 +39,17 @@ SAMPLE = 1000
 _ROWS = 1000
 
 _MISSING = -1
+
+
+def only_uploads(scenario: Scenario) -> Scenario:
+    """Return a scenario as its initial objects are uploaded by themselves, many of them by creates.
+
+    What it says of the operations of a run (lives of objects, settings, new connections) is not for these.
+    """
+    groups = tuple(replace(group, connections=None) for group in scenario.groups)
+    return replace(
+        scenario, delete_after=None, delete_after_most=None, operations=(), connections=None, groups=groups
+    )
 
 
 class Found:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from ssbench.errors import UsageError
 from ssbench.names import object_name, object_numbered
+from ssbench.operation import Settings
 from ssbench.operations import CREATE, UPLOAD_IF_MISSING
+from ssbench.run.bench import Bench
+from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, Side
+from ssbench.run.parameters import run_parameters
 from ssbench.run.part import Part
-from ssbench.run.prepared import Found
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.run.prepared import Found, only_uploads
+from ssbench.scenario.connections import Connections
+from ssbench.scenario.model import Group, Scenario, SizeClass
+from ssbench.scenario.portions import Portion
 from ssbench.screen.bars import Amount
 from ssbench.workload.draws import Workload
 
@@ -55,6 +64,33 @@ def test_what_is_there_is_looked_at_and_the_rest_is_uploaded() -> None:
     assert uploaded == {(index, number) for index in (0, 1) for number in (7, 8, 9)}
     assert {task[0] for task in tasks} == {CREATE.code, UPLOAD_IF_MISSING.code}
     assert found.replaced == 2
+
+
+def test_what_a_scenario_says_of_creates_is_not_for_initial_objects() -> None:
+    """Those that are missing are uploaded by creates, all of which had new connections, and might expire."""
+    create = Settings("create", (("X-Delete-After", "60"),), {"etag": True})
+    group = Group("web", (A, B), 4, connections=Connections(1.0))
+    scenario = replace(
+        SCENARIO, connections=Connections(0.5), operations=(create,), delete_after=9, groups=(group,)
+    )
+    for part in only_uploads(scenario).parts:
+        parameters = run_parameters(1, None, part, RunOptions(), [])
+        assert (parameters.new_connections, parameters.operations, parameters.delete_after) == (0.0, [], None)
+        assert [each.initial_files for each in part.size_classes] == [5000, 20]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        RunOptions(part=Portion(1, 2)),
+        RunOptions(sides=(Side("a", policy="a"), Side("b", policy="b"))),
+        RunOptions(existing=ExistingIn(("c",))),
+        RunOptions(prepared=True),
+    ],
+)
+def test_options_that_prepare_would_pass_over_are_refused(options: RunOptions) -> None:
+    with pytest.raises(UsageError, match=r"^prepare: expected options without part"):
+        Bench(BenchOptions(workers=1, local_swift=True)).prepare(SCENARIO, options)
 
 
 def test_the_number_in_a_name() -> None:
