@@ -161,10 +161,12 @@ class _Checker:
             weights = profile if isinstance(profile, dict) else {}
             for wrong in operations.contradictions(weights, settings, has_steps=has_steps):
                 self._fault((), f"profile: {wrong}")
-        for entry in used:
-            profile = entry.get("crud_profile", default_profile)
-            weights = profile if isinstance(profile, dict) and entry.get("size_min") == 0 else {}
-            for name in [row.name for row in OPERATIONS.drawn if row.reads_part and weights.get(row.name)]:
+        for entry in [each for each in used if each.get("size_min") == 0]:
+            own = [entry.get("crud_profile", default_profile)]
+            own += [group.profile for group in groups if group.may_use(entry["name"])]
+            given = [each for each in own if isinstance(each, dict)]
+            parts = [row.name for row in OPERATIONS.drawn if row.reads_part]
+            for name in [name for name in parts if any(each.get(name) for each in given)]:
                 self._fault((), f"profile: {name} needs objects of 1 byte or more; {entry['name']!r} has 0")
 
     def _check_places(self, values: dict[str, Any], groups: list[GroupEntry], names: list[str]) -> None:

@@ -154,6 +154,13 @@ def test_stages_of_groups(tmp_path: Path) -> None:
             {"groups": [BACKUP | {"think_time": 1}]},
             "groups[0].think_time: expected no think_time beside a rate",
         ),
+        (
+            {
+                "sizes": [{"name": "small", "size": "0..9"}, SCENARIO["sizes"][1]],
+                "groups": [WEB | {"profile": {"range": 1}}],
+            },
+            "profile: range needs objects of 1 byte or more; 'small' has 0",
+        ),
         ({"user_count": 3}, "user_count: expected no such key beside groups"),
         ({"rate": 3}, "rate: expected no such key beside groups"),
         ({"stages": [{"seconds": 1, "users": 1}]}, "stages: expected no such key beside groups"),
