@@ -135,6 +135,8 @@ class MasterSockets:
     """
 
     def __init__(self, address: BindAddress, key: FleetKey | None = None) -> None:
+        # First, because it may raise: thousands of descriptors are to be closed from then on.
+        self._clients = None if key is None else _Clients(key)
         try:
             self._descriptors = Descriptors()
         except OSError as error:
@@ -143,7 +145,6 @@ class MasterSockets:
             ) from None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._authenticator: ThreadAuthenticator | None = None
-        self._clients = None if key is None else _Clients(key)
         #: The descriptors that libzmq accepts connections from.
         self._listeners: list[int] = []
         self._shut = False

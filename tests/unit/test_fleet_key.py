@@ -16,6 +16,8 @@ from ssbench.cli import master
 from ssbench.errors import ExitCode, KeyFileError
 from ssbench.fleet import allowed
 from ssbench.fleet import key as fleet_key
+from ssbench.fleet.addresses import BindAddress
+from ssbench.fleet.sockets import MasterSockets
 
 
 @pytest.fixture
@@ -154,6 +156,16 @@ def test_a_wrong_list_of_keys(key_file: Path, text: str, wrong: str) -> None:
     _write(path, text.encode())
     with pytest.raises(KeyFileError, match=wrong):
         fleet_key.read(key_file).allowed()
+
+
+def test_a_wrong_list_of_keys_keeps_no_descriptors(key_file: Path) -> None:
+    """A master holds thousands for itself; a program that tries again would soon have none."""
+    _write(allowed.list_of(key_file), b"one\n")
+    key = fleet_key.read(key_file)
+    before = len([*Path("/proc/self/fd").iterdir()])
+    with pytest.raises(KeyFileError):
+        MasterSockets(BindAddress("127.0.0.1", 0, 0), key)
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 
 def test_a_list_that_others_may_write_is_refused(key_file: Path) -> None:
