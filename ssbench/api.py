@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from ssbench import comparison
 from ssbench.comparison import Comparison, RunFigures
 from ssbench.conditions import Condition, parse, subject
 from ssbench.errors import ExitCode, UsageError
+from ssbench.gates import worst
 from ssbench.results import ResultBlock, RunSummary
 from ssbench.run.bench import Bench
 from ssbench.run.options import BenchOptions, RunOptions
@@ -35,16 +36,21 @@ AnyScenario = Scenario | str | PathLike[str] | Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """A run that has ended: its stat file, what was counted in it, and what is concluded."""
+    """A run that has ended: its stat file, what was counted in it, and what is concluded.
+
+    ``ending_code`` is how it ended, where it was carried out here: its clean-up, which comes after the stat
+    file, may have failed.
+    """
 
     path: Path
     statistics: RunStatistics
     verdict: Verdict
+    ending_code: ExitCode = ExitCode.OK
 
     @property
     def exit_code(self) -> ExitCode:
         """What ``ssbench-master run-scenario`` would end with; 0 if all went well."""
-        return self.verdict.exit_code
+        return worst([self.verdict.exit_code, self.ending_code])
 
     def figure(self, name: str) -> float | None:
         """Return a figure by its name in conditions: ``read.p95`` (seconds), ``rate``, ``errors``.
@@ -123,7 +129,7 @@ def run_scenario(
     several runs with the same workers, workers on other hosts.
 
     Raises SsbenchError where the benchmark could not begin, or was interrupted before it did. What fails
-    later is in :attr:`RunReport.verdict`.
+    later is in :attr:`RunReport.verdict` and :attr:`RunReport.exit_code`.
     """
     if credentials is not None and not isinstance(credentials, Credentials):
         raise UsageError(f"credentials: expected ssbench.Credentials, not {type(credentials).__name__}")
@@ -141,7 +147,7 @@ def run_scenario(
         outcome = bench.run(chosen, options or RunOptions(), sinks=sinks)
     if outcome.path is None:
         raise outcome.error or UsageError("the run was interrupted before its benchmark began")
-    return report(outcome.path)
+    return replace(report(outcome.path), ending_code=outcome.ending_code)
 
 
 def open_results(path: str | PathLike[str]) -> RunResults:

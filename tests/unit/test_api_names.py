@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import ssbench
+from ssbench import api
+from ssbench.errors import ExitCode
+from ssbench.run import RunOutcome
+
+KNOWN = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
 
 
 @pytest.mark.parametrize("name", ssbench.__all__)
 def test_each_public_name_is_there(name: str) -> None:
     assert getattr(ssbench, name) is not None
+
+
+@pytest.mark.parametrize(("trouble", "code"), [(False, ExitCode.OK), (True, ExitCode.FAILED)])
+def test_a_run_whose_clean_up_fails_is_not_good(
+    trouble: bool, code: ExitCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes after the stat file, by which the verdict is made; run-scenario ends with 1."""
+
+    class Bench:
+        def __init__(self, _options: object) -> None:
+            pass
+
+        def __enter__(self) -> Bench:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def run(self, *_: Any, **_more: Any) -> RunOutcome:
+            return RunOutcome(run_id=1, seed=1, path=KNOWN, count=9, trouble=trouble)
+
+    monkeypatch.setattr(api, "Bench", Bench)
+    report = ssbench.run_scenario("very_small", operations=9, local_swift=True)
+    monkeypatch.setattr(api.Verdict, "exit_code", ExitCode.OK)
+    assert report.exit_code is code
