@@ -214,4 +214,6 @@ class Loop:
     def note_strange_results(self) -> None:
         """Add to the warnings, for the report, what was ignored or counted as an error, and whose it was."""
         fleet = self.fleet
-        self.news.warnings.extend(texts.strange_results(fleet.seats(), fleet.invalid_messages))
+        self.news.warnings.extend(
+            texts.strange_results(fleet.seats(), fleet.invalid_messages, self.own.gaps_dropped)
+        )

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 _NAMED = 4
 _WINDOW_SECONDS = 1.0
 
-#: Most warnings that are kept for the report.
+#: Most warnings that are kept for the report; one more counts the others.
 _MOST_WARNINGS = 200
 
 #: Kinds of events that are no warnings.
@@ -45,15 +45,27 @@ class News:
     def __init__(self, work_port: int | None = None) -> None:
         self.warnings: list[str] = []
         self.work_port = texts.work_port_name(work_port)
+        #: The place in them of the one that tells of those that are not kept, and how many these are.
+        self._not_kept: tuple[int, int] | None = None
         self._held: list[Event] = []
         self._window_ends = 0.0
         self._names_left = 0
 
     def warn(self, text: str) -> None:
-        """Log a warning and keep it for the report."""
-        if len(self.warnings) < _MOST_WARNINGS:
+        """Log a warning and keep it for the report, which says how many more there were than are kept."""
+        if self._not_kept is None and len(self.warnings) < _MOST_WARNINGS:
             self.warnings.append(text)
+        else:
+            self._note_not_kept()
         _log.warning("%s", text)
+
+    def _note_not_kept(self) -> None:
+        if self._not_kept is None:
+            self._not_kept = len(self.warnings), 0
+            self.warnings.append("")
+        place, count = self._not_kept[0], self._not_kept[1] + 1
+        self._not_kept = place, count
+        self.warnings[place] = f"{count:,} more warning{'s' * (count > 1)} of the run are in its log alone"
 
     def tell(self, happened: Sequence[Event], now: float, *, all_of_it: bool = False) -> None:
         """Log what is to be said of events, now or within a second; with ``all_of_it`` now."""

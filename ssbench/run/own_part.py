@@ -24,7 +24,7 @@ class OwnPart:
     """Follows the turns of a loop. Moments are of the loop's clock.
 
     ``longest`` is how late a turn began at most, in seconds, ``gaps`` are the times, (begin, end), in which
-    the loop stalled for :data:`GAP` or longer.
+    the loop stalled for :data:`GAP` or longer; ``gaps_dropped`` more were not kept.
     """
 
     def __init__(self) -> None:
@@ -34,6 +34,7 @@ class OwnPart:
         """Count from now on; ``unread`` is how long standard error has waited for its reader so far."""
         self.longest = 0.0
         self.gaps: list[tuple[float, float]] = []
+        self.gaps_dropped = 0
         self._began = self._taken = now
         self._cpu = self._cpu_taken = time.process_time()
         self._lag_since = 0.0
@@ -45,8 +46,11 @@ class OwnPart:
             return
         self.longest = max(self.longest, now - due)
         self._lag_since = max(self._lag_since, now - due)
-        if now - due >= GAP and len(self.gaps) < _MOST_GAPS:
-            self.gaps.append((due, now))
+        if now - due >= GAP:
+            if len(self.gaps) < _MOST_GAPS:
+                self.gaps.append((due, now))
+            else:
+                self.gaps_dropped += 1
 
     def take_recent(self, now: float) -> tuple[float, float] | None:
         """Return the share of one core since the last call, and how late a turn began at most (seconds)."""

@@ -142,8 +142,13 @@ def id_ranges(ids: Iterable[int]) -> str:
 # -- for the report ---------------------------------------------------------------------------
 
 
-def strange_results(workers: Iterable[WorkerState], invalid_messages: int = 0) -> list[str]:
-    """Return, for the report, how many results were ignored or refused, and whose they were."""
+def strange_results(
+    workers: Iterable[WorkerState], invalid_messages: int = 0, own_gaps_dropped: int = 0
+) -> list[str]:
+    """Return, for the report, how many results were ignored or refused, and whose they were.
+
+    So it is with stalls of workers, and of the master (``own_gaps_dropped``), that were not kept.
+    """
     workers = list(workers)
     lines = []
     for counts, text in (
@@ -168,6 +173,8 @@ def strange_results(workers: Iterable[WorkerState], invalid_messages: int = 0) -
     loads = {id(worker.load): worker.load for worker in workers}
     if dropped := sum(load.gaps_dropped for load in loads.values()):
         lines.append(f"{dropped:,} more times in which workers stalled were not kept")
+    if own_gaps_dropped:
+        lines.append(f"{own_gaps_dropped:,} more times in which the master stalled were not kept")
     if invalid_messages:
         lines.append(f"{invalid_messages:,} invalid message{'s' * (invalid_messages > 1)} were dropped")
     return lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ssbench.run import texts
 from ssbench.run.own_part import GAP, OwnPart
 
 
@@ -23,3 +24,15 @@ def test_turns_that_begin_late_are_kept_where_they_are_gaps() -> None:
     assert 0 <= used.cpu_share < math.inf
     own.begin(20.0, 5.5)
     assert (own.longest, own.gaps, own.used(20.0, 5.5).cpu_share) == (0.0, [], None)
+
+
+def test_stalls_that_are_not_kept_are_counted() -> None:
+    own = OwnPart()
+    for turn in range(1003):
+        own.turn(turn, turn + 2 * GAP)
+    assert (len(own.gaps), own.gaps_dropped) == (1000, 3)
+    assert texts.strange_results([], 0, own.gaps_dropped) == [
+        "3 more times in which the master stalled were not kept"
+    ]
+    own.begin(2000.0, 0.0)
+    assert own.gaps_dropped == 0
