@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from full_run import RUN, write_full_run
 from json_records import valid
 
 from ssbench import record, schemas
-from ssbench.cli import master
+from ssbench.cli import json_output, master
 
 
 def printed(capsys: pytest.CaptureFixture[str], kind: str, *arguments: str) -> dict[str, Any]:
@@ -143,3 +146,15 @@ def test_a_file_is_not_overwritten_unasked(tmp_path: Path, capsys: pytest.Captur
     assert master.main(["config", "--json", str(file)]) == 2
     assert "exists already" in capsys.readouterr().err
     assert master.main(["config", "--json", str(file), "--force"]) == 0
+
+
+def test_a_reader_that_has_seen_enough_changes_no_exit_code(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As ``cleanup-containers --json - | head -1``, whose exit code says whether deletes failed."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as out:  # noqa: PTH123 - a descriptor
+        monkeypatch.setattr(sys, "stdout", out)
+        json_output.write(argparse.Namespace(json=Path("-"), force=False), ["{}\n"])
+    assert not caplog.messages
