@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ssbench.cli import output_file
 from ssbench.cli.options import add_force, port, positive_int, seconds
 from ssbench.cli.output_file import ReaderGoneError
-from ssbench.errors import ClusterError, ExitCode
+from ssbench.errors import ClusterError, ExitCode, UsageError
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.faults import Slow
@@ -121,7 +121,7 @@ def _serve(arguments: argparse.Namespace) -> ExitCode:
         if env_file:
             output_file.check(env_file, force=arguments.force or _was_left(env_file))
             # A program that waits for the file must not read one that an earlier Swift left.
-            env_file.unlink(missing_ok=True)
+            _remove(env_file)
         with _local_swift(arguments) as swift, _variables_told(swift, env_file):
             _warn_of_others(swift)
             _log.info(
@@ -213,4 +213,14 @@ def _variables_told(swift: LocalSwift, env_file: Path | None) -> Iterator[None]:
         yield
     finally:
         if env_file:
-            env_file.unlink(missing_ok=True)
+            _remove(env_file)
+
+
+def _remove(env_file: Path) -> None:
+    """Remove a file with variables, if it is there; leave a pipe, a device and standard output alone."""
+    if output_file.is_standard_output(env_file) or output_file.is_stream(env_file):
+        return
+    try:
+        env_file.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{env_file}: cannot be removed: {error.strerror}") from None

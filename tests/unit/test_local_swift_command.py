@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
+import os
 import shlex
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ssbench.cli import local_swift
+from ssbench.errors import UsageError
 from ssbench.local_swift import LocalSwift
 
 
@@ -81,3 +86,51 @@ def test_a_swift_that_others_reach_is_warned_of(
     assert [[word in message for word in words] for message in caplog.messages] == [[True] * 4] * (
         not is_local
     )
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Iterator[tuple[Path, int]]:
+    """Return a named pipe, and the descriptor of its reader."""
+    path = tmp_path / "variables"
+    os.mkfifo(path)
+    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    yield path, reading
+    os.close(reading)
+
+
+def refuse(_arguments: argparse.Namespace) -> LocalSwift:
+    raise UsageError("refused")
+
+
+@pytest.mark.parametrize("name", ["variables", "-"])
+def test_what_is_no_file_of_ours_is_not_removed(
+    name: str, pipe: tuple[Path, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``--env-file >(...)``, or /dev/stdout: root would have removed it from the system."""
+    monkeypatch.chdir(tmp_path)
+    Path("-").write_text("mine")
+    monkeypatch.setattr(local_swift, "_local_swift", refuse)
+    with pytest.raises(UsageError, match="refused"):
+        local_swift._serve(argparse.Namespace(env_file=Path(name), force=False))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["-", "variables"]
+
+
+def test_a_pipe_has_the_variables_and_stays(pipe: tuple[Path, int]) -> None:
+    path, reading = pipe
+    swift: Any = SimpleNamespace(
+        auth_url="u", user="a:b", key="k", log_directory="l", recon_urls={}, proxies=["proxy-1"]
+    )
+    with local_swift._variables_told(swift, path):
+        assert os.read(reading, 65536).startswith(b"export ST_AUTH=u\n")
+    assert path.is_fifo()
+
+
+def test_a_file_that_cannot_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unlink(_path: Path, *, missing_ok: bool) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    file = tmp_path / "swift.env"
+    file.write_text("mine")
+    with pytest.raises(UsageError, match=r"swift.env: cannot be removed: Permission denied"):
+        local_swift._serve(argparse.Namespace(env_file=file, force=True))
