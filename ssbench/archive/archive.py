@@ -54,8 +54,14 @@ class Archive:
         return sorted(found, key=lambda entry: entry.started) if self._earlier else found
 
     def _entries(self) -> list[Entry]:
-        if not self.folder.is_dir():
-            raise UsageError(f"{self.folder}: is not a folder")
+        try:
+            if not self.folder.is_dir():
+                raise UsageError(f"{self.folder}: is not a folder")
+            return self._indexed()
+        except OSError as error:
+            raise UsageError(f"{self.folder}: cannot be read: {error.strerror}") from None
+
+    def _indexed(self) -> list[Entry]:
         path = self.folder / INDEX
         try:
             try:
@@ -149,4 +155,6 @@ def _not_utf8(path: Path) -> str | None:
 
 def is_reference(text: str) -> bool:
     """Whether a text is a reference to runs of an archive, and not the name of a file that exists."""
-    return (text.startswith("@") or _LAST.match(text) is not None) and not Path(text).exists()
+    if not text.startswith("@") and _LAST.match(text) is None:
+        return False
+    return not os.path.exists(text)  # noqa: PTH110 - it raises nothing where that cannot be known

@@ -82,7 +82,8 @@ def stat_files(arguments: argparse.Namespace) -> list[Path]:
 def _one(arguments: argparse.Namespace, named: str) -> Path:
     """Return the stat file of a name or reference; raises UsageError where it is not one."""
     found = resolve(arguments, [named])
-    if (hint := did_you_mean(named, ["last"])) and not Path(found[0]).exists():
+    there = os.path.exists(found[0])  # noqa: PTH110 - it raises nothing where that cannot be known
+    if not there and (hint := did_you_mean(named, ["last"])):
         raise UsageError(f"{named}: there is no such file{hint}")
     if len(found) > 1:
         raise UsageError(f"{named}: {len(found)} runs have this label; one is expected")
@@ -138,9 +139,11 @@ def floors(
     arguments: argparse.Namespace, configurations: Sequence[Mapping[str, str]], compared: Sequence[str]
 ) -> Floors | None:
     """Return the noise floor from equal runs of the folder that was named; None where there is none."""
-    named = folder(arguments)
-    if named is None or not named.is_dir():
+    if (named := folder(arguments)) is None:
         return None
+    with suppress(OSError):  # which the archive tells
+        if not named.is_dir():
+            return None
     from ssbench.archive.equal import floors_of
 
     archive = open_archive(arguments)

@@ -11,6 +11,7 @@ import argparse
 import logging
 import os
 import shlex
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -145,14 +146,28 @@ def _files(environ: Mapping[str, str]) -> Iterator[_File]:
     own = environ.get("XDG_CONFIG_HOME", "")
     home = environ.get("HOME", "")
     folder = Path(own) if own.startswith("/") else Path(home) / ".config"
-    if folder.is_absolute() and (path := folder / "ssbench" / NAME).is_file():
+    if folder.is_absolute() and _is_there(path := folder / "ssbench" / NAME):
         yield _File(path, _read(path), 1)
-    if (path := Path(NAME)).is_file():
+    if _is_there(path := Path(NAME)):
         if _is_trusted(path):
             yield _File(path, _read(path), 2)
-    elif (path := Path("pyproject.toml")).is_file() and _has_table(path) and _is_trusted(path):
-        content = _read(path).get("tool", {}).get("ssbench", {})
+    elif _is_there(path := Path("pyproject.toml")) and _has_table(path) and _is_trusted(path):
+        tools = _read(path).get("tool", {})
+        content = tools.get("ssbench", {}) if isinstance(tools, dict) else {}
+        if not isinstance(content, dict):
+            raise UsageError(f"{path}: tool.ssbench is not a table")
         yield _File(path, content, 2)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a file is there; warn where that is not known, as in the home of another user."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        _log.warning("%s is ignored: %s", path, error.strerror)
+        return False
 
 
 def _has_table(path: Path) -> bool:

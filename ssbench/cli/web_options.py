@@ -7,7 +7,7 @@ import logging
 import subprocess
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -49,8 +49,9 @@ def live_page(arguments: argparse.Namespace) -> Iterator[LivePage | None]:
         yield None
         return
     given: Path | None = arguments.stats_file
-    if given is not None and given.exists() and not given.is_file():
-        raise UsageError(f"--web reads the stat file, and {given} is not a regular file")
+    with suppress(OSError):  # which whoever writes the file tells
+        if given is not None and given.exists() and not given.is_file():
+            raise UsageError(f"--web reads the stat file, and {given} is not a regular file")
     # Only here: a run without it does without an HTTP server.
     from ssbench.web.sink import LivePage
 

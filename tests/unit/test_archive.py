@@ -142,6 +142,15 @@ def test_a_missing_folder_is_said(folder):
         Archive(folder.path / "missing", folder._read).entries()
 
 
+def test_a_folder_that_cannot_be_read_is_said(folder):
+    """As one of another user, or a name that is too long."""
+    name = "x" * 300
+    with pytest.raises(UsageError, match=r"x: (cannot be read: File name too long|is not a folder)"):
+        Archive(folder.path / name, folder._read).entries()
+    assert archives.floors(arguments(results_dir=folder.path / name), [], []) is None
+    assert is_reference(f"@{name}")
+
+
 def test_where_no_index_can_be_written_one_in_memory_will_do(folder):
     folder.write("a.stat.gz", 1)
     (folder.path / INDEX).mkdir()

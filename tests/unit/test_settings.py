@@ -121,6 +121,23 @@ def test_pyproject_has_a_table_for_it() -> None:
     assert (found.workers, found.retries) == (3, 10)
 
 
+def test_pyproject_with_something_else_than_a_table() -> None:
+    write("[tool]\n# no tool.ssbench\nssbench = 1", "pyproject.toml")
+    with pytest.raises(UsageError, match=r"pyproject.toml: tool.ssbench is not a table"):
+        run_scenario()
+    write("tool = 1  # no tool.ssbench", "pyproject.toml")
+    assert run_scenario().workers is None
+
+
+def test_a_file_that_cannot_be_looked_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in the home of root, where ``runuser -u swift`` has left it in the environment."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", f"/{'x' * 300}")
+    assert run_scenario().workers is None
+    assert f"{'x' * 300}/ssbench/ssbench.toml is ignored: File name too long" in caplog.text
+
+
 def test_a_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write("workers = 2\nseed = 2")
     write("workers = 9", tmp_path / "other.toml")
