@@ -8,6 +8,7 @@ import socket
 import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from collector import taking
@@ -25,7 +26,7 @@ def test_a_run_is_scraped_and_tells_a_statsd_server(fleet: Fleet, tmp_path: Path
         taking() as gateway,
     ):
         server.bind(("127.0.0.1", 0))
-        server.settimeout(30)
+        server.settimeout(60)
         (port,) = free_ports(1)
         run = fleet.run(
             write_scenario(tmp_path),
@@ -43,7 +44,17 @@ def test_a_run_is_scraped_and_tells_a_statsd_server(fleet: Fleet, tmp_path: Path
                     map(float, re.findall(r"(?m)^ssbench_operations_total\S* (.*)$", answer.read().decode()))
                 )
 
-        wait_until(lambda: operations() > 100, "counted operations")
+        lines: list[str] = []
+
+        def listen() -> None:
+            # All the time: datagrams that find no room in the socket are dropped, that of the end too.
+            while "ssbench.run.end:1|c" not in lines:
+                lines.extend(server.recv(65536).decode().split("\n"))
+
+        listening = Thread(target=listen, daemon=True)
+        listening.start()
+        # Some seconds of them: how busy a worker is follows from two of its heartbeats.
+        wait_until(lambda: operations() > 250, "counted operations")
         with ExitStack() as stack:
             # More that say nothing than the run may have descriptors; others are answered, and it ends well.
             for _ in range(200):
@@ -51,14 +62,13 @@ def test_a_run_is_scraped_and_tells_a_statsd_server(fleet: Fleet, tmp_path: Path
             scraped = operations()
             run.signal(signal.SIGINT)
             run.wait_for("Interrupted")
-        lines: list[str] = []
-        while "ssbench.run.end:1|c" not in lines:
-            lines += server.recv(65536).decode().split("\n")
         assert run.end() == ExitCode.INTERRUPTED, run.err
+        listening.join(60)
+    assert "ssbench.run.end:1|c" in lines
     assert lines[0] == "ssbench.run.start:1|c"
     assert "ssbench.workers:1|g" in lines
     count = outcome(fleet.stats).count
-    assert 100 < scraped <= count
+    assert 250 < scraped <= count
     pushed = gateway.requests[-1][3].decode()
     assert sum(map(float, re.findall(r"(?m)^ssbench_operations_total\S* (.*)$", pushed))) == count
     assert 'label="new disks"' in pushed
