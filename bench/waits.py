@@ -39,6 +39,7 @@ STORE = Path(__file__).parent.parent / "tests" / "helpers" / "waiting_store.py"
 SERVERS = Layout(replicas=3, devices=4, object_servers=3, proxies=1)
 #: As Swift has them by default; the embedded one is more patient.
 DEFAULTS = {"conn_timeout": "0.5", "node_timeout": "10"}
+OBJECT_DEFAULTS = {"conn_timeout": "0.5", "node_timeout": "3", "container_update_timeout": "1"}
 
 
 def run(
@@ -124,7 +125,11 @@ def of_swift(
     def cause(folder: Path) -> tuple[Wait, ...]:
         import swiftclient  # noqa: PLC0415
 
-        with LocalSwift(layout=SERVERS, proxy_options={**DEFAULTS, **options}) as swift, ExitStack() as stack:
+        proxy_options = {**DEFAULTS, **options}
+        with (
+            LocalSwift(layout=SERVERS, proxy_options=proxy_options, object_options=OBJECT_DEFAULTS) as swift,
+            ExitStack() as stack,
+        ):
             token = swiftclient.get_auth(swift.auth_url, swift.user, swift.key)[1]
 
             def repair() -> None:

@@ -25,6 +25,11 @@ Options = Mapping[str, str]
 _LISTINGS_KINDS = ("account", "container")
 _RECON_FILES = ("account.recon", "container.recon", "object.recon", "drive.recon")
 
+#: How long servers wait for the account or container that they tell of a change, which is less than proxies
+#: wait for them.
+_UPDATES = {"conn_timeout": "5", "node_timeout": "15"}
+_OBJECT_UPDATES = {**_UPDATES, "container_update_timeout": "15"}
+
 
 def tempauth(token_life: int) -> dict[str, Options]:
     """Swift's own v1 authentication, with the users that its documentation uses in examples."""
@@ -90,9 +95,10 @@ class Configuration:
         for role in self.layout.proxy_names:
             _write(etc / f"{role}.conf", self._proxy(role))
         for kind in _LISTINGS_KINDS:
-            _write(etc / f"{kind}.conf", self._backend(kind, kind, LISTINGS, {}))
+            _write(etc / f"{kind}.conf", self._backend(kind, kind, LISTINGS, _UPDATES))
         for role in self.layout.object_names:
-            _write(etc / f"{role}.conf", self._backend("object", role, role, self.object_options))
+            options = {**_OBJECT_UPDATES, **self.object_options}
+            _write(etc / f"{role}.conf", self._backend("object", role, role, options))
         (etc / "rings.json").write_text(json.dumps(self._rings()))
 
     @property

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +112,25 @@ def test_a_stopped_server_answers_when_it_is_resumed(own_swift):
         requests.get(f"{own_swift.address}/healthcheck", timeout=0.5)
     own_swift.proxy.resume()
     assert requests.get(f"{own_swift.address}/healthcheck", timeout=30).text == "OK"
+
+
+def test_a_write_waits_until_its_container_knows_of_it(own_swift):
+    connection = connect(own_swift)
+    connection.put_container("paused")
+    connection.put_object("paused", "before", b"x")  # the proxy knows the container from now on
+    resumed = threading.Event()
+
+    def resume() -> None:
+        resumed.set()
+        own_swift.listings.resume()
+
+    own_swift.listings.stop()
+    timer = threading.Timer(2.0, resume)
+    timer.start()
+    connection.put_object("paused", "o", b"x")
+    assert resumed.is_set()
+    timer.join()
+    assert [row["name"] for row in connection.get_container("paused")[1]] == ["before", "o"]
 
 
 def test_tokens_expire_and_a_temporary_directory_is_removed():
