@@ -7,12 +7,13 @@ import os
 import re
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet, Program, free_ports
-from runs import INITIAL, TOKEN, Store, is_object, outcome, results_so_far, store, write_scenario
+from runs import INITIAL, TOKEN, Store, is_object, outcome, results_so_far, store, wait_until, write_scenario
 from stand_in_account import StandInAccount
 
 from ssbench.errors import ExitCode
@@ -42,24 +43,26 @@ def test_too_many_errors_end_a_run_with_its_report_and_thresholds(fleet: Fleet, 
     rule.fault = lambda request: Reply(503) if is_object(request) and request.method == "GET" else None
     with FaultServer(rule=rule) as server:
         scenario = write_scenario(tmp_path, fail_if=["create.p50 > 100s"], **GROWS)
-        limits = ("--retries", 0, "--max-errors", 20, "--fail-if", "errors > 1%", "--report", "both")
+        # So many that among as many creates there are enough for a median, though some may be delayed.
+        limits = ("--retries", 0, "--max-errors", 100, "--fail-if", "errors > 1%", "--report", "both")
         run = fleet.run(scenario, "--workers", 1, "-r", 600, *limits, "-S", server.url, "-T", TOKEN)
         assert_reported(run, fleet, ExitCode.THRESHOLD)
         assert len(rule.objects()) == INITIAL  # what it created is deleted
     found = outcome(fleet.stats)
-    assert 20 < found.causes["HTTP 503"] < 2000
+    assert 100 < found.causes["HTTP 503"] < 2000
     summary = run.out.partition("\nfleet - ENDED EARLY after ")[2]
-    assert re.search(r"^! The run ended early: more operations failed than --max-errors 20", summary, re.M)
+    assert re.search(r"^! The run ended early: more operations failed than --max-errors 100", summary, re.M)
     assert re.search(r"^fail-if create.p50 > 100s: ok \([\d.]+ms\)$", summary, re.M)
     assert re.search(r"^fail-if errors > 1%: FAILED \([\d.]+%\)$", summary, re.M)
 
 
 def test_a_store_that_dies_for_good_ends_the_run_with_its_report(fleet: Fleet, tmp_path: Path) -> None:
-    with FaultServer(port=free_ports(1)[0], rule=Store()) as server:
+    with FaultServer(port=free_ports(1)[0], rule=(rule := Store())) as server:
         fleet.worker(1, "-c", 8)
         scenario = write_scenario(tmp_path, operation_count=1_000_000, **GROWS)
         run = fleet.run(scenario, "--give-up-after", 3, "-S", server.url, "-T", TOKEN)
-        run.wait_for(r"[._]{40}")
+        # More than the failures in a row that end the clean-up.
+        wait_until(lambda: len(rule.objects()) > INITIAL + 40, "created objects")
         server.stop()
         assert_reported(run, fleet, ExitCode.CLUSTER)
     assert re.search(
@@ -80,9 +83,9 @@ def test_a_store_that_dies_in_a_timed_run(fleet: Fleet, tmp_path: Path) -> None:
     with store() as (rule, options):
         fleet.worker(1, "-c", 8)
         deletes = itertools.count(1)  # by the clean-up: nothing else deletes
-        # Slower than the operations: a master that is delayed is not asked to have told the worker yet.
+        # Far slower than the operations: a master that is delayed is not asked to have told the worker yet.
         rule.fault = lambda request: (
-            Reply(500, delay=0.2) if request.method == "DELETE" and next(deletes) > 5 else None
+            Reply(500, delay=1.5) if request.method == "DELETE" and next(deletes) > 5 else None
         )
         run = fleet.run(write_scenario(tmp_path, **GROWS), "-r", 3, *options)
         assert_reported(run, fleet, ExitCode.FAILED)
@@ -91,7 +94,7 @@ def test_a_store_that_dies_in_a_timed_run(fleet: Fleet, tmp_path: Path) -> None:
     assert int(left[2]) - int(left[1]) == 5
     assert re.search(r"\d+ x HTTP 500", left[3])
     # Twenty failures in a row, and what the worker did until it was told: a turn through a busy master.
-    assert next(deletes) <= int(left[2]) / 4
+    assert next(deletes) <= max(60, int(left[2]) / 4)
 
 
 def test_uploads_that_never_succeed_are_given_up(fleet: Fleet, tmp_path: Path) -> None:
@@ -111,7 +114,7 @@ def test_slow_operations_are_told_and_waited_for(fleet: Fleet, tmp_path: Path) -
         scenario = write_scenario(tmp_path, operation_count=8, crud_profile=[0, 1, 0, 0])
         run = fleet.run(scenario, "--give-up-after", 1, *options)
         run.wait_for(
-            r"INFO:Waiting for 8 operations to end \(worker 1 on \S+ has 8\); nothing has ended for \d s\n"
+            r"INFO:Waiting for 8 operations to end \(worker 1 on \S+ has 8\); nothing has ended for \d+ s\n"
         )
         rule.release()
         assert run.end() == ExitCode.OK, run.err
@@ -150,6 +153,7 @@ def test_a_token_that_dies_for_good_ends_the_run(fleet: Fleet, tmp_path: Path) -
     with FaultServer(rule=(rule := Store())) as server:
         account = ("X-Storage-Url", server.url), ("X-Auth-Token", TOKEN)
         alive = True
+        began = time.monotonic()
 
         def fault(request: Request) -> Reply | None:
             if "auth" in request.target:
@@ -164,11 +168,12 @@ def test_a_token_that_dies_for_good_ends_the_run(fleet: Fleet, tmp_path: Path) -
         run.wait_for(r"[._]{40}")
         alive = False
         assert_reported(run, fleet, ExitCode.CLUSTER)
+        seconds = time.monotonic() - began
     why = run.wait_for(r"The run ended early: nothing has succeeded for \d+ s: (.*)")[1]
     assert re.search(r"\d+ x authentication failed", why)
     assert re.search(r"\(the last: .*auth/v1.0: .*HTTP 503 Service Unavailable\)", why)
     # Told once, and then every ten seconds.
-    assert run.err.count("Authenticating again has failed") <= 3
+    assert run.err.count("Authenticating again has failed") <= 1 + seconds / 10
     assert set(outcome(fleet.stats).causes) == {None, "HTTP 401"}
 
 
@@ -198,7 +203,7 @@ def test_containers_that_drip_are_told_and_ctrl_c_ends_it_at_once(fleet: Fleet, 
         fleet.worker(1, "-c", 8)
         run = fleet.run(write_scenario(tmp_path), *options)
         run.wait_for(
-            r"INFO:Waiting for containers: 0 of 2 are there, none has come for \d s;"
+            r"INFO:Waiting for containers: 0 of 2 are there, none has come for \d+ s;"
             r" under way: fleet_00000[01], fleet_00000[01]"
         )
         run.signal(signal.SIGINT)
@@ -244,10 +249,10 @@ def test_a_clean_up_that_stands_still_heeds_ctrl_c(
 
 def test_a_clean_up_that_stands_still_says_so_and_gives_up(fleet: Fleet, fault_server: FaultServer) -> None:
     standing_still(fault_server, "listings")
-    run = fleet.master("cleanup-containers", "-S", fault_server.url, "-T", "token", "--give-up-after", 9)
-    run.wait_for(r"INFO:Waiting for Swift: nothing listed or deleted for \d s, 3 containers under way")
+    run = fleet.master("cleanup-containers", "-S", fault_server.url, "-T", "token", "--give-up-after", 12)
+    run.wait_for(r"INFO:Waiting for Swift: nothing listed or deleted for \d+ s, 3 containers under way")
     assert run.end() == ExitCode.CLUSTER, run.err
-    assert "ERROR:Nothing succeeded for 9 s (--give-up-after); run it again to delete the rest\n" in run.err
+    assert "ERROR:Nothing succeeded for 12 s (--give-up-after); run it again to delete the rest\n" in run.err
 
 
 def test_ctrl_c_in_the_clean_up_says_what_is_left(fleet: Fleet, tmp_path: Path) -> None:
