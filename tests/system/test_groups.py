@@ -24,13 +24,13 @@ from ssbench.scenario.reading import load
 from ssbench.statistics import summarize
 
 #: The store answers requests for the objects of the slow group after so many seconds, others at once.
-SLOW = 0.08
+SLOW = 0.25
 
 GROUPS = [
     {"name": "web", "users": 3, "sizes": {"small": 1}, "profile": {"read": 9, "create": 1}},
     {
         "name": "backup",
-        "users": 2,
+        "users": 4,
         "rate": 10,
         "sizes": {"big": 1},
         "profile": {"create": 1},
@@ -86,11 +86,12 @@ def test_a_store_that_is_slow_for_one_group_is_slow_for_no_other(fleet: Fleet, t
         rule.fault = watched
         html, made = tmp_path / "page.html", tmp_path / "report.json"
         run = fleet.run(scenario, "--workers", 2, "--html", html, "--json", made, *options)
-        assert run.end() == ExitCode.OK, run.err
+        # Whether all that was due began before the end is up to the machine.
+        assert run.end() in {ExitCode.OK, ExitCode.NOT_DELIVERED}, run.err
         left = rule.objects()
     # No group has more users than it says, and each object that the run made is deleted.
     assert watched.most["web"] <= 3
-    assert watched.most["backup"] <= 2
+    assert watched.most["backup"] <= 4
     assert {name.rpartition("/")[2].rpartition("_")[0] for name in left} == {"web-small", "backup-big"}
     assert len(left) == 33
 
@@ -119,7 +120,7 @@ def test_a_store_that_is_slow_for_one_group_is_slow_for_no_other(fleet: Fleet, t
         web.numbers.total.count,
         backup.numbers.total.count,
     ]
-    assert [each["asked"]["users"] for each in report["groups"]] == [3, 2]
+    assert [each["asked"]["users"] for each in report["groups"]] == [3, 4]
     assert report["groups"][1]["asked"]["ops_per_second"] == 10
     assert "web: " in run.out
     assert "backup: " in run.out
@@ -127,16 +128,22 @@ def test_a_store_that_is_slow_for_one_group_is_slow_for_no_other(fleet: Fleet, t
 
 
 def test_a_group_that_does_not_get_its_rate_is_named_and_not_green(fleet: Fleet, tmp_path: Path) -> None:
-    """2 users and a store that takes 80 ms do 25 a second of 200; the other group has all it asked for."""
+    """4 users and a store that takes 250 ms do 16 a second of 200; the other group has all it asked for."""
     groups = [GROUPS[0], GROUPS[1] | {"rate": 200}]
     conditions = ["web.read.errors > 0", "backup.undelivered > 99%"]
     with store() as (rule, options):
         rule.fault = Watched(rule.answer)
-        run = fleet.run(write(tmp_path, groups=groups), "--workers", 1, *options)
+        made = tmp_path / "report.json"
+        run = fleet.run(write(tmp_path, groups=groups), "--workers", 1, "--json", made, *options)
         assert run.end() == ExitCode.NOT_DELIVERED
         assert "! group backup: " in run.out
         assert "operations that were due never began" in run.err + run.out
-        assert "group web" not in run.out
+    # A busy machine may be the limit of the other group, which is no reason to call it undelivered.
+    reasons = json.loads(made.read_text())["verdict"]["reasons"]
+    failed = [each["text"] for each in reasons if each["exit_code"] == ExitCode.NOT_DELIVERED]
+    assert len(failed) == 1
+    assert failed[0].startswith("group backup: ")
+    assert not any(each["text"].startswith("group web: ") and each["exit_code"] for each in reasons)
     # What may be missing of one group can be said.
     path = str(fleet.stats)
     more = [option for condition in conditions for option in ("--fail-if", condition)]
@@ -167,7 +174,9 @@ def test_groups_with_a_real_swift(
     scenario = write(tmp_path, groups=groups, container_base=container_base, run_seconds=2)
     stats = tmp_path / "real.stat.gz"
     arguments = ["run-scenario", "-f", str(scenario), "--workers", "2", "-s", str(stats), "--verify"]
-    assert main([*arguments, "--report", "summary"]) == ExitCode.OK, capfd.readouterr()
+    # Whether all that was due began before the end is up to the machine.
+    code = main([*arguments, "--report", "summary"])
+    assert code in {ExitCode.OK, ExitCode.NOT_DELIVERED}, capfd.readouterr()
     numbers = summarize(open_results(stats))
     web, backup = numbers.by_group
     assert web.numbers.total.count > 0
