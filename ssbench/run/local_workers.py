@@ -12,6 +12,7 @@ import os
 import stat
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -111,10 +112,11 @@ class LocalWorkers:
         started = []
         for place, worker in enumerate(self.workers):
             if worker.process.poll() is not None:
-                if worker.process.stdin is not None:
-                    worker.process.stdin.close()
+                # Where that fails, the one that has ended is still there to be stopped.
                 self.workers[place] = self._start(worker.worker_id)
                 started.append(self.workers[place])
+                if worker.process.stdin is not None:
+                    worker.process.stdin.close()
         return started
 
     def _start(self, worker_id: int) -> LocalWorker:
@@ -156,16 +158,17 @@ class LocalWorkers:
         return sum(worker.process.poll() is None for worker in self.workers)
 
     def stop(self, timeout: float = 5.0) -> None:
-        """End them all: close their pipes, and kill who is not gone in time."""
+        """End them all: close their pipes, and kill who is not gone in time; all have the same time."""
         for worker in self.workers:
             if worker.process.stdin is not None:
                 with suppress(OSError):  # it has ended
                     # One whose pipe ends without a word takes its master for killed, and cleans up after it.
                     worker.process.stdin.write(b"\n")
                     worker.process.stdin.close()
+        deadline = time.monotonic() + timeout
         for worker in self.workers:
             try:
-                worker.process.wait(timeout)
+                worker.process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 worker.process.kill()
                 worker.process.wait()

@@ -1,0 +1,55 @@
+"""Workers on the master's host: how they are ended, and started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from ssbench import children
+from ssbench.errors import UsageError
+from ssbench.run.local_workers import LocalWorkers
+
+#: In place of a worker: it ends with its standard input.
+STAND_IN = "import sys; sys.stdin.read()"
+
+
+@pytest.fixture
+def local(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalWorkers]:
+    """Three stand-ins."""
+    monkeypatch.setattr(children, "command", lambda _module: [sys.executable, "-c", STAND_IN])
+    made = LocalWorkers(3, [])
+    yield made
+    made.kill()
+    for worker in made.workers:
+        worker.process.communicate()
+
+
+def test_those_that_hang_are_killed_together(local: LocalWorkers) -> None:
+    for worker in local.workers:
+        os.kill(worker.process.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    local.stop(timeout=1.0)
+    assert 1.0 <= time.monotonic() - began < 2.5
+    assert [worker.process.returncode for worker in local.workers] == [-signal.SIGKILL] * 3
+
+
+def test_all_end_after_one_could_not_be_started_again(
+    local: LocalWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = local.workers[0].process
+    ended.kill()
+    ended.wait()
+
+    def full(_module: str) -> list[str]:
+        raise UsageError("cannot start a local worker")
+
+    monkeypatch.setattr(children, "command", full)
+    with pytest.raises(UsageError, match="cannot start a local worker"):
+        local.start_ended()
+    local.stop()
+    assert [worker.process.returncode for worker in local.workers] == [-signal.SIGKILL, 0, 0]
