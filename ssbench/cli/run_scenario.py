@@ -157,6 +157,8 @@ def _check(arguments: argparse.Namespace) -> None:
         )
     if not arguments.find:
         unfit.refuse(arguments, "--find-within needs --find", "--find-within")
+    if not arguments.repeat and "pause" in arguments.given:
+        raise UsageError("--pause is between the runs of --repeat, which is not given: leave out --pause")
     if arguments.sweep or arguments.find or arguments.repeat:
         several = "--sweep, --find and --repeat are several runs of one master"
         unfit.refuse(arguments, several, "--part", "--start-at")

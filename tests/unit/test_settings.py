@@ -297,6 +297,14 @@ def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptur
         capacity.prepare(run_scenario("-r", "1", "--sweep", "workers=1..4", "--workers", "2"))
 
 
+@pytest.mark.parametrize("words", [[], ["--sweep", "users=1..8"], ["--find", "errors < 1%"]])
+def test_a_pause_of_no_effect_is_refused(words: list[str]) -> None:
+    write('[run-scenario]\npause = "1s"')  # which is for runs that are repeated, and right with all others
+    command._check(parse("run-scenario", "-f", "small", "-r", "1", *words))
+    with pytest.raises(UsageError, match="leave out --pause"):
+        command._check(parse("run-scenario", "-f", "small", "-r", "1", "--pause", "1s", *words))
+
+
 STAGED = """
 name: staged
 sizes: [{name: tiny, size_min: 1, size_max: 1}]
