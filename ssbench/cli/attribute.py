@@ -333,7 +333,7 @@ def _unread(joined: Joined, lines: int, template: str | None) -> str | None:
 
 
 def _waits(joined: Joined) -> tuple[Wait, ...]:
-    """Return the _waits in the latencies of the run, operations of a size within a factor of 4 together."""
+    """Return the waits in the latencies of the run, operations of a size within a factor of 4 together."""
     import numpy as np
 
     from ssbench.statistics.latencies import merge, plain
@@ -344,8 +344,10 @@ def _waits(joined: Joined) -> tuple[Wait, ...]:
     size = (np.log2(np.maximum(operations.size, 1)) // 2).astype(np.int64)
     key = operations.code * np.int64(100) + size
     known = latency > 0
-    leaves = {
-        (int(each) // 100, int(each) % 100): (plain(latency[known & (key == each)]), merge(()))
-        for each in np.unique(key[known])
-    }
+    ended = None if np.isnan(operations.ended[known]).any() else operations.ended
+    leaves = {}
+    for each in np.unique(key[known]).tolist():
+        rows = known & (key == each)
+        times = plain(latency[rows], None if ended is None else ended[rows])
+        leaves[each // 100, each % 100] = (times, merge(()))
     return waits_in(leaves)

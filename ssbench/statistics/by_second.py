@@ -157,6 +157,15 @@ class LatencyTable:
         keys = (seconds[first:] << _BUCKET_BITS) | buckets[first:]
         return LatencyTable([(keys, counts[first:].astype(np.uint32))] if len(keys) else ())
 
+    def between(self, low: float, high: float) -> Counter[int]:
+        """Return how many latencies from ``low`` to ``high`` each second has, to the width of a bucket."""
+        seconds, buckets, counts = self._rows()
+        first, last = np.array([max(low, 0.0), high]).view(np.int64) >> _LOWER_BITS
+        inside = (buckets >= first) & (buckets <= last)
+        found: Counter[int] = Counter()
+        tally(found, seconds[inside], counts[inside])
+        return found
+
     def percentile(self, share: float) -> float:
         """Return a percentile (0 to 1) of all of them, within the width of a bucket; NaN without any."""
         _, buckets, counts = self._rows()

@@ -237,10 +237,11 @@ def slowest(block: ResultBlock, row: int, latency: float, before: int) -> Slowes
     )
 
 
-def plain(values: npt.NDArray[np.float64]) -> Latencies:
-    """Return latencies above 0 of which nothing else is known."""
+def plain(values: npt.NDArray[np.float64], ended: npt.NDArray[np.float64] | None = None) -> Latencies:
+    """Return latencies above 0; ``ended`` is when their operations did, where that is known."""
     if not len(values):
         return merge(())
+    table = LatencyTable() if ended is None else LatencyTable.of(ended, values)
     values = _ordered(values)
     return Latencies(
         len(values),
@@ -250,6 +251,7 @@ def plain(values: npt.NDArray[np.float64]) -> Latencies:
         float(values.std()),
         None,
         (values,),
+        table,
     )
 
 
@@ -295,11 +297,10 @@ class LatencyCollector:
         """Make a part of what is pending, so that only little is ever there twice."""
         if not self._pending_count:
             return
-        values = np.concatenate([each for each, _ in self._pending])
-        table = LatencyTable.of(np.concatenate([each for _, each in self._pending]), values)
+        values, ended = (np.concatenate(each) for each in zip(*self._pending, strict=True))
         self._pending.clear()
         self._pending_count = 0
-        self._parts.append(replace(plain(values), by_second=table))
+        self._parts.append(plain(values, ended))
 
 
 def merge(parts: Iterable[Latencies]) -> Latencies:

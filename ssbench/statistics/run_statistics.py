@@ -227,7 +227,7 @@ def numbers_of(
         error_code=summary.error_code if summary else 0,
         trouble=summary is not None and summary.trouble,
         sending=_sending(summary),
-        waits=waits(leaves, course.stalls if course else (), facts.run.scenario.user_count),
+        waits=waits(leaves, facts.run.scenario.user_count),
     )
 
 

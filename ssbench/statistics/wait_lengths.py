@@ -1,8 +1,8 @@
 """How long systems wait by default: the one table of lengths by which latencies pile up, and their names.
 
 Sources: Linux ``include/net/tcp.h`` (TCP_DELACK_MIN, TCP_RTO_MIN, TCP_TIMEOUT_INIT, which doubles from
-the first retry on, since 6.5 from the fifth: tcp_syn_linear_timeouts),
-resolv.conf(5) (``timeout``), and Swift's sample configuration for its defaults.
+the first retry on, since 6.5 from the fifth: tcp_syn_linear_timeouts), its ``kernel/time/timer.c`` (how late
+timers are), resolv.conf(5) (``timeout``), and Swift's sample configuration for its defaults.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ class Length:
 
     ``reads`` and ``writes`` tell of which requests it can be part. With ``alone`` it is named even where
     every request waits and nothing faster tells how long they take without: no round trip is that long.
+    With ``shared`` all that begin during it wait for its end, those that begin later for less.
     """
 
     seconds: float
@@ -26,7 +27,12 @@ class Length:
     reads: bool = True
     writes: bool = True
     alone: bool = True
+    shared: bool = False
 
+
+#: The kernel's wheel of timers has coarser steps for longer ones: one of a second is late by up to 32 ms with
+#: 250 ticks a second, by up to 64 ms with 1,000; and so is each of several in a row.
+_LATE = 0.065
 
 _SYN = "a lost SYN that was sent again"
 _SYN_ADVICE = (
@@ -73,18 +79,19 @@ LENGTHS = (
     ),
     Length(
         1.0,
-        0.03,
+        _LATE,
         f"{_SYN} between the first server and the next",
         _SYN_ADVICE,
         writes=False,
     ),
-    *(Length(each, 0.03 * each, _SYN, _SYN_ADVICE, connecting=True) for each in (1.0, 2.0, 3.0, 7.0)),
+    *(Length(each, _LATE * each, _SYN, _SYN_ADVICE, connecting=True) for each in (1.0, 2.0, 3.0, 7.0)),
     Length(
         5.0,
         0.05,
         "a name server that does not answer",
         "look at the first name servers of /etc/resolv.conf on the workers' hosts, or use addresses",
         connecting=True,
+        shared=True,  # by the connections of a worker
     ),
     Length(
         10.0,

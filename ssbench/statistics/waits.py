@@ -3,10 +3,13 @@
 A wait of q seconds moves requests to q plus what they take without it, or less where other work goes on
 meanwhile, as that of the other replicas of a write. So the requests below q/2 tell where the others of the
 same operation and size class have to be: in a window from q to q plus their 95th percentile and the timer's
-jitter. A wait is named where this window
+jitter. Where they spread widely it is a lower percentile, so that the window tells more of each. A wait is
+named where this window
 
 - has four times as many requests as one as wide just below it, and twice as many as one above;
-- has more than twice as many as its share of all from q/1.5 to 1.5 q (binomial; Holm over all tests, 0.01).
+- has more than twice as many as its share of all from q/1.5 to 1.5 q (binomial; Holm over all tests, 0.01);
+- has them at several times. A pause of a store or a network delays what all users have under way: it is one
+  event, and as long as a timer by chance, however many users there are.
 
 Where no request is faster than q, those of the other operations tell what a request takes. What is true of
 one size class alone can be its usual time, so another class must agree where there are several.
@@ -24,7 +27,6 @@ from ssbench.operation import Operation
 from ssbench.operations import OPERATIONS
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.latencies import Latencies, merge
-from ssbench.statistics.stalls import Stall
 from ssbench.statistics.wait_lengths import LENGTHS, Length
 
 #: What reports call these.
@@ -37,14 +39,16 @@ _LEAST = 5
 _FAST = 10
 #: Times as many as below the window, and as above it.
 _STEP, _PEAK = 4, 2
+#: Shares of the requests that wait of which the window may be.
+_RANKS = (0.95, 0.8, 0.65, 0.5)
 #: What requests take without the wait is less than this share of it; else the two cannot be told apart.
 _SHARE = 0.25
 #: Where all requests wait, most lie within this share of the length.
 _NARROW = 0.15
 #: Where all requests wait, this share of them may not, and this one is no longer than that.
 _FEW, _MOST = 0.05, 0.75
-#: A stall explains waits that are not longer than it divided by this.
-_SAME = 0.75
+#: Fewer pauses than this may all be as long by chance.
+_EVENTS = 4
 #: A timer is never early, but the clock that measures may be off by this.
 _EARLY = 0.0005
 #: Of so many requests the probability is exact.
@@ -70,11 +74,28 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class _Usual:
+    """What requests take without a wait (s).
+
+    Up to ``most`` takes the share of them by which they are best told from others, up to ``tail`` the
+    most of which that can be said.
+    """
+
+    most: float
+    tail: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Leaf:
-    """What one size class of an operation has near a length: requests, and how many by chance at most."""
+    """What one size class of an operation has near a length: requests, and how many by chance at most.
+
+    Those ``inside`` took from ``low`` to ``high``.
+    """
 
     operation: Operation
-    count: int
+    latencies: Latencies
+    low: float
+    high: float
     inside: int
     below: int = 0
     above: int = 0
@@ -83,7 +104,7 @@ class _Leaf:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Crowd:
     """Leaves together, with the probability that they have so many by chance.
 
@@ -95,38 +116,47 @@ class _Crowd:
     requests: int
     count: int
     probability: float
+    leaves: tuple[_Leaf, ...]
     pooled: bool = False
+
+    def events(self, users: float) -> int:
+        """Return of how many pauses of all ``users`` these requests are at least; 0 where that is not known.
+
+        Each user waits once in a pause, so that more in a second are of several.
+        """
+        seconds: Counter[int] = Counter()
+        for leaf in self.leaves:
+            seconds.update(leaf.latencies.by_second.between(leaf.low, leaf.high))
+        return sum(math.ceil(requests / users) for requests in seconds.values())
 
 
 #: Latencies of the requests themselves and of connecting, by operation and size class.
 Leaves = Mapping[tuple[int, int], tuple[Latencies, Latencies]]
 
 
-def waits(leaves: Mapping[tuple[int, ...], Figures], stalls: Iterable[Stall], users: int) -> tuple[Wait, ...]:
-    """Return the waits in the successes of a run; ``leaves`` are figures by operation and size class.
+def waits(leaves: Mapping[tuple[int, ...], Figures], users: int) -> tuple[Wait, ...]:
+    """Return the waits in the successes of a run; ``leaves`` are figures by operation and size class."""
+    times = {(key[0], key[1]): (figures.last_attempt, figures.connecting) for key, figures in leaves.items()}
+    return waits_in(times, users)
 
-    In a stall every one of the ``users`` may wait as long as it lasts. What stalls of that length explain
-    is no wait.
+
+def waits_in(leaves: Leaves, users: float = math.inf) -> tuple[Wait, ...]:
+    """Return the waits in latencies of the requests themselves, and of connecting for them.
+
+    ``users`` is how many operations are under way at once, at most.
     """
-    found = waits_in(
-        {(key[0], key[1]): (figures.last_attempt, figures.connecting) for key, figures in leaves.items()}
-    )
-    lengths = [stall.seconds for stall in stalls]
-    return tuple(
-        wait
-        for wait in found
-        if wait.requests > users * sum(_SAME * wait.seconds < length for length in lengths)
-    )
-
-
-def waits_in(leaves: Leaves) -> tuple[Wait, ...]:
-    """Return the waits in latencies of the requests themselves, and of connecting for them."""
     tests = [crowd for length in LENGTHS for crowd in _crowds(length, leaves)]
     tests += _pooled(leaves)
     significant = list(_significant(tests))
+    # A pause delays operations of every kind.
+    events = {
+        crowd.length: max(each.events(users) for each in tests if each.length == crowd.length)
+        for crowd in significant
+    }
+    found = [crowd for crowd in significant if not 0 < events[crowd.length] < _EVENTS]
     # What single operations show is not said once more of all, nor what single lengths show.
-    known = {crowd.length for crowd in significant if crowd.operation}
-    causes = {crowd.length.name for crowd in significant if not crowd.pooled}
+    known = {crowd.length for crowd in found if crowd.operation}
+    causes = {crowd.length.name for crowd in found if not crowd.pooled}
     return tuple(
         Wait(
             each.length.seconds,
@@ -138,7 +168,7 @@ def waits_in(leaves: Leaves) -> tuple[Wait, ...]:
             each.count,
         )
         for each in tests
-        if each in significant
+        if each in found
         and (each.operation or each.length not in known)
         and not (each.pooled and each.length.name in causes)
     )
@@ -160,8 +190,11 @@ def _crowds(length: Length, leaves: Leaves) -> Iterator[_Crowd]:
     """
     if length.connecting:
         every = merge(connecting for _, connecting in leaves.values())
+        requests = merge(request for request, _ in leaves.values())
         operation = OPERATIONS.drawn[0]
-        found = _leaf(operation, length, every, every)
+        # A user whose request is under way begins to wait for the same answer when that has ended.
+        later = _usual(requests, length) if length.shared else None
+        found = _leaf(operation, length, every, every, later.tail if later else 0.0)
         yield from _tested(length, "", [found] if found else [])
         return
     together: list[_Leaf] = []
@@ -203,25 +236,39 @@ def _tested(length: Length, name: str, leaves: list[_Leaf]) -> Iterator[_Crowd]:
     chance = sum(leaf.near * leaf.chance for leaf in parts) / max(near, 1)
     crowded = inside >= max(_LEAST, _STEP * below, _PEAK * above)
     probability = 0.0 if whole else _tail(near, chance, inside) if crowded else 1.0
-    yield _Crowd(length, name, inside * crowded + whole, sum(leaf.count for leaf in leaves), probability)
+    yield _Crowd(
+        length,
+        name,
+        inside * crowded + whole,
+        sum(leaf.latencies.count for leaf in leaves),
+        probability,
+        (*leaves,),
+    )
 
 
-def _leaf(operation: Operation, length: Length, latencies: Latencies, others: Latencies) -> _Leaf | None:
-    """Count what is near a length in one size class; None where nothing can be told of it."""
-    usual = _usual(latencies, length.seconds)
+def _leaf(
+    operation: Operation, length: Length, latencies: Latencies, others: Latencies, later: float = 0.0
+) -> _Leaf | None:
+    """Count what is near a length in one size class; None where nothing can be told of it.
+
+    Some wait for less, as they began up to ``later`` seconds after it did.
+    """
+    usual = _usual(latencies, length)
     if usual is None:
         return _whole(operation, length, latencies, others)
-    low = length.seconds - _EARLY
-    high = length.seconds + usual + length.jitter
+    low = length.seconds - later - _EARLY
+    high, tail = (length.seconds + each + length.jitter for each in (usual.most, usual.tail))
     width = high - low
     return _Leaf(
         operation,
-        latencies.count,
+        latencies,
+        low,
+        high,
         inside=latencies.between(low, high),
         below=latencies.between(low - width, low),
-        above=latencies.between(high, high + width),
+        above=latencies.between(tail, tail + width),
         near=latencies.between(length.seconds / _NEAR, length.seconds * _NEAR),
-        chance=min(1.0, 2 * width / (length.seconds * (_NEAR - 1 / _NEAR))),
+        chance=_chance(length, width),
     )
 
 
@@ -229,24 +276,44 @@ def _whole(operation: Operation, length: Length, latencies: Latencies, others: L
     """Test whether all requests are about that long, which no usual time is by chance."""
     fast = latencies.between(0.0, length.seconds / 2)
     count = latencies.count - fast
-    if not length.alone and _usual(others, length.seconds) is None:
+    if not length.alone and _usual(others, length) is None:
         return None
     if count < 2 * _FAST or fast > max(_FAST, _FEW * count):
         return None
     if latencies.between(length.seconds / 2, length.seconds - _EARLY) > _FEW * count:
         return None
-    most = length.seconds + max(_NARROW * length.seconds, length.jitter)
-    inside = latencies.between(length.seconds - _EARLY, most)
-    return _Leaf(operation, latencies.count, inside, whole=True) if inside >= _MOST * count else None
+    low, high = length.seconds - _EARLY, length.seconds + max(_NARROW * length.seconds, length.jitter)
+    inside = latencies.between(low, high)
+    return _Leaf(operation, latencies, low, high, inside, whole=True) if inside >= _MOST * count else None
 
 
-def _usual(latencies: Latencies, seconds: float) -> float | None:
-    """Return what requests take without a wait (s): the 95th percentile or, if long, the median."""
-    fast = latencies.between(0.0, seconds / 2)
+def _usual(latencies: Latencies, length: Length) -> _Usual | None:
+    """Return what requests take without a wait.
+
+    None where half of them take so long that those that wait cannot be told from them.
+    """
+    fast = latencies.between(0.0, length.seconds / 2)
     if fast < _FAST:
         return None
-    usual = (latencies.smallest(max(1, round(rank * fast))) for rank in (0.95, 0.5))
-    return next((most for most in usual if most <= _SHARE * seconds), None)
+    times = [(rank, latencies.smallest(max(1, round(rank * fast)))) for rank in _RANKS]
+    times = [(rank, most) for rank, most in times if most <= _SHARE * length.seconds]
+    if not times:
+        return None
+    _, most = max(times, key=lambda each: _information(each[0], _chance(length, each[1] + length.jitter)))
+    return _Usual(most, max(most for _, most in times))
+
+
+def _chance(length: Length, width: float) -> float:
+    """Return which share of the requests near a length a window of this width has by chance, at most."""
+    return min(1.0, 2 * width / (length.seconds * (_NEAR - 1 / _NEAR)))
+
+
+def _information(share: float, chance: float) -> float:
+    """Return how much each request tells of a window that has this share of them, in place of the other."""
+    if share <= chance:
+        return 0.0
+    rest = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
+    return share * math.log(share / chance) + rest
 
 
 def _agreeing(leaves: list[_Leaf], classes: int) -> list[_Leaf]:
@@ -266,8 +333,7 @@ def _significant(tests: list[_Crowd]) -> Iterable[_Crowd]:
 
 def _tail(trials: int, chance: float, least: int) -> float:
     """Return the probability of ``least`` or more successes; an upper bound for many (Chernoff)."""
-    share = least / trials
-    if share <= chance:
+    if least <= trials * chance:
         return 1.0
     if trials <= _EXACT:
         terms = (
@@ -275,7 +341,4 @@ def _tail(trials: int, chance: float, least: int) -> float:
             for count in range(least, trials + 1)
         )
         return math.fsum(terms)
-    entropy = share * math.log(share / chance)
-    if share < 1:
-        entropy += (1 - share) * math.log((1 - share) / (1 - chance))
-    return math.exp(-trials * entropy)
+    return math.exp(-trials * _information(least / trials, chance))

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from planted_load import play
 from result_rows import block
 
 from ssbench.results import RunDescription, RunSummary
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import Collector, RunStatistics, make_statistics
 
 Floats = npt.NDArray[np.float64]
@@ -85,7 +86,30 @@ def statistics_of(seed: int, plant: Plant | None = None, count: int | None = Non
             connecting[waits] = extra[waits]
             others = ~waits & (random.random(count) < 0.2)
             connecting[others] = random.exponential(0.0005, int(others.sum()))
+    else:
+        new = random.random(count) < random.choice([0.02, 0.2, 1.0])
+        connecting[new] = healthy(random, int(new.sum()), 10 ** random.uniform(-4, -1))
+        latency += connecting
     return _statistics(operation, size_class, latency, connecting)
+
+
+def pausing(seed: int) -> RunStatistics:
+    """Return the statistics of a run whose store pauses now and then, and delays what all users have sent."""
+    random = np.random.default_rng(seed)
+    users, seconds, median = int(random.choice([8, 32, 64])), 6, 10 ** random.uniform(-2.2, -1.6)
+    number = int(random.integers(1, 6))
+    begin, last = np.sort(random.uniform(0, seconds, number)), 10 ** random.uniform(-1.6, 0.2, number)
+
+    def store(sent: float) -> float:
+        ended = sent + median * random.lognormal(0, 0.4)
+        for start, length in zip(begin, last, strict=True):
+            if start <= sent < start + length:
+                ended += start + length - sent
+            elif sent < start < ended:
+                ended += length
+        return float(ended)
+
+    return play(store, [Stage(seconds, (users, users), None)])
 
 
 def _statistics(

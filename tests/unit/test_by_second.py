@@ -68,3 +68,10 @@ def test_the_interval_of_a_percentile_has_the_truth_in_it(share):
         plain += abs(found - share) <= 1.96 * math.sqrt(share * (1 - share) / count)
     assert hits >= 0.86 * runs  # of 1000: 916 and 921
     assert plain < hits  # of 1000: 622 and 809
+
+
+def test_latencies_are_counted_by_second():
+    table = LatencyTable.of(np.array([5.1, 5.9, 7.0, 7.5, 8.0]), np.array([0.2, 0.21, 0.2, 1.0, 0.1]))
+    assert table.between(0.19, 0.22) == {5: 2, 7: 1}
+    assert table.between(0.5, 2.0) == {7: 1}
+    assert LatencyTable().between(0.0, 1.0) == {}

@@ -1,9 +1,10 @@
 """Waits that are as long as a constant of the system are named, and nothing is where there are none."""
 
 import numpy as np
+import planted
 import pytest
 from planted_stores import STORES
-from simulated_waits import Plant, statistics_of
+from simulated_waits import Plant, pausing, statistics_of
 
 from ssbench import products
 from ssbench.products import Product
@@ -112,3 +113,66 @@ def test_what_goes_on_during_a_wait_does_not_come_on_top_of_it():
     waited = 0.5 + rng.uniform(0.0, 0.04, 25)
     found = waits_in({(0, 0): (plain(np.concatenate([usual, waited])), merge(()))})
     assert [(wait.seconds, wait.operation, wait.requests) for wait in found] == [(0.5, "create", 25)]
+
+
+def test_pauses_that_all_users_meet_are_no_wait():
+    """Each is one event: that it is as long as a timer is chance, however many users it delays."""
+    # Of 300 runs those that have a wait where each request counts by itself, and some others.
+    assert not any(pausing(seed).waits for seed in (*range(20), 23, 68, 109, 173, 184, 241, 271))
+
+
+@pytest.mark.parametrize("pauses", [2, 8])
+def test_requests_that_wait_at_the_same_time_are_one_event(pauses):
+    rng = np.random.default_rng(3)
+    usual, waited = rng.lognormal(-5, 0.3, 2000), 0.2 + rng.exponential(0.003, (pauses, 30))
+    ended = np.concatenate([rng.uniform(0, 60, 2000), np.repeat(7.0 * np.arange(pauses), 30)])
+    times = plain(np.concatenate([usual, waited.ravel()]), ended)
+    found = waits_in({(0, 0): (times, merge(()))}, users=30)
+    assert [each.seconds for each in found] == ([0.2] if pauses == 8 else [])
+
+
+def test_waits_of_few_users_within_a_second_are_several_events():
+    rng = np.random.default_rng(3)
+    waited = 0.2 + rng.exponential(0.003, 20)
+    times = np.concatenate([rng.lognormal(-5, 0.3, 2000), waited])
+    ended = np.concatenate([rng.uniform(0, 3, 2000), np.full(20, 1.5)])
+    assert waits_in({(0, 0): (plain(times, ended), merge(()))}, users=20) == ()
+    assert len(waits_in({(0, 0): (plain(times, ended), merge(()))}, users=4)) == 1
+
+
+@pytest.mark.parametrize("step", [0.032, 0.064])
+def test_timers_of_the_kernel_are_late_by_its_steps(step):
+    """A SYN is sent again after a second, and at the next step of the wheel of timers."""
+    rng = np.random.default_rng(2)
+    connecting = np.concatenate([rng.exponential(0.0003, 1000), 1.0 + rng.uniform(0, step, 40)])
+    (wait,) = waits_in({(0, 0): (plain(rng.lognormal(-5, 0.3, 1000)), plain(connecting))})
+    assert (wait.seconds, wait.connecting, wait.requests) == (1.0, True, 40)
+
+
+def test_a_slow_name_server_is_named():
+    """All users of a worker wait for the same answer: those whose request is under way for a little less."""
+    until = -10.0
+
+    def store(place, sent):
+        nonlocal until
+        if sent > until + 1.0:  # what was found is used for a second
+            until = sent + 5.004
+        connecting = max(until - sent, 0.0002)
+        return planted.Met(connecting + (3 + place % 5) * 1e-3, connecting=connecting)
+
+    report = planted.play(store, users=4, seconds=40)
+    assert "connections wait 5 s, the length of a name server that does not answer" in " ".join(
+        report.split()
+    )
+
+
+def test_waits_are_seen_where_what_requests_take_without_spreads_widely():
+    """One in fourteen takes more than a quarter of the wait."""
+    named = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        latency = rng.lognormal(np.log(0.055), 0.55, 190)
+        latency[:40] += 0.5
+        found = waits_in({(3, 0): (plain(latency), merge(()))})
+        named += [(wait.seconds, wait.operation) for wait in found] == [(0.5, "delete")]
+    assert named >= 18  # 20 of 20; with the median in place of the percentile that is told best 15
