@@ -1,13 +1,15 @@
 """Whether reports name waits that are as long as a constant of the system, and none where there are none.
 
-    python bench/waits.py [--simulated] [--real] [--rounds N] [CAUSE...]
+    python bench/waits.py [--simulated] [--real] [--rounds N] [--keep FOLDER] [CAUSE...]
+    python bench/waits.py --again FOLDER [CAUSE...]
 
-``--simulated`` draws 300 healthy runs, and runs with each wait planted in 2 %, 30 % and all of the requests
-of one operation. ``--real`` makes real ones on this machine: a server with
-Nagle's algorithm, segments and SYNs that the kernel drops, a full listen queue, and an
-embedded Swift of which a server is stopped or takes no connections; then healthy runs. It ends with 1 where
-fewer than nine of ten waits are named, or where more than one of 20 healthy runs or 1 % of the simulated ones
-has one.
+``--simulated`` draws 300 healthy runs, 300 whose store pauses at times, and runs with each wait planted in
+2 %, 30 % and all of the requests of one operation. ``--real`` makes real ones on this machine: a server with
+Nagle's algorithm, segments and SYNs that the kernel drops, a full listen queue, a name server that does not
+answer (in a network namespace), and an embedded Swift of which a server is stopped or takes no connections;
+then healthy runs. ``--keep`` leaves their stat files in a folder, ``--again`` judges such files once more.
+It ends with 1 where fewer than nine of ten waits are named, or where more than one of 20 healthy runs or 1 %
+of the simulated ones has one.
 """
 
 from __future__ import annotations
@@ -20,23 +22,27 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import yaml
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
-from simulated_waits import Plant, statistics_of
+from simulated_waits import Plant, pausing, statistics_of
 
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.run_results import open_results
-from ssbench.statistics import Wait, summarize
+from ssbench.statistics import summarize
 from ssbench.statistics.wait_lengths import LENGTHS
 from ssbench.statistics.waits import sentence
 
+#: Makes a run in a folder, and returns its stat file.
+Cause = Callable[[Path], Path]
 STORE = Path(__file__).parent.parent / "tests" / "helpers" / "waiting_store.py"
 SERVERS = Layout(replicas=3, devices=4, object_servers=3, proxies=1)
+#: What files of runs without a cause are called.
+_HEALTHY = "healthy"
 #: As Swift has them by default; the embedded one is more patient.
 DEFAULTS = {"conn_timeout": "0.5", "node_timeout": "10"}
 OBJECT_DEFAULTS = {"conn_timeout": "0.5", "node_timeout": "3", "container_update_timeout": "1"}
@@ -50,10 +56,12 @@ def run(
     token: str = "t",
     crud: Sequence[int] = (4, 5, 0, 1),
     begins: Callable[[], None] = lambda: None,
-) -> tuple[Wait, ...]:
-    """Run a scenario of small objects, and return the waits that its report names.
+    within: Sequence[object] = (),
+) -> Path:
+    """Run a scenario of small objects, and return its stat file.
 
-    ``begins`` is called once the initial objects are there.
+    ``begins`` is called once the initial objects are there. ``within`` is a command that runs the rest of its
+    line.
     """
     scenario, results = folder / "waits.yaml", folder / f"{time.monotonic_ns()}.stat.gz"
     scenario.write_text(
@@ -75,7 +83,7 @@ def run(
     )
     words = ["run-scenario", "-f", scenario, "-s", results, "--workers", 1, "-R", *options]
     words += ["-S", url, "-T", token]
-    command = [sys.executable, "-m", "ssbench.cli.master", *map(str, words)]
+    command = [*map(str, within), sys.executable, "-m", "ssbench.cli.master", *map(str, words)]
     with subprocess.Popen(
         command,
         stdout=subprocess.DEVNULL,
@@ -89,27 +97,39 @@ def run(
                 begins()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return summarize(open_results(results)).waits
+    return results
 
 
 @contextmanager
-def store(*options: object) -> Iterator[str]:
-    """Run the small store; yields its port."""
-    process = subprocess.Popen([sys.executable, STORE, *map(str, options)], stdout=subprocess.PIPE, text=True)
+def store(*options: object, within: Sequence[object] = ()) -> Iterator[tuple[str, int]]:
+    """Run the small store; yields its port and process id."""
+    command = [*map(str, within), sys.executable, STORE, *map(str, options)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout
     try:
-        yield process.stdout.readline().strip()
+        yield process.stdout.readline().strip(), process.pid
     finally:
         process.kill()
         process.wait()
 
 
-def of_store(*options: object, operations: int = 400, users: int = 4) -> Callable[[Path], tuple[Wait, ...]]:
-    def cause(folder: Path) -> tuple[Wait, ...]:
-        with store(*options) as port:
+def of_store(*options: object, operations: int = 400, users: int = 4) -> Cause:
+    def cause(folder: Path) -> Path:
+        with store(*options) as (port, _):
             return run(folder, f"http://127.0.0.1:{port}/v1/AUTH_test", "-u", users, operations=operations)
 
     return cause
+
+
+def slow_name_server(folder: Path) -> Path:
+    """Have the first name server of a network of its own answer nothing, and connections be new."""
+    names = folder / "resolv.conf"
+    names.write_text("nameserver 127.0.0.2\nnameserver 127.0.0.3\n")
+    script = 'ip link set lo up && mount --bind "$0" /etc/resolv.conf && exec "$@"'
+    within = ("unshare", "--map-root-user", "--net", "--mount", "sh", "-c", script, names)
+    with store("--close", "--names", within=within) as (port, process):
+        inside = ("nsenter", "--target", process, "--user", "--net", "--mount", "--preserve-credentials")
+        return run(folder, f"http://store.test:{port}/v1/AUTH_test", "-u", 4, "-r", 40, within=inside)
 
 
 def of_swift(
@@ -118,11 +138,15 @@ def of_swift(
     lasting: float = 15.0,
     users: int = 2,
     crud: Sequence[int] = (4, 5, 0, 1),
+    early: bool = False,
     **options: str,
-) -> Callable[[Path], tuple[Wait, ...]]:
-    """Have something happen to an embedded Swift for the first seconds of a run's operations."""
+) -> Cause:
+    """Have something happen to an embedded Swift for the first seconds of a run's operations.
 
-    def cause(folder: Path) -> tuple[Wait, ...]:
+    What takes time to bring about has happened before the run.
+    """
+
+    def cause(folder: Path) -> Path:
         import swiftclient  # noqa: PLC0415
 
         proxy_options = {**DEFAULTS, **options}
@@ -141,10 +165,13 @@ def of_swift(
 
             def begins() -> None:
                 if fault:
-                    fault(swift, stack)
+                    if not early:
+                        fault(swift, stack)
                     timer.start()
 
             try:
+                if fault and early:
+                    fault(swift, stack)
                 return run(
                     folder,
                     swift.storage_url,
@@ -182,57 +209,83 @@ def full_object_server(swift: LocalSwift, stack: ExitStack) -> None:
         sock.connect_ex(("127.0.0.1", port))
 
 
-CAUSES: dict[str, tuple[Callable[[Path], tuple[Wait, ...]], float, bool]] = {
-    "Nagle with delayed ACK": (of_store("--nagle"), 0.04, False),
-    "lost segments": (of_store("--lose", 0.03, operations=600), 0.2, False),
-    "lost SYNs": (of_store("--close", "--drop-syn", 0.05, operations=300), 1.0, True),
-    "SYNs lost twice": (of_store("--close", "--drop-syn", 0.3, operations=200), 2.0, True),
+#: Each with a word of what it is to be named, and whether connections wait.
+CAUSES: dict[str, tuple[Cause, str, bool]] = {
+    "Nagle with delayed ACK": (of_store("--nagle"), "Nagle", False),
+    "lost segments": (of_store("--lose", 0.03, operations=2000), "retransmission", False),
+    "lost SYNs": (of_store("--close", "--drop-syn", 0.05, operations=600), "SYN", True),
     "full listen queue": (
         of_store("--close", "--backlog", 4, "--pause", 0.1, operations=3000, users=16),
-        1.0,
+        "SYN",
         True,
     ),
-    "stopped container server": (of_swift(stopped_container_server), 1.0, False),
+    "slow name server": (slow_name_server, "name server", True),
+    "stopped container server": (of_swift(stopped_container_server), "container_update_timeout", False),
     # Of what it is asked to write it would first say 100 Continue, which proxies await for node_timeout.
-    "stopped replica, deletes": (of_swift(stopped_object_server, 100, crud=(0, 0, 0, 1)), 0.5, False),
-    "stopped replica, reads": (of_swift(stopped_object_server, 200, lasting=45.0, users=6), 10.0, False),
-    "full object server": (of_swift(full_object_server), 0.5, False),
+    "stopped replica, deletes": (
+        of_swift(stopped_object_server, 100, crud=(0, 0, 0, 1)),
+        "post_quorum_timeout",
+        False,
+    ),
+    "stopped replica, reads": (
+        of_swift(stopped_object_server, 200, lasting=45.0, users=6),
+        "node_timeout",
+        False,
+    ),
+    "full object server": (of_swift(full_object_server, lasting=30.0, early=True), "conn_timeout", False),
     "concurrent gets": (
         of_swift(stopped_object_server, crud=(0, 1, 0, 0), concurrent_gets="yes", concurrency_timeout="0.5"),
-        0.5,
+        "concurrency_timeout",
         False,
     ),
 }
 
 
-def real(rounds: int, chosen: list[str]) -> bool:
-    named = tried = 0
-    healthy = [of_store(), of_store("--close"), of_swift(None), of_swift(None, concurrent_gets="yes")]
-    with tempfile.TemporaryDirectory() as temporary:
-        for name, (cause, seconds, connecting) in CAUSES.items():
-            for _ in range(rounds if not chosen or name in chosen else 0):
-                found = cause(Path(temporary))
-                # A SYN that is lost more than once is one as well.
-                right = any(
-                    each.connecting if connecting else (each.seconds, each.connecting) == (seconds, False)
-                    for each in found
-                )
-                named, tried = named + right, tried + 1
-                said = f"{'named' if right else 'MISSED'}: {name} (load {os.getloadavg()[0]:.0f})"
-                print(said, *map(sentence, found), sep="\n    ", flush=True)
-        wrong = 0
-        for place in range(0 if chosen else 10 * rounds):
-            found = healthy[place % len(healthy)](Path(temporary))
-            wrong += bool(found)
-            said = f"healthy: {'WRONG' if found else 'nothing'} (load {os.getloadavg()[0]:.0f})"
-            print(said, *map(sentence, found), sep="\n    ", flush=True)
-    print(f"real: {named} of {tried} named; of {10 * rounds} healthy runs {wrong} with a wait")
-    return named >= 0.9 * tried and wrong <= max(1, rounds // 2)
+HEALTHY = [of_store(), of_store("--close"), of_swift(None), of_swift(None, concurrent_gets="yes")]
+
+
+def runs(rounds: int, chosen: list[str], folder: Path) -> Iterator[tuple[str, Path]]:
+    """Make runs with each cause, then healthy ones (an empty name); yields names and stat files."""
+    plan = [(name, cause) for name, (cause, *_) in CAUSES.items() if not chosen or name in chosen]
+    plan = [each for each in plan for _ in range(rounds)]
+    if not chosen:
+        plan += [("", HEALTHY[place % len(HEALTHY)]) for place in range(10 * rounds)]
+    for place, (name, cause) in enumerate(plan):
+        made = cause(folder)
+        yield name, made.rename(folder / f"{place:02} {name or _HEALTHY}.stat.gz")
+
+
+def kept(chosen: list[str], folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield names and stat files of earlier runs."""
+    for path in sorted(folder.glob("*.stat.gz")):
+        name = path.name.partition(" ")[2].removesuffix(".stat.gz")
+        if not chosen or name in chosen:
+            yield "" if name == _HEALTHY else name, path
+
+
+def judged(made: Iterable[tuple[str, Path]]) -> bool:
+    named = tried = healthy = wrong = 0
+    for name, path in made:
+        found = summarize(open_results(path)).waits
+        if name:
+            _, word, connecting = CAUSES[name]
+            right = any(word in each.name and each.connecting == connecting for each in found)
+            named, tried = named + right, tried + 1
+            said = f"{'named' if right else 'MISSED'}: {name}"
+        else:
+            healthy, wrong = healthy + 1, wrong + bool(found)
+            said = f"healthy: {'WRONG' if found else 'nothing'}"
+        print(f"{said} (load {os.getloadavg()[0]:.0f})", *map(sentence, found), sep="\n    ", flush=True)
+    print(f"real: {named} of {tried} named; of {healthy} healthy runs {wrong} with a wait")
+    return named >= 0.9 * tried and wrong <= max(1, healthy // 20)
 
 
 def simulated() -> bool:
     wrong = sum(bool(statistics_of(seed).waits) for seed in range(300))
     print(f"simulated: {wrong} of 300 healthy runs have a wait")
+    paused = sum(bool(pausing(seed).waits) for seed in range(300))
+    print(f"simulated: {paused} of 300 healthy runs with pauses have one")
+    wrong = max(wrong, paused)
     for length in LENGTHS:
         row = []
         for share in (0.02, 0.3, 1.0):
@@ -250,13 +303,20 @@ def main() -> None:
     parser.add_argument("--simulated", action="store_true")
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER")
+    parser.add_argument("--again", type=Path, metavar="FOLDER")
     parser.add_argument("causes", nargs="*", metavar="CAUSE")
     arguments = parser.parse_args()
     right = True
-    if arguments.simulated or not arguments.real:
+    if arguments.simulated or not (arguments.real or arguments.again):
         right &= simulated()
+    if arguments.again:
+        right &= judged(kept(arguments.causes, arguments.again))
     if arguments.real:
-        right &= real(arguments.rounds, arguments.causes)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = arguments.keep or Path(temporary)
+            folder.mkdir(parents=True, exist_ok=True)
+            right &= judged(runs(arguments.rounds, arguments.causes, folder))
     sys.exit(not right)
 
 

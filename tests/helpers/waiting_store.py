@@ -1,12 +1,14 @@
 """A small store in a process of its own that makes its clients wait, by what Linux itself does.
 
     python waiting_store.py [--nagle] [--drop-syn SHARE] [--lose SHARE] [--close]
-                            [--backlog N] [--pause SECONDS]
+                            [--backlog N] [--pause SECONDS] [--names]
 
 It prints its port. ``--nagle`` sends headers and body apart without TCP_NODELAY. ``--drop-syn`` and
 ``--lose`` attach a filter to the listening or the accepted sockets, by which the kernel drops a share of the
 SYNs or of other segments that arrive; the client's kernel sends them again. With ``--pause`` it accepts
-nothing for so many seconds every now and then, so that a queue of ``--backlog`` overflows.
+nothing for so many seconds every now and then, so that a queue of ``--backlog`` overflows. With ``--names``
+it is two name servers as well, of which the first does not answer: 127.0.0.2 and 127.0.0.3, which every name
+is told to be 127.0.0.1 by.
 """
 
 from __future__ import annotations
@@ -69,6 +71,21 @@ def serve(connection: socket.socket, options: argparse.Namespace) -> None:
                 return
 
 
+def serve_names() -> None:
+    """Take queries at one address, and answer those at another one."""
+    silent, other = (socket.socket(type=socket.SOCK_DGRAM) for _ in range(2))
+    with silent, other:
+        silent.bind(("127.0.0.2", 53))
+        other.bind(("127.0.0.3", 53))
+        while True:
+            query, client = other.recvfrom(512)
+            end = query.index(0, 12) + 5  # of the name, the type and the class
+            found = query[end - 4 : end - 2] == b"\0\1"  # IPv6 has no address
+            head = query[:2] + struct.pack("!5H", 0x8180, 1, found, 0, 0)
+            record = struct.pack("!3HIH4B", 0xC00C, 1, 1, 0, 4, 127, 0, 0, 1)
+            other.sendto(head + query[12:end] + record * found, client)
+
+
 def answer(method: str, path: str, body: bytes) -> tuple[str, bytes]:
     """Return status and headers, and the body."""
     is_object = path.partition("?")[0].count("/") > 3
@@ -99,7 +116,10 @@ def main() -> None:
     parser.add_argument("--lose", type=float, default=0.0)
     parser.add_argument("--backlog", type=int, default=1024)
     parser.add_argument("--pause", type=float, default=0.0)
+    parser.add_argument("--names", action="store_true")
     options = parser.parse_args()
+    if options.names:
+        threading.Thread(target=serve_names, daemon=True).start()
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", 0))
