@@ -19,7 +19,11 @@ from fault_server import FaultServer, Reply, Request
 from ssbench.errors import StatFileError
 from ssbench.names import MARK_PREFIX
 from ssbench.operations import OPERATIONS
+from ssbench.results import UNFINISHED
 from ssbench.run_results import RunSummary, open_results
+
+#: A result of a run, but for failures, in a row of characters: however long it took.
+ENDED = r"[._oO*|^@]"
 
 #: A storage URL and a token of a run that asks for neither.
 TOKEN = "AUTH_tk0123456789abcdefsecret"
@@ -56,7 +60,7 @@ class Store:
     """The rule of a :class:`FaultServer` that keeps names and sizes; each answer takes ``delay`` seconds.
 
     ``fault``, where set, answers instead. After :meth:`hold` a run goes no further than so many requests,
-    however slow the test is that does something to it in the middle.
+    however slow the test is that does something to it in the middle; ``held`` is how many wait.
     """
 
     def __init__(self, delay: float = 0.0) -> None:
@@ -67,6 +71,7 @@ class Store:
         self._places = itertools.count()
         self._most = math.inf
         self._released = threading.Event()
+        self.held = 0
         self.fault: Callable[[Request], Reply | None] = lambda _request: None
 
     def __call__(self, request: Request) -> Reply:
@@ -77,13 +82,20 @@ class Store:
             self.counts[request.method] += 1
             moves = is_object(request) and request.method != "HEAD"
             held = moves and next(self._places) >= self._most
+            self.held += held
         if held:
             self._released.wait(60)
+            with self._lock:
+                self.held -= 1
         return self.fault(request) or self.answer(request)
 
     def hold(self, after: int) -> None:
         """Answer so many requests for objects, and any HEAD; those beyond wait for :meth:`release`."""
         self._most = after
+
+    def wait_for_held(self, count: int) -> None:
+        """Wait until as many requests are held: those of all users, where it is so many."""
+        wait_until(lambda: self.held == count, f"{count} requests that are held")
 
     def release(self) -> None:
         """Answer the requests that are held, and all others."""
@@ -134,6 +146,15 @@ class Outcome:
     @property
     def count(self) -> int:
         return self.causes.total()
+
+    def settled(self, users: int = 8) -> set[str | None]:
+        """The causes of a run that was interrupted, but for what was under way then and did not end in time.
+
+        An operation that a user has under way at the interrupt gets two seconds. On a busy machine these may
+        be over before the store, the worker or the master has had its turn.
+        """
+        assert self.causes[UNFINISHED] <= users
+        return set(self.causes) - {UNFINISHED}
 
 
 def outcome(path: Path) -> Outcome:

@@ -50,6 +50,15 @@ HELPERS = Path(__file__).parents[1] / "helpers"
 LOST = "lost worker"
 
 
+def wait_for_all_users(rule: Store, fleet: Fleet, operations: int) -> None:
+    """Wait until each user is held by the store, and what ended before is in the stat file.
+
+    Then each of two workers has four operations under way, no more and no less.
+    """
+    rule.wait_for_held(8)
+    wait_until(lambda: results_so_far(fleet.stats) >= operations, "the results before those")
+
+
 def counted(fleet: Fleet, operations: int) -> dict[str | None, int]:
     """The causes of a run's results, which together are the operations asked for."""
     found = outcome(fleet.stats)
@@ -64,7 +73,7 @@ def test_a_killed_worker_is_named_and_its_operations_are_lost(fleet: Fleet, tmp_
         fleet.worker(1, "-c", 4)
         victim = fleet.worker(2, "-c", 4)
         run = fleet.run(write_scenario(tmp_path, operation_count=400), "--expect-workers", 2, *options)
-        run.wait_for(r"[._]{40}")
+        wait_for_all_users(rule, fleet, 200)
         victim.process.kill()
         victim.end()
         rule.release()
@@ -72,7 +81,7 @@ def test_a_killed_worker_is_named_and_its_operations_are_lost(fleet: Fleet, tmp_
         assert run.end() == ExitCode.FAILED, run.err
     causes = counted(fleet, 400)
     assert set(causes) == {None, LOST}
-    assert 1 <= causes[LOST] <= 4  # its share of the users
+    assert causes[LOST] == 4  # its share of the users
     found = outcome(fleet.stats)
     assert any(detail.startswith("with worker 2 on ") for detail in found.details)
     assert re.search(r"lost", run.out, re.IGNORECASE)
@@ -98,21 +107,23 @@ def test_initial_uploads_of_a_killed_worker_are_done_by_others(fleet: Fleet, tmp
 
 
 def test_a_stopped_worker_is_lost_and_used_again_when_it_wakes(fleet: Fleet, tmp_path: Path) -> None:
-    with store(0.05) as (_, options):
+    with store(0.05) as (rule, options):
+        rule.hold(INITIAL + 100)
         fleet.worker(1, "-c", 4)
         sleeper = fleet.worker(2, "-c", 4)
         run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
-        run.wait_for(r"[._]{40}")
+        wait_for_all_users(rule, fleet, 100)
         sleeper.signal(signal.SIGSTOP)
         run.wait_for("WARNING:Worker 2 .* has not been heard of")
+        rule.release()
         sleeper.signal(signal.SIGCONT)
         run.wait_for("INFO:Worker 2 .* is back and is used again")
         wait_for_results_of(2, outcome(fleet.stats).workers[2] + 40, fleet.stats)
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)
-    assert set(found.causes) == {None, LOST}
-    assert found.causes[LOST] <= 4  # its share of the users
+    assert found.settled() == {None, LOST}
+    assert found.causes[LOST] == 4  # its share of the users
     assert found.summary.lost_jobs == found.causes[LOST]
     assert any("has not been heard of" in warning for warning in found.summary.warnings)
 
@@ -127,11 +138,14 @@ def test_a_worker_that_is_held_up_shortly_loses_nothing(fleet: Fleet, tmp_path: 
         run.wait_for(r"[._]{40}")
         # By a shell, which is quick to wake it however busy this process is.
         pid = sleeper.process.pid
+        began = time.monotonic()
         subprocess.run(["sh", "-c", f"kill -STOP {pid}; sleep 2.6; kill -CONT {pid}"], check=True)
+        seconds = time.monotonic() - began
         wait_for_results_of(2, outcome(fleet.stats).workers[2] + 40, fleet.stats)
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
-    assert set(outcome(fleet.stats).causes) == {None}
+    # Of a stop that a busy machine made longer nothing is promised.
+    assert outcome(fleet.stats).settled() == {None} or seconds > wire.LOST_AFTER - 1.5
 
 
 def test_all_workers_gone_ends_the_run_with_a_report(fleet: Fleet, tmp_path: Path) -> None:
@@ -233,7 +247,8 @@ sys.exit(main())
 def test_a_starved_worker_is_lost_and_comes_back(fleet: Fleet, tmp_path: Path) -> None:
     # Its event loop does not turn for longer than counts as lost, while the threads of its sockets answer.
     (tmp_path / "starved.py").write_text(STARVED)
-    with store(0.05) as (_, options):
+    with store(0.05) as (rule, options):
+        rule.hold(INITIAL + 100)
         fleet.worker(1, "-c", 4)
         starved = fleet._stack.enter_context(
             Program(
@@ -243,16 +258,17 @@ def test_a_starved_worker_is_lost_and_comes_back(fleet: Fleet, tmp_path: Path) -
             )
         )
         run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
-        run.wait_for(r"[._]{40}")
+        wait_for_all_users(rule, fleet, 100)
         starved.signal(signal.SIGUSR1)
         run.wait_for("WARNING:Worker 2 .* has not been heard of")
+        rule.release()
         (tmp_path / "fed").touch()
         run.wait_for("INFO:Worker 2 .* is back and is used again")
         starved.wait_for("No heartbeat could be sent for")
         wait_for_results_of(2, outcome(fleet.stats).workers[2] + 40, fleet.stats)
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
-    assert set(outcome(fleet.stats).causes) == {None, LOST}
+    assert outcome(fleet.stats).settled() == {None, LOST}
 
 
 def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
@@ -341,7 +357,7 @@ def test_hostile_messages_do_no_harm(fleet: Fleet, tmp_path: Path, sealed: bool)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     assert "Traceback" not in run.err
     found = outcome(fleet.stats)
-    assert found.causes.keys() == {None}
+    assert found.settled() == {None}
     not_sendable = sum(count for *_, count in found.summary.not_sendable)
     counters = found.summary.counters
     assert found.count + not_sendable + counters["not_begun"] == counters["drawn"]
@@ -366,7 +382,7 @@ def test_floods_that_break_off_do_no_harm(fleet: Fleet, tmp_path: Path) -> None:
         wait_for_results_of(1, outcome(fleet.stats).workers[1] + 40, fleet.stats)
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
-    assert set(outcome(fleet.stats).causes) <= {None, "HTTP 404"}
+    assert outcome(fleet.stats).settled() <= {None, "HTTP 404"}
 
 
 def test_a_lie_in_the_name_of_nobody_settles_nothing(fleet: Fleet, tmp_path: Path) -> None:
@@ -376,7 +392,7 @@ def test_a_lie_in_the_name_of_nobody_settles_nothing(fleet: Fleet, tmp_path: Pat
         rule.hold(16 + 20)
         fleet.worker(1, "-c", 8)
         run = fleet.run(write_scenario(tmp_path, initial_files={"tiny": 16}, operation_count=60), *options)
-        run.wait_for(r"[._]{10}")
+        wait_until(lambda: results_so_far(fleet.stats) >= 10, "results")
         lies = [
             [packing.pack(wire.Results(0, 1, instance, 1.0, 0, [wire.Result(job, 9.0, 9.0, 1.0)]))]
             for job in range(1, 200)
@@ -449,7 +465,7 @@ def test_a_worker_that_is_cut_off_is_lost_and_comes_back(tmp_path: Path) -> None
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)
-    assert set(found.causes) <= {None, LOST}
+    assert found.settled() <= {None, LOST}
     assert found.causes[LOST] <= 8
 
 
@@ -500,7 +516,7 @@ def test_a_proxy_that_goes_and_comes_again_takes_all_tokens_with_it(
     found = outcome(fleet.stats)
     assert "Traceback" not in run.err
     assert found.retried["HTTP 401"] > 0
-    assert set(found.causes) <= {None, "connect refused", "reset", "HTTP 404", "HTTP 503", "closed"}
+    assert found.settled(3) <= {None, "connect refused", "reset", "HTTP 404", "HTTP 503", "closed"}
     assert found.causes[None] > 0.8 * found.count
     assert found.summary.lost_jobs == 0
 
@@ -583,7 +599,8 @@ def test_latency_with_a_renewed_token_is_what_the_store_saw(fleet: Fleet, tmp_pa
             first, *_, last = seen[f"{int(block.object[row]):06d}"]
             latency = float(block.last_byte[row])
             assert latency >= last - first
-            assert float(block.completed[row]) - latency <= first + 0.005
+            # Long before the last attempt. The worker's clock is known to the least time of a message.
+            assert float(block.completed[row]) - latency < (first + last) / 2
             assert 0 < float(block.pausing[row]) < latency - float(block.last_attempt[row])
     assert again
 
@@ -604,7 +621,7 @@ def test_an_object_server_that_is_down_is_counted_errors(
         own_swift.object_servers[0].start()
     found = outcome(fleet.stats)
     assert found.causes["HTTP 503"] > 0
-    assert set(found.causes) <= {None, "HTTP 503", "HTTP 404"}
+    assert found.settled(3) <= {None, "HTTP 503", "HTTP 404"}
     assert "HTTP 503" in run.out
     assert "Traceback" not in run.err + run.out
 

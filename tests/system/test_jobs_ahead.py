@@ -11,6 +11,7 @@ from relay import Relay
 from runs import outcome, store, wait_until, write_scenario
 
 from ssbench.errors import ExitCode
+from ssbench.results import UNFINISHED
 
 #: Seconds of a message to a worker; a turn takes two of them.
 WAY = 0.2
@@ -31,9 +32,11 @@ def test_users_do_not_wait_for_a_master_that_is_far_away(fleet: Fleet, tmp_path:
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)
-    assert set(found.causes) == {None}
+    assert found.settled(users=2) == {None}
     assert found.summary is not None
     counters = found.summary.counters
     # What had not begun is neither a result nor among what was drawn.
     assert counters["taken_back"] > 0
-    assert found.count == counters["drawn"] == rule.counts["GET"]
+    assert found.count == counters["drawn"]
+    # Of what was not finished at the end it is not known whether it had begun.
+    assert 0 <= found.count - rule.counts["GET"] <= found.causes[UNFINISHED]
