@@ -15,6 +15,7 @@ import gevent.pool
 import gevent.socket
 import pytest
 import swiftclient
+from awake import awake
 from fault_server import FaultServer, Reply, black_hole
 from fresh_client import FreshClient
 from hypothesis import given, settings
@@ -193,21 +194,26 @@ def test_latency_runs_from_the_request_to_first_and_last_byte(
 
 def test_latency_counts_from_the_first_attempt(client: Client, fault_server: FaultServer) -> None:
     fault_server.script(Reply(503, delay=0.15), Reply(200, body=b"x"))
-    outcome = get(client, fault_server, prior=(1, time.monotonic() - 5.0, None, False))
+    began = time.monotonic() - 5.0
+    outcome = get(client, fault_server, prior=(1, began, None, False))
     assert outcome.retries == 2
     assert outcome.retried == {"HTTP 503": 1}
     assert outcome.first_byte is not None
-    assert 5.15 < outcome.first_byte < 8
+    assert 5.15 < outcome.first_byte <= time.monotonic() - began
 
 
 def test_connecting_and_pauses_are_told_and_are_part_of_the_latency(
     client: Client, fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect = Pool.connect
+    spans = []
 
     def slow(pool: Pool) -> Any:
+        began = time.monotonic()
         gevent.sleep(0.1)
-        return connect(pool)
+        connection = connect(pool)
+        spans.append(time.monotonic() - began)
+        return connection
 
     monkeypatch.setattr(Pool, "connect", slow)
     fault_server.script(Reply(503, delay=0.2, closes=True), Reply(body=b"x", delay=0.05), Reply(body=b"x"))
@@ -215,8 +221,9 @@ def test_connecting_and_pauses_are_told_and_are_part_of_the_latency(
     assert outcome.last_byte is not None
     assert outcome.first_byte is not None
     assert outcome.last_attempt is not None
-    assert 0.2 <= outcome.connecting < outcome.first_byte
-    assert outcome.pausing >= timing.FIRST_PAUSE / 2
+    assert len(spans) == 2
+    assert sum(spans) <= outcome.connecting < outcome.first_byte
+    assert outcome.pausing >= 0.9 * timing.FIRST_PAUSE / 2  # the clock of timers stands still between turns
     assert outcome.last_attempt >= 0.05
     assert 0.2 + outcome.last_attempt + outcome.pausing + outcome.connecting <= outcome.last_byte
     kept = get(client, fault_server)
@@ -318,11 +325,12 @@ def test_retries_end(client: Client, fault_server: FaultServer, prior: int, trie
 
 def test_401_goes_back_for_a_new_token(client: Client, fault_server: FaultServer) -> None:
     fault_server.script(Reply(503), Reply(401), Reply(401))
-    outcome = get(client, fault_server, prior=(0, time.monotonic() - 1.0, None, False))
+    began = time.monotonic() - 1.0
+    outcome = get(client, fault_server, prior=(0, began, None, False))
     assert outcome.unauthorized
     assert (outcome.cause, outcome.retries, outcome.retried) == ("HTTP 401", 1, {"HTTP 503": 1})
     assert outcome.last_byte is not None
-    assert 1.0 < outcome.last_byte < 3
+    assert 1.0 < outcome.last_byte <= time.monotonic() - began
     # However few retries are allowed: without a new token all that follows fails too.
     outcome = get(client, fault_server, prior=(3, None, None, False))
     assert outcome.unauthorized
@@ -333,7 +341,7 @@ def test_retry_after_is_honoured(client: Client, fault_server: FaultServer) -> N
     fault_server.script(Reply(429, retry_after="1"))
     outcome = get(client, fault_server)
     assert outcome.last_byte is not None
-    assert 1.0 <= outcome.last_byte < 3
+    assert 1.0 <= outcome.last_byte < 9  # the longest pause there is, but for one of this process, is 10 s
 
 
 # Answers that are unusual, and good
@@ -623,7 +631,7 @@ def test_connections_at_rest_are_noticed_to_close(client: Client, fault_server: 
     get(client, fault_server)
     (connection,) = client._shared.connections
     fault_server.drop_connections()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while client._shared.connections and time.monotonic() < deadline:
         gevent.sleep(0.01)
     assert connection not in client._shared.connections
@@ -647,7 +655,7 @@ def test_connection_found_closed_on_reuse_is_no_retry(
 def test_a_delete_that_finds_nothing_after_a_lost_answer_is_a_success(
     make_client: MakeClient, fault_server: FaultServer, kept: bool, fault: Reply
 ) -> None:
-    client = make_client(network_timeout=0.2)
+    client = make_client(network_timeout=1.0 if fault.stall else 20.0)
     if kept:
         get(client, fault_server)
     fault_server.script(fault, Reply(404))
@@ -752,17 +760,20 @@ def test_one_dead_address_of_several(
         ]
 
     monkeypatch.setattr(gevent.socket, "getaddrinfo", resolve)
-    with black_hole() as port, FaultServer(host="127.0.0.2", port=port if dead == "silent" else 0) as server:
+    with (
+        black_hole() as port,
+        FaultServer(host="127.0.0.2", port=port if dead == "silent" else 0) as server,
+        awake() as clock,
+    ):
         url = f"http://two.test:{server.port}/v1"
-        began = time.monotonic()
         first = client.request(url, "GET", "c", "o")
         assert (first.cause, first.retries) == (None, 0)
-        assert time.monotonic() - began < 4  # its share of the time-out, and no more
+        assert clock() < 4  # its share of the time-out, and no more
         for seconds in (4, 2):  # by then each was tried, and the one that works comes first
             server.drop_connections()
-            began = time.monotonic()
+            began = clock()
             assert client.request(url, "GET", "c", "o").cause is None
-            assert time.monotonic() - began < seconds
+            assert clock() - began < seconds
     assert set(asked) == {"two.test"}
 
 
@@ -859,13 +870,15 @@ def test_closing_the_client_wakes_whoever_waits(
     )
     # One waits for the address, the others for its place.
     asking += [gevent.spawn(client.request, "http://slow.test/v1", "GET", "c", "o") for _ in range(5)]
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while len(fault_server.requests) < 3 and time.monotonic() < deadline:
         gevent.sleep(0.01)
     gevent.sleep(0.05)
     assert not any(one.ready() for one in asking)
     client.close()
-    gevent.joinall(asking, timeout=1)
+    with awake() as clock:
+        gevent.joinall(asking, timeout=60)
+        assert clock() < 1
     assert [one.value.cause for one in asking if one.value] == ["HTTP 429"] * 3 + ["closed"] * 5
 
 
