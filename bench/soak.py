@@ -31,7 +31,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from http import HTTPStatus
 from pathlib import Path
 
@@ -266,6 +266,8 @@ def check_end(verdict: Verdict, fleet: Fleet) -> None:
     """All workers end when told to, and no program printed a traceback."""
     fleet.master("kill-workers")
     for worker in fleet.workers.values():
+        with suppress(subprocess.TimeoutExpired):  # one that has said that it ends still has to
+            worker.process.wait(30)
         verdict.expect(
             worker.process.poll() == 0, f"{worker.name}: kill-workers left {worker.process.poll()}"
         )
