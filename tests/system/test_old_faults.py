@@ -74,7 +74,7 @@ def test_no_result_waits_for_others(fleet: Fleet, tmp_path: Path) -> None:
             tmp_path, initial_files={"tiny": 2}, operation_count=2, crud_profile=[0, 1, 0, 0]
         )
         run = fleet.run(scenario, "-u", 2, "--batch-size", 2, *options)
-        run.wait_for("last byte\n.*\n?.*@ >= 10 s  last byte\n\n?[.]")
+        run.wait_for("last byte\n.*\n?.*@ >= 10 s  last byte\n\n?[.oO*]")
         wait_until(lambda: rule.counts["GET"] == 2, "both reads")
         assert run.process.poll() is None
         seen.set()

@@ -223,7 +223,7 @@ def test_ipv6(fleet_v6, container_base, tmp_path):
 def test_an_interrupted_run_reports_and_leaves_nothing(fleet, swift, account, container_base, tmp_path):
     scenario = write(tmp_path, container_base, operation_count=100_000, crud_profile=[3, 1, 1, 0])
     run = fleet.run(scenario, "--workers", 2, environment=environment(swift))
-    run.wait_for(r"@ >= 10 s.*\n\n?[._]{20}")
+    run.wait_for(r"@ >= 10 s.*\n\n?[._oO*|^@]{20}")
     run.signal(signal.SIGINT)
     assert run.end() == 130, run.err
     statistics = numbers(fleet.stats)
@@ -236,7 +236,7 @@ def test_an_interrupted_run_reports_and_leaves_nothing(fleet, swift, account, co
 def test_twice_ends_it_at_once(fleet, swift, container_base, tmp_path):
     scenario = write(tmp_path, container_base, operation_count=100_000)
     run = fleet.run(scenario, "--workers", 1, environment=environment(swift))
-    run.wait_for(r"@ >= 10 s.*\n\n?[._]{5}")
+    run.wait_for(r"@ >= 10 s.*\n\n?[._oO*|^@]{5}")
     run.signal(signal.SIGINT)
     run.signal(signal.SIGTERM)
     assert run.end() == 130, run.err
@@ -310,7 +310,7 @@ def test_a_stat_file_that_exists_is_kept(fleet, tmp_path):
 
 
 def test_a_port_in_use_is_one_line(fleet, tmp_path):
-    first = fleet.run(write(tmp_path, "x"), "--noop", "--worker-timeout", 30)
+    first = fleet.run(write(tmp_path, "x"), "--noop", "--worker-timeout", 100)
     first.wait_for("Waiting for workers")
     second = fleet.run(tmp_path / "scenario.yaml", "--noop", "-q")
     assert second.end() == 2

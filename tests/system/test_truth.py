@@ -117,7 +117,8 @@ def check_slowest(record: Record, found: Found) -> None:
         sum(second <= when - found.start < second + 1 for when in record.moments())
         for second in range(int(found["window"]))
     ]
-    assert counts[int(found["ops slowest at"])] <= min(counts) + USERS
+    # At either end of a second what each user has in flight may be answered, and not yet read.
+    assert counts[int(found["ops slowest at"])] <= min(counts) + 2 * USERS
 
 
 def longest_gap(record: Record, found: Found) -> float:
@@ -150,7 +151,8 @@ def test_a_stall_of_the_store(fleet: Fleet, tmp_path: Path) -> None:
         # Without delay otherwise: the stalled reads have to be less than one in a hundred.
         return Reply(200, body=b"x" * SIZE), max(0.0, ends[0] - since) if ends else 0.0
 
-    record, found = measure(fleet, tmp_path, fault, 3, ExitCode.OK)
+    # Long enough to have all of it, should something be paused before.
+    record, found = measure(fleet, tmp_path, fault, 5, ExitCode.OK)
     gap = longest_gap(record, found)
     assert gap >= 0.95 * stall
     assert gap - 0.2 <= max(found.stalls()) <= gap + max(found.stalls("own"), default=0.0) + 0.2

@@ -63,7 +63,7 @@ def test_two_masters_make_one_run(
     assert whole.summary is not None
     assert whole.summary.stages[0].due == RATE * SECONDS
     begins = [part.summary.stages[0].begins for part in parts if part.summary is not None]
-    assert max(begins) - min(begins) < 1.0
+    assert moment <= min(begins) <= max(begins) < min(begins) + 6.0  # one may be paused just then
     # Names apart, and nothing left of either.
     rows = BytesIO()
     write_csv(open_results(merged), rows)

@@ -51,7 +51,8 @@ def test_a_master_that_waits_says_that_keys_are_refused(fleet: Fleet, tmp_path: 
     other.mkdir()
     assert fleet.master("keygen", key).end() == ExitCode.OK
     assert fleet.master("keygen", key, "--worker", "one").end() == ExitCode.OK
-    fleet.worker(1, "-c", 1, "--zmq-key", tmp_path / "one.key")
+    # Waiting from before the master is there, which does so for a few seconds only.
+    fleet.worker(1, "-c", 1, "--zmq-key", tmp_path / "one.key").wait_for("waiting for a master")
     assert fleet.master("keygen", key, "--revoke", "one").end() == ExitCode.OK
     with store(0.01) as (_, options):
         run = fleet.run(
