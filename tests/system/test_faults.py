@@ -23,6 +23,7 @@ import zmq
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet, Program
 from runs import (
+    ENDED,
     INITIAL,
     TOKEN,
     Store,
@@ -204,7 +205,7 @@ def test_a_fleet_outlives_a_killed_master_and_serves_the_next(fleet: Fleet, tmp_
             tmp_path, initial_files={"tiny": 8}, operation_count=40, crud_profile=[1, 0, 0, 0]
         )
         run = fleet.run(scenario, "-r", 600, "--expect-workers", 2, *options)
-        run.wait_for(r"_{8}")
+        run.wait_for(ENDED + "{8}")
         run.process.kill()
         run.end()
         # At once, while the workers are still at work for the old one.

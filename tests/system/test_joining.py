@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import zmq
 from msgspec import structs
 from processes import Fleet, free_ports
 from relay import DOWN, Relay
-from runs import TOKEN, outcome, store, wait_for_results_of, write_scenario
+from runs import ENDED, INITIAL, TOKEN, outcome, store, wait_for_results_of, write_scenario
 
 from ssbench.errors import ExitCode
 from ssbench.fleet import packing, wire
@@ -25,13 +26,13 @@ def test_a_worker_whose_work_port_is_blocked_is_named_and_gets_no_job(fleet: Fle
         relay.block(DOWN)
         worker = fleet.worker(7, "--zmq-work-port", relay.port)
         worker.wait_for("waiting for a master")
-        run = fleet.run(write_scenario(tmp_path), "--worker-timeout", 8, *options)
+        run = fleet.run(write_scenario(tmp_path), "--worker-timeout", 13, *options)
         reason = rf"Worker 7 on \S+ \(pid {worker.process.pid}\) sends heartbeats but cannot be"
         reason += rf" reached on the work port \({fleet.work_port}\)"
         run.wait_for(f"WARNING:{reason}")
         assert run.end() == ExitCode.WORKERS
         assert re.search(f"INFO:Waiting for workers: 0 of 1 .*{reason}", run.err)
-        assert re.search(f"ERROR:no worker was ready within 8 s.*{reason}", run.err)
+        assert re.search(f"ERROR:no worker was ready within 13 s.*{reason}", run.err)
         assert "joined" not in run.err
         assert not rule.counts
         worker.wait_for(
@@ -73,14 +74,19 @@ def test_a_link_that_fails_for_two_seconds_loses_nothing(fleet: Fleet, tmp_path:
         fleet.worker(1, "-c", 8, "--zmq-work-port", work.port, "--zmq-results-port", results.port)
         run = fleet.run(write_scenario(tmp_path, crud_profile=[1, 0, 0, 0]), "-r", 6, *options)
         run.wait_for(r"[._]{40}")
+        began = time.monotonic()
         for relay in (work, results):
             relay.block()
         threading.Event().wait(2.0)
         for relay in (work, results):
             relay.unblock()
-        assert run.end() == ExitCode.OK, run.err
-    assert "WARNING" not in run.err
-    assert set(outcome(fleet.stats).causes) == {None}
+        seconds = time.monotonic() - began
+        code = run.end()
+    # Of a failure that a busy machine made longer nothing is promised.
+    if seconds < wire.LOST_AFTER - 1.5:
+        assert code == ExitCode.OK, run.err
+        assert "WARNING" not in run.err
+        assert set(outcome(fleet.stats).causes) == {None}
 
 
 def test_a_connection_that_breaks_names_its_worker_and_what_it_cost(fleet: Fleet, tmp_path: Path) -> None:
@@ -88,7 +94,7 @@ def test_a_connection_that_breaks_names_its_worker_and_what_it_cost(fleet: Fleet
         relay = stack.enter_context(Relay(fleet.work_port))
         fleet.worker(1, "-c", 8, "--zmq-work-port", relay.port)
         run = fleet.run(write_scenario(tmp_path), "-r", 600, *options)
-        run.wait_for(r"[._]{16}")
+        run.wait_for(ENDED + "{16}")
         relay.cut()
         run.wait_for(r"WARNING:Worker 1 on .* (no longer has|has not confirmed) \d+ jobs?")
         run.signal(signal.SIGINT)
@@ -135,17 +141,19 @@ def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path:
 
 
 def test_a_worker_that_is_killed_and_started_again_at_once_is_welcome(fleet: Fleet, tmp_path: Path) -> None:
-    with store(0.05) as (_, options):
+    with store(0.05) as (rule, options):
+        rule.hold(INITIAL + 100)
         victim = fleet.worker(1, "-c", 8)
         run = fleet.run(write_scenario(tmp_path), "-r", 600, *options)
-        run.wait_for(r"[._]{40}")
+        rule.wait_for_held(8)
         victim.process.kill()
+        rule.release()
         again = fleet.worker(1, "-c", 8)
         run.wait_for(rf"Worker 1 on \S+ \(pid {again.process.pid}\) joined")
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     assert "is refused" not in run.err
-    assert outcome(fleet.stats).causes["lost worker"] > 0
+    assert outcome(fleet.stats).causes["lost worker"] >= 8
 
 
 def test_a_name_that_does_not_resolve_is_said(fleet: Fleet) -> None:
