@@ -133,6 +133,7 @@ def test_deletes_its_own_and_nothing_else(swift_environment, account, container_
     deleted = report["deleted"]
     assert (deleted["containers"], deleted["objects"], deleted["failed"]) == (9, 3, 0)
     assert re.fullmatch(
+        r"(INFO:Waiting for Swift: .*\n)*"  # where the machine is busy
         r"INFO:Deleted 9 containers and 3 objects in [\d.]+ s: \d+ containers and \d+ objects a second\n"
         rf"INFO:Wrote {file}\n",
         ended.stderr,
@@ -237,10 +238,11 @@ def test_ctrl_c_tells_what_was_done(swift_environment, account, container_base):
 
 
 def test_more_than_a_page_of_objects(fault_server, stand_in):
-    stand_in.hold({"ssbench_000000": [f"o_{number:06d}" for number in range(25_000)], "keep": ["x"]})
+    stand_in.page = 2000  # of the 10,000 that are asked for, as a busy machine deletes them in time
+    stand_in.hold({"ssbench_000000": [f"o_{number:06d}" for number in range(5_000)], "keep": ["x"]})
     ended = clean(*at(fault_server), "-c", "16")
     assert ended.returncode == 0, ended.stderr
-    assert "Deleted 1 containers and 25000 objects" in ended.stderr
+    assert "Deleted 1 containers and 5000 objects" in ended.stderr
     assert stand_in.containers == {"keep": ["x"]}
     assert fault_server.connections < 16 + 16 + 4, "connections are used again"
 
@@ -489,7 +491,7 @@ def read_until(controller: int, text: bytes | None) -> bytes:
     """Read what the terminal shows until a text is there, or to the end."""
     seen = b""
     while text is None or text not in seen:
-        assert select.select([controller], [], [], 30)[0], seen
+        assert select.select([controller], [], [], 60)[0], seen
         try:
             seen += os.read(controller, 4096)
         except OSError:  # the other end is closed
