@@ -61,8 +61,9 @@ def test_a_reseller_admin_uses_many_accounts(
             left[url] += len(swiftclient.get_container(url, token, name)[1])
     assert len(left) == 4
     statistics = summarize(open_results(stats))
-    deleted = next(each for each in statistics.sections[1:] if each.operation.name == "delete")
-    assert 20 - deleted.count <= left.total() <= 20
+    # Now and then none of them is a delete.
+    deleted = sum(each.count for each in statistics.sections[1:] if each.operation.name == "delete")
+    assert 20 - deleted <= left.total() <= 20
 
     # The accounts add up to the whole, in each report.
     assert statistics.run.accounts == tuple(f"AUTH_{tenant}{number}" for number in range(1, 5))

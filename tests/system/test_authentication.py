@@ -386,7 +386,8 @@ def version_1(server: FaultServer) -> Credentials:
         (Reply(307, headers=(("Location", "http://127.0.0.1:1/auth"),)), ClusterError, "connect refused"),
     ],
 )
-def test_answers_that_help_nobody(fault_server, reply, kind, message):
+def test_answers_that_help_nobody(fault_server, reply, kind, message, monkeypatch):
+    monkeypatch.setattr(auth, "_PATIENCE", 60)  # however late the thread of the request has its turn
     fault_server.default = reply
     with pytest.raises(ClusterError, match=message) as caught:
         authenticate(version_1(fault_server), timeout=0.5 if reply.stall else 60)
@@ -404,7 +405,8 @@ def test_nobody_there():
 
 
 @pytest.mark.parametrize("version", ["1.0", "3"])
-def test_no_answer_to_connecting(version):
+def test_no_answer_to_connecting(version, monkeypatch):
+    monkeypatch.setattr(auth, "_PATIENCE", 60)
     with black_hole() as port:
         url = f"http://127.0.0.1:{port}/v3"
         asked = Credentials(version=version, auth_url=url, user="u", key="k", project_id="p")
@@ -684,7 +686,8 @@ def test_no_endpoint_in_the_catalog(fault_server, keystone):
     ],
 )
 @pytest.mark.parametrize("version", ["2.0", "3"])
-def test_answers_of_keystone_that_help_nobody(fault_server, reply, message, version):
+def test_answers_of_keystone_that_help_nobody(fault_server, reply, message, version, monkeypatch):
+    monkeypatch.setattr(auth, "_PATIENCE", 60)
     fault_server.default = reply
     asked = Credentials(version=version, auth_url=fault_server.url, user="u", key="hidden", project_name="p")
     with pytest.raises(ClusterError, match=message) as caught:

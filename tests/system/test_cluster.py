@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from fault_server import FaultServer, Reply
 from processes import Fleet, free_ports
-from runs import children, store, wait_until, write_scenario
+from runs import ENDED, children, store, wait_until, write_scenario
 
 from ssbench.cli import master
 from ssbench.cluster import ring
@@ -76,10 +76,11 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
         run.wait_for("Starting the benchmark")
         leave_for_recon(cluster, "object-1", async_pending=1211, async_pending_last=time.time())
         stranger.sendto(b"\xff\x00 hello", ("127.0.0.1", cluster.statsd_port))
-        run.wait_for(r"[._]{100}")
-        # Four times, and so each of the others at least once, though it may be delayed.
+        run.wait_for(ENDED + "{100}")
+        # Four requests a round: eight rounds, in some of which each of the others has its turn, though it may
+        # be delayed.
         asked = len(fault_server.requests)
-        wait_until(lambda: len(fault_server.requests) >= asked + 4, "samples")
+        wait_until(lambda: len(fault_server.requests) >= asked + 32, "samples")
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     cluster.repair("d2")
