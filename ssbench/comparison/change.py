@@ -167,7 +167,17 @@ def difference(
         if order is not None and (pairs := order.pairs):
             differences = [scaled[1][two] - scaled[0][one] for one, two in pairs]
             error = math.sqrt(variance(differences) / len(differences))
-            return Difference(first, second, middle, error, len(pairs) - 1.0, between_runs=True, sure=sure)
+            return Difference(
+                first,
+                second,
+                middle,
+                error,
+                len(pairs) - 1.0,
+                between_runs=True,
+                sure=sure,
+                after_low=low,
+                after_high=high,
+            )
         ranked = mann_whitney(*scaled) if sure and not is_share else None
         error, freedom = welch(scaled[0], scaled[1])
         if order is None or not sure or not order.one_after_the_other:

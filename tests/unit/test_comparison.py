@@ -318,6 +318,18 @@ def test_runs_in_turn_are_compared_by_pairs():
     assert any(reason.startswith("Drift from the first run to the last") for reason in verdict(found).reasons)
 
 
+def test_a_condition_on_after_is_judged_by_the_mean_of_runs_that_were_measured_in_turn():
+    """Between 0.8 and 1.3 s, the mean of four runs was taken for that of one, and found below 1.1 s."""
+    values = (1.0, 1.3, 0.8, 1.05)
+    before = in_turn([run(p50=0.9)] * 4, range(0, 8, 2))
+    found = compare(before, in_turn([run(p50=value) for value in values], range(1, 8, 2)))
+    assert "pairs of runs" in found.judgment
+    change = found.find(None, None, "p50")
+    assert change.after_low < change.after < change.after_high
+    assert judge(found, parse("p50 > 1100ms", relative=True)).result is Result.UNDECIDED
+    assert judge(found, parse("p50 > 3s", relative=True)).result is Result.PASSED
+
+
 def test_what_drifts_within_the_sides_is_no_change_between_them():
     """Six of six comparisons of equal runs, one side after the other, had the second one slower."""
     random = np.random.default_rng(9)
