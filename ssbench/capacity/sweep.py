@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ssbench.capacity.knee import LEAST_STEPS, Knee, knee
 from ssbench.capacity.steps import BUSY_SHARE, Step, gain
-from ssbench.capacity.variables import Varied
+from ssbench.capacity.variables import Varied, plain
 from ssbench.figures.units import change, count, extent
 
 #: A sweep ends where doubling the load brings less than this for certain; less where it was not doubled.
@@ -34,7 +34,7 @@ def no_gain(variable: Varied, before: Step, after: Step) -> str | None:
     if most is None or most >= least:
         return None
     return (
-        f"from {before.value:g} to {variable.words(after.value)} the rate rose by less than"
+        f"from {plain(before.value)} to {variable.words(after.value)} the rate rose by less than"
         f" {extent(least)} % (95 % sure: by {change(most)} % at most)"
     )
 
@@ -63,8 +63,9 @@ def knee_in_words(variable: Varied, found: Knee) -> str:
     fit = f"{found.model} model, steps {extent(found.error)} % off"
     if found.reached:
         return (
-            f"The knee is at {words(_short(found.value))} (95 % sure: {_short(found.low):g} to"
-            f" {_short(found.high):g}; {fit}): beyond it more load brings longer waits, not more operations."
+            f"The knee is at {words(_short(found.value))} (95 % sure: {plain(_short(found.low))} to"
+            f" {plain(_short(found.high))}; {fit}): beyond it more load brings longer waits, not more"
+            " operations."
         )
     known = f"; if there is one, it is at {words(_short(found.low))} or beyond" if found.low else ""
     return f"No knee is certain, since the rate may still rise at the highest load ({fit}){known}."
@@ -107,4 +108,4 @@ def too_short(steps: Sequence[Step]) -> list[str]:
 
 
 def _values(steps: Iterable[Step]) -> str:
-    return ", ".join(f"{value:g}" for value in sorted({step.value for step in steps}))
+    return ", ".join(map(plain, sorted({step.value for step in steps})))

@@ -17,6 +17,11 @@ EXAMPLES = "such as users=4,8,16 or users=4..512, or backup.users=0,4,16 of a gr
 _MOST_STEPS = 64
 
 
+def plain(value: float) -> str:
+    """Return a value with all of its digits, as the command line takes it."""
+    return f"{value:.10g}"
+
+
 class Variable(Enum):
     """What differs from step to step, and in what it is counted."""
 

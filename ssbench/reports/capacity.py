@@ -14,7 +14,7 @@ import numpy as np
 from ssbench.capacity.conclusion import Capacity
 from ssbench.capacity.objective import Finding
 from ssbench.capacity.steps import Step
-from ssbench.capacity.variables import OfGroup, Variable
+from ssbench.capacity.variables import OfGroup, Variable, plain
 from ssbench.document import (
     Bars,
     Chart,
@@ -74,7 +74,7 @@ def rows(found: Capacity) -> list[list[str]]:
     most = max(map(len, found.findings), default=0)
     findings = found.findings or ((),) * len(found.steps)
     return [
-        [f"{step.value:g}", *(map(_judged, each) if each else ["-"] * most), *cells(step)]
+        [plain(step.value), *(map(_judged, each) if each else ["-"] * most), *cells(step)]
         for step, each in zip(found.steps, findings, strict=True)
     ]
 
@@ -98,7 +98,7 @@ def document(found: Capacity, _view: View | None = None) -> Document:
     elements: list[Element] = [Table(columns, lines) if lines else Note("No step was completed.")]
     if len(found.steps) > 1:
         values = sorted({step.value for step in found.steps})
-        title = f"ops/s at {', '.join(f'{value:g}' for value in values)}"
+        title = f"ops/s at {', '.join(map(plain, values))}"
         elements.append(Bars(title, [_mean_rate(found, value) for value in values]))
     elements += map(Note, _legend(found))
     if len(found.steps) > 1:
@@ -171,7 +171,7 @@ def _known(value: object) -> object:
 
 def _against(steps: Sequence[Step], latencies: Sequence[Curve]) -> list[Curve]:
     """Return the rate over each percentile of latency, with the load at each point."""
-    labels = tuple(f"{step.value:g}" for step in steps)
+    labels = tuple(plain(step.value) for step in steps)
     rates_ = np.array([step.rate for step in steps], np.float64)
     against = []
     for each in latencies:

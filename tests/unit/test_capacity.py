@@ -36,6 +36,7 @@ from ssbench.capacity.sweep import (
     first_of_the_best,
     knee_in_words,
     limits,
+    no_gain,
     too_short,
     why_stop,
 )
@@ -507,6 +508,32 @@ def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     judged = page(Capacity("t", Variable.USERS, steps, ("it held", ""), "c", Result.PASSED))
     assert "judged by" in judged
     assert "<div class=long>it held</div>" in judged
+
+
+def test_large_values_have_all_their_digits() -> None:
+    """A sweep over sizes called 1 MiB 1.04858e+06."""
+    steps = tuple(step(1 << power, 100.0) for power in (12, 20, 24))
+    found = Capacity("t", Variable.SIZE, steps, (), "c", Result.PASSED)
+    said = text(found)
+    assert "e+0" not in said
+    assert "ops/s at 4096, 1048576, 16777216: " in said
+    assert [line.split()[0] for line in said.splitlines() if line.strip().startswith("1048576 ")] == [
+        "1048576"
+    ] * sum(line.strip().startswith("bytes ") for line in said.splitlines())
+    (against,) = re.findall(
+        r'<figure data-chart="([^"]*)"><figcaption>Throughput against latency', page(found)
+    )
+    labels = json.loads(html.unescape(against))["curves"][0]["labels"]
+    assert labels == ["4096", "1048576", "16777216"]
+    assert (
+        "full at 4096, 16777216 bytes"
+        in limits(
+            Variable.SIZE,
+            [structs.replace(steps[place], generator_full=True, generator=0.95) for place in (0, 2)],
+        )[0]
+    )
+    million = structs.replace(steps[1], value=1e6)
+    assert "from 1000000 to 4,194,304 users" in str(no_gain(Variable.USERS, million, step(1 << 22, 100.0)))
 
 
 def test_the_page_of_a_sweep_marks_the_knee() -> None:
