@@ -9,7 +9,7 @@ from ssbench.attribution.records import Attribution, Finding
 from ssbench.attribution.standings import MOST, Standing
 from ssbench.document import Bars, Cell, Column, Detail, Element, Note, Row, Section, Table, Tone
 from ssbench.figures import DASH
-from ssbench.figures.units import milliseconds
+from ssbench.figures.units import difference, milliseconds
 
 
 def pictures(attribution: Attribution) -> list[Section]:
@@ -76,7 +76,7 @@ def _by_evidence(attribution: Attribution) -> Iterator[Element]:
         [
             Cell(_who(each), tone=Tone.BAD if each.name in suspects else None),
             f"{each.requests:,}",
-            _ms(each.difference.median),
+            difference(each.difference.median),
             _interval(each),
             Cell(bar=max(each.difference.median, 0.0) / most if most else 0.0),
             _p(each.probability),
@@ -99,12 +99,12 @@ def _course(finding: Finding) -> Iterator[Element]:
     length = course.slices[-1].ends
     values = [max(each.longer or 0.0, 0.0) for each in course.slices]
     name = finding.name or "servers without a log"
-    yield Bars(name, values, f"0 to {length:.0f} s; highest {_ms(longest)} ms longer")
+    yield Bars(name, values, f"0 to {length:.0f} s; highest {difference(longest)} ms longer")
     rows: list[Row] = [
         [
             f"{each.begins:.1f} to {each.ends:.1f} s",
             f"{each.requests:,}",
-            DASH if each.longer is None else _ms(each.longer),
+            DASH if each.longer is None else difference(each.longer),
             Cell(bar=value / longest if longest > 0 else 0.0),
         ]
         for each, value in zip(course.slices, values, strict=True)
@@ -124,11 +124,7 @@ def _who(standing: Standing) -> str:
 
 def _interval(standing: Standing) -> str:
     low, high = standing.interval
-    return DASH if math.isnan(low) else f"{1e3 * low:+.2g} to {1e3 * high:+.2g}"
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:+.3g}"
+    return DASH if math.isnan(low) else f"{difference(low)} to {difference(high)}"
 
 
 def _p(probability: float) -> str:

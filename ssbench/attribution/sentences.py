@@ -344,10 +344,10 @@ def _per_cent(share: float) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Format seconds: in ms below one."""
+    """Format seconds: in ms below one, of what three digits do not make one."""
     if value is None or math.isnan(value):
         return "-"
-    return f"{value:.2f} s" if abs(value) >= 1 else f"{value * 1e3:.3g} ms"
+    return f"{value:.2f} s" if abs(value) >= 0.9995 else f"{value * 1e3:.3g} ms"
 
 
 def signed(value: float) -> str:

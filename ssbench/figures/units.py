@@ -83,6 +83,12 @@ def milliseconds(seconds: float | None) -> str:
     return f"{value:.0f}"
 
 
+def difference(seconds: float | None) -> str:
+    """Return a difference of times in milliseconds, with its sign; a dash for none."""
+    text = milliseconds(seconds)
+    return text if text[0] == "-" else f"+{text}"  # none is a dash too
+
+
 def duration(seconds: float | None) -> str:
     """Return a latency with its unit: ``6.34 ms``, ``100 s``, ``3 h``; a dash for none."""
     text = milliseconds(seconds)

@@ -23,7 +23,7 @@ from ssbench.document import (
     View,
     Warnings,
 )
-from ssbench.figures import DASH
+from ssbench.figures import DASH, units
 from ssbench.figures.units import milliseconds
 
 #: What is compared, by part; of operations, and of servers.
@@ -182,7 +182,7 @@ def _by(value: float) -> str:
 
 
 def _interval(difference: Difference) -> str:
-    return f"95 %: {difference.low * 1e3:+.3g} to {difference.high * 1e3:+.3g} ms"
+    return f"95 %: {units.difference(difference.low)} to {units.difference(difference.high)} ms"
 
 
 def _incomplete(changes: Changes) -> Iterator[str]:
@@ -245,20 +245,15 @@ def _of_servers(changes: list[Change]) -> Table:
             change.name,
             _SERVERS[change.part],
             _times(change),
-            _ms(change.before),
-            _ms(change.after),
-            f"{change.difference.seconds * 1e3:+.3g}",
+            milliseconds(change.before),
+            milliseconds(change.after),
+            units.difference(change.difference.seconds),
             *(_difference(change.beside) if change.beside else (DASH, _difference(change.difference)[1])),
             _shown(change),
         ]
         for change in changes
     ]
     return Table(columns, rows, keys=2, title="Own times of servers (ms)", most=_MOST_ROWS)
-
-
-def _ms(value: float) -> str:
-    # Beyond the fastest replica it may be negative.
-    return f"-{milliseconds(-value)}" if value < 0 else milliseconds(value)
 
 
 def _times(change: Change) -> str:
@@ -268,8 +263,8 @@ def _times(change: Change) -> str:
 
 def _difference(difference: Difference) -> tuple[str, str]:
     return (
-        f"{difference.seconds * 1e3:+.3g}",
-        f"{difference.low * 1e3:+.2g} to {difference.high * 1e3:+.2g}",
+        units.difference(difference.seconds),
+        f"{units.difference(difference.low)} to {units.difference(difference.high)}",
     )
 
 

@@ -14,7 +14,7 @@ from ssbench.attribution.findings import attribute
 from ssbench.attribution.joined import OBJECT, OTHER, UPDATE, Lines
 from ssbench.attribution.json_record import Attributed
 from ssbench.attribution.records import Attribution, RunFacts
-from ssbench.attribution.sentences import sentence
+from ssbench.attribution.sentences import seconds, sentence
 from ssbench.attribution.tables import Row
 from ssbench.document import Document, View, html
 from ssbench.operations import DELETE, LIST
@@ -438,3 +438,7 @@ def test_a_log_shows_a_delay_only_where_that_is_beyond_chance() -> None:
     assert len(said) >= 30
     assert sum("Its own log: " in each for each in said) <= 2
     assert sum("too few of its requests" in each for each in said) >= 10
+
+
+def test_what_is_nearly_a_second_is_no_power_of_ten() -> None:
+    assert [seconds(value) for value in (0.9994, 0.9996, 1.0)] == ["999 ms", "1.00 s", "1.00 s"]

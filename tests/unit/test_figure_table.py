@@ -223,6 +223,24 @@ def test_changes_in_per_cent(share: float | None, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
+    [
+        (0.0123, "+12.3"),
+        (-0.1234, "-123.4"),
+        (0.25, "+250.0"),
+        (-2e-5, "-.0200"),
+        (3.5, "+3500"),
+        (math.inf, "+inf"),
+        (math.nan, "-"),
+        (None, "-"),
+    ],
+)
+def test_differences_of_times_have_a_sign_and_no_exponent(seconds: float | None, text: str) -> None:
+    """An interval from 120 to 250 ms was +1.2e+02 to +2.5e+02."""
+    assert units.difference(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
     [(0.00634, "6.34 ms"), (123.0, "123 s"), (36_000, "10 h"), (math.inf, "inf"), (None, "-")],
 )
 def test_latencies_with_their_units(seconds: float | None, text: str) -> None:
