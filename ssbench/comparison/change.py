@@ -34,7 +34,7 @@ LEVEL = 0.05
 _POWER = 0.90
 
 #: Noise of a share is this part of the noise bound: shares of errors are near 0.
-_OF_SHARES = 0.1
+OF_SHARES = 0.1
 
 NO_DIFFERENCE = "no difference shown"
 
@@ -219,7 +219,7 @@ def judged(
     if found.middle is None:
         return Change(found.before, found.after)
     is_share = figure.is_share
-    noise = noise * _OF_SHARES if is_share else noise
+    noise = noise * OF_SHARES if is_share else noise
     plain = (lambda value: value) if is_share else math.expm1
     change = plain(found.middle)
     if found.error is None:

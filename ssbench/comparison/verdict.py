@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ssbench.comparison.change import Change
+from ssbench.comparison.change import ENOUGH_RUNS, OF_SHARES, Change
 from ssbench.comparison.compare import Comparison, Row
 from ssbench.comparison.figures import FIGURES
 from ssbench.comparison.texts import signed
@@ -15,7 +15,7 @@ from ssbench.document import Tone
 from ssbench.document.columns import plural
 from ssbench.errors import ExitCode
 from ssbench.figures.units import change as in_percent
-from ssbench.figures.units import extent
+from ssbench.figures.units import extent, percent
 from ssbench.gates import Result, exit_code
 from ssbench.reports.verdict import tone_of
 from ssbench.verdict import Outcome
@@ -59,6 +59,7 @@ def verdict(comparison: Comparison) -> Verdict:
     results = [each.result for each in comparison.conditions]
     shown = [each for each in comparison.changes() if each[2].differs]
     coarse = _coarse(comparison)
+    failing = _more_errors(comparison)
     found = _word(comparison, shown)
     word, outcome = found, _OUTCOMES[found]
     if Result.FAILED in results:
@@ -68,13 +69,15 @@ def verdict(comparison: Comparison) -> Verdict:
     elif (results and outcome is Outcome.FAILED) or (found is Word.SAME and coarse):
         # It is worse, but within what its conditions allow; or no change could have been shown.
         outcome = Outcome.WARNED
+    elif failing and outcome is Outcome.GOOD:
+        outcome = Outcome.WARNED
     parts = [_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
     parts.append(_of_changes(comparison, found, shown))
     return Verdict(
         word,
         outcome,
         "; ".join(part for part in parts if part),
-        tuple(_reasons(comparison, coarse)),
+        tuple(_reasons(comparison, coarse, failing)),
         exit_code(results, comparison.undecided),
     )
 
@@ -154,7 +157,18 @@ def _coarse(comparison: Comparison) -> bool:
     return detectable is None or detectable > FINE_ENOUGH
 
 
-def _reasons(comparison: Comparison, coarse: bool) -> Iterator[str]:
+def _more_errors(comparison: Comparison) -> Change | None:
+    """Return the change of the share of operations that failed, where more did and no word judges that.
+
+    Single runs and the two sides of one run do not tell how much of it is chance.
+    """
+    found = comparison.find(None, None, "errors")
+    if found is None or found.change is None or found.word is not None:
+        return None
+    return found if found.change > OF_SHARES * comparison.noise else None
+
+
+def _reasons(comparison: Comparison, coarse: bool, failing: Change | None) -> Iterator[str]:
     yield f"{comparison.judgment[:1].upper()}{comparison.judgment[1:]}."
     changes = [change for *_, change in comparison.changes() if change.word is not None]
     if comparison.repeated and changes:
@@ -180,6 +194,12 @@ def _reasons(comparison: Comparison, coarse: bool) -> Iterator[str]:
                 f"This comparison is too coarse to be good news: only changes of {extent(detectable)} % or"
                 f" more of {' or '.join(heads)} would have been shown. More or longer runs show smaller ones."
             )
+    if comparison.repeated and failing:
+        yield (
+            f"More operations failed: {percent(failing.before)} % of all before, {percent(failing.after)} %"
+            " after. Latencies are of successes; whether errors differ by chance needs"
+            f" {ENOUGH_RUNS} runs a side."
+        )
     if comparison.drifts:
         drifts = ", ".join(
             f"{FIGURES[name].title} {in_percent(value)} %" for name, value in comparison.drifts.items()

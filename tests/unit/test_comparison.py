@@ -18,7 +18,7 @@ import pytest
 from ssbench import products
 from ssbench.cli.master import main
 from ssbench.comparison import FIGURES, RunFigures, Sample, compare
-from ssbench.comparison.change import between, mann_whitney
+from ssbench.comparison.change import Change, between, mann_whitney
 from ssbench.comparison.conditions import check, judge
 from ssbench.comparison.family import holm
 from ssbench.comparison.order import order_of
@@ -27,6 +27,7 @@ from ssbench.conditions import parse
 from ssbench.document import Tone
 from ssbench.gates import Result
 from ssbench.products import Product
+from ssbench.verdict import Outcome
 
 KNOWN = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
 
@@ -417,6 +418,29 @@ def test_where_only_large_changes_could_be_shown_nothing_is_good():
     assert any("too coarse to be good news" in reason for reason in said.reasons)
     fine = verdict(compare(group(1.0, 1.01, 1.0, 0.99), group(1.0, 1.01, 1.0, 0.99)))
     assert (fine.word, fine.tone) == (Word.SAME, Tone.GOOD)
+
+
+def test_errors_that_no_interval_judges_make_nothing_green():
+    """The two sides of one run have no interval of their errors: one of which a third failed was fine."""
+    same = group(1.0, 1.01, 1.0, 0.99)
+    found = compare(same, same)
+
+    def with_errors(after):
+        change = Change(0.0, after, after)
+        return verdict(
+            replace(
+                found, rows=[replace(each, changes={**each.changes, "errors": change}) for each in found.rows]
+            )
+        )
+
+    said = with_errors(0.3)
+    assert (said.word, said.outcome) == (Word.SAME, Outcome.WARNED)
+    assert any(
+        reason.startswith("More operations failed: 0.00 % of all before, 30.0 % after.")
+        for reason in said.reasons
+    )
+    for as_good in (0.0005, -0.3):
+        assert with_errors(as_good).outcome is Outcome.GOOD
 
 
 def test_what_a_condition_allows_is_no_failure():
