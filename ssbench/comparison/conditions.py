@@ -13,6 +13,7 @@ from ssbench.comparison.compare import Comparison, Judged
 from ssbench.comparison.figures import FIGURES
 from ssbench.conditions import Condition
 from ssbench.figures import Unit
+from ssbench.figures.units import change
 from ssbench.gates import Result
 
 #: Standard errors between the change and the limit that decide nine times of ten: 1.96 + 1.28.
@@ -39,10 +40,10 @@ def judge(comparison: Comparison, condition: Condition) -> Judged:
         return _without_value(comparison, condition)
     if not condition.relative:
         return _judge_after(condition, found, value)
-    came = f"{100 * value:+.1f} %"
+    came = f"{change(value)} %"
     if found.low is None or found.high is None:
         return Judged(condition.text, came, Result.UNDECIDED, _NOT_REPEATED)
-    came += f" ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+    came += f" ({change(found.low)} to {change(found.high)})"
     if not found.between_runs:
         return Judged(condition.text, came, Result.UNDECIDED, _NOT_REPEATED)
     held = {condition.holds(found.low), condition.holds(found.high)}

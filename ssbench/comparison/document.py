@@ -32,6 +32,7 @@ from ssbench.document import (
 )
 from ssbench.document.columns import plural
 from ssbench.figures import DASH
+from ssbench.figures.units import change as in_percent
 from ssbench.figures.units import extent
 
 _COLUMNS = (
@@ -132,7 +133,7 @@ def intervals(comparison: Comparison) -> Intervals:
             row.operation,
             FIGURES[figure].compared_head,
             span.span,
-            f"{change.change:+.1%}",
+            f"{in_percent(change.change)} %",
             _TONES.get(change.word or ""),
         )
         for row in whole

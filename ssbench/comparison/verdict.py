@@ -146,6 +146,10 @@ def _name(row: Row, figure: str) -> str:
     return f"{row.name} {FIGURES[figure].title}"
 
 
+def _figures(number: int) -> str:
+    return "figure has" if number == 1 else f"{number} figures share"
+
+
 def _detectable(comparison: Comparison) -> float | None:
     """Return the change that all head figures would have shown; None where that is not known."""
     found = [change.detectable for *_, change in comparison.heads() if change.detectable is not None]
@@ -178,7 +182,7 @@ def _reasons(comparison: Comparison, coarse: bool, failing: Change | None) -> It
         yield (
             f"The verdict stands on {' and '.join(heads) or 'no head figure'}"
             + (f", each at {level}" if len(heads) > 1 else f" at {level}")
-            + (f"; the other {others} figures share 5 % (Holm)" if others else "")
+            + (f"; the other {_figures(others)} 5 % (Holm)" if others else "")
             + f". Changes within {100 * comparison.noise:g} % are noise."
             " 'detects': the change that 9 of 10 such comparisons show."
         )

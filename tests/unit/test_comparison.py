@@ -443,6 +443,20 @@ def test_errors_that_no_interval_judges_make_nothing_green():
         assert with_errors(as_good).outcome is Outcome.GOOD
 
 
+def test_a_small_change_of_errors_is_not_written_as_none():
+    after = [run(errors=value) for value in (0.0004, 0.0005, 0.0003, 0.0004)]
+    judged = judge(compare([run(errors=0.0)] * 4, after), parse("errors > +0.01%", relative=True))
+    assert judged.result is Result.FAILED
+    assert judged.came.startswith("+0.04 % (+0.03 to ")
+
+
+def test_one_other_figure_has_its_share_alone():
+    (reason,) = (
+        each for each in verdict(compare([run(p50=1.0)] * 4, [run(p50=1.0)] * 4)).reasons if "Holm" in each
+    )
+    assert reason.startswith("The verdict stands on ALL p50 at 5 %; the other figure has 5 % (Holm). ")
+
+
 def test_what_a_condition_allows_is_no_failure():
     found = repeated()
     judged = [judge(found, parse(text, relative=True)) for text in ("p50 > +50%", "p50 > +10%")]
