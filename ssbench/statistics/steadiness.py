@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ssbench.figures.units import extent
 from ssbench.measures import Seconds
 from ssbench.results import ResultBlock
 from ssbench.statistics.by_second import BySecond, LatencyTable
@@ -42,10 +43,10 @@ class Steadiness:
         """Say that the run was not steady; None where it was, or nothing is known."""
         if self.steady or self.drift is None:
             return None
-        change = 50 * (self.drift.low + self.drift.high)
+        change = (self.drift.low + self.drift.high) / 2
         return (
             f"the run was not steady by its end: its rate {'rose' if change > 0 else 'fell'} by"
-            f" {abs(change):.0f} % a minute; a longer run, or --warmup, would say more"
+            f" {extent(abs(change))} % a minute; a longer run, or --warmup, would say more"
         )
 
 

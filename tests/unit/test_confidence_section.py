@@ -74,7 +74,10 @@ def test_an_upper_end_with_nothing_beyond_it_is_open():
 def test_a_run_that_slows_down_is_not_steady():
     judged = steadiness(np.linspace(100, 80, 60), 0.0, LatencyTable())
     assert not judged.steady
-    assert "its rate fell by 23 % a minute" in judged.warning()
+    assert "its rate fell by 22.6 % a minute" in judged.warning()
+    # Of an hour, which no minute of it shows: it was said to fall by 0 %.
+    hour = steadiness(np.linspace(100, 90, 3600), 0.0, LatencyTable())
+    assert "its rate fell by 0.2 % a minute" in hour.warning()
     assert steadiness(np.full(60, 100.0), 0.0, LatencyTable()).warning() is None
     assert judged.warm_up is None
     assert steadiness(np.full(60, 100.0), 0.0, LatencyTable()).warm_up == 0
