@@ -32,7 +32,7 @@ from ssbench.statistics import (
     Slowest,
 )
 from ssbench.statistics.due import Censored
-from ssbench.statistics.figures import intervals, rates
+from ssbench.statistics.figures import intervals, rates, without_seconds
 from ssbench.verdict import Verdict
 
 #: The ranks of percentiles that are always there; those of ``--pctile`` are added.
@@ -242,6 +242,8 @@ class _Maker:
     def _figures(self, figures: Figures) -> records.Figures:
         operations, moved = rates(figures, self._window)
         ops_interval, bytes_interval = intervals(figures, self._window)
+        if self._statistics.pooled:
+            figures, ops_interval, bytes_interval = without_seconds(figures), None, None
         return records.Figures(
             count=figures.count,
             errors=figures.failed,

@@ -82,13 +82,13 @@ def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
         yield f"Drain: {seconds(course.drain)} s after it (succeeded: {count(done)}, failed: {count(failed)})"
     if statistics.warmed_up:
         yield f"Warm-up: its results are left out ({count(statistics.warmed_up)})"
-    if not course.busy:  # a no-op run
+    if not course.busy > 0:  # a no-op run
         return
     scenario = statistics.run.scenario
     # In an open loop, and where users think, they are meant to be idle.
-    expected = course.busy >= _BUSY_ENOUGH or scenario.is_open or scenario.think_time
+    expected = course.busy >= _BUSY_ENOUGH or scenario.is_open or scenario.thinks
     idle = "" if expected else f" (under {100 * _BUSY_ENOUGH:g} %: they were idle otherwise)"
-    most = "at most " if scenario.stages else ""
+    most = "at most " if scenario.is_staged else ""
     yield f"Users: {most}{count(scenario.user_count)}, busy {percent(course.busy)} % of the window{idle}"
 
 

@@ -100,7 +100,7 @@ def _generator(statistics: RunStatistics) -> Iterator[Chart]:
 def _asked(statistics: RunStatistics, over_time: OverTime) -> Iterator[Curve]:
     """Yield how many users there are, where that does not change."""
     scenario = statistics.run.scenario
-    if not scenario.stages:
+    if not scenario.is_staged:
         x = middles(over_time)
         yield Curve("users", x, np.full(len(x), float(scenario.user_count)), GREY, width=1.0, dash="dotted")
 

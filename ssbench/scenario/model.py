@@ -288,6 +288,16 @@ class Scenario:
         return any(stage.rate for part in self.parts for stage in part.plan)
 
     @property
+    def is_staged(self) -> bool:
+        """Whether it, or some of its groups, has stages."""
+        return any(part.stages for part in self.parts)
+
+    @property
+    def thinks(self) -> bool:
+        """Whether users, or those of some group, pause between operations."""
+        return any(part.think_time for part in self.parts)
+
+    @property
     def is_mixed(self) -> bool:
         """Whether some stages or groups have a rate and others have none."""
         return self.is_open and not all(stage.rate for part in self.parts for stage in part.plan)

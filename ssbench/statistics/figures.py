@@ -41,7 +41,7 @@ class Figures:
     is the bytes of body of all successes whose size is known. ``by_second`` has what is needed for
     intervals of the rates, ``parts`` what the time of successes went into besides their last attempts,
     ``due`` what is known of operations that were due in an open loop.
-    ``held_up`` are the last-byte latencies of successes whose worker stalled, and not among the others.
+    ``delayed`` are the last-byte latencies of successes whose worker stalled, and not among the others.
     ``last_attempt`` is what the last attempts of those in ``last_byte`` took, without connecting;
     ``connecting`` is of those that connected. ``entries`` are those of the listings of all successes,
     ``steps`` what each step of operations took that have some. ``connections`` are those that were made.
@@ -226,10 +226,12 @@ def without_seconds(figures: Figures) -> Figures:
             name: replace(getattr(figures, name), by_second=LatencyTable())
             for name in ("first_byte", "last_byte", "last_attempt", "connecting")
         },
+        steps=tuple(replace(each, by_second=LatencyTable()) for each in figures.steps),
         due=replace(
             figures.due,
             response=replace(figures.due.response, by_second=LatencyTable()),
             undue=replace(figures.due.undue, by_second=LatencyTable()),
+            lateness=replace(figures.due.lateness, by_second=LatencyTable()),
         ),
     )
 

@@ -58,7 +58,7 @@ class Measured:
 
     ``start`` and ``end`` are those of the window, ``median`` and ``p99`` of last-byte latency, NaN without
     any. ``busy`` is the share of the users' time with an operation under way, None where users are idle
-    by intention. ``held_up`` counts the operations whose latencies were left out.
+    by intention. ``delayed`` counts the operations whose latencies were left out.
     """
 
     start: float

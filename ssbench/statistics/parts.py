@@ -19,6 +19,7 @@ from ssbench.statistics.facts import OwnFacts, RunFacts
 from ssbench.statistics.figures import Figures
 from ssbench.statistics.latencies import merge
 from ssbench.statistics.run_statistics import RunPart, RunStatistics, numbers_of
+from ssbench.statistics.sections import without_rate_intervals
 
 
 def stage_statistics(collector: Collector, facts: RunFacts, waited: Sequence[Waits]) -> tuple[RunPart, ...]:
@@ -104,7 +105,8 @@ def facts_of_groups(facts: RunFacts) -> list[RunFacts]:
 def side_statistics(collector: Collector, facts: RunFacts) -> tuple[RunPart, ...]:
     """Return the numbers of each of the two sides; none of a run without sides.
 
-    Each has half of the users, and as long as the run. What was due is not known by side.
+    Each has half of the users, and as long as the run. What was due is not known by side. The sides of a run
+    with stages are compared within its seconds, but their rates have no intervals.
     """
     run, summary = facts.run, facts.summary
     own_run = replace(run, sides=(), stages=())
@@ -114,9 +116,17 @@ def side_statistics(collector: Collector, facts: RunFacts) -> tuple[RunPart, ...
         )
     own, users = OwnFacts(own_run, facts.size_classes, summary), mean_users(run.scenario.plan)
     return tuple(
-        RunPart(name, run.scenario.plan, numbers_of(each, own, users / len(run.sides)))
+        RunPart(name, run.scenario.plan, _side(each, own, users / len(run.sides)))
         for name, each in zip(run.sides, collector.parts.get("group", ()), strict=False)
     )
+
+
+def _side(collector: Collector, facts: RunFacts, users: float) -> RunStatistics:
+    numbers = numbers_of(collector, facts, users)
+    if not facts.run.scenario.is_staged:
+        return numbers
+    sections = tuple(map(without_rate_intervals, numbers.sections))
+    return replace(numbers, sections=sections, pooled=True)
 
 
 def with_waits(

@@ -81,7 +81,8 @@ class RunStatistics:
     ``accounts`` and ``addresses`` have the figures of each, in runs that use several.
     ``sending`` is for how many seconds operations were sent. ``waits`` are those that are as long as a
     constant of the system. ``stages`` are the stages of the run, each by itself, ``by_group`` its groups of
-    users, ``sides`` the two of a run with ``--ab``.
+    users, ``sides`` the two of a run with ``--ab``. ``pooled`` tells that it is of several stages together,
+    whose intervals would be of what was asked for.
     """
 
     run: RunDescription
@@ -119,6 +120,7 @@ class RunStatistics:
     accounts: tuple[Member, ...] = ()
     addresses: tuple[Member, ...] = ()
     address_names: tuple[str, ...] = ()
+    pooled: bool = False
 
     def group(self, name: str) -> RunPart | None:
         """Return the numbers of a group of users; None where there is none of that name."""
@@ -164,10 +166,13 @@ def numbers_of(
     facts: RunFacts,
     users: float,
     due: Callable[[Mapping[tuple[int, ...], Figures]], Mapping[tuple[int, ...], Figures]] = lambda same: same,
+    *,
+    pooled: bool = False,
 ) -> RunStatistics:
     """Return the numbers of what was collected so far, of this many users; those of stages are not there.
 
     ``due`` adds to figures, by operation and size class, what is known besides of operations that were due.
+    ``pooled``: it is of several stages together.
     """
     collector.settle()
     names, summary, timeline = facts.size_classes, facts.summary, collector.timeline
@@ -178,10 +183,9 @@ def numbers_of(
     start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
     scenario = facts.run.scenario
     # Users of an open loop wait for what is due, others think.
-    staged = any(part.stages for part in scenario.parts)
-    idle = staged or scenario.is_open or any(part.think_time for part in scenario.parts)
+    idle = scenario.is_staged or scenario.is_open or scenario.thinks
     course = course_of(timeline, window, total, users, idle=idle) if timeline and window else None
-    unsteady = course.steadiness.warning() if course and not staged else None
+    unsteady = course.steadiness.warning() if course and not scenario.is_staged else None
     errors = collector.errors()
     # How long users were busy with these is not known; where no object existed they had nothing to do.
     lacking = sum(times for *_, times in summary.not_sendable) if summary else 0
@@ -193,7 +197,7 @@ def numbers_of(
         current=facts.current,
         start=None if not collector.results else window.start if window else start,
         end=total.end if collector.results else None,
-        sections=tuple(sections_of(leaves, names, window, pooled="stage" in collector.parts)),
+        sections=tuple(sections_of(leaves, names, window, pooled=pooled)),
         groups=groups,
         requests_by_second=successes(timeline.seconds(), 0) if timeline else successes(collector.seconds),
         worker_count=len(collector.workers),
@@ -228,6 +232,7 @@ def numbers_of(
         trouble=summary is not None and summary.trouble,
         sending=_sending(summary),
         waits=waits(leaves, facts.run.scenario.user_count),
+        pooled=pooled,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ssbench.operation import Operation
@@ -67,6 +67,12 @@ def sections_of(
         own = {key: figures for key, figures in leaves.items() if key[0] == operation.code}
         if own:
             yield _section(operation, own, names, window, pooled=pooled)
+
+
+def without_rate_intervals(section: Section) -> Section:
+    """Return a section without the intervals of its rates; those of latencies stay."""
+    lines = tuple(replace(line, rate_interval=None, moved_interval=None) for line in section.lines)
+    return replace(section, rate_interval=None, moved_interval=None, lines=lines)
 
 
 def _section(

@@ -77,7 +77,9 @@ def make_statistics(collector: Collector, facts: RunFacts) -> RunStatistics:
     waited = waits(facts.run, known, not_begun)
     everything = np.sort(np.concatenate([*waited, np.empty(0)]))
     users = mean_users(facts.run.scenario.plan)
-    numbers = numbers_of(collector, facts, users, partial(spread, waited=everything))
+    numbers = numbers_of(
+        collector, facts, users, partial(spread, waited=everything), pooled="stage" in collector.parts
+    )
     stages = stage_statistics(collector, facts, waited)
     if stages:
         found = together(each.numbers.delivery for each in stages if each.numbers.delivery)
@@ -97,6 +99,12 @@ def _with_groups(collector: Collector, facts: RunFacts) -> RunStatistics:
         )
     )
     users = sum(mean_users(part.plan) for part in scenario.parts)
-    numbers = numbers_of(collector, facts, users, lambda leaves: with_waits(leaves, found, names))
+    numbers = numbers_of(
+        collector,
+        facts,
+        users,
+        lambda leaves: with_waits(leaves, found, names),
+        pooled=scenario.is_staged,
+    )
     delivered = together(each.numbers.delivery for each in found if each.numbers.delivery)
     return replace(numbers, delivery=delivered, by_group=found)

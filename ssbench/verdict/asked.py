@@ -61,7 +61,7 @@ def delivered_of(statistics: RunStatistics) -> Load:
     total, course, scenario = statistics.total, statistics.course, statistics.run.scenario
     ended = total.count + total.failed
     users = None
-    if course and course.busy is not None and not scenario.is_open and not scenario.stages:
+    if course and course.busy is not None and not scenario.is_open and not scenario.is_staged:
         users = course.busy * scenario.user_count
     seconds = statistics.sending
     rate = total.requests_per_second

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from planted_load import play
@@ -9,7 +11,7 @@ from section_lines import section_lines
 
 from ssbench.document import Section
 from ssbench.figures import units
-from ssbench.reports import confidence
+from ssbench.reports import ReportOptions, confidence, report
 from ssbench.results import ResultBlock, RunDescription
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics import Collector, make_statistics
@@ -96,6 +98,17 @@ def test_stages_have_intervals_of_their_own_and_none_together():
     ]
     rates = [float(line[1]) for line in lines if line[:1] == ["READ"] and line[1] not in {"first", "last"}]
     assert rates == pytest.approx([20, 400], rel=0.01)
+
+
+def test_json_has_the_intervals_of_stages_and_none_of_all_together():
+    """It had those of rates, over all that the stages differ by, where texts and pages have none."""
+    found = play(lambda sent: sent + 0.01, [Stage(20, (8, 8), (rate, rate)) for rate in (20, 400)])
+    made = json.loads(report("json", found, ReportOptions()))
+    together, stage = (each["operations"][0]["figures"] for each in (made, made["stages"][0]))
+    assert (together["ops_interval"], together["bytes_interval"]) == (None, None)
+    assert not any(together[name]["intervals"] for name in ("last_byte", "response", "lateness"))
+    assert stage["ops_interval"] is not None
+    assert stage["last_byte"]["intervals"]
 
 
 def test_an_interval_that_says_nothing_is_a_dash_with_its_reason():

@@ -17,10 +17,11 @@ from ssbench.capacity.conclusion import of_others
 from ssbench.capacity.steps import GroupStep, Step, scenario_with
 from ssbench.capacity.variables import OfGroup, Variable
 from ssbench.conditions import parse, unknown_subject
+from ssbench.document import Note
 from ssbench.errors import ScenarioError, UsageError
 from ssbench.names import object_prefix
 from ssbench.operations import CREATE, OPERATIONS, READ
-from ssbench.reports import json_run
+from ssbench.reports import json_run, key_figures
 from ssbench.reports.figures import object_path
 from ssbench.results import GroupFacts, ResultBlock, RunDescription, RunSummary, StageFacts
 from ssbench.scenario.arrivals import seed_of_group
@@ -324,6 +325,38 @@ def test_figures_by_group_add_up_and_each_is_judged_by_its_own(tmp_path: Path) -
     ]
     assert [each.delivered.operations for each in found.groups] == [400, 50]
     assert not found.asked.mix
+
+
+def test_the_stages_of_groups_make_no_interval_of_all_and_no_number_of_users(tmp_path: Path) -> None:
+    """All together had an interval of the rate, and users busy as if the most were always there."""
+    stages = [{"seconds": 15, "users": 2}, {"seconds": 15, "users": 8}]
+    web = {"name": "web", "profile": {"read": 1}, "stages": stages}
+    scenario = read(tmp_path, run_seconds=None, groups=[web])
+    facts = Facts(scenario, 0)
+    went = (StageFacts(1e9, 1e9 + 15), StageFacts(1e9 + 15, 1e9 + 30))
+    facts.summary = replace(facts.summary, sent_until=1e9 + 30, groups=(GroupFacts(went),))
+    completed = 1e9 + np.linspace(0.1, 29.9, 600)
+    collector = collector_of(facts)
+    collector.add(results(600, 0).having(completed=completed, stage=(completed > 1e9 + 15).astype(int)))
+    numbers = make_statistics(collector, facts)
+    (group,) = numbers.by_group
+    for each in (numbers, group.numbers):
+        assert each.total.rate_interval is None
+        assert verdict_of(each).delivered.users is None
+    assert [each.numbers.total.rate_interval is not None for each in group.numbers.stages] == [True, True]
+
+
+def test_users_of_a_group_that_think_are_not_said_to_be_idle_otherwise(tmp_path: Path) -> None:
+    def said(**changes: Any) -> str:
+        numbers = judged(read(tmp_path, groups=[WEB | changes]), results(400, 0))
+        return next(
+            each.text
+            for each in key_figures.elements(numbers)
+            if isinstance(each, Note) and each.text.startswith("Users: ")
+        )
+
+    assert said().endswith(" % of the window (under 95 %: they were idle otherwise)")
+    assert said(think_time=1).endswith(" % of the window")
 
 
 def test_a_group_that_is_not_met_makes_no_run_green(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import json
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -12,9 +13,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from simulated_runs import Store, reads
+from simulated_runs import SCENARIO, Store, reads
 
-from ssbench import products
+from ssbench import products, reports
 from ssbench.archive.entry import entry_of, past_of
 from ssbench.cli import auth_options, sides
 from ssbench.comparison.floor import Floors
@@ -22,9 +23,9 @@ from ssbench.comparison.sides import _difference, compare_sides, differences_of_
 from ssbench.errors import ClusterError, UsageError
 from ssbench.export import write_csv
 from ssbench.products import Product
-from ssbench.reports import run_tables
+from ssbench.reports import ReportOptions, run_tables
 from ssbench.reports.figures import object_path
-from ssbench.results import Rows, RunDescription, RunSummary
+from ssbench.results import ResultBlock, Rows, RunDescription, RunSummary
 from ssbench.run.options import BenchOptions, RunOptions, Side, recorded
 from ssbench.run.parameters import run_parameters
 from ssbench.run.part import parts_of
@@ -36,7 +37,8 @@ from ssbench.run_results import RunResultsWriter, open_results
 from ssbench.scenario.arrivals import Arrivals
 from ssbench.scenario.model import Group, Scenario, SizeClass, Stage
 from ssbench.scenario.owner import owner_of
-from ssbench.statistics import Slowest
+from ssbench.statistics import Slowest, make_statistics
+from ssbench.statistics.summary import collector_of
 from ssbench.swift.auth import authenticate
 from ssbench.swift.credentials import Credentials, Session
 
@@ -122,6 +124,29 @@ def test_every_figure_of_both_sides_stands_in_a_row():
     assert found.find("read", None, "p95").low is not None
     assert found.find("read", None, "p99").low is not None
     assert found.find("read", None, "rate") is None
+
+
+def test_sides_of_a_run_with_stages_are_compared_and_their_rates_have_no_interval():
+    plan = (Stage(20, (2, 2)), Stage(20, (8, 8)))
+    run = RunDescription(replace(SCENARIO, stages=plan), sides=NAMES, stages=("1", "2"))
+    facts = SimpleNamespace(run=run, size_classes=("small",), summary=None, warnings=(), current=True)
+    random = np.random.default_rng(3)
+    completed = 1e9 + np.concatenate([np.linspace(0.1, 20, 800), np.linspace(20.1, 40, 3200)])
+    side = random.integers(0, 2, len(completed))
+    latency = 0.01 * np.exp(random.normal(0, 0.3, len(completed))) * np.where(side, 1.2, 1.0)
+    columns = {"operation": np.ones(len(side), int), "completed": completed, "last_byte": latency}
+    collector = collector_of(facts)
+    stage = (completed > 1e9 + 20).astype(int)
+    collector.add(ResultBlock(len(side), {**columns, "group": side, "stage": stage}))
+    numbers = make_statistics(collector, facts)
+    for each in numbers.sides:
+        assert [section.rate_interval for section in each.numbers.sections] == [None, None]
+        assert [line.rate_interval for line in each.numbers.total.lines] == [None, None]
+    found = compare_sides(numbers).find(None, None, "p50")
+    assert found.low < 0.2 < found.high
+    made = json.loads(reports.report("json", numbers, ReportOptions()))
+    figures = [each["operations"][0]["figures"] for each in made["sides"]]
+    assert [(each["ops_interval"], each["last_byte"]["intervals"]) for each in figures] == [(None, {})] * 2
 
 
 def test_a_run_that_is_too_short_for_intervals_has_no_verdict():
